@@ -1,0 +1,37 @@
+// Host lists as the user writes them: -w SPEC, host files, -x SPEC.
+//
+//   SPEC      a,b:2,node[1-4]:8            name or node set, optional slots
+//   file      one SPEC a line, or "SPEC slots=n [max_slots=m]"; # starts a comment
+//
+// A host named twice is one host: its stated slots add up (as in mpiexec). Order is that of first
+// mention. Values only; a file's text and name are passed in. Errors have kind usage and name
+// "file:line" and the text.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/core/result.h"
+
+namespace scela {
+
+struct HostEntry {
+  std::string name;
+  std::optional<std::uint32_t> slots;  // absent: not stated
+  friend bool operator==(const HostEntry&, const HostEntry&) = default;
+};
+
+inline constexpr std::uint32_t kMaxSlots = 1u
+                                           << 20;  // of one host; guards against a mistyped count
+
+// The text of -w; `where` names its source in errors ("--hosts", "SCELA_HOSTS").
+Result<std::vector<HostEntry>> parse_hosts(std::string_view spec,
+                                           std::string_view where = "--hosts");
+Result<std::vector<HostEntry>> parse_hostfile(std::string_view text, std::string_view file_name);
+// Removes the hosts of -x; an error if none is left. Hosts that are not in the list are no error.
+Result<std::vector<HostEntry>> exclude_hosts(std::vector<HostEntry> hosts, std::string_view spec);
+
+}  // namespace scela

@@ -1,0 +1,82 @@
+// How the ranks' output becomes scela-run's: whole lines, labels, one file per rank and stream.
+//
+// Bytes in, writes out. Knows no descriptor and no clock: the shell writes, and calls flush() when
+// a partial line has waited long enough (so that prompts show). Plain mode adds and drops no byte.
+// Labelled mode prefixes every line with its rank ("03: ") and ends a line that another rank or the
+// end of the stream cuts short. Credit: each Write says how many of the rank's bytes it carries;
+// the shell returns that much credit to the rank's stream once the write is done. Bytes held as a
+// partial line keep their credit (at most kMaxHeldLine a stream). One loop owns an object; nothing
+// blocks.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "common/core/rank_set.h"
+
+namespace scela {
+
+enum class OutputStream : std::uint8_t { out, err };
+
+// A longer line is passed on in pieces: memory stays bounded, whatever a program prints.
+inline constexpr std::size_t kMaxHeldLine = 64 * 1024;
+
+struct PresentationSettings {
+  Rank ranks = 1;      // in the job; gives the width of labels and file names
+  bool label = false;  // ignored with files
+  bool files = false;  // --output-dir: one file per rank and stream
+};
+
+struct PresentedWrite {
+  enum class Target : std::uint8_t { standard_output, standard_error, file };
+  Target target = Target::standard_output;
+  std::string file;   // name within the output directory, for Target::file
+  std::string bytes;  // may be empty when last is set: the file must exist all the same
+  Rank rank = 0;      // whose credit
+  OutputStream stream = OutputStream::out;
+  std::size_t credit = 0;  // bytes of the rank in `bytes` (labels and added newlines not counted)
+  bool last = false;       // nothing follows of this rank and stream: the file can be closed
+};
+
+class Presentation {
+ public:
+  explicit Presentation(PresentationSettings settings);
+
+  // The next bytes of one rank's stream, in order; eof after the last (bytes may be empty then).
+  std::vector<PresentedWrite> accept(Rank rank, OutputStream stream, std::string_view bytes,
+                                     bool eof);
+  // Writes out every held partial line, in rank order.
+  std::vector<PresentedWrite> flush();
+
+  bool holds_partial_lines() const { return held_ > 0; }
+  std::uint64_t bytes_accepted() const { return accepted_; }
+  std::uint64_t bytes_written() const { return written_; }  // handed out in writes
+
+  static std::string file_name(Rank rank, OutputStream stream, Rank ranks);
+
+ private:
+  using Key = std::pair<Rank, OutputStream>;
+  struct Line {
+    std::string held;      // not yet handed out
+    bool started = false;  // its beginning was handed out by a flush
+  };
+
+  void emit(const Key& key, std::string_view bytes, std::vector<PresentedWrite>& out);
+  void emit_labelled(const Key& key, std::string_view bytes, std::string& text);
+  std::vector<PresentedWrite> accept_file(const Key& key, std::string_view bytes, bool eof);
+
+  PresentationSettings settings_;
+  std::map<Key, Line> lines_;  // streams in the middle of a line only
+  // Labelled mode: whose unfinished line stands on standard output and on standard error.
+  std::map<OutputStream, Rank> unfinished_;
+  std::uint64_t held_ = 0;
+  std::uint64_t accepted_ = 0;
+  std::uint64_t written_ = 0;
+};
+
+}  // namespace scela

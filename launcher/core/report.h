@@ -1,0 +1,117 @@
+// What the user reads about a job: its plan before (--show-map), its verdict after, and the exit
+// status.
+//
+// Values in, text out. Knows no process and no descriptor. The exit table here is the only one: the
+// manual page prints it, exit_status() returns its codes.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/core/error.h"
+#include "common/core/rank_map.h"
+#include "common/core/rank_set.h"
+#include "launcher/core/mapping.h"
+
+namespace scela {
+
+// Exit statuses of scela-run itself; a failing rank's own code passes through.
+enum ExitStatus : int {
+  kExitSuccess = 0,
+  kExitUnclean = 1,  // a rank ended without finalizing, or broke the PMI protocol
+  kExitUsage = 64,   // numbers as in sysexits.h where it has one
+  kExitUnreachable = 68,
+  kExitInternal = 70,
+  kExitLaunch = 71,
+  kExitOutput = 74,
+  kExitTimeout = 124,        // as timeout(1)
+  kExitNotExecutable = 126,  // as the shells
+  kExitNotFound = 127,
+  kExitSignal = 128,  // plus the signal's number
+};
+
+struct ExitRow {
+  std::string_view code;  // "64", "128+N"
+  std::string_view meaning;
+};
+std::span<const ExitRow> exit_table();
+int exit_status(ErrorKind kind);  // of an error that ended scela-run before or instead of a verdict
+
+// How one rank ended.
+struct RankOutcome {
+  enum class Kind : std::uint8_t {
+    exited,          // code
+    signaled,        // signal, core_dumped
+    unfinalized,     // joined the job (PMI init), then exited with 0 without finalizing
+    aborted,         // asked for the end of the job (PMI abort): code, message
+    broke_protocol,  // sent PMI that its grammar does not allow: message
+    not_found,       // the program does not exist on the node: message
+    not_executable,  // no permission, or not a program: message
+    not_started,     // anything else before the program ran: message
+    lost,            // its node or agent is gone: message
+    killed_by_us,    // ended because the job ended: never the cause of it
+  };
+  Kind kind = Kind::exited;
+  int code = 0;
+  int signal = 0;
+  bool core_dumped = false;
+  std::string message;
+
+  bool failed() const { return kind == Kind::exited ? code != 0 : kind != Kind::killed_by_us; }
+  // The outcome of a program that could not be executed with this errno.
+  static RankOutcome exec_failed(int error_number);
+  friend bool operator==(const RankOutcome&, const RankOutcome&) = default;
+};
+
+// All that is known when the job has ended. Fill with add(), then set the rest.
+struct JobOutcome {
+  struct Group {
+    RankOutcome outcome;  // equal for all its ranks but for the message, which is the first rank's
+    RankSet ranks;
+  };
+  struct FirstFailure {
+    Rank rank = 0;
+    std::string host;
+    std::string program;
+    RankOutcome outcome;
+  };
+  std::vector<Group> groups;
+  std::optional<FirstFailure> first;  // the first failure in time, not the lowest rank
+  std::optional<std::chrono::milliseconds> timed_out;  // the limit that was reached
+  std::optional<int> interrupted;                      // the signal scela-run itself received
+  std::optional<Error>
+      error;  // the job could not start, or scela-run failed (its kind sets the status)
+  std::vector<std::string> failed_nodes;  // names, in the order they failed
+
+  void add(Rank rank, const RankOutcome& outcome) { add(RankSet::single(rank), outcome); }
+  void add(const RankSet& ranks, const RankOutcome& outcome);
+};
+
+int exit_status(const JobOutcome& job);
+// The verdict for standard error: a short summary, then the one line that says the cause, last so
+// that it stays in sight. Ends with a newline; empty if every rank exited with 0.
+std::string verdict_text(const JobOutcome& job);
+// "killed by signal 11 (SIGSEGV, Segmentation fault), core dumped", "exited with code 3", ...
+std::string cause_text(const RankOutcome& outcome);
+std::string signal_text(int signal);  // "SIGSEGV, Segmentation fault"
+
+// The plan of a job. Views: the caller's values must outlive the call.
+struct MapReport {
+  const RankMap& map;
+  const std::vector<std::string>& node_names;
+  const std::vector<std::int64_t>& parents;  // per node: its parent's index, -1 for scela-run
+  const std::vector<SegmentRanks>& segments;
+  const std::vector<std::vector<std::string>>& commands;  // argv per segment
+};
+// The tree with names and ranks, then a line per program. Leaves alike under one parent share a
+// line.
+std::string map_text(const MapReport& report);
+// argv as a shell would need it, words quoted where they must be.
+std::string command_text(const std::vector<std::string>& argv);
+
+}  // namespace scela
