@@ -1,0 +1,48 @@
+# Flags shared by every target: the language, the warnings, the sanitizers of the chosen preset.
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_C_STANDARD 11)
+set(CMAKE_POSITION_INDEPENDENT_CODE OFF)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release)
+endif()
+# The compilers' default, -O3, buys nothing measurable in a launcher and costs build time and size.
+set(CMAKE_C_FLAGS_RELEASE "-O2 -DNDEBUG")
+set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")
+# Sanitizer trees: line tables are enough for a stack trace, and half the build time of -g.
+set(CMAKE_C_FLAGS_SANITIZE "-O1 -g1")
+set(CMAKE_CXX_FLAGS_SANITIZE "-O1 -g1")
+
+set(SCELA_SANITIZE "" CACHE STRING
+  "sanitizers of this build tree: 'address,undefined', 'thread' or 'fuzzer-no-link,address,undefined'")
+option(SCELA_WERROR "treat warnings as errors" OFF)
+option(SCELA_PCH "use precompiled headers" ON)
+
+# One cache serves every build tree and every clone: paths below the source folder are made relative,
+# and a precompiled header does not defeat it.
+find_program(SCELA_CCACHE ccache)
+if(SCELA_CCACHE)
+  foreach(language C CXX)
+    set(CMAKE_${language}_COMPILER_LAUNCHER
+      ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros CCACHE_NOHASHDIR=1
+      "CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}" "${SCELA_CCACHE}")
+  endforeach()
+endif()
+
+add_compile_options(-Wall -Wextra -Wpedantic -Wshadow $<$<COMPILE_LANGUAGE:CXX>:-Wconversion>)
+if(SCELA_WERROR)
+  add_compile_options(-Werror)
+endif()
+if(SCELA_SANITIZE)
+  add_compile_options(-fsanitize=${SCELA_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=${SCELA_SANITIZE})
+else()
+  # Lets the linker drop what a program does not call: the agent is exec'ed once per node.
+  add_compile_options(-ffunction-sections -fdata-sections)
+  add_link_options(-Wl,--gc-sections)
+endif()
+
+# The flags above hold for every target of this tree; this name is what a target may link to say so.
+add_library(scela_flags INTERFACE)
