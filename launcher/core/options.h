@@ -21,6 +21,8 @@
 namespace scela {
 
 inline constexpr std::uint32_t kMaxRanks = 1u << 24;             // guards against a mistyped -n
+inline constexpr std::uint32_t kMaxSimNodes = 1u << 16;          // agents on one machine
+inline constexpr std::uint32_t kMaxConnLimit = 1u << 20;         // descriptors no process is given
 inline constexpr std::uint32_t kDefaultMaxConn = 128;            // MAX_CONN, thesis section 2.2.2
 inline constexpr std::uint32_t kDefaultMaxDepth = 3;             // MAX_DEPTH, thesis section 2.2.2
 inline constexpr std::chrono::milliseconds kDefaultGrace{2000};  // between SIGTERM and SIGKILL

@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -61,22 +62,19 @@ class Presentation {
 
  private:
   using Key = std::pair<Rank, OutputStream>;
-  struct Line {
-    std::string held;      // not yet handed out
-    bool started = false;  // its beginning was handed out by a flush
-  };
 
-  void emit(const Key& key, std::string_view bytes, std::vector<PresentedWrite>& out);
-  void emit_labelled(const Key& key, std::string_view bytes, std::string& text);
+  PresentedWrite present(const Key& key, std::string_view bytes);
+  std::string labelled(const Key& key, std::string_view bytes);
   std::vector<PresentedWrite> accept_file(const Key& key, std::string_view bytes, bool eof);
+  void end_stream(const Key& key, std::vector<PresentedWrite>& writes);
 
   PresentationSettings settings_;
-  std::map<Key, Line> lines_;  // streams in the middle of a line only
-  // Labelled mode: whose unfinished line stands on standard output and on standard error.
-  std::map<OutputStream, Rank> unfinished_;
-  std::uint64_t held_ = 0;
+  std::map<Key, std::string> lines_;  // the partial lines held
+  std::uint64_t held_ = 0;            // bytes in them
   std::uint64_t accepted_ = 0;
   std::uint64_t written_ = 0;
+  // Labelled mode: whose unfinished line stands on standard output and on standard error.
+  std::map<OutputStream, std::optional<Rank>> unfinished_;
 };
 
 }  // namespace scela

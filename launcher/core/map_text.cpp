@@ -1,0 +1,150 @@
+// The plan of a job as text: --show-map and --dry-run (declared in report.h).
+#include <algorithm>
+
+#include "common/core/nodeset.h"
+#include "common/core/text.h"
+#include "launcher/core/report.h"
+
+namespace scela {
+namespace {
+
+// Up to here every node has its own line; in larger trees leaves that look alike share one.
+constexpr std::size_t kMostSingleNodes = 64;
+
+std::string counted(std::uint64_t count, std::string_view noun) {
+  return cat(count, ' ', noun, count == 1 ? "" : "s");
+}
+
+class TreeDrawing {
+ public:
+  explicit TreeDrawing(const MapReport& report)
+      : report_(report), ranks_(report.node_names.size()), children_(ranks_.size() + 1) {
+    Rank first = 0;
+    for (const RankMap::Block& block : report.map.blocks()) {
+      for (std::uint32_t i = 0; i < block.nodes; ++i, first += block.ranks_per_node) {
+        const std::size_t node = block.first_node + i;
+        if (node < ranks_.size()) ranks_[node].add(RankSet::run(first, block.ranks_per_node));
+      }
+    }
+    for (std::size_t node = 0; node < ranks_.size() && node < report.parents.size(); ++node) {
+      const std::int64_t parent = report.parents[node];
+      const bool is_below_agent = parent >= 0 && static_cast<std::size_t>(parent) < ranks_.size();
+      children_[is_below_agent ? static_cast<std::size_t>(parent) : root()].push_back(node);
+    }
+  }
+
+  std::string text() {
+    out_ = "scela-run\n";
+    // A stack, not recursion: with degree 1 the tree is as deep as the host list is long.
+    std::vector<Frame> stack{{root(), 0, ""}};
+    while (!stack.empty()) {
+      Frame& frame = stack.back();
+      const std::vector<std::size_t>& siblings = children_[frame.node];
+      if (frame.next == siblings.size()) {
+        stack.pop_back();
+        continue;
+      }
+      const std::size_t first = frame.next;
+      frame.next += alike_from(siblings, first);
+      const bool is_last = frame.next == siblings.size();
+      out_ += cat(frame.indent, is_last ? "`-- " : "|-- ",
+                  line_of({siblings.begin() + static_cast<std::ptrdiff_t>(first),
+                           siblings.begin() + static_cast<std::ptrdiff_t>(frame.next)}),
+                  "\n");
+      const std::string indent = frame.indent + (is_last ? "    " : "|   ");
+      if (!children_[siblings[first]].empty()) stack.push_back({siblings[first], 0, indent});
+    }
+    return std::move(out_);
+  }
+
+ private:
+  struct Frame {
+    std::size_t node;
+    std::size_t next;  // child
+    std::string indent;
+  };
+
+  std::size_t root() const { return ranks_.size(); }
+
+  // How many siblings from `first` on share its line: leaves with equally many ranks.
+  std::size_t alike_from(const std::vector<std::size_t>& siblings, std::size_t first) const {
+    if (ranks_.size() <= kMostSingleNodes || !children_[siblings[first]].empty()) return 1;
+    std::size_t end = first + 1;
+    while (end < siblings.size() && children_[siblings[end]].empty() &&
+           ranks_[siblings[end]].size() == ranks_[siblings[first]].size()) {
+      ++end;
+    }
+    return end - first;
+  }
+
+  std::string line_of(const std::vector<std::size_t>& nodes) const {
+    const RankSet& ranks = ranks_[nodes.front()];
+    if (nodes.size() == 1) {
+      const std::string& name = report_.node_names[nodes.front()];
+      if (ranks.empty()) return cat(name, "  no ranks");
+      return cat(name, ranks.size() == 1 ? "  rank " : "  ranks ", ranks.text());
+    }
+    std::vector<std::string> names;
+    RankSet all;
+    for (const std::size_t node : nodes) {
+      names.push_back(report_.node_names[node]);
+      all.add(ranks_[node]);
+    }
+    const auto set = NodeSet::from_names(names);
+    const std::string folded = set ? set->fold() : cat(names.front(), " ... ", names.back());
+    if (ranks.empty()) return cat(folded, "  no ranks");
+    return cat(folded, "  ", counted(ranks.size(), "rank"), " each: ", all.text());
+  }
+
+  const MapReport& report_;
+  std::vector<RankSet> ranks_;                      // per node
+  std::vector<std::vector<std::size_t>> children_;  // per node, and the root's last
+  std::string out_;
+};
+
+bool needs_quotes(std::string_view word) {
+  return word.empty() || std::ranges::any_of(word, [](char c) {
+           const bool is_plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') ||
+                                 (c >= 'A' && c <= 'Z') ||
+                                 std::string_view("_@%+=:,./-").find(c) != std::string_view::npos;
+           return !is_plain;
+         });
+}
+
+}  // namespace
+
+std::string command_text(const std::vector<std::string>& argv) {
+  std::string text;
+  for (const std::string& word : argv) {
+    if (!text.empty()) text += ' ';
+    if (!needs_quotes(word)) {
+      text += word;
+      continue;
+    }
+    text += '\'';
+    for (const char c : word) {
+      if (c == '\'') {
+        text += "'\\''";
+      } else {
+        text += c;
+      }
+    }
+    text += '\'';
+  }
+  return text;
+}
+
+std::string map_text(const MapReport& report) {
+  std::string text = cat(counted(report.map.size(), "rank"), " on ",
+                         counted(report.node_names.size(), "node"), "\n");
+  text += TreeDrawing(report).text();
+  for (std::size_t i = 0; i < report.segments.size() && i < report.commands.size(); ++i) {
+    const SegmentRanks& segment = report.segments[i];
+    const RankSet ranks = RankSet::run(segment.first, segment.count);
+    text += cat(segment.count == 1 ? "rank " : "ranks ", ranks.text(), ": ",
+                command_text(report.commands[i]), "\n");
+  }
+  return text;
+}
+
+}  // namespace scela

@@ -1,0 +1,192 @@
+#include "launcher/core/mapping.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <utility>
+
+#include "common/core/text.h"
+#include "launcher/core/options.h"
+
+namespace scela {
+namespace {
+
+using Count = std::uint64_t;
+using NodeList = std::vector<std::uint32_t>;
+
+std::string counted(Count count, std::string_view noun) {
+  return cat(count, ' ', noun, count == 1 ? "" : "s");
+}
+
+// Where the next program goes on in a list of nodes.
+struct Cursor {
+  std::size_t position = 0;
+  Count filled = 0;  // ranks already put on that node
+};
+
+class Mapper {
+ public:
+  explicit Mapper(const MapRequest& request) : request_(request), used_(request.nodes.size()) {
+    states_slots_ = std::ranges::any_of(request.nodes,
+                                        [](const MapNode& node) { return node.slots.has_value(); });
+    NodeList all(request.nodes.size());
+    std::iota(all.begin(), all.end(), 0u);
+    for (const MapSegment& segment : request.segments) {
+      lists_.push_back(segment.nodes.empty() ? all : segment.nodes);
+    }
+  }
+
+  Result<Mapping> map() {
+    if (request_.nodes.empty()) {
+      return fail(error("there are no nodes", "name at least one host with --hosts"));
+    }
+    // Programs without slots and ppn share the nodes evenly: how many there are in all comes first.
+    for (std::size_t i = 0; i < lists_.size(); ++i) {
+      if (is_spread(i)) spread_total_[lists_[i]] += segment(i).np.value_or(nodes_of(i));
+    }
+    Count total = 0;
+    for (std::size_t i = 0; i < lists_.size(); ++i) {
+      const Count room = room_of(i);
+      const Count ranks = segment(i).np ? Count{*segment(i).np} : default_ranks(i, room);
+      if (auto refused = refuse(i, ranks, room)) return fail(std::move(*refused));
+      total += ranks;
+      if (total > kMaxRanks) {
+        return fail(error(cat("the job would have ", total, " ranks"),
+                          cat("at most ", kMaxRanks, " are possible")));
+      }
+      mapping_.segments.push_back({mapping_.map.size(), static_cast<Rank>(ranks)});
+      place(i, ranks);
+    }
+    return std::move(mapping_);
+  }
+
+ private:
+  const MapSegment& segment(std::size_t i) const { return request_.segments[i]; }
+  Count nodes_of(std::size_t i) const { return lists_[i].size(); }
+  bool is_spread(std::size_t i) const { return !states_slots_ && !segment(i).ppn; }
+
+  // A node without a count among nodes with counts is one slot.
+  Count capacity(std::uint32_t node) const { return request_.nodes[node].slots.value_or(1); }
+
+  // How many ranks of program i fit on a node where slots are stated.
+  Count allowance(std::size_t i, std::uint32_t node) const {
+    const std::optional<std::uint32_t> ppn = segment(i).ppn;
+    if (ppn && request_.oversubscribe) return *ppn;
+    const Count free = capacity(node) > used_[node] ? capacity(node) - used_[node] : 0;
+    return ppn ? std::min<Count>(*ppn, free) : free;
+  }
+
+  // How many ranks of program i fit in all; without slots and ppn there is no limit.
+  Count room_of(std::size_t i) const {
+    if (is_spread(i)) return kMaxRanks;
+    if (!states_slots_) return nodes_of(i) * *segment(i).ppn;
+    Count room = 0;
+    for (const std::uint32_t node : lists_[i])
+      room += allowance(i, node);
+    return room;
+  }
+
+  Count default_ranks(std::size_t i, Count room) const { return is_spread(i) ? nodes_of(i) : room; }
+
+  Error error(std::string why, std::string hint) const {
+    return Error{ErrorKind::usage, "place the ranks", "", std::move(why), std::move(hint)};
+  }
+
+  std::optional<Error> refuse(std::size_t i, Count ranks, Count room) const {
+    const std::string who =
+        lists_.size() == 1 ? std::string("the program") : cat("program ", i + 1);
+    if (segment(i).np == 0u || segment(i).ppn == 0u) {
+      return error(cat(who, " would have no ranks"), "give at least 1 with -n and --ppn");
+    }
+    if (ranks == 0) {
+      return error(cat("no slot is left for ", who),
+                   "give more slots in the host list (host:N), or a number of ranks with -n and "
+                   "--oversubscribe");
+    }
+    if (ranks <= room || request_.oversubscribe) return std::nullopt;
+    const std::optional<std::uint32_t> ppn = segment(i).ppn;
+    const std::string at_ppn = ppn ? cat(" at ", counted(*ppn, "rank"), " a node (--ppn)") : "";
+    if (!states_slots_) {
+      return error(cat(who, " has ", counted(ranks, "rank"), ", but ", counted(nodes_of(i), "node"),
+                       at_ppn, " hold ", room),
+                   "raise --ppn, name more hosts, or allow it with --oversubscribe");
+    }
+    return error(cat(who, " has ", counted(ranks, "rank"), ", but its hosts have ",
+                     counted(room, i == 0 ? "slot" : "free slot"), at_ppn),
+                 "give more slots in the host list (host:N), or allow it with --oversubscribe");
+  }
+
+  void place(std::size_t i, Count ranks) {
+    if (is_spread(i)) return place_spread(lists_[i], ranks);
+    if (!states_slots_) return place_per_node(lists_[i], ranks, *segment(i).ppn);
+    place_in_slots(i, ranks);
+  }
+
+  void put(std::uint32_t node, Count ranks) {
+    if (ranks == 0) return;
+    mapping_.map.append(node, static_cast<std::uint32_t>(ranks));
+    used_[node] += ranks;
+  }
+
+  // Even blocks over the list, counting every program that shares it.
+  void place_spread(const NodeList& list, Count ranks) {
+    const Count total = spread_total_[list];
+    Cursor& at = spread_cursor_[list];
+    while (ranks > 0) {
+      const Count share = total / list.size() + (at.position < total % list.size() ? 1 : 0);
+      const Count taken = std::min(ranks, share - at.filled);
+      put(list[at.position], taken);
+      ranks -= taken;
+      at.filled += taken;
+      if (at.filled == share) at = {at.position + 1, 0};
+    }
+  }
+
+  // ppn on each node from where the program before stopped, round the list if need be.
+  void place_per_node(const NodeList& list, Count ranks, Count ppn) {
+    Cursor& at = ppn_cursor_[list];
+    while (ranks > 0) {
+      Count taken = std::min(ranks, ppn > at.filled ? ppn - at.filled : 0);
+      if (list.size() == 1) taken = ranks;
+      put(list[at.position], taken);
+      ranks -= taken;
+      at.filled += taken;
+      if (ranks > 0) at = {(at.position + 1) % list.size(), 0};
+    }
+  }
+
+  // The free slots in order, then, oversubscribed, each node's block of slots again in turn.
+  void place_in_slots(std::size_t i, Count ranks) {
+    const NodeList& list = lists_[i];
+    for (const std::uint32_t node : list) {
+      const Count taken = std::min(ranks, allowance(i, node));
+      put(node, taken);
+      ranks -= taken;
+    }
+    while (ranks > 0) {
+      for (const std::uint32_t node : list) {
+        const Count block = segment(i).ppn ? Count{*segment(i).ppn} : capacity(node);
+        const Count taken = list.size() == 1 ? ranks : std::min(ranks, block);
+        put(node, taken);
+        ranks -= taken;
+      }
+    }
+  }
+
+  const MapRequest& request_;
+  bool states_slots_ = false;
+  std::vector<Count> used_;      // ranks per node
+  std::vector<NodeList> lists_;  // per segment
+  std::map<NodeList, Count> spread_total_;
+  std::map<NodeList, Cursor> spread_cursor_;
+  std::map<NodeList, Cursor> ppn_cursor_;
+  Mapping mapping_;
+};
+
+}  // namespace
+
+Result<Mapping> map_ranks(const MapRequest& request) {
+  return Mapper(request).map();
+}
+
+}  // namespace scela

@@ -1,0 +1,134 @@
+#include "launcher/core/mpiexec_words.h"
+
+#include <cstddef>
+
+#include "common/core/text.h"
+#include "launcher/core/option_table.h"
+
+namespace scela {
+namespace {
+
+struct MpiexecSpelling {
+  std::string_view word;
+  std::string_view option;
+  bool is_pair;  // NAME VALUE in two words
+};
+
+constexpr MpiexecSpelling kSpellings[] = {
+    {"-np", "--np", false},     {"-ppn", "--ppn", false}, {"-hosts", "--hosts", false},
+    {"-wdir", "--wdir", false}, {"-env", "--env", true},  {"-genv", "--genv", true},
+};
+
+class WordReader {
+ public:
+  explicit WordReader(const std::vector<std::string>& words) : words_(words) {}
+
+  Result<std::vector<ProgramWords>> read() {
+    do {
+      programs_.emplace_back();
+      if (auto done = read_options(); !done) return fail(done.error());
+      while (!at_end() && word() != ":")
+        programs_.back().argv.push_back(words_[next_++]);
+    } while (!at_end() && words_[next_++] == ":");
+    return std::move(programs_);
+  }
+
+ private:
+  bool at_end() const { return next_ == words_.size(); }
+  const std::string& word() const { return words_[next_]; }
+  std::vector<std::string>& options() { return programs_.back().options; }
+
+  // Up to the program's name, ":" or the end.
+  Result<void> read_options() {
+    while (!at_end()) {
+      const std::string_view text = word();
+      if (text == "--") {
+        ++next_;
+        return {};
+      }
+      if (text.size() < 2 || text[0] != '-') return {};
+      auto read = text[1] == '-' ? read_long() : read_short();
+      if (!read) return read;
+    }
+    return {};
+  }
+
+  Result<void> read_long() {
+    const std::string_view text = word();
+    const std::string_view name = text.substr(2, text.find('=') - 2);
+    const OptionRow* row = find_option(name);
+    if (row == nullptr) return fail(unknown_option(text.substr(0, text.find('='))));
+    const bool wants_word =
+        row->takes == OptionArgument::required && text.find('=') == std::string_view::npos;
+    take(wants_word ? 2 : 1);
+    return {};
+  }
+
+  Result<void> read_short() {
+    for (const MpiexecSpelling& spelling : kSpellings) {
+      if (word() == spelling.word) return rewrite(spelling);
+    }
+    const std::string text = word();
+    for (std::size_t i = 1; i < text.size(); ++i) {
+      const OptionRow* row = find_option(text[i]);
+      if (row == nullptr) return fail(unknown_option(text));
+      const std::string letter = {'-', text[i]};
+      if (row->takes != OptionArgument::required) {
+        options().push_back(letter);
+        continue;
+      }
+      options().push_back(letter + text.substr(i + 1));
+      ++next_;
+      if (i + 1 == text.size()) take(1);
+      return {};
+    }
+    ++next_;
+    return {};
+  }
+
+  Result<void> rewrite(const MpiexecSpelling& spelling) {
+    ++next_;
+    if (!spelling.is_pair) {
+      options().emplace_back(spelling.option);
+      take(1);
+      return {};
+    }
+    // Hydra takes NAME=VALUE in one word too.
+    const bool is_one_word = !at_end() && word().find('=') != std::string::npos;
+    const std::size_t wanted = is_one_word ? 1 : 2;
+    if (words_.size() - next_ < wanted) {
+      return fail(Error{ErrorKind::usage, cat("option ", spelling.word), "",
+                        "a name and a value are missing",
+                        cat("write ", spelling.word, " NAME VALUE; see scela-run --help")});
+    }
+    options().push_back(is_one_word ? cat(spelling.option, '=', word())
+                                    : cat(spelling.option, '=', word(), '=', words_[next_ + 1]));
+    next_ += wanted;
+    return {};
+  }
+
+  // Fewer words than wanted are left to the parser, which names the option that lacks its argument.
+  void take(std::size_t count) {
+    for (; count > 0 && !at_end(); --count)
+      options().push_back(words_[next_++]);
+  }
+
+  const std::vector<std::string>& words_;
+  std::size_t next_ = 0;
+  std::vector<ProgramWords> programs_;
+};
+
+}  // namespace
+
+Result<std::vector<ProgramWords>> split_programs(const std::vector<std::string>& words) {
+  return WordReader(words).read();
+}
+
+Error unknown_option(std::string_view word) {
+  const std::string_view near = nearest_option(word);
+  return Error{ErrorKind::usage, cat("unknown option ", word), "", "",
+               near.empty() ? std::string("see scela-run --help")
+                            : cat("did you mean --", near, "? see scela-run --help")};
+}
+
+}  // namespace scela

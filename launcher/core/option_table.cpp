@@ -1,0 +1,292 @@
+#include "launcher/core/option_table.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+#include <vector>
+
+#include "common/core/text.h"
+#include "launcher/core/option_values.h"
+
+namespace scela {
+namespace {
+
+// Stores a parsed value, or passes its error on.
+template <class T, class Field>
+Result<void> store(Result<T> parsed, Field& field) {
+  if (!parsed) return fail(std::move(parsed.error()));
+  field = std::move(*parsed);
+  return {};
+}
+
+// A flag stands alone on the command line; elsewhere it has a value.
+Result<void> store_flag(std::string_view value, bool& field) {
+  return value.empty() ? store(Result<bool>(true), field) : store(parse_flag(value), field);
+}
+
+template <class T>
+Result<void> store_choice(std::string_view value, T& field,
+                          std::initializer_list<std::pair<std::string_view, T>> choices) {
+  std::string known;
+  for (const auto& [name, choice] : choices) {
+    if (value == name) {
+      field = choice;
+      return {};
+    }
+    known += cat(known.empty() ? "" : " or ", name);
+  }
+  return fail(value_error(cat("'", value, "' is not known"), cat("give ", known)));
+}
+
+Result<void> store_env(std::string_view value, std::vector<EnvVariable>& list) {
+  auto variable = parse_env_variable(value);
+  if (!variable) return fail(std::move(variable.error()));
+  set_env(list, std::move(*variable));
+  return {};
+}
+
+using Target = OptionTarget;
+using Text = std::string_view;
+
+Result<void> apply_hosts(Target t, Text v) {
+  return store(parse_text(v), t.app.hosts);
+}
+
+Result<void> apply_timeout(Target t, Text v) {
+  auto parsed = store(parse_duration(v), t.options.timeout);
+  if (parsed && t.options.timeout->count() == 0) t.options.timeout.reset();  // as timeout(1)
+  return parsed;
+}
+
+Result<void> apply_stats(Target t, Text v) {
+  if (v.empty() || v == "yes" || v == "1") v = "text";
+  if (v == "no" || v == "0") v = "none";
+  return store_choice<StatsFormat>(
+      v, t.options.stats,
+      {{"text", StatsFormat::text}, {"json", StatsFormat::json}, {"none", StatsFormat::none}});
+}
+
+Result<void> apply_verbose(Target t, Text v) {
+  t.options.verbose_subsystems.clear();
+  if (v.empty() || parse_flag(v)) return store_flag(v, t.options.verbose);
+  t.options.verbose = true;
+  t.options.verbose_subsystems = split_list(v, ',');
+  return {};
+}
+
+Result<void> apply_nodeset(Target t, Text v) {
+  NodesetRequest request;
+  auto stored = store_choice<NodesetOperation>(v, request.operation,
+                                               {{"fold", NodesetOperation::fold},
+                                                {"expand", NodesetOperation::expand},
+                                                {"count", NodesetOperation::count}});
+  if (stored) t.options.nodeset = std::move(request);
+  return stored;
+}
+
+constexpr auto kFlag = OptionArgument::none;
+constexpr auto kValue = OptionArgument::required;
+constexpr auto kMaybe = OptionArgument::optional;
+constexpr auto kJob = OptionScope::job;
+constexpr auto kProgram = OptionScope::program;
+using enum OptionGroup;
+
+// clang-format off
+const OptionRow kOptions[] = {
+    {"np", 'n', "N", kValue, kProgram, programs, "SCELA_NP",
+     "ranks of this program (default: see MAPPING)",
+     [](Target t, Text v) { return store(parse_number(v, 1, kMaxRanks), t.app.np); }},
+    {"ppn", 0, "N", kValue, kProgram, programs, "SCELA_PPN",
+     "at most N ranks of this program on each node",
+     [](Target t, Text v) { return store(parse_number(v, 1, kMaxRanks), t.app.ppn); }},
+    {"wdir", 0, "DIR", kValue, kProgram, programs, "SCELA_WDIR",
+     "working directory of the ranks (default: the current one)",
+     [](Target t, Text v) { return store(parse_text(v), t.app.wdir); }},
+    {"path", 0, "DIRS", kValue, kProgram, programs, "SCELA_PATH",
+     "directories, separated by ':', to search for the program first",
+     [](Target t, Text v) { return store(parse_text(v), t.app.path); }},
+    {"env", 0, "NAME=VALUE", kValue, kProgram, programs, "",
+     "set a variable for this program's ranks (repeatable)",
+     [](Target t, Text v) { return store_env(v, t.app.env); }, true},
+    {"genv", 0, "NAME=VALUE", kValue, kJob, programs, "",
+     "set a variable for the ranks of all programs (repeatable)",
+     [](Target t, Text v) { return store_env(v, t.global_env); }, true},
+    {"env-pass", 0, "WHICH", kValue, kJob, programs, "SCELA_ENV_PASS",
+     "variables the ranks inherit: all (default), none or NAME,NAME,...",
+     [](Target t, Text v) { return store(parse_env_pass(v), t.options.env_pass); }},
+
+    {"hosts", 'w', "SPEC", kValue, kProgram, hosts, "SCELA_HOSTS",
+     "hosts to run on: a,b:2,node[1-4]:8 (host[:slots])", apply_hosts},
+    {"hostfile", 'f', "FILE", kValue, kJob, hosts, "SCELA_HOSTFILE",
+     "file with one host, host:slots or 'host slots=N' a line",
+     [](Target t, Text v) { return store(parse_text(v), t.options.hostfile); }},
+    {"exclude", 'x', "SPEC", kValue, kJob, hosts, "SCELA_EXCLUDE",
+     "hosts to leave out",
+     [](Target t, Text v) { return store(parse_text(v), t.options.exclude); }},
+    {"launch", 0, "METHOD", kValue, kJob, hosts, "SCELA_LAUNCH",
+     "how agents are started: auto (default) or local",
+     [](Target t, Text v) { return store_choice<LaunchMethod>(v, t.options.launch,
+          {{"auto", LaunchMethod::automatic}, {"local", LaunchMethod::local}}); }},
+    {"sim-nodes", 0, "N", kValue, kJob, hosts, "SCELA_SIM_NODES",
+     "act as N nodes on this machine, one agent each",
+     [](Target t, Text v) { return store(parse_number(v, 1, kMaxSimNodes), t.options.sim_nodes); }},
+    {"oversubscribe", 0, "", kFlag, kJob, hosts, "SCELA_OVERSUBSCRIBE",
+     "allow more ranks than slots",
+     [](Target t, Text v) { return store_flag(v, t.options.oversubscribe); }},
+    {"bind-to", 0, "WHAT", kValue, kJob, hosts, "SCELA_BIND_TO",
+     "bind each rank to: none (default) or core",
+     [](Target t, Text v) { return store_choice<BindTo>(v, t.options.bind_to,
+          {{"none", BindTo::none}, {"core", BindTo::core}}); }},
+
+    {"degree", 0, "K", kValue, kJob, tree, "SCELA_DEGREE",
+     "children per agent (default: from --max-depth and --max-conn)",
+     [](Target t, Text v) { return store(parse_number(v, 1, kMaxConnLimit), t.options.degree); }},
+    {"max-depth", 0, "N", kValue, kJob, tree, "SCELA_MAX_DEPTH",
+     "levels of agents below scela-run (default: 3)",
+     [](Target t, Text v) { return store(parse_number(v, 1, 64), t.options.max_depth); }},
+    {"max-conn", 0, "N", kValue, kJob, tree, "SCELA_MAX_CONN",
+     "connections one agent may hold, its ranks included (default: 128)",
+     [](Target t, Text v) { return store(parse_number(v, 2, kMaxConnLimit), t.options.max_conn); }},
+
+    {"label", 'l', "", kFlag, kJob, output, "SCELA_LABEL",
+     "begin every line of output with its rank",
+     [](Target t, Text v) { return store_flag(v, t.options.label); }},
+    {"output-dir", 0, "DIR", kValue, kJob, output, "SCELA_OUTPUT_DIR",
+     "write one file per rank and stream there: rank.R.out, rank.R.err",
+     [](Target t, Text v) { return store(parse_text(v), t.options.output_dir); }},
+    {"stdin", 0, "WHICH", kValue, kJob, output, "SCELA_STDIN",
+     "ranks that read standard input: all, none or one rank (default: 0)",
+     [](Target t, Text v) { return store(parse_stdin(v), t.options.stdin_to); }},
+
+    {"timeout", 0, "TIME", kValue, kJob, job_end, "SCELA_TIMEOUT",
+     "end the job after TIME: 90, 1.5 (seconds), 2m, 1h",
+     apply_timeout},
+    {"grace", 0, "TIME", kValue, kJob, job_end, "SCELA_GRACE",
+     "time between SIGTERM and SIGKILL when the job is ended (default: 2)",
+     [](Target t, Text v) { return store(parse_duration(v), t.options.grace); }},
+    {"on-failure", 0, "WHAT", kValue, kJob, job_end, "SCELA_ON_FAILURE",
+     "when a rank fails: kill the job (default) or wait for the others",
+     [](Target t, Text v) { return store_choice<OnFailure>(v, t.options.on_failure,
+          {{"kill", OnFailure::kill}, {"wait", OnFailure::wait}}); }},
+
+    {"dry-run", 0, "", kFlag, kJob, inspection, "",
+     "print tree, map and commands; start nothing",
+     [](Target t, Text v) { return store_flag(v, t.options.dry_run); }},
+    {"show-map", 0, "", kFlag, kJob, inspection, "SCELA_SHOW_MAP",
+     "print tree and map, then run",
+     [](Target t, Text v) { return store_flag(v, t.options.show_map); }},
+    {"stats", 0, "[=json]", kMaybe, kJob, inspection, "SCELA_STATS",
+     "print phases, counts, bytes and memory per agent at the end",
+     apply_stats},
+    {"trace", 0, "FILE", kValue, kJob, inspection, "SCELA_TRACE",
+     "write a trace of all agents in Chrome's format",
+     [](Target t, Text v) { return store(parse_text(v), t.options.trace); }},
+    {"record", 0, "FILE", kValue, kJob, inspection, "SCELA_RECORD",
+     "write the agents' events for a replay in the simulator",
+     [](Target t, Text v) { return store(parse_text(v), t.options.record); }},
+    {"verbose", 'v', "[=LIST]", kMaybe, kJob, inspection, "SCELA_VERBOSE",
+     "tell what happens; with a list, in these subsystems only",
+     apply_verbose},
+
+    {"config", 0, "FILE", kValue, kJob, other, "SCELA_CONFIG",
+     "read defaults from FILE (default: ~/.config/scela/scela-run.conf)",
+     [](Target, Text v) { std::string unused; return store(parse_text(v), unused); }},
+    {"nodeset", 0, "OP", kValue, kJob, other, "",
+     "fold, expand or count the node set that follows, and exit",
+     apply_nodeset},
+    {"version", 'V', "", kFlag, kJob, other, "",
+     "print the version and exit",
+     [](Target t, Text v) { return store_flag(v, t.options.version); }},
+    {"help", 'h', "", kFlag, kJob, other, "",
+     "print this help and exit",
+     [](Target t, Text v) { return store_flag(v, t.options.help); }},
+};
+// clang-format on
+
+// Levenshtein distance; names are short.
+std::size_t distance_between(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  for (std::size_t j = 0; j <= b.size(); ++j)
+    row[j] = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::size_t diagonal = row[0];
+    row[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t change = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+      diagonal = row[j];
+      row[j] = std::min({change, row[j] + 1, row[j - 1] + 1});
+    }
+  }
+  return row[b.size()];
+}
+
+}  // namespace
+
+std::span<const OptionRow> option_table() {
+  return kOptions;
+}
+
+const OptionRow* find_option(std::string_view name) {
+  const auto row = std::ranges::find(kOptions, name, &OptionRow::name);
+  return row == std::end(kOptions) ? nullptr : row;
+}
+
+const OptionRow* find_option(char short_name) {
+  if (short_name == 0) return nullptr;
+  const auto row = std::ranges::find(kOptions, short_name, &OptionRow::short_name);
+  return row == std::end(kOptions) ? nullptr : row;
+}
+
+std::string_view nearest_option(std::string_view name) {
+  constexpr std::size_t kLongestTypo = 32;  // a longer word is no typing mistake
+  name.remove_prefix(std::min(name.find_first_not_of('-'), name.size()));
+  if (name.size() < 2 || name.size() > kLongestTypo) return {};
+  std::string_view nearest;
+  // A third of the letters may be wrong, and two in any longer name.
+  std::size_t least = std::max<std::size_t>(name.size() / 3, name.size() >= 4 ? 2 : 1) + 1;
+  for (const OptionRow& row : kOptions) {
+    const std::size_t distance = distance_between(name, row.name);
+    if (distance < least) {
+      least = distance;
+      nearest = row.name;
+    }
+  }
+  return nearest;
+}
+
+std::string_view title_of(OptionGroup group) {
+  switch (group) {
+    case OptionGroup::programs:
+      return "Programs";
+    case OptionGroup::hosts:
+      return "Hosts and mapping";
+    case OptionGroup::tree:
+      return "Tree of agents";
+    case OptionGroup::output:
+      return "Input and output";
+    case OptionGroup::job_end:
+      return "End of the job";
+    case OptionGroup::inspection:
+      return "Inspection";
+    case OptionGroup::other:
+      return "Other";
+  }
+  return "";
+}
+
+std::string option_heading(const OptionRow& row) {
+  const std::string start = row.short_name == 0 ? "    " : cat('-', row.short_name, ", ");
+  const bool is_separate = row.takes == OptionArgument::required;
+  return cat(start, "--", row.name, is_separate ? " " : "", row.argument);
+}
+
+void set_env(std::vector<EnvVariable>& list, EnvVariable variable) {
+  const auto old = std::ranges::find(list, variable.name, &EnvVariable::name);
+  if (old == list.end()) {
+    list.push_back(std::move(variable));
+  } else {
+    old->value = std::move(variable.value);
+  }
+}
+
+}  // namespace scela

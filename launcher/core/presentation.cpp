@@ -1,0 +1,128 @@
+#include "launcher/core/presentation.h"
+
+#include "common/core/text.h"
+
+namespace scela {
+namespace {
+
+std::string padded(Rank rank, Rank ranks) {
+  const std::string largest = cat(ranks == 0 ? 0 : ranks - 1);
+  std::string text = cat(rank);
+  if (text.size() < largest.size()) text.insert(0, largest.size() - text.size(), '0');
+  return text;
+}
+
+}  // namespace
+
+Presentation::Presentation(PresentationSettings settings) : settings_(settings) {}
+
+std::string Presentation::file_name(Rank rank, OutputStream stream, Rank ranks) {
+  return cat("rank.", padded(rank, ranks), stream == OutputStream::out ? ".out" : ".err");
+}
+
+std::vector<PresentedWrite> Presentation::accept(Rank rank, OutputStream stream,
+                                                 std::string_view bytes, bool eof) {
+  accepted_ += bytes.size();
+  const Key key{rank, stream};
+  if (settings_.files) return accept_file(key, bytes, eof);
+
+  // What may go out now: whole lines; everything at the end, with one rank, or when too much is
+  // held.
+  const auto newline = bytes.rfind('\n');
+  std::size_t ready = newline == std::string_view::npos ? 0 : newline + 1;
+  const auto line = lines_.find(key);
+  const std::size_t held = line == lines_.end() ? 0 : line->second.size();
+  const std::size_t waiting = ready > 0 ? bytes.size() - ready : held + bytes.size();
+  if (eof || settings_.ranks <= 1 || waiting >= kMaxHeldLine) ready = bytes.size();
+
+  std::vector<PresentedWrite> writes;
+  if (ready > 0 || (eof && held > 0)) {
+    std::string text;
+    if (line != lines_.end()) {
+      text = std::move(line->second);
+      lines_.erase(line);
+      held_ -= held;
+    }
+    text += bytes.substr(0, ready);
+    writes.push_back(present(key, text));
+  }
+  if (ready < bytes.size()) {
+    lines_[key] += bytes.substr(ready);
+    held_ += bytes.size() - ready;
+  }
+  if (eof) end_stream(key, writes);
+  return writes;
+}
+
+std::vector<PresentedWrite> Presentation::accept_file(const Key& key, std::string_view bytes,
+                                                      bool eof) {
+  if (bytes.empty() && !eof) return {};
+  PresentedWrite write;
+  write.target = PresentedWrite::Target::file;
+  write.file = file_name(key.first, key.second, settings_.ranks);
+  write.bytes = bytes;
+  write.rank = key.first;
+  write.stream = key.second;
+  write.credit = bytes.size();
+  write.last = eof;
+  written_ += bytes.size();
+  return {std::move(write)};
+}
+
+std::vector<PresentedWrite> Presentation::flush() {
+  std::vector<PresentedWrite> writes;
+  for (const auto& [key, text] : lines_)
+    writes.push_back(present(key, text));
+  lines_.clear();
+  held_ = 0;
+  return writes;
+}
+
+PresentedWrite Presentation::present(const Key& key, std::string_view bytes) {
+  PresentedWrite write;
+  write.target = key.second == OutputStream::out ? PresentedWrite::Target::standard_output
+                                                 : PresentedWrite::Target::standard_error;
+  write.rank = key.first;
+  write.stream = key.second;
+  write.credit = bytes.size();
+  written_ += bytes.size();
+  if (settings_.label) {
+    write.bytes = labelled(key, bytes);
+  } else {
+    write.bytes = bytes;
+  }
+  return write;
+}
+
+std::string Presentation::labelled(const Key& key, std::string_view bytes) {
+  const std::string label = cat(padded(key.first, settings_.ranks), ": ");
+  std::optional<Rank>& unfinished = unfinished_[key.second];
+  std::string text;
+  text.reserve(bytes.size() + label.size());
+  // Another rank's unfinished line is ended here; its continuation gets a label of its own.
+  if (unfinished && *unfinished != key.first) text += '\n';
+  bool is_at_line_start = unfinished != key.first;
+  while (!bytes.empty()) {
+    if (is_at_line_start) text += label;
+    const auto newline = bytes.find('\n');
+    const std::size_t length = newline == std::string_view::npos ? bytes.size() : newline + 1;
+    text += bytes.substr(0, length);
+    bytes.remove_prefix(length);
+    is_at_line_start = newline != std::string_view::npos;
+  }
+  unfinished = is_at_line_start ? std::nullopt : std::optional(key.first);
+  return text;
+}
+
+// Labelled, the last line of a stream is a line even if the program did not end it.
+void Presentation::end_stream(const Key& key, std::vector<PresentedWrite>& writes) {
+  std::optional<Rank>& unfinished = unfinished_[key.second];
+  if (settings_.label && unfinished == key.first) {
+    if (writes.empty()) writes.push_back(present(key, ""));
+    writes.back().bytes += '\n';
+    unfinished.reset();
+  }
+  if (!writes.empty()) writes.back().last = true;
+}
+
+}  // namespace scela

@@ -1,0 +1,295 @@
+#include "launcher/core/report.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "common/core/nodeset.h"
+#include "common/core/text.h"
+
+namespace scela {
+namespace {
+
+using Kind = RankOutcome::Kind;
+
+constexpr std::string_view kProgramName = "scela-run: ";
+constexpr std::size_t kMostGroups = 6;     // summary lines: the cause must stay on the screen
+constexpr std::size_t kMostText = 60;      // characters of a rank set or node set in a line
+constexpr std::size_t kMostMessage = 300;  // characters of a message that a rank may have written
+
+constexpr ExitRow kExitTable[] = {
+    {"0", "All ranks exited with 0."},
+    {"1", "A rank ended without finalizing, or broke the PMI protocol."},
+    {"64", "Wrong use: options, host list, host file, or more ranks than slots."},
+    {"68", "A node could not be reached, or was lost."},
+    {"70", "A fault of ScELA itself."},
+    {"71", "An agent or a program could not be started for another reason."},
+    {"74", "Output could not be written."},
+    {"124", "The time limit of --timeout was reached."},
+    {"126", "The program was found but cannot be executed."},
+    {"127", "The program was not found."},
+    {"128+N", "Signal N killed the first rank that failed, or ended scela-run (130: Ctrl-C)."},
+    {"other", "The exit code of the first rank that failed."},
+};
+
+std::string shortened(std::string text, std::size_t most) {
+  if (text.size() <= most) return text;
+  const auto comma = text.rfind(',', most);
+  text.resize(comma == std::string::npos || comma == 0 ? most : comma + 1);
+  return text + "...";
+}
+
+// Messages come from ranks and nodes: one line, no escape sequences for the terminal.
+std::string printable(std::string_view text) {
+  std::string out(text.substr(0, kMostMessage));
+  for (char& c : out) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '\n' || c == '\t' || c == '\r') {
+      c = ' ';
+    } else if (byte < 0x20 || byte == 0x7f) {
+      c = '?';
+    }
+  }
+  while (!out.empty() && out.back() == ' ')
+    out.pop_back();
+  if (text.size() > kMostMessage) out += "...";
+  return out;
+}
+
+std::string with_message(std::string_view cause, const std::string& message) {
+  return message.empty() ? std::string(cause) : cat(cause, ": ", printable(message));
+}
+
+int exit_status(const RankOutcome& outcome) {
+  switch (outcome.kind) {
+    case Kind::exited:
+      return outcome.code & 0xff;
+    case Kind::signaled:
+      return kExitSignal + outcome.signal;
+    case Kind::unfinalized:
+      return kExitUnclean;
+    // A code that the system would cut to 0 still was an abort.
+    case Kind::aborted:
+      return (outcome.code & 0xff) == 0 ? kExitUnclean : outcome.code & 0xff;
+    case Kind::broke_protocol:
+      return kExitUnclean;
+    case Kind::not_found:
+      return kExitNotFound;
+    case Kind::not_executable:
+      return kExitNotExecutable;
+    case Kind::not_started:
+      return kExitLaunch;
+    case Kind::lost:
+      return kExitUnreachable;
+    case Kind::killed_by_us:
+      return kExitSuccess;
+  }
+  return kExitInternal;
+}
+
+bool is_same_but_for_message(const RankOutcome& a, const RankOutcome& b) {
+  return a.kind == b.kind && a.code == b.code && a.signal == b.signal &&
+         a.core_dumped == b.core_dumped;
+}
+
+// The failing group with the lowest rank; null if no rank failed.
+const JobOutcome::Group* lowest_failure(const JobOutcome& job) {
+  const JobOutcome::Group* lowest = nullptr;
+  for (const JobOutcome::Group& group : job.groups) {
+    if (!group.outcome.failed() || group.ranks.empty()) continue;
+    if (lowest == nullptr || group.ranks.front() < lowest->ranks.front()) lowest = &group;
+  }
+  return lowest;
+}
+
+bool was_ended_early(const JobOutcome& job) {
+  return std::ranges::any_of(
+      job.groups, [](const auto& group) { return group.outcome.kind == Kind::killed_by_us; });
+}
+
+std::string ranks_text(const RankSet& ranks) {
+  return shortened(ranks.text(), kMostText);
+}
+
+std::string counted_ranks(std::uint64_t count) {
+  return cat(count, count == 1 ? " rank" : " ranks");
+}
+
+// "3 ranks exited with code 1: 4-6": the groups, failures first, then by lowest rank.
+std::string summary_text(const JobOutcome& job) {
+  std::vector<const JobOutcome::Group*> groups;
+  for (const JobOutcome::Group& group : job.groups) {
+    if (!group.ranks.empty()) groups.push_back(&group);
+  }
+  if (groups.size() < 2 && (groups.empty() || groups.front()->ranks.size() < 2)) return "";
+  std::ranges::sort(groups, [](const auto* a, const auto* b) {
+    if (a->outcome.failed() != b->outcome.failed()) return a->outcome.failed();
+    return a->ranks.front() < b->ranks.front();
+  });
+  std::string text;
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    if (i + 1 == kMostGroups && groups.size() > kMostGroups) {
+      RankSet rest;
+      for (; i < groups.size(); ++i)
+        rest.add(groups[i]->ranks);
+      text += cat(kProgramName, "  ", counted_ranks(rest.size()), " otherwise: ", ranks_text(rest),
+                  "\n");
+      break;
+    }
+    RankOutcome outcome = groups[i]->outcome;
+    outcome.message.clear();  // the first rank's only; the cause line has it
+    text += cat(kProgramName, "  ", counted_ranks(groups[i]->ranks.size()), ' ',
+                cause_text(outcome), ": ", ranks_text(groups[i]->ranks), "\n");
+  }
+  return text;
+}
+
+std::string folded(const std::vector<std::string>& names) {
+  if (const auto set = NodeSet::from_names(names)) return set->fold();
+  std::string text;
+  for (const std::string& name : names)
+    text += cat(text.empty() ? "" : ",", name);
+  return text;
+}
+
+std::string time_text(std::chrono::milliseconds time) {
+  const auto ms = time.count();
+  if (ms % 1000 == 0) return cat(ms / 1000, " s");
+  return cat(ms, " ms");
+}
+
+std::string cause_line(const JobOutcome& job) {
+  if (job.interrupted) {
+    return cat("interrupted by signal ", *job.interrupted, " (", signal_text(*job.interrupted),
+               "); the job was ended");
+  }
+  if (job.timed_out) {
+    return cat("the job reached its time limit of ", time_text(*job.timed_out),
+               " (--timeout) and was ended");
+  }
+  if (job.error) return printable(job.error->text());
+  if (job.first && job.first->outcome.failed()) {
+    return cat("rank ", job.first->rank, " on ", job.first->host, " (",
+               printable(job.first->program), ") ", cause_text(job.first->outcome));
+  }
+  if (const JobOutcome::Group* group = lowest_failure(job)) {
+    return cat("rank ", group->ranks.front(), ' ', cause_text(group->outcome));
+  }
+  if (was_ended_early(job)) return "the job was ended, but no cause was recorded";
+  return "";
+}
+
+}  // namespace
+
+std::span<const ExitRow> exit_table() {
+  return kExitTable;
+}
+
+int exit_status(ErrorKind kind) {
+  switch (kind) {
+    case ErrorKind::usage:
+      return kExitUsage;
+    case ErrorKind::protocol:
+      return kExitInternal;
+    case ErrorKind::launch:
+      return kExitLaunch;
+    case ErrorKind::unreachable:
+      return kExitUnreachable;
+    case ErrorKind::io:
+      return kExitOutput;
+    case ErrorKind::internal:
+      return kExitInternal;
+  }
+  return kExitInternal;
+}
+
+RankOutcome RankOutcome::exec_failed(int error_number) {
+  RankOutcome outcome;
+  outcome.message = errno_text(error_number);
+  switch (error_number) {
+    case ENOENT:
+    case ENOTDIR:
+      outcome.kind = Kind::not_found;
+      break;
+    case EACCES:
+    case EPERM:
+    case EISDIR:
+    case ENOEXEC:
+    case ELOOP:
+      outcome.kind = Kind::not_executable;
+      break;
+    default:
+      outcome.kind = Kind::not_started;
+      break;
+  }
+  return outcome;
+}
+
+void JobOutcome::add(const RankSet& ranks, const RankOutcome& outcome) {
+  for (Group& group : groups) {
+    if (!is_same_but_for_message(group.outcome, outcome)) continue;
+    if (!ranks.empty() && (group.ranks.empty() || ranks.front() < group.ranks.front())) {
+      group.outcome.message = outcome.message;
+    }
+    group.ranks.add(ranks);
+    return;
+  }
+  groups.push_back({outcome, ranks});
+}
+
+int exit_status(const JobOutcome& job) {
+  if (job.interrupted) return kExitSignal + *job.interrupted;
+  if (job.timed_out) return kExitTimeout;
+  if (job.error) return exit_status(job.error->kind);
+  if (job.first && job.first->outcome.failed()) return exit_status(job.first->outcome);
+  if (const JobOutcome::Group* group = lowest_failure(job)) return exit_status(group->outcome);
+  // Ranks that we ended without a cause: success would be a lie.
+  return was_ended_early(job) ? kExitInternal : kExitSuccess;
+}
+
+std::string signal_text(int signal) {
+  const char* name = sigabbrev_np(signal);
+  const char* description = sigdescr_np(signal);
+  if (name == nullptr || description == nullptr) return cat("signal ", signal);
+  return cat("SIG", name, ", ", description);
+}
+
+std::string cause_text(const RankOutcome& outcome) {
+  switch (outcome.kind) {
+    case Kind::exited:
+      return cat("exited with code ", outcome.code);
+    case Kind::signaled:
+      return cat("killed by signal ", outcome.signal, " (", signal_text(outcome.signal), "), ",
+                 outcome.core_dumped ? "core dumped" : "no core dumped");
+    case Kind::unfinalized:
+      return with_message("ended without finalizing", outcome.message);
+    case Kind::aborted:
+      return with_message(cat("aborted the job with code ", outcome.code), outcome.message);
+    case Kind::broke_protocol:
+      return with_message("broke the PMI protocol", outcome.message);
+    case Kind::not_found:
+      return with_message("not started, program not found", outcome.message);
+    case Kind::not_executable:
+      return with_message("not started, program cannot be executed", outcome.message);
+    case Kind::not_started:
+      return with_message("not started", outcome.message);
+    case Kind::lost:
+      return with_message("lost with its node", outcome.message);
+    case Kind::killed_by_us:
+      return "ended with the job";
+  }
+  return "ended in an unknown way";
+}
+
+std::string verdict_text(const JobOutcome& job) {
+  const std::string cause = cause_line(job);
+  if (cause.empty()) return "";
+  std::string text = summary_text(job);
+  if (!job.failed_nodes.empty()) {
+    text +=
+        cat(kProgramName, "  failed nodes: ", shortened(folded(job.failed_nodes), kMostText), "\n");
+  }
+  return text + cat(kProgramName, cause, "\n");
+}
+
+}  // namespace scela
