@@ -1,0 +1,278 @@
+#include "pmi/protocol/pmi1.h"
+
+#include <array>
+#include <utility>
+
+#include "common/core/text.h"
+#include "pmi/protocol/limits.h"
+
+namespace scela::pmi {
+
+namespace {
+
+// The version whose grammar is spoken. 1.2 adds barriers of groups, which no MPICH of Debian uses;
+// a client that asks for 1.2 is answered 1.1 and does without them (pmi-1.2.txt).
+constexpr int kVersion = 1;
+constexpr int kSubversion = 1;
+
+// Commands that need a name service, a spawner or several key-value spaces, and the answers their
+// clients wait for.
+struct Unsupported {
+  std::string_view command;
+  std::string_view answer;
+};
+constexpr std::array kUnsupported{
+    Unsupported{"publish_name", "publish_result"},
+    Unsupported{"unpublish_name", "unpublish_result"},
+    Unsupported{"lookup_name", "lookup_result"},
+    Unsupported{"spawn", "spawn_result"},
+    Unsupported{"create_kvs", "newkvs"},
+    Unsupported{"destroy_kvs", "kvs_destroyed"},
+    Unsupported{"getbyidx", "getbyidx_results"},
+};
+
+constexpr std::string_view kReservedPrefix = "PMI_";
+
+}  // namespace
+
+Pmi1Session::Pmi1Session(JobFacts facts) : facts_(std::move(facts)) {}
+
+void Pmi1Session::receive(std::string_view bytes) {
+  if (state_ == State::over) return;
+  // What was served goes before the buffer grows, so that it holds the unserved bytes only.
+  input_.erase(0, consumed_);
+  searched_ -= consumed_;
+  consumed_ = 0;
+  input_.append(bytes);
+}
+
+std::optional<Request> Pmi1Session::next() {
+  while (state_ != State::over) {
+    if (state_ == State::waiting) {
+      if (input_.size() - consumed_ <= kMaxBacklog) return std::nullopt;
+      return violation(cat("sent more than ", kMaxBacklog, " bytes without waiting for an answer"));
+    }
+    const std::size_t end = input_.find('\n', searched_);
+    const std::size_t length = (end == std::string::npos ? input_.size() : end) - consumed_;
+    if (length > kMaxLine) {
+      return violation(cat("sent a line longer than ", kMaxLine, " bytes: \"",
+                           excerpt(std::string_view(input_).substr(consumed_)), "\""));
+    }
+    if (end == std::string::npos) {
+      searched_ = input_.size();
+      return std::nullopt;
+    }
+    const std::string_view text = std::string_view(input_).substr(consumed_, length);
+    consumed_ = searched_ = end + 1;
+    if (Served request = serve(text)) return request;
+  }
+  return std::nullopt;
+}
+
+void Pmi1Session::answer(const Answer& answer) {
+  if (state_ != State::waiting) return;
+  const auto finish = [&](LineWriter line) {
+    if (!answer.ok) line.add("msg", as_word(answer.error));
+    output_ += line.text();
+  };
+  switch (pending_) {
+    case Pending::put:
+      finish(LineWriter("put_result").add("rc", answer.ok ? 0 : 1));
+      break;
+    case Pending::fence:
+      finish(LineWriter("barrier_out").add("rc", answer.ok ? 0 : 1));
+      break;
+    case Pending::get:
+      if (answer.ok && answer.found) {
+        // found= is what later clients look at, msg= what earlier ones do; value= may hold spaces.
+        reply(LineWriter("get_result")
+                  .add("rc", 0)
+                  .add("msg", "success")
+                  .add("found", "TRUE")
+                  .add("value", answer.value));
+      } else {
+        refuse("get_result", answer.ok ? "key_not_found" : std::string_view(answer.error));
+      }
+      break;
+    case Pending::none:
+      break;
+  }
+  pending_ = Pending::none;
+  state_ = State::ready;
+}
+
+std::string Pmi1Session::take_output() {
+  return std::exchange(output_, {});
+}
+
+Pmi1Session::Served Pmi1Session::serve(std::string_view text) {
+  const Result<Line> line = parse_line(text);
+  if (!line)
+    return violation(cat("sent a malformed line \"", excerpt(text), "\": ", line.error().why));
+  if (line->empty()) return std::nullopt;
+  if (in_spawn_) return spawn_line(*line, text);
+  if (const auto command = line->find("mcmd")) {
+    if (state_ != State::ready || *command != "spawn") return serve_command(*command, *line, text);
+    in_spawn_ = true;
+    spawn_bytes_ = 0;
+    return std::nullopt;
+  }
+  const auto command = line->find("cmd");
+  if (!command || command->empty()) {
+    return violation(cat("sent a line without a command: \"", excerpt(text), "\""));
+  }
+  return serve_command(*command, *line, text);
+}
+
+Pmi1Session::Served Pmi1Session::serve_command(std::string_view command, const Line& line,
+                                               std::string_view text) {
+  if (command == "abort") return abort(line);
+  switch (state_) {
+    case State::start:
+      if (command == "init") return init(line, text);
+      return violation(cat("sent \"", excerpt(text), "\" before init"));
+    case State::ready:
+      return serve_ready(command, line, text);
+    case State::finalized:
+      return violation(cat("sent \"", excerpt(text), "\" after finalize"));
+    case State::waiting:
+    case State::over:
+      break;
+  }
+  return std::nullopt;
+}
+
+Pmi1Session::Served Pmi1Session::serve_ready(std::string_view command, const Line& line,
+                                             std::string_view text) {
+  if (command == "barrier_in") return ask_job(Pending::fence, ask::Fence{});
+  if (command == "put") return put(line, text);
+  if (command == "get") return get(line, text);
+  if (command == "get_maxes") {
+    return reply(LineWriter("maxes")
+                     .add("rc", 0)
+                     .add("kvsname_max", static_cast<long long>(kMaxKvsname))
+                     .add("keylen_max", static_cast<long long>(kMaxKey))
+                     .add("vallen_max", static_cast<long long>(kMaxValue)));
+  }
+  if (command == "get_universe_size") {
+    return reply(LineWriter("universe_size").add("rc", 0).add("size", facts_.universe_size));
+  }
+  if (command == "get_appnum") {
+    return reply(LineWriter("appnum").add("rc", 0).add("appnum", facts_.appnum));
+  }
+  if (command == "get_my_kvsname") {
+    return reply(LineWriter("my_kvsname").add("rc", 0).add("kvsname", facts_.kvsname));
+  }
+  if (command == "finalize") {
+    state_ = State::finalized;
+    finalized_ = true;
+    return reply(LineWriter("finalize_ack").add("rc", 0));
+  }
+  if (command == "init") return violation(cat("sent \"", excerpt(text), "\" a second time"));
+  for (const Unsupported& entry : kUnsupported) {
+    if (command == entry.command) return refuse(entry.answer, "not_supported");
+  }
+  // The protocol names no answer to a command it does not know; every answer may carry rc and msg.
+  return reply(
+      LineWriter(cat(as_word(command), "_result")).add("rc", -1).add("msg", "unknown_command"));
+}
+
+Pmi1Session::Served Pmi1Session::init(const Line& line, std::string_view text) {
+  const auto version = parse_int(line.find("pmi_version").value_or(""));
+  const auto subversion = parse_int(line.find("pmi_subversion").value_or(""));
+  if (!version || !subversion) {
+    return violation(cat("sent init without a version: \"", excerpt(text), "\""));
+  }
+  LineWriter answer("response_to_init");
+  answer.add("pmi_version", kVersion).add("pmi_subversion", kSubversion);
+  if (*version != kVersion || *subversion < 0) {
+    // The client may come down to a version that is spoken here, so the session stays where it is.
+    return reply(answer.add("rc", -1).add("msg", "only_PMI_1_is_spoken"));
+  }
+  state_ = State::ready;
+  initialized_ = true;
+  return reply(answer.add("rc", 0));
+}
+
+Pmi1Session::Served Pmi1Session::put(const Line& line, std::string_view text) {
+  const auto kvsname = line.find("kvsname");
+  const auto key = line.find("key");
+  const auto value = line.find("value");
+  if (!kvsname || !key || !value || key->empty()) {
+    return violation(cat("sent a put without kvsname, key or value: \"", excerpt(text), "\""));
+  }
+  if (*kvsname != facts_.kvsname) return refuse("put_result", "no_such_kvsname");
+  if (key->size() >= kMaxKey) return refuse("put_result", "key_too_long");
+  if (value->size() >= kMaxValue) return refuse("put_result", "value_too_long");
+  if (key->starts_with(kReservedPrefix)) return refuse("put_result", "reserved_key");
+  return ask_job(Pending::put, ask::Put{std::string(*key), std::string(*value)});
+}
+
+Pmi1Session::Served Pmi1Session::get(const Line& line, std::string_view text) {
+  const auto kvsname = line.find("kvsname");
+  const auto key = line.find("key");
+  if (!kvsname || !key || key->empty()) {
+    return violation(cat("sent a get without kvsname or key: \"", excerpt(text), "\""));
+  }
+  if (*kvsname != facts_.kvsname) return refuse("get_result", "no_such_kvsname");
+  if (key->size() >= kMaxKey) return refuse("get_result", "key_too_long");
+  const auto found = [&](std::string_view value) {
+    return reply(LineWriter("get_result")
+                     .add("rc", 0)
+                     .add("msg", "success")
+                     .add("found", "TRUE")
+                     .add("value", value));
+  };
+  if (*key == "PMI_process_mapping") {
+    // A mapping that does not fit is answered empty, which clients read as unknown (spec_13).
+    const bool fits = facts_.process_mapping.size() < kMaxValue;
+    return found(fits ? std::string_view(facts_.process_mapping) : std::string_view());
+  }
+  if (*key == "universeSize") return found(cat(facts_.universe_size));
+  if (key->starts_with(kReservedPrefix)) return refuse("get_result", "key_not_found");
+  return ask_job(Pending::get, ask::Get{std::string(*key)});
+}
+
+Pmi1Session::Served Pmi1Session::abort(const Line& line) {
+  state_ = State::over;
+  // A client that gives no code, or one that is no number, still wants the job to end in failure.
+  const int code = parse_int(line.find("exitcode").value_or("")).value_or(1);
+  return ask::Abort{code, std::string(line.find("message").value_or(""))};
+}
+
+// A spawn request is read to its end, so that the answer comes where the client waits for it: after
+// the endcmd of the block whose spawnssofar equals totspawns (peer: MPICH's client sends one block
+// a command).
+Pmi1Session::Served Pmi1Session::spawn_line(const Line& line, std::string_view text) {
+  spawn_bytes_ += text.size();
+  if (spawn_bytes_ > kMaxSpawnBlock) {
+    return violation(cat("sent a spawn request longer than ", kMaxSpawnBlock, " bytes"));
+  }
+  if (const auto total = line.find("totspawns")) total_spawns_ = std::string(*total);
+  if (const auto so_far = line.find("spawnssofar")) spawns_so_far_ = std::string(*so_far);
+  if (!line.find("endcmd") || spawns_so_far_ != total_spawns_) return std::nullopt;
+  in_spawn_ = false;
+  return refuse("spawn_result", "not_supported");
+}
+
+Pmi1Session::Served Pmi1Session::violation(std::string why) {
+  state_ = State::over;
+  return ask::Violation{cat("PMI-1: the rank ", why)};
+}
+
+Pmi1Session::Served Pmi1Session::reply(const LineWriter& line) {
+  output_ += line.text();
+  return std::nullopt;
+}
+
+Pmi1Session::Served Pmi1Session::refuse(std::string_view command, std::string_view why) {
+  return reply(LineWriter(command).add("rc", 1).add("msg", as_word(why)));
+}
+
+Pmi1Session::Served Pmi1Session::ask_job(Pending pending, Request request) {
+  state_ = State::waiting;
+  pending_ = pending;
+  return request;
+}
+
+}  // namespace scela::pmi

@@ -1,0 +1,136 @@
+#include "pmi/server/line_server.h"
+
+#include <catch2/catch.hpp>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace scela::pmi {
+namespace {
+
+// A node with one store for all ranks. Answers at once from within the call, or keeps the ids.
+class FakeServices : public JobServices {
+ public:
+  JobFacts facts(Rank rank) const override {
+    return {.rank = rank, .size = 2, .universe_size = 2, .kvsname = "kvs", .process_mapping = "m"};
+  }
+  void put(Rank rank, RequestId id, std::string key, std::string value) override {
+    pairs[key] = value;
+    log("put " + key, rank, id, {});
+  }
+  void get(Rank rank, RequestId id, std::string key, bool wait) override {
+    const auto pair = pairs.find(key);
+    Answer answer;
+    if (pair != pairs.end()) answer = {.found = true, .value = pair->second};
+    log("get " + key + (wait ? " waiting" : ""), rank, id, answer);
+  }
+  void fence(Rank rank, RequestId id) override { log("fence", rank, id, {}); }
+  void abort(Rank rank, std::int32_t code, std::string message) override {
+    calls.push_back("abort " + std::to_string(rank) + " " + std::to_string(code) + " " + message);
+  }
+  void violation(Rank rank, std::string why) override {
+    calls.push_back("violation " + std::to_string(rank) + " " + why);
+  }
+
+  std::map<std::string, std::string> pairs;
+  std::vector<std::string> calls;
+  std::vector<RequestId> ids;
+  LineServer* answer_at_once = nullptr;
+
+ private:
+  void log(const std::string& what, Rank rank, RequestId id, const Answer& answer) {
+    calls.push_back(what + " by " + std::to_string(rank));
+    ids.push_back(id);
+    if (answer_at_once != nullptr) answer_at_once->answered(id, answer);
+  }
+};
+
+const std::string kInit = "cmd=init pmi_version=1 pmi_subversion=1\n";
+
+TEST_CASE("a server passes requests on with the rank and answers by id") {
+  FakeServices services;
+  LineServer server(services, 1);
+  server.receive(kInit);
+  CHECK(server.take_output() == "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=0\n");
+  server.receive("cmd=put kvsname=kvs key=a value=1\ncmd=get kvsname=kvs key=a\n");
+  REQUIRE(services.calls == std::vector<std::string>{"put a by 1"});
+  server.answered(services.ids[0], {});
+  REQUIRE(services.calls == std::vector<std::string>{"put a by 1", "get a by 1"});
+  CHECK(services.ids[1] > services.ids[0]);
+  server.answered(services.ids[1], {.found = true, .value = "1"});
+  CHECK(server.take_output() ==
+        "cmd=put_result rc=0\ncmd=get_result rc=0 msg=success found=TRUE value=1\n");
+}
+
+TEST_CASE("answers from within the call are served to the last pipelined line") {
+  FakeServices services;
+  LineServer server(services, 0);
+  services.answer_at_once = &server;
+  std::string all = kInit;
+  std::string expected = "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=0\n";
+  for (int i = 0; i < 1000; ++i) {  // deep recursion would show
+    all += "cmd=barrier_in\n";
+    expected += "cmd=barrier_out rc=0\n";
+  }
+  server.receive(all + "cmd=finalize\n");
+  CHECK(server.take_output() == expected + "cmd=finalize_ack rc=0\n");
+  CHECK_FALSE(server.unfinished());
+}
+
+TEST_CASE("answers of another id, of a former request or after the end are ignored") {
+  FakeServices services;
+  LineServer server(services, 0);
+  server.receive(kInit + "cmd=barrier_in\n");
+  server.take_output();
+  server.answered(services.ids[0] + 1, {});
+  CHECK(server.take_output() == "");
+  server.answered(services.ids[0], {});
+  server.receive("cmd=barrier_in\n");
+  server.take_output();
+  server.answered(services.ids[0], {});
+  CHECK(server.take_output() == "");
+  server.closed();
+  server.answered(services.ids[1], {});
+  server.receive("cmd=barrier_in\n");
+  CHECK(server.take_output() == "");
+  CHECK(services.calls.size() == 2);
+}
+
+TEST_CASE("a rank that ends between init and finalize is unfinished") {
+  FakeServices services;
+  LineServer server(services, 0);
+  CHECK_FALSE(server.unfinished());
+  server.receive(kInit);
+  CHECK(server.unfinished());
+  LineServer ended(services, 0);
+  ended.receive(kInit);
+  ended.closed();
+  CHECK(ended.unfinished());
+  server.receive("cmd=finalize\n");
+  server.closed();
+  CHECK_FALSE(server.unfinished());
+}
+
+TEST_CASE("abort and violation reach the job once and end the conversation") {
+  FakeServices services;
+  LineServer server(services, 1);
+  server.receive(kInit + "cmd=abort exitcode=7 message=no way\ncmd=abort exitcode=8\n");
+  server.receive("cmd=abort exitcode=9\n");
+  CHECK(services.calls == std::vector<std::string>{"abort 1 7 no way"});
+  CHECK(server.broken());
+
+  services.calls.clear();
+  LineServer garbage(services, 0);
+  CHECK_FALSE(garbage.broken());
+  garbage.receive("GET / HTTP/1.1\r\n\r\n");
+  CHECK(garbage.broken());
+  garbage.receive("more\n");
+  CHECK(services.calls ==
+        std::vector<std::string>{"violation 0 PMI-1: the rank sent a line without a command: "
+                                 "\"GET / HTTP/1.1\\x0d\""});
+}
+
+}  // namespace
+}  // namespace scela::pmi

@@ -1,0 +1,373 @@
+#include "pmi/protocol/pmi1.h"
+
+#include <catch2/catch.hpp>
+#include <string>
+#include <vector>
+
+#include "pmi/protocol/limits.h"
+
+namespace scela::pmi {
+namespace {
+
+JobFacts facts() {
+  return {.rank = 1,
+          .size = 4,
+          .appnum = 2,
+          .universe_size = 16,
+          .kvsname = "kvs_0",
+          .process_mapping = "(vector,(0,2,2))"};
+}
+
+const std::string kInit = "cmd=init pmi_version=1 pmi_subversion=1\n";
+
+std::string name_of(const Request& request) {
+  if (const auto* put = std::get_if<ask::Put>(&request))
+    return "put " + put->key + "=" + put->value;
+  if (const auto* get = std::get_if<ask::Get>(&request)) return "get " + get->key;
+  if (std::holds_alternative<ask::Fence>(request)) return "fence";
+  if (const auto* abort = std::get_if<ask::Abort>(&request)) {
+    return "abort " + std::to_string(abort->code) + " " + abort->message;
+  }
+  return "violation: " + std::get<ask::Violation>(request).why;
+}
+
+// Feeds bytes and gathers what the job was asked, without answering.
+std::vector<std::string> feed(Pmi1Session& session, std::string_view bytes) {
+  session.receive(bytes);
+  std::vector<std::string> asked;
+  while (auto request = session.next())
+    asked.push_back(name_of(*request));
+  return asked;
+}
+
+// A session that has said init, its output dropped.
+Pmi1Session ready() {
+  Pmi1Session session(facts());
+  REQUIRE(feed(session, kInit).empty());
+  REQUIRE(session.take_output() == "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=0\n");
+  return session;
+}
+
+// What one line is answered by the session itself.
+std::string answer_to(std::string_view line) {
+  Pmi1Session session = ready();
+  CHECK(feed(session, std::string(line) + "\n").empty());
+  return session.take_output();
+}
+
+std::string violation_of(Pmi1Session session, std::string_view bytes) {
+  const auto asked = feed(session, bytes);
+  REQUIRE(asked.size() == 1);
+  CHECK(feed(session, "cmd=get_maxes\n").empty());
+  CHECK(session.take_output() == "");
+  return asked.front();
+}
+
+TEST_CASE("a rank of MPICH is served from init to finalize") {
+  // The sequence Debian's mpich 4.0.2 was seen to send, node leader included.
+  struct Step {
+    std::string request;
+    std::string asked;  // of the job; empty: the session answers by itself
+    Answer answer;
+    std::string reply;
+  };
+  const std::string address(488, 'a');
+  const std::vector<Step> steps{
+      {"cmd=init pmi_version=1 pmi_subversion=1",
+       "",
+       {},
+       "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=0"},
+      {"cmd=get_maxes", "", {}, "cmd=maxes rc=0 kvsname_max=256 keylen_max=64 vallen_max=1024"},
+      {"cmd=get_appnum", "", {}, "cmd=appnum rc=0 appnum=2"},
+      {"cmd=get_my_kvsname", "", {}, "cmd=my_kvsname rc=0 kvsname=kvs_0"},
+      {"cmd=get kvsname=kvs_0 key=PMI_process_mapping",
+       "",
+       {},
+       "cmd=get_result rc=0 msg=success found=TRUE value=(vector,(0,2,2))"},
+      {"cmd=barrier_in", "fence", {}, "cmd=barrier_out rc=0"},
+      {"cmd=put kvsname=kvs_0 key=-bcast-1-0 value=" + address,
+       "put -bcast-1-0=" + address,
+       {},
+       "cmd=put_result rc=0"},
+      {"cmd=barrier_in", "fence", {}, "cmd=barrier_out rc=0"},
+      {"cmd=get kvsname=kvs_0 key=-bcast-1-0",
+       "get -bcast-1-0",
+       {.found = true, .value = address},
+       "cmd=get_result rc=0 msg=success found=TRUE value=" + address},
+      {"cmd=put kvsname=kvs_0 key=-allgather-shm-1-1 value=" + address,
+       "put -allgather-shm-1-1=" + address,
+       {},
+       "cmd=put_result rc=0"},
+      {"cmd=barrier_in", "fence", {}, "cmd=barrier_out rc=0"},
+      {"cmd=barrier_in", "fence", {}, "cmd=barrier_out rc=0"},
+      {"cmd=finalize", "", {}, "cmd=finalize_ack rc=0"},
+  };
+  const auto piece = GENERATE(1U, 7U, 1U << 20);
+  Pmi1Session session(facts());
+  CHECK_FALSE(session.unfinished());
+  for (const Step& step : steps) {
+    const std::string line = step.request + "\n";
+    std::vector<std::string> asked;
+    for (std::size_t at = 0; at < line.size(); at += piece) {
+      CHECK(asked.empty());
+      CHECK(session.take_output() == "");
+      for (auto& one : feed(session, std::string_view(line).substr(at, piece)))
+        asked.push_back(one);
+    }
+    if (!step.asked.empty()) {
+      CHECK(asked == std::vector{step.asked});
+      CHECK(session.take_output() == "");
+      session.answer(step.answer);
+    }
+    CHECK(session.take_output() == step.reply + "\n");
+    CHECK(session.unfinished() == (step.request != "cmd=finalize"));
+  }
+}
+
+TEST_CASE("the universe size is answered as a command and as a key") {
+  CHECK(answer_to("cmd=get_universe_size") == "cmd=universe_size rc=0 size=16\n");
+  CHECK(answer_to("cmd=get kvsname=kvs_0 key=universeSize") ==
+        "cmd=get_result rc=0 msg=success found=TRUE value=16\n");
+}
+
+TEST_CASE("init agrees on 1.1 for every version 1 and refuses the others") {
+  Pmi1Session session(facts());
+  const auto say = [&](const std::string& version) {
+    CHECK(feed(session, "cmd=init " + version + "\n").empty());
+    return session.take_output();
+  };
+  CHECK(say("pmi_version=2 pmi_subversion=0") ==
+        "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=-1 msg=only_PMI_1_is_spoken\n");
+  CHECK_FALSE(session.unfinished());
+  CHECK(say("pmi_subversion=2 pmi_version=1") ==
+        "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=0\n");
+  CHECK(session.unfinished());
+}
+
+TEST_CASE("a get of what is not there is answered and not an error") {
+  Pmi1Session session = ready();
+  CHECK(feed(session, "cmd=get kvsname=kvs_0 key=a\n") == std::vector<std::string>{"get a"});
+  session.answer({});
+  CHECK(session.take_output() == "cmd=get_result rc=1 msg=key_not_found\n");
+  CHECK(answer_to("cmd=get kvsname=kvs_0 key=PMI_hwloc_xmlfile") ==
+        "cmd=get_result rc=1 msg=key_not_found\n");
+}
+
+TEST_CASE("failed requests are answered with the reason as one word") {
+  Pmi1Session session = ready();
+  CHECK(feed(session, "cmd=barrier_in\n").size() == 1);
+  session.answer({.ok = false, .error = "rank 3 ended before the barrier"});
+  CHECK(session.take_output() == "cmd=barrier_out rc=1 msg=rank_3_ended_before_the_barrier\n");
+  CHECK(feed(session, "cmd=put kvsname=kvs_0 key=a value=b\n").size() == 1);
+  session.answer({.ok = false, .error = "full"});
+  CHECK(session.take_output() == "cmd=put_result rc=1 msg=full\n");
+  CHECK(feed(session, "cmd=get kvsname=kvs_0 key=a\n").size() == 1);
+  session.answer({.ok = false, .error = "gone"});
+  CHECK(session.take_output() == "cmd=get_result rc=1 msg=gone\n");
+}
+
+TEST_CASE("put and get keep to the limits and to the job's own space") {
+  const std::string key(kMaxKey - 1, 'k');
+  const std::string value(kMaxValue - 1, 'v');
+  Pmi1Session session = ready();
+  CHECK(feed(session, "cmd=put kvsname=kvs_0 key=" + key + " value=" + value + "\n") ==
+        std::vector{"put " + key + "=" + value});
+  CHECK(answer_to("cmd=put kvsname=kvs_0 key=" + key + "k value=b") ==
+        "cmd=put_result rc=1 msg=key_too_long\n");
+  CHECK(answer_to("cmd=put kvsname=kvs_0 key=a value=" + value + "v") ==
+        "cmd=put_result rc=1 msg=value_too_long\n");
+  CHECK(answer_to("cmd=put kvsname=kvs_0 key=PMI_mine value=b") ==
+        "cmd=put_result rc=1 msg=reserved_key\n");
+  CHECK(answer_to("cmd=put kvsname=other key=a value=b") ==
+        "cmd=put_result rc=1 msg=no_such_kvsname\n");
+  CHECK(answer_to("cmd=get kvsname=other key=a") == "cmd=get_result rc=1 msg=no_such_kvsname\n");
+  CHECK(answer_to("cmd=get kvsname=kvs_0 key=" + key + "k") ==
+        "cmd=get_result rc=1 msg=key_too_long\n");
+}
+
+TEST_CASE("a process mapping that does not fit is answered empty") {
+  JobFacts huge = facts();
+  huge.process_mapping = std::string(kMaxValue, '1');
+  Pmi1Session session(huge);
+  CHECK(feed(session, kInit + "cmd=get kvsname=kvs_0 key=PMI_process_mapping\n").empty());
+  CHECK(session.take_output() ==
+        "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=0\n"
+        "cmd=get_result rc=0 msg=success found=TRUE value=\n");
+}
+
+TEST_CASE("commands that are not offered are answered so that their clients go on") {
+  CHECK(answer_to("cmd=publish_name service=s port=p") ==
+        "cmd=publish_result rc=1 msg=not_supported\n");
+  CHECK(answer_to("cmd=unpublish_name service=s") ==
+        "cmd=unpublish_result rc=1 msg=not_supported\n");
+  CHECK(answer_to("cmd=lookup_name service=s") == "cmd=lookup_result rc=1 msg=not_supported\n");
+  CHECK(answer_to("cmd=create_kvs") == "cmd=newkvs rc=1 msg=not_supported\n");
+  CHECK(answer_to("cmd=dance now") == "cmd=dance_result rc=-1 msg=unknown_command\n");
+}
+
+TEST_CASE("a spawn request is read to the end of its last block and answered once") {
+  const auto block = [](int number) {
+    return "mcmd=spawn\nnprocs=2\nexecname=./a b c\ntotspawns=2\nspawnssofar=" +
+           std::to_string(number) +
+           "\nargcnt=1\narg1=cmd=finalize\npreput_num=0\ninfo_num=0\nendcmd\n";
+  };
+  Pmi1Session session = ready();
+  CHECK(feed(session, block(1)).empty());
+  CHECK(session.take_output() == "");
+  CHECK(feed(session, block(2) + "cmd=get_appnum\n").empty());
+  CHECK(session.take_output() ==
+        "cmd=spawn_result rc=1 msg=not_supported\ncmd=appnum rc=0 appnum=2\n");
+}
+
+TEST_CASE("a spawn request without end breaks the session at its bound") {
+  Pmi1Session session = ready();
+  CHECK(feed(session, "mcmd=spawn\n").empty());
+  const std::string line = "arg1=" + std::string(8000, 'a') + "\n";
+  std::vector<std::string> asked;
+  for (std::size_t sent = 0; sent <= kMaxSpawnBlock && asked.empty(); sent += line.size() - 1) {
+    asked = feed(session, line);
+  }
+  CHECK(asked == std::vector<std::string>{
+                     "violation: PMI-1: the rank sent a spawn request longer than 1048576 bytes"});
+}
+
+TEST_CASE("pipelined requests are served in order, one at a time") {
+  Pmi1Session session(facts());
+  const std::string all = kInit +
+                          "cmd=put kvsname=kvs_0 key=a value=1\n"
+                          "cmd=get_appnum\n"
+                          "cmd=barrier_in\n"
+                          "cmd=get kvsname=kvs_0 key=a\n"
+                          "cmd=finalize\n";
+  CHECK(feed(session, all) == std::vector<std::string>{"put a=1"});
+  CHECK(session.take_output() == "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=0\n");
+  session.answer({});
+  CHECK(feed(session, "") == std::vector<std::string>{"fence"});
+  CHECK(session.take_output() == "cmd=put_result rc=0\ncmd=appnum rc=0 appnum=2\n");
+  CHECK(feed(session, "") == std::vector<std::string>{});
+  session.answer({});
+  CHECK(feed(session, "") == std::vector<std::string>{"get a"});
+  session.answer({.found = true, .value = "1"});
+  CHECK(feed(session, "").empty());
+  CHECK(session.take_output() ==
+        "cmd=barrier_out rc=0\n"
+        "cmd=get_result rc=0 msg=success found=TRUE value=1\n"
+        "cmd=finalize_ack rc=0\n");
+}
+
+TEST_CASE("an answer nobody waits for is ignored") {
+  Pmi1Session session = ready();
+  session.answer({.found = true, .value = "1"});
+  CHECK(session.take_output() == "");
+  CHECK(answer_to("cmd=get_appnum") == "cmd=appnum rc=0 appnum=2\n");
+}
+
+TEST_CASE("abort is accepted in every state and ends the session") {
+  const std::string line = "cmd=abort exitcode=7 message=out of luck\ncmd=get_maxes\n";
+  const std::vector<std::string> expected{"abort 7 out of luck"};
+  Pmi1Session early(facts());
+  CHECK(feed(early, line) == expected);
+  Pmi1Session session = ready();
+  CHECK(feed(session, line) == expected);
+  CHECK(session.take_output() == "");
+  Pmi1Session late = ready();
+  CHECK(feed(late, "cmd=finalize\n" + line) == expected);
+  Pmi1Session bare = ready();
+  CHECK(feed(bare, "cmd=abort\n") == std::vector<std::string>{"abort 1 "});
+}
+
+TEST_CASE("commands in the wrong state are violations that name the command") {
+  CHECK(violation_of(Pmi1Session(facts()), "cmd=barrier_in\n") ==
+        "violation: PMI-1: the rank sent \"cmd=barrier_in\" before init");
+  CHECK(violation_of(Pmi1Session(facts()), "mcmd=spawn\n") ==
+        "violation: PMI-1: the rank sent \"mcmd=spawn\" before init");
+  Pmi1Session twice = ready();
+  CHECK(
+      violation_of(std::move(twice), "cmd=init pmi_version=1 pmi_subversion=1\n") ==
+      "violation: PMI-1: the rank sent \"cmd=init pmi_version=1 pmi_subversion=1\" a second time");
+  Pmi1Session late = ready();
+  CHECK(feed(late, "cmd=finalize\n").empty());
+  late.take_output();
+  CHECK(violation_of(std::move(late), "cmd=barrier_in\n") ==
+        "violation: PMI-1: the rank sent \"cmd=barrier_in\" after finalize");
+}
+
+TEST_CASE("malformed requests are violations that quote the line") {
+  CHECK(violation_of(ready(), "kvsname=kvs_0\n") ==
+        "violation: PMI-1: the rank sent a line without a command: \"kvsname=kvs_0\"");
+  CHECK(violation_of(ready(), "cmd=\n") ==
+        "violation: PMI-1: the rank sent a line without a command: \"cmd=\"");
+  CHECK(violation_of(ready(), "cmd=put kvsname=kvs_0 key=a\n") ==
+        "violation: PMI-1: the rank sent a put without kvsname, key or value: "
+        "\"cmd=put kvsname=kvs_0 key=a\"");
+  CHECK(violation_of(ready(), "cmd=put kvsname=kvs_0 key= value=1\n") ==
+        "violation: PMI-1: the rank sent a put without kvsname, key or value: "
+        "\"cmd=put kvsname=kvs_0 key= value=1\"");
+  CHECK(violation_of(ready(), "cmd=get key=a\n") ==
+        "violation: PMI-1: the rank sent a get without kvsname or key: \"cmd=get key=a\"");
+  CHECK(violation_of(Pmi1Session(facts()), "cmd=init\n") ==
+        "violation: PMI-1: the rank sent init without a version: \"cmd=init\"");
+  CHECK(violation_of(ready(), "\x01\x02\n") ==
+        "violation: PMI-1: the rank sent a malformed line \"\\x01\\x02\": it holds a control "
+        "character");
+}
+
+TEST_CASE("a line without end breaks the session at its bound, not before") {
+  Pmi1Session session = ready();
+  CHECK(feed(session, "cmd=" + std::string(kMaxLine - 4, 'x')).empty());
+  CHECK(violation_of(std::move(session), "x") ==
+        "violation: PMI-1: the rank sent a line longer than 8192 bytes: \"cmd=" +
+            std::string(76, 'x') + "...\"");
+}
+
+TEST_CASE("a client that never waits for its answers is cut off at the bound") {
+  Pmi1Session session = ready();
+  CHECK(feed(session, "cmd=barrier_in\n") == std::vector<std::string>{"fence"});
+  const std::string line = "cmd=get_maxes\n";
+  std::vector<std::string> asked;
+  std::size_t sent = 0;
+  while (asked.empty() && sent < 2 * kMaxBacklog) {
+    asked = feed(session, line);
+    sent += line.size();
+  }
+  CHECK(asked == std::vector<std::string>{
+                     "violation: PMI-1: the rank sent more than 65536 bytes without waiting for an "
+                     "answer"});
+  CHECK(sent > kMaxBacklog);
+  session.answer({});
+  CHECK(session.take_output() == "");
+}
+
+TEST_CASE("a line cut short asks nothing and answers nothing") {
+  for (const std::string_view line :
+       {"cmd=get_maxes\n", "cmd=barrier_in\n", "cmd=put kvsname=kvs_0 key=a value=b\n",
+        "cmd=finalize\n", "cmd=abort exitcode=7\n", "=\n"}) {
+    for (std::size_t length = 0; length < line.size(); ++length) {
+      Pmi1Session session = ready();
+      CHECK(feed(session, line.substr(0, length)).empty());
+      CHECK(session.take_output() == "");
+      CHECK(session.unfinished());
+    }
+  }
+}
+
+TEST_CASE("a truncated line that is then ended never stops the session from being defined") {
+  // Every prefix of a put, ended early: refused, answered, asked or a violation, but one of them.
+  const std::string line = "cmd=put kvsname=kvs_0 key=a value=b";
+  for (std::size_t length = 1; length <= line.size(); ++length) {
+    Pmi1Session session = ready();
+    const auto asked = feed(session, line.substr(0, length) + "\n");
+    const bool answered = !session.take_output().empty();
+    INFO(line.substr(0, length));
+    CHECK(asked.size() + (answered ? 1 : 0) == 1);
+  }
+}
+
+TEST_CASE("blank lines are passed over") {
+  Pmi1Session session = ready();
+  CHECK(feed(session, "\n  \n\ncmd=get_appnum\n").empty());
+  CHECK(session.take_output() == "cmd=appnum rc=0 appnum=2\n");
+}
+
+}  // namespace
+}  // namespace scela::pmi
