@@ -1,0 +1,31 @@
+// HCMAB: hierarchical cache, message aggregation, broadcast (thesis section 3, Table 3.1).
+//
+// Puts stay on the node; a fence sends one aggregate up from every agent and the root broadcasts
+// all of it, so that every get is answered from this node's own table. O(p*n) memory on every node.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "cache/policy.h"
+#include "cache/store.h"
+
+namespace scela::cache {
+
+class Hcmab final : public Policy {
+ public:
+  bool put(std::string_view key, std::string_view value) override;
+  bool put_from_child(std::string_view key, std::string_view value) override;
+  std::string take_stage() override;
+  void aggregate_passes(std::string_view pairs) override;
+  bool release_carries_pairs() const override { return true; }
+  void commit(std::string_view pairs) override;
+  Lookup get(std::string_view key) override;
+  void answer_passes(std::string_view key, std::string_view value) override;
+  Usage usage() const override { return store_.usage(); }
+
+ private:
+  Store store_;
+};
+
+}  // namespace scela::cache
