@@ -1,0 +1,39 @@
+// An immutable piece of bytes, shared by everyone who forwards, stores or sends it.
+//
+// Copying a Chunk copies a reference, never the bytes, so a broadcast to k children holds them once.
+// A Chunk may be a window into a larger buffer, which lives as long as any window of it.
+#pragma once
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace scela {
+
+class Chunk {
+ public:
+  Chunk() = default;
+  explicit Chunk(std::string bytes)
+      : owner_(std::make_shared<const std::string>(std::move(bytes))), view_(*owner_) {}
+
+  std::string_view view() const { return view_; }
+  std::size_t size() const { return view_.size(); }
+  bool empty() const { return view_.empty(); }
+
+  // The window [offset, offset + length), clipped to this chunk; shares the buffer.
+  Chunk slice(std::size_t offset, std::size_t length = std::string_view::npos) const {
+    Chunk part;
+    part.owner_ = owner_;
+    part.view_ = view_.substr(std::min(offset, view_.size()), length);
+    return part;
+  }
+
+  friend bool operator==(const Chunk& a, const Chunk& b) { return a.view_ == b.view_; }
+
+ private:
+  std::shared_ptr<const std::string> owner_;
+  std::string_view view_;
+};
+
+}  // namespace scela

@@ -1,0 +1,25 @@
+// Structured log records: who says what about which subsystem, as values. Cores emit records as
+// actions, shells carry them to the root, which alone writes them out.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace scela {
+
+enum class LogLevel : std::uint8_t { debug, info, warning, error };
+enum class Subsystem : std::uint8_t { tree, launch, pmi, stdio, signal, cache, trace };
+inline constexpr int kSubsystems = 7;
+
+std::string_view name_of(LogLevel level);
+std::string_view name_of(Subsystem subsystem);
+
+struct LogRecord {
+  LogLevel level = LogLevel::info;
+  Subsystem subsystem = Subsystem::tree;
+  std::string node;  // where it happened; empty for the launcher
+  std::string text;
+};
+
+}  // namespace scela

@@ -1,0 +1,50 @@
+// A small seeded generator (xoshiro256** by Blackman and Vigna, seeded by splitmix64) with its own
+// distributions, so that a seed means the same run on every machine and library.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+namespace scela {
+
+class Random {
+ public:
+  explicit Random(std::uint64_t seed) {
+    for (auto& word : state_) {
+      seed += 0x9e3779b97f4a7c15u;
+      std::uint64_t z = seed;
+      z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+      z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+      word = z ^ (z >> 31);
+    }
+  }
+
+  std::uint64_t next() {
+    const std::uint64_t result = rotate(state_[1] * 5, 7) * 9;
+    const std::uint64_t shifted = state_[1] << 17;
+    state_[2] ^= state_[0];
+    state_[3] ^= state_[1];
+    state_[1] ^= state_[2];
+    state_[0] ^= state_[3];
+    state_[2] ^= shifted;
+    state_[3] = rotate(state_[3], 45);
+    return result;
+  }
+
+  // Uniform in [0, bound); 0 when bound is 0. The bias (below bound / 2^64) does not matter here.
+  std::uint64_t below(std::uint64_t bound) { return bound == 0 ? 0 : next() % bound; }
+  // Uniform in [low, high].
+  std::uint64_t between(std::uint64_t low, std::uint64_t high) {
+    return low + below(high - low + 1);
+  }
+  // True `numerator` times in `denominator`.
+  bool chance(std::uint64_t numerator, std::uint64_t denominator) {
+    return below(denominator) < numerator;
+  }
+
+ private:
+  static std::uint64_t rotate(std::uint64_t x, int by) { return (x << by) | (x >> (64 - by)); }
+  std::array<std::uint64_t, 4> state_{};
+};
+
+}  // namespace scela
