@@ -1,0 +1,114 @@
+// What an agent wants done. A shell carries actions out in order; none is answered synchronously.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "nla/core/events.h"
+
+namespace scela::nla {
+
+namespace action {
+
+struct Send {
+  LinkId link = kParentLink;
+  Message message;
+};
+// Start the agent of host `node`; what is sent on `link` is kept until it runs.
+struct StartChild {
+  LinkId link = 0;
+  std::uint32_t node = 0;
+  std::string host;
+};
+// Give the link up: the stream is closed at once, LinkEnded does not follow (ChildGone does).
+struct CloseLink {
+  LinkId link = 0;
+};
+struct StartRanks {  // all of this node; the shell has the job from action::UseJob
+  RankSet ranks;
+};
+struct UseJob {  // comes before anything else about ranks
+  Job job;
+};
+struct SignalRanks {  // to the process groups of the ranks that still run (SIGCONT follows SIGTERM, SIGINT, SIGHUP)
+  std::int32_t signo = 0;
+};
+// Ask (SIGTERM) or force (SIGKILL, again until nobody is left) every descendant of this node that is
+// not another node's agent. Answered by event::NodeEmpty.
+struct EndLeftovers {
+  bool force = false;
+};
+struct SetTimer {
+  Timer timer = Timer::grace;
+  std::uint32_t delay_ms = 0;
+};
+struct CancelTimer {
+  Timer timer = Timer::grace;
+};
+struct Reply {
+  Rank rank = 0;
+  RequestId id = 0;
+  Response response;
+};
+struct ReadOutput {  // this many more bytes may be read from this node's ranks
+  std::uint64_t bytes = 0;
+};
+struct DropStreams {};  // close every pipe of a rank that has not ended
+struct WriteStdin {  // to every local rank of Job::stdin_ranks
+  Chunk bytes;
+  bool end = false;
+};
+struct Finishing {};  // the end is near: measure yourself, then send the trace if the job asks for it
+struct Finish {};     // leave when what was sent has left
+
+// Root only: what the person sees.
+struct NodeFailed {
+  msg::NodeFailed failure;
+};
+struct AllReady {  // every node has its agent or failed; answer with Launch or Stop
+  std::uint32_t agents = 0;
+};
+struct AllLaunched {
+  std::uint32_t ranks = 0;
+};
+struct ShowOutput {
+  Rank rank = 0;
+  Stream stream = Stream::out;
+  bool end = false;
+  Chunk bytes;
+};
+struct ShowLog {
+  LogRecord record;
+};
+struct FirstFailure {  // the failure that decides the job's exit status
+  Rank rank = 0;
+  Outcome outcome;
+};
+struct ReadStdin {  // this many more bytes may be read from standard input
+  std::uint64_t bytes = 0;
+};
+struct TracePiece {
+  std::uint32_t node = 0;
+  bool last = false;
+  Chunk bytes;
+};
+struct JobEnded {  // all verdicts are in, or nobody is left to give them
+  std::vector<std::pair<Outcome, RankSet>> verdicts;
+  Stats stats;
+};
+
+}  // namespace action
+
+using Action =
+    std::variant<action::Send, action::StartChild, action::CloseLink, action::StartRanks,
+                 action::UseJob, action::SignalRanks, action::EndLeftovers, action::SetTimer,
+                 action::CancelTimer, action::Reply, action::ReadOutput, action::DropStreams,
+                 action::WriteStdin, action::Finishing, action::Finish, action::NodeFailed,
+                 action::AllReady, action::AllLaunched, action::ShowOutput, action::ShowLog,
+                 action::FirstFailure, action::ReadStdin, action::TracePiece, action::JobEnded>;
+
+using Actions = std::vector<Action>;
+
+}  // namespace scela::nla

@@ -1,0 +1,246 @@
+#include "nla/core/agent.h"
+
+#include "common/core/text.h"
+#include "nla/core/agent_state.h"
+
+namespace scela::nla {
+
+Agent::Agent(Role role) : state_(std::make_unique<State>(role)) {}
+Agent::~Agent() = default;
+Agent::Agent(Agent&&) noexcept = default;
+Agent& Agent::operator=(Agent&&) noexcept = default;
+
+void Agent::handle(const Event& event, Actions& out) {
+  State& state = *state_;
+  if (state.phase == Phase::finished) return;
+  state.context.out = &out;
+  std::visit([&](const auto& one) { state.on(one); }, event);
+  state.advance();
+  state.context.out = nullptr;
+}
+
+bool Agent::finished() const { return state_->phase == Phase::finished; }
+
+std::uint64_t Agent::held_bytes() const {
+  return state_->collectives.held_bytes() + state_->mailbox.held_bytes() +
+         state_->output.held_bytes() + state_->job_bytes.size();
+}
+
+std::string Agent::describe() const {
+  const State& s = *state_;
+  std::string out = cat(s.context.is_root() ? std::string("root") : cat("agent ", s.context.node),
+                        " ", name_of(s.phase), s.terminating ? " terminating" : "",
+                        s.context.parent_lost ? " orphaned" : "", " open ranks ",
+                        s.verdicts.open().text());
+  for (const Child& child : s.children.all()) {
+    out += cat(" child", child.link, "@", child.slice.first, ":", static_cast<int>(child.state),
+               child.gone ? " gone" : "");
+  }
+  return out;
+}
+
+Agent::State::State(Role role)
+    : children(context),
+      collectives(context, children),
+      bulletin(context, children),
+      mailbox(context, children),
+      output(context),
+      input(context, children) {
+  context.role = role;
+}
+
+void Agent::State::on(const event::Begin& event) {
+  if (!context.is_root() || phase != Phase::waiting) return;
+  context.job_id = event.job_id;
+  context.hosts = event.hosts;
+  context.nodes = static_cast<std::uint32_t>(event.hosts.size());
+  context.slice = {0, context.nodes};
+  context.degree = event.degree;
+  context.grace_ms = event.grace_ms;
+  context.settings = event.settings;
+  output.open(kPresenterWindow);
+  phase = Phase::starting;
+  children.start(context.slice);
+}
+
+void Agent::State::on(const event::Launch& event) {
+  if (!context.is_root() || phase != Phase::ready || shutdown) return;
+  const Chunk bytes(encode(event.job));
+  use_job(event.job);
+  std::size_t offset = 0;
+  do {
+    const Chunk piece = bytes.slice(offset, kMaxPiece);
+    offset += piece.size();
+    children.broadcast(msg::JobBytes{offset >= bytes.size(), piece});
+  } while (offset < bytes.size());
+}
+
+void Agent::State::on(const event::Received& event) {
+  if (event.link == kParentLink) {
+    if (context.parent_lost) return;
+    if (!from_parent(event.message)) {
+      violation(event.link, cat("unexpected message ", name_of(event.message)));
+    }
+    return;
+  }
+  Child* child = children.find(event.link);
+  if (child == nullptr || !child->serving()) return;  // late, from one that was given up
+  if (!from_child(*child, event.message)) {
+    violation(event.link, cat("unexpected message ", name_of(event.message)));
+  }
+}
+
+void Agent::State::on(const event::LinkEnded& event) {
+  if (event.link == kParentLink) {
+    parent_lost(event.why);
+  } else if (Child* child = children.find(event.link); child != nullptr && child->serving()) {
+    child_ended(*child, event.why.empty() ? std::string("its connection ended") : event.why);
+  }
+}
+
+void Agent::State::on(const event::ChildFailed& event) {
+  Child* child = children.find(event.link);
+  if (child == nullptr) return;
+  child->gone = true;
+  if (child->serving()) children.failed(*child, event.phase, event.why);
+}
+
+void Agent::State::on(const event::ChildGone& event) {
+  Child* child = children.find(event.link);
+  if (child == nullptr) return;
+  child->gone = true;
+  if (child->serving()) child_ended(*child, "its process ended");
+}
+
+void Agent::State::on(const event::RankStarted& event) { started.add(event.rank); }
+
+void Agent::State::on(const event::RankNotStarted& event) {
+  streams_open[0].remove(RankSet::single(event.rank));
+  streams_open[1].remove(RankSet::single(event.rank));
+  Outcome outcome;
+  outcome.ending = Ending::not_started;
+  outcome.code = event.error;
+  outcome.why = event.why;
+  if (event.error == kCancelled) outcome = Outcome{Ending::cancelled, 0, false, true, {}};
+  rank_over(event.rank, std::move(outcome));
+}
+
+void Agent::State::on(const event::RankExited& event) {
+  Outcome outcome = event.outcome;
+  if (terminating && outcome.ending != Ending::aborted) outcome.ended_by_us = true;
+  if (guardian_lost) {
+    outcome = Outcome{Ending::lost, 0, false, false, "the guardian of its agent was killed"};
+  }
+  rank_over(event.rank, std::move(outcome));
+}
+
+void Agent::State::on(const event::RankOutput& event) { output.local(event); }
+
+void Agent::State::on(const event::RankStreamEnded& event) {
+  const RankSet one = RankSet::single(event.rank);
+  RankSet& open = streams_open[static_cast<int>(event.stream)];
+  if (!open.contains(event.rank)) return;
+  open.remove(one);
+  output.local_end(event.rank, event.stream);
+}
+
+void Agent::State::on(const event::NodeEmpty&) { node_empty = true; }
+
+void Agent::State::on(const event::TimerFired& event) {
+  switch (event.timer) {
+    case Timer::grace:
+    case Timer::leftover:
+      // Once forced, the shell repeats until nobody is left.
+      if (!node_empty) context.act(action::EndLeftovers{true});
+      break;
+    case Timer::drain: context.act(action::DropStreams{}); break;
+    case Timer::give_up: give_up(); break;
+  }
+}
+
+void Agent::State::on(const event::Asked& event) {
+  if (!context.own_ranks.contains(event.rank) || verdicts.has(event.rank)) return;
+  std::visit(
+      [&](const auto& ask) {
+        using Ask = std::decay_t<decltype(ask)>;
+        if constexpr (std::is_same_v<Ask, ask::Put> || std::is_same_v<Ask, ask::Get>) {
+          bulletin.ask(event.rank, event.id, ask);
+        } else if constexpr (std::is_same_v<Ask, ask::Collective>) {
+          collectives.ask(event.rank, event.id, ask);
+        } else if constexpr (std::is_same_v<Ask, ask::Send> || std::is_same_v<Ask, ask::Receive>) {
+          mailbox.ask(event.rank, event.id, ask);
+        } else if constexpr (std::is_same_v<Ask, ask::Abort>) {
+          process_fail(event.rank, Outcome{Ending::aborted, ask.code, false, false, ask.why});
+        } else {
+          process_fail(event.rank, Outcome{Ending::aborted, 1, false, false, ask.why});
+        }
+      },
+      event.request);
+}
+
+void Agent::State::on(const event::GuardianLost&) {
+  if (guardian_lost || phase >= Phase::measuring) return;
+  guardian_lost = true;
+  report_node_failure(context, {context.node, StartPhase::running, "its guardian was killed"});
+  const RankSet open = verdicts.open(context.own_ranks);
+  if (!open.empty()) {
+    process_fail(open.front(),
+                 Outcome{Ending::lost, 0, false, false, "the guardian of its agent was killed"});
+    context.act(action::SignalRanks{15});
+    context.act(action::SetTimer{Timer::grace, context.grace_ms});
+  }
+}
+
+void Agent::State::on(const event::StdinTaken& event) { input.local_taken(event.bytes); }
+
+void Agent::State::on(const event::SendTrace& event) {
+  if (context.is_root()) {
+    context.act(action::TracePiece{context.node, event.last, event.bytes});
+  } else {
+    context.send_up(msg::Report{context.node, event.last, event.bytes});
+  }
+}
+
+void Agent::State::on(const event::Say& event) {
+  if (context.is_root()) {
+    context.act(action::ShowLog{event.record});
+  } else {
+    context.send_up(msg::Log{event.record});
+  }
+}
+
+void Agent::State::on(const event::Measured& event) {
+  if (phase != Phase::measuring) return;
+  Stats all = below;
+  all.agents += context.is_root() ? 0 : 1;
+  all.messages += context.messages + (context.is_root() ? 0 : 1);  // Done itself
+  all.bytes += event.sent_bytes;
+  all.output_bytes += output.read_bytes();
+  if (!context.is_root()) {
+    all.max_private_bytes = std::max(all.max_private_bytes, event.private_bytes);
+    all.max_resident_bytes = std::max(all.max_resident_bytes, event.resident_bytes);
+  }
+  if (policy) all.cache_bytes = std::max(all.cache_bytes, policy->usage().bytes);
+  if (context.is_root()) {
+    context.act(action::JobEnded{verdicts.groups(), all});
+  } else {
+    context.send_up(msg::Done{all});
+  }
+  phase = Phase::leaving;
+}
+
+void Agent::State::on(const event::UserSignal& event) {
+  if (phase == Phase::running) children.broadcast(msg::Signal{event.signo});
+}
+
+void Agent::State::on(const event::Stop& event) {
+  if (!context.is_root()) return;
+  terminate(event.signo, event.grace_ms);
+  if (!context.job) shut_down();
+}
+
+void Agent::State::on(const event::StdinRead& event) { input.read(event); }
+
+void Agent::State::on(const event::OutputWritten& event) { output.credit(event.bytes); }
+
+}  // namespace scela::nla

@@ -1,0 +1,269 @@
+#include <algorithm>
+#include <csignal>
+
+#include "common/core/text.h"
+#include "nla/core/agent_state.h"
+
+namespace scela::nla {
+
+namespace {
+
+// How long a pipe may stay open after the last process of the node is gone. Only a process that is no
+// descendant of ours can hold it then.
+constexpr std::uint32_t kDrainMs = 1000;
+// Slack per level of the tree before an agent stops waiting for children that must end: a healthy but
+// overloaded node must not be given up.
+constexpr std::uint32_t kSlackMs = 5000;
+
+}  // namespace
+
+void Agent::State::use_job(Job job) {
+  context.grace_ms = job.grace_ms;
+  context.own_ranks = context.is_root() ? RankSet() : job.map.ranks_of(context.node);
+  context.subtree_ranks = job.map.ranks_of(context.slice.first, context.slice.end);
+  verdicts.expect(context.subtree_ranks);
+  children.know_job(job.map);
+  Result<std::unique_ptr<cache::Policy>> made = cache::make_policy(job.cache_policy, context.is_root());
+  if (!made) made = cache::make_policy(cache::PolicyKind::hcmab, context.is_root());
+  policy = std::move(*made);
+  collectives.use(policy.get());
+  bulletin.use(policy.get());
+  context.job = std::move(job);
+  phase = Phase::running;
+  if (!context.is_root()) context.act(action::UseJob{*context.job});
+
+  // Nodes of this slice that have no agent, and children lost since they were ready.
+  for (const msg::NodeFailed& failure : children.failures()) {
+    const bool looked_after =
+        std::any_of(children.all().begin(), children.all().end(), [&](const Child& child) {
+          return child.serving() && child.slice.contains(failure.node);
+        });
+    const RankSet ranks = context.job->map.ranks_of(failure.node);
+    if (looked_after || ranks.empty()) continue;
+    const Outcome outcome{Ending::lost, 0, false, false, "its node has no agent: " + failure.why};
+    verdicts.record(ranks, outcome);
+    process_fail(ranks.front(), outcome);
+  }
+  for (Child& child : children.all()) {
+    if (child.state == ChildState::lost) child_ended(child, "lost before the ranks were started");
+    if (child.serving() && child.ranks.empty()) child.ended_ranks = true;
+  }
+  if (context.own_ranks.empty()) return;
+  if (terminating || guardian_lost) {
+    const RankSet own = context.own_ranks;
+    own.for_each([&](Rank rank) { rank_over(rank, {Ending::cancelled, 0, false, true, {}}); });
+    return;
+  }
+  streams_open[0] = streams_open[1] = context.own_ranks;
+  output.start_reading();
+  context.act(action::StartRanks{context.own_ranks});
+}
+
+void Agent::State::rank_over(Rank rank, Outcome outcome) {
+  if (!context.own_ranks.contains(rank) || verdicts.has(rank)) return;
+  if (const auto at = aborted.find(rank); at != aborted.end()) outcome = at->second;
+  verdicts.record(RankSet::single(rank), outcome);
+  if (!outcome.success() && !outcome.ended_by_us) process_fail(rank, outcome);
+  collectives.rank_ended(rank);
+  bulletin.rank_ended(rank);
+  mailbox.rank_ended(rank);
+  input.rank_ended(rank);
+}
+
+// PROCESS_FAIL (thesis section 2.2.1): at once to the launcher, which decides.
+void Agent::State::process_fail(Rank rank, const Outcome& outcome) {
+  if (outcome.ending == Ending::aborted) aborted.emplace(rank, outcome);
+  if (context.is_root()) {
+    first_failure(rank, outcome);
+    return;
+  }
+  // Under kill the first report ends the job; an abort ends it under any policy.
+  const bool needed = !failure_sent || outcome.ending == Ending::aborted ||
+                      (context.job && context.job->on_failure == OnFailure::wait);
+  if (!needed) return;
+  failure_sent = true;
+  context.send_up(msg::ProcessFail{rank, outcome});
+}
+
+void Agent::State::first_failure(Rank rank, const Outcome& outcome) {
+  if (terminating) return;
+  if (!failure_sent) context.act(action::FirstFailure{rank, outcome});
+  failure_sent = true;
+  if (context.job->on_failure == OnFailure::kill || outcome.ending == Ending::aborted) {
+    terminate(SIGTERM, context.grace_ms);
+  } else {
+    children.broadcast(msg::PeersFailed{RankSet::single(rank)});
+    bulletin.fail_waiting("");  // who waits below is told by that message
+  }
+}
+
+void Agent::State::terminate(std::int32_t signo, std::uint32_t grace_ms) {
+  if (phase >= Phase::measuring) return;
+  children.stop_starting();
+  children.broadcast(msg::Terminate{signo, grace_ms});
+  const bool again = std::exchange(terminating, true);
+  context.grace_ms = grace_ms;
+  context.act(action::SetTimer{Timer::give_up, give_up_ms()});
+  if (ranks_over()) return;
+  if (grace_ms == 0) {
+    context.act(action::SignalRanks{SIGKILL});
+    context.act(action::EndLeftovers{true});
+    return;
+  }
+  context.act(action::SignalRanks{signo});
+  if (!again) context.act(action::SetTimer{Timer::grace, grace_ms});
+}
+
+void Agent::State::shut_down() {
+  if (shutdown) return;
+  shutdown = true;
+  children.stop_starting();
+  children.broadcast(msg::Shutdown{});
+  context.act(action::SetTimer{Timer::give_up, give_up_ms()});
+}
+
+void Agent::State::parent_lost(const std::string&) {
+  if (context.parent_lost) return;
+  context.parent_lost = true;
+  output.drop_all();
+  if (phase == Phase::waiting) {
+    shutdown = true;  // never learnt who it is: nothing to end
+    return;
+  }
+  terminate(SIGTERM, context.grace_ms);
+  shut_down();
+}
+
+// A child's link is over before it said Done.
+void Agent::State::child_ended(Child& child, const std::string& why) {
+  const bool was_ready = child.state == ChildState::ready || child.state == ChildState::lost;
+  if (!was_ready) {
+    children.failed(child, child.state == ChildState::starting ? StartPhase::start_agent
+                                                               : StartPhase::hello, why);
+    return;
+  }
+  if (child.state == ChildState::ready) {
+    report_node_failure(context, {child.slice.first, StartPhase::running, why});
+  }
+  child.state = ChildState::lost;
+  bulletin.child_ended(child.link);
+  const RankSet open = verdicts.open(child.ranks);
+  if (!open.empty()) {
+    const Outcome outcome{Ending::lost, 0, false, terminating,
+                          cat("the agent on ", context.host(child.slice.first), " was lost: ", why)};
+    verdicts.record(open, outcome);
+    if (!terminating) process_fail(open.front(), outcome);
+  }
+  collectives.child_ended(child);
+  input.child_ended();
+}
+
+void Agent::State::violation(LinkId link, const std::string& why) {
+  if (link == kParentLink) {
+    // The parent speaks nonsense: tell it, and end as if it were gone.
+    context.send_up(msg::Log{{LogLevel::error, Subsystem::tree,
+                              context.hosts.empty() ? std::string() : context.hosts.front(),
+                              "from the parent agent: " + why}});
+    parent_lost(why);
+    return;
+  }
+  context.act(action::CloseLink{link});
+  if (Child* child = children.find(link); child != nullptr && child->serving()) {
+    child_ended(*child, "protocol error: " + why);
+  }
+}
+
+void Agent::State::give_up() {
+  for (std::size_t i = 0; i < children.all().size(); ++i) {
+    Child& child = children.all()[i];
+    if (child.serving()) {
+      context.act(action::CloseLink{child.link});
+      child_ended(child, "it did not end when told to");
+    } else if (gave_up) {
+      child.gone = true;  // its process cannot be waited for any longer
+    }
+  }
+  gave_up = true;
+  context.act(action::SetTimer{Timer::give_up, kSlackMs});
+}
+
+std::uint32_t Agent::State::give_up_ms() const {
+  const std::uint32_t levels = height(context.slice, context.degree);
+  return 2 * context.grace_ms + kDrainMs + kSlackMs * levels;
+}
+
+void Agent::State::advance() {
+  if (collectives.take_committed()) bulletin.recheck();
+  if (phase == Phase::starting) advance_start();
+  if (phase == Phase::running) {
+    const bool children_launched =
+        std::all_of(children.all().begin(), children.all().end(),
+                    [](const Child& child) { return child.launched || !child.serving(); });
+    const RankSet open = verdicts.open(context.own_ranks);
+    if (!launched_sent && children_launched && open.minus(started).empty()) {
+      launched_sent = true;
+      const auto total = static_cast<std::uint32_t>(started.size()) + below_launched;
+      if (context.is_root()) {
+        context.act(action::AllLaunched{total});
+        input.start();
+      } else {
+        context.send_up(msg::Launched{total});
+      }
+    }
+    if (!verdicts_sent && launched_sent && verdicts.complete()) {
+      verdicts_sent = true;
+      if (context.is_root()) {
+        shut_down();
+      } else {
+        context.send_up(msg::Verdicts{verdicts.groups()});
+      }
+    }
+  }
+  if (shutdown) advance_end();
+  if (phase == Phase::leaving && children.all_gone()) {
+    context.act(action::CancelTimer{Timer::give_up});
+    context.act(action::Finish{});
+    phase = Phase::finished;
+  }
+}
+
+void Agent::State::advance_start() {
+  if (!children.all_ready()) return;
+  phase = Phase::ready;
+  const std::uint32_t agents = children.ready_agents();
+  if (shutdown) return;
+  if (context.is_root()) {
+    context.act(action::AllReady{agents});
+  } else {
+    context.send_up(msg::Ready{agents + 1});
+  }
+}
+
+void Agent::State::advance_end() {
+  if (phase >= Phase::measuring) return;
+  if (!ranks_over()) return;
+  if (!leftovers_asked) {
+    leftovers_asked = true;
+    node_empty = context.is_root();
+    context.act(action::CancelTimer{Timer::grace});
+    if (!node_empty) {
+      context.act(action::EndLeftovers{false});
+      context.act(action::SetTimer{Timer::leftover, context.grace_ms});
+    }
+  }
+  if (!node_empty) return;
+  if (!node_empty_seen) {
+    node_empty_seen = true;
+    context.act(action::CancelTimer{Timer::leftover});
+    if (!streams_open[0].empty() || !streams_open[1].empty()) {
+      context.act(action::SetTimer{Timer::drain, kDrainMs});
+    }
+  }
+  if (!streams_open[0].empty() || !streams_open[1].empty()) return;
+  if (!output.empty() || !children.all_ended()) return;
+  context.act(action::CancelTimer{Timer::drain});
+  phase = Phase::measuring;
+  context.act(action::Finishing{});
+}
+
+}  // namespace scela::nla

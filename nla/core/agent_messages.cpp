@@ -1,0 +1,213 @@
+#include <algorithm>
+
+#include "common/core/text.h"
+#include "nla/core/agent_state.h"
+
+namespace scela::nla {
+
+bool Agent::State::from_parent(const Message& message) {
+  const bool knows_itself = phase != Phase::waiting;
+  return std::visit(
+      [&](const auto& one) {
+        using M = std::decay_t<decltype(one)>;
+        if constexpr (std::is_same_v<M, msg::Start> || std::is_same_v<M, msg::SliceHosts> ||
+                      std::is_same_v<M, msg::JobBytes>) {
+          return down(one);
+        } else if constexpr (std::is_same_v<M, msg::Signal>) {
+          children.broadcast(one);
+          context.act(action::SignalRanks{one.signo});
+          return knows_itself;
+        } else if constexpr (std::is_same_v<M, msg::Terminate>) {
+          terminate(one.signo, one.grace_ms);
+          return knows_itself;
+        } else if constexpr (std::is_same_v<M, msg::Shutdown>) {
+          shut_down();
+          return knows_itself;
+        } else if constexpr (std::is_same_v<M, msg::CollectiveDown>) {
+          return down(one);
+        } else if constexpr (std::is_same_v<M, msg::Answer>) {
+          if (!policy) return false;
+          bulletin.receive(one);
+          return true;
+        } else if constexpr (std::is_same_v<M, msg::Stdin>) {
+          input.receive(one);
+          return context.job.has_value();
+        } else if constexpr (std::is_same_v<M, msg::Credit>) {
+          output.credit(one.bytes);
+          return knows_itself;
+        } else if constexpr (std::is_same_v<M, msg::Parcel>) {
+          return context.subtree_ranks.contains(one.destination) && mailbox.receive(one);
+        } else if constexpr (std::is_same_v<M, msg::PeersFailed>) {
+          children.broadcast(one);
+          mailbox.peers_failed(one.ranks);
+          bulletin.fail_waiting(cat("rank ", one.ranks.text(), " failed"));
+          return true;
+        } else {
+          return false;
+        }
+      },
+      message);
+}
+
+bool Agent::State::from_child(Child& child, const Message& message) {
+  if (child.state == ChildState::starting && !std::holds_alternative<msg::Hello>(message)) {
+    return false;
+  }
+  return std::visit(
+      [&](const auto& one) {
+        using M = std::decay_t<decltype(one)>;
+        if constexpr (std::is_same_v<M, msg::Hello> || std::is_same_v<M, msg::Ready> ||
+                      std::is_same_v<M, msg::Verdicts> || std::is_same_v<M, msg::Done>) {
+          return up(child, one);
+        } else if constexpr (std::is_same_v<M, msg::NodeFailed>) {
+          if (!child.slice.contains(one.node)) return false;
+          report_node_failure(context, one);
+          return true;
+        } else if constexpr (std::is_same_v<M, msg::Launched>) {
+          child.launched = true;
+          below_launched += one.ranks;
+          return true;
+        } else if constexpr (std::is_same_v<M, msg::ProcessFail>) {
+          if (!child.ranks.contains(one.rank)) return false;
+          process_fail(one.rank, one.outcome);
+          return true;
+        } else if constexpr (std::is_same_v<M, msg::CollectiveUp>) {
+          return collectives.receive_up(child, one);
+        } else if constexpr (std::is_same_v<M, msg::Get>) {
+          if (!policy) return false;
+          bulletin.receive(child.link, one);
+          return true;
+        } else if constexpr (std::is_same_v<M, msg::Put>) {
+          if (!policy) return false;
+          bulletin.receive(one);
+          return true;
+        } else if constexpr (std::is_same_v<M, msg::Output>) {
+          return child.ranks.contains(one.rank) &&
+                 output.receive(child, one, output_window(context.degree));
+        } else if constexpr (std::is_same_v<M, msg::StdinTaken>) {
+          input.receive(child.link, one);
+          return true;
+        } else if constexpr (std::is_same_v<M, msg::Log>) {
+          on(event::Say{one.record});
+          return true;
+        } else if constexpr (std::is_same_v<M, msg::Report>) {
+          if (context.is_root()) {
+            context.act(action::TracePiece{one.node, one.last, one.bytes});
+          } else {
+            context.send_up(one);
+          }
+          return true;
+        } else if constexpr (std::is_same_v<M, msg::Parcel>) {
+          return child.ranks.contains(one.source) && mailbox.receive(one);
+        } else {
+          return false;
+        }
+      },
+      message);
+}
+
+bool Agent::State::down(const msg::Start& message) {
+  if (context.is_root() || phase != Phase::waiting || context.nodes != 0) return false;
+  if (message.version != kProtocolVersion || message.slice.first >= message.slice.end ||
+      message.slice.end > message.nodes || message.degree == 0) {
+    return false;
+  }
+  context.job_id = message.job_id;
+  context.slice = message.slice;
+  context.node = message.slice.first;
+  context.nodes = message.nodes;
+  context.degree = message.degree;
+  context.grace_ms = message.grace_ms;
+  context.settings = message.settings;
+  output.open(message.output_window);
+  context.send_up(msg::Hello{kProtocolVersion, context.node, message.clock_ns, 0});
+  return true;
+}
+
+bool Agent::State::down(const msg::SliceHosts& message) {
+  if (phase != Phase::waiting || context.nodes == 0) return false;
+  names += message.names.view();
+  if (!message.last) return true;
+  std::size_t at = 0;
+  while (at < names.size()) {
+    const std::size_t end = names.find('\n', at);
+    if (end == std::string::npos) return false;
+    context.hosts.push_back(names.substr(at, end - at));
+    at = end + 1;
+  }
+  names.clear();
+  names.shrink_to_fit();
+  if (context.hosts.size() != context.slice.size()) return false;
+  phase = Phase::starting;
+  children.start({context.slice.first + 1, context.slice.end});
+  return true;
+}
+
+bool Agent::State::down(const msg::JobBytes& message) {
+  if (context.job || phase != Phase::ready) return shutdown;  // a job that is ended before it began
+  children.broadcast(message);
+  job_bytes += message.bytes.view();
+  if (!message.last) return true;
+  Result<Job> job = decode_job(job_bytes);
+  job_bytes.clear();
+  job_bytes.shrink_to_fit();
+  if (!job) return false;
+  use_job(std::move(*job));
+  return true;
+}
+
+bool Agent::State::down(const msg::CollectiveDown& message) {
+  if (!context.job || !message.id.set.intersects(context.subtree_ranks)) return false;
+  return collectives.receive_down(message);
+}
+
+bool Agent::State::up(Child& child, const msg::Hello& message) {
+  if (child.state != ChildState::starting || message.node != child.slice.first) return false;
+  if (message.version != kProtocolVersion) {
+    const LinkId link = child.link;
+    children.failed(child, StartPhase::hello,
+                    cat("it speaks protocol version ", message.version, ", this side ",
+                        kProtocolVersion));
+    context.act(action::CloseLink{link});
+    return true;
+  }
+  child.state = ChildState::up;
+  return true;
+}
+
+bool Agent::State::up(Child& child, const msg::Ready& message) {
+  if (child.state != ChildState::up || message.agents == 0 ||
+      message.agents > child.slice.size()) {
+    return false;
+  }
+  child.state = ChildState::ready;
+  child.agents = message.agents;
+  return true;
+}
+
+bool Agent::State::up(Child& child, const msg::Verdicts& message) {
+  for (const auto& [outcome, ranks] : message.groups) {
+    if (!child.ranks.contains_all(ranks)) return false;
+    verdicts.record(ranks, outcome);
+  }
+  if (!verdicts.open(child.ranks).empty()) return false;
+  child.ended_ranks = true;
+  collectives.child_ended(child);
+  input.child_ended();
+  return true;
+}
+
+bool Agent::State::up(Child& child, const msg::Done& message) {
+  if (!verdicts.open(child.ranks).empty()) return false;
+  child.state = ChildState::done;
+  below.agents += message.stats.agents;
+  below.messages += message.stats.messages;
+  below.bytes += message.stats.bytes;
+  below.output_bytes += message.stats.output_bytes;
+  below.max_private_bytes = std::max(below.max_private_bytes, message.stats.max_private_bytes);
+  below.max_resident_bytes = std::max(below.max_resident_bytes, message.stats.max_resident_bytes);
+  below.cache_bytes = std::max(below.cache_bytes, message.stats.cache_bytes);
+  return true;
+}
+
+}  // namespace scela::nla

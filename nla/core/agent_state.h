@@ -1,0 +1,111 @@
+// The inside of an Agent: its parts and the handlers of events and messages. Private to agent*.cpp.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+
+#include "nla/core/agent.h"
+#include "nla/core/bulletin.h"
+#include "nla/core/children.h"
+#include "nla/core/collectives.h"
+#include "nla/core/lifecycle.h"
+#include "nla/core/mailbox.h"
+#include "nla/core/streams.h"
+#include "nla/core/verdicts.h"
+
+namespace scela::nla {
+
+// Output the presenter may have in hand at the root: what a terminal or a disk is behind.
+inline constexpr std::uint64_t kPresenterWindow = std::uint64_t{1024} * 1024;
+// ECANCELED, as event::RankNotStarted carries it.
+inline constexpr std::int32_t kCancelled = 125;
+
+struct Agent::State {
+  explicit State(Role role);
+
+  // Events (agent.cpp).
+  void on(const event::Begin& event);
+  void on(const event::Launch& event);
+  void on(const event::Received& event);
+  void on(const event::LinkEnded& event);
+  void on(const event::ChildFailed& event);
+  void on(const event::ChildGone& event);
+  void on(const event::RankStarted& event);
+  void on(const event::RankNotStarted& event);
+  void on(const event::RankExited& event);
+  void on(const event::RankOutput& event);
+  void on(const event::RankStreamEnded& event);
+  void on(const event::NodeEmpty& event);
+  void on(const event::TimerFired& event);
+  void on(const event::Asked& event);
+  void on(const event::GuardianLost& event);
+  void on(const event::StdinTaken& event);
+  void on(const event::SendTrace& event);
+  void on(const event::Say& event);
+  void on(const event::Measured& event);
+  void on(const event::UserSignal& event);
+  void on(const event::Stop& event);
+  void on(const event::StdinRead& event);
+  void on(const event::OutputWritten& event);
+
+  // Messages from the parent, then from a child (agent_messages.cpp). False: protocol broken.
+  bool from_parent(const Message& message);
+  bool from_child(Child& child, const Message& message);
+  bool down(const msg::Start& message);
+  bool down(const msg::SliceHosts& message);
+  bool down(const msg::JobBytes& message);
+  bool down(const msg::CollectiveDown& message);
+  bool up(Child& child, const msg::Hello& message);
+  bool up(Child& child, const msg::Ready& message);
+  bool up(Child& child, const msg::Verdicts& message);
+  bool up(Child& child, const msg::Done& message);
+
+  // Life (agent_life.cpp).
+  void use_job(Job job);
+  void terminate(std::int32_t signo, std::uint32_t grace_ms);
+  void shut_down();
+  void parent_lost(const std::string& why);
+  void child_ended(Child& child, const std::string& why);
+  void rank_over(Rank rank, Outcome outcome);
+  void process_fail(Rank rank, const Outcome& outcome);
+  void first_failure(Rank rank, const Outcome& outcome);
+  void violation(LinkId link, const std::string& why);
+  void give_up();
+  void advance();
+  void advance_start();
+  void advance_end();
+  std::uint32_t give_up_ms() const;
+  bool ranks_over() const { return verdicts.open(context.own_ranks).empty(); }
+
+  Context context;
+  Children children;
+  Collectives collectives;
+  Bulletin bulletin;
+  Mailbox mailbox;
+  OutputFlow output;
+  InputFlow input;
+  Verdicts verdicts;
+  std::unique_ptr<cache::Policy> policy;
+
+  Phase phase = Phase::waiting;
+  std::string names;      // of the slice's hosts, while they come
+  std::string job_bytes;  // while they come
+  RankSet started;
+  RankSet streams_open[2];  // per Stream: ranks whose pipe has not ended
+  std::map<Rank, Outcome> aborted;  // asked for the end of the job; counts instead of how it exits
+  Stats below;                      // of children that are done
+  std::uint32_t below_launched = 0;
+  bool launched_sent = false;
+  bool verdicts_sent = false;
+  bool failure_sent = false;
+  bool terminating = false;
+  bool guardian_lost = false;
+  bool shutdown = false;
+  bool leftovers_asked = false;
+  bool node_empty = false;
+  bool node_empty_seen = false;
+  bool gave_up = false;
+};
+
+}  // namespace scela::nla

@@ -1,0 +1,126 @@
+#include "nla/core/bulletin.h"
+
+#include <algorithm>
+
+namespace scela::nla {
+
+void Bulletin::ask(Rank rank, RequestId id, const ask::Put& put) {
+  if (policy_->put(put.key, put.value.view())) context_.send_up(msg::Put{put.key, put.value});
+  context_.act(action::Reply{rank, id, Response{}});
+  if (!parked_.empty()) recheck();
+}
+
+void Bulletin::ask(Rank rank, RequestId id, const ask::Get& request) {
+  get(request.key, request.wait, Asker{kParentLink, rank, id});
+}
+
+void Bulletin::receive(const msg::Put& message) {
+  if (policy_->put_from_child(message.key, message.value.view()) && !context_.is_root()) {
+    context_.send_up(message);
+  }
+  recheck();
+}
+
+void Bulletin::receive(LinkId from, const msg::Get& message) {
+  get(message.key, message.wait, Asker{from, 0, 0});
+}
+
+void Bulletin::get(const std::string& key, bool wait, Asker asker) {
+  const cache::Lookup lookup = policy_->get(key);
+  switch (lookup.found) {
+    case cache::Found::here:
+      answer(asker, key, true, Chunk(std::string(lookup.value)));
+      break;
+    case cache::Found::above: {
+      std::vector<Asker>& askers = asked_[{key, wait}];
+      askers.push_back(asker);
+      if (askers.size() == 1) context_.send_up(msg::Get{key, wait});
+      break;
+    }
+    case cache::Found::absent:
+      if (wait) {
+        parked_[key].push_back(asker);
+      } else {
+        answer(asker, key, false, Chunk());
+      }
+      break;
+  }
+}
+
+void Bulletin::answer(const Asker& asker, const std::string& key, bool found, const Chunk& value) {
+  if (asker.link != kParentLink) {
+    context_.send(asker.link, msg::Answer{key, found, value});
+    return;
+  }
+  Response response;
+  response.found = found;
+  if (found) response.parts.push_back(value);
+  context_.act(action::Reply{asker.rank, asker.id, std::move(response)});
+}
+
+void Bulletin::answer_all(std::vector<Asker> askers, const std::string& key, bool found,
+                          const Chunk& value) {
+  for (const Asker& asker : askers) answer(asker, key, found, value);
+}
+
+void Bulletin::receive(const msg::Answer& message) {
+  if (message.found) policy_->answer_passes(message.key, message.value.view());
+  for (const bool waits : {false, true}) {
+    if (waits && !message.found) break;
+    const auto at = asked_.find({message.key, waits});
+    if (at == asked_.end()) continue;
+    std::vector<Asker> askers = std::move(at->second);
+    asked_.erase(at);
+    answer_all(std::move(askers), message.key, message.found, message.value);
+  }
+  if (message.found) recheck();
+}
+
+void Bulletin::recheck() {
+  for (auto at = parked_.begin(); at != parked_.end();) {
+    const cache::Lookup lookup = policy_->get(at->first);
+    if (lookup.found != cache::Found::here) {
+      ++at;
+      continue;
+    }
+    const Chunk value{std::string(lookup.value)};
+    answer_all(std::move(at->second), at->first, true, value);
+    at = parked_.erase(at);
+  }
+}
+
+void Bulletin::rank_ended(Rank rank) {
+  const auto is_it = [&](const Asker& a) { return a.link == kParentLink && a.rank == rank; };
+  for (auto& [key, askers] : asked_) std::erase_if(askers, is_it);
+  for (auto& [key, askers] : parked_) std::erase_if(askers, is_it);
+}
+
+void Bulletin::child_ended(LinkId link) {
+  const auto is_it = [&](const Asker& a) { return a.link == link; };
+  for (auto& [key, askers] : asked_) std::erase_if(askers, is_it);
+  for (auto& [key, askers] : parked_) std::erase_if(askers, is_it);
+}
+
+void Bulletin::fail_waiting(const std::string& why) {
+  const auto fail_local = [&](std::vector<Asker>& askers) {
+    for (const Asker& asker : askers) {
+      if (asker.link == kParentLink) {
+        context_.act(action::Reply{asker.rank, asker.id, Response{false, why, false, {}}});
+      }
+    }
+    // Askers below were told by the same broadcast and have forgotten their questions.
+    askers.clear();
+  };
+  for (auto at = asked_.begin(); at != asked_.end();) {
+    if (!at->first.second) {
+      ++at;
+      continue;
+    }
+    fail_local(at->second);
+    at = asked_.erase(at);
+  }
+  for (auto& [key, askers] : parked_) fail_local(askers);
+  parked_.clear();
+}
+
+}  // namespace scela::nla

@@ -1,0 +1,61 @@
+// The bulletin board: NLA_Put and NLA_Get over the tree, through the node's cache (thesis 2.2.3, 2.2.4).
+//
+// The cache policy says what is kept and who is asked; this part carries it out: one question per key
+// on its way up whatever the number of askers, answers cached on their way down, waiting gets parked
+// where the answer will appear.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cache/policy.h"
+#include "nla/core/children.h"
+#include "nla/core/context.h"
+#include "nla/core/request.h"
+
+namespace scela::nla {
+
+class Bulletin {
+ public:
+  Bulletin(Context& context, Children& children) : context_(context), children_(children) {}
+  // The policy outlives the board.
+  void use(cache::Policy* policy) { policy_ = policy; }
+
+  void ask(Rank rank, RequestId id, const ask::Put& put);
+  void ask(Rank rank, RequestId id, const ask::Get& get);
+  void receive(const msg::Put& message);
+  void receive(LinkId from, const msg::Get& message);
+  void receive(const msg::Answer& message);
+
+  // Pairs may have become visible: answer the parked gets that can be.
+  void recheck();
+  void rank_ended(Rank rank);
+  void child_ended(LinkId link);
+  // A rank failed and the job goes on: who waits for a pair is told, it may never come.
+  void fail_waiting(const std::string& why);
+
+ private:
+  struct Asker {
+    LinkId link = kParentLink;  // kParentLink: a rank of this node
+    Rank rank = 0;
+    RequestId id = 0;
+  };
+  using Key = std::pair<std::string, bool>;  // key, waits
+
+  void get(const std::string& key, bool wait, Asker asker);
+  void answer(const Asker& asker, const std::string& key, bool found, const Chunk& value);
+  void answer_all(std::vector<Asker> askers, const std::string& key, bool found,
+                  const Chunk& value);
+
+  Context& context_;
+  Children& children_;
+  cache::Policy* policy_ = nullptr;
+  std::map<Key, std::vector<Asker>> asked_;           // a Get went up
+  std::map<std::string, std::vector<Asker>> parked_;  // waiting here
+};
+
+}  // namespace scela::nla

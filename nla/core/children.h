@@ -1,0 +1,85 @@
+// The children of an agent: starting them, handing a failed child's slice to the slice's next host,
+// knowing when everything below is ready, and who is done, lost or gone.
+//
+// Decision D4: a child that cannot be started is reported at once and costs one node; its slice goes to
+// the first reachable host of that slice, so nobody's fan-in grows.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "nla/core/context.h"
+
+namespace scela::nla {
+
+enum class ChildState : std::uint8_t {
+  starting,  // StartChild was given; Hello has not come
+  up,        // said Hello; its own subtree is not complete
+  ready,     // its subtree is complete
+  done,      // said Done: nothing of the job is left there
+  failed,    // never became ready; its slice was handed on
+  lost,      // was ready and is gone without Done
+};
+
+struct Child {
+  LinkId link = 0;
+  Slice slice;  // the nodes it answers for; it runs on slice.first
+  ChildState state = ChildState::starting;
+  std::uint32_t agents = 0;      // ready in its subtree
+  RankSet ranks;                 // of the job, in its subtree
+  bool ended_ranks = false;      // all of them have their verdicts
+  bool launched = false;
+  bool gone = false;             // nothing of its process is left
+
+  bool serving() const {
+    return state == ChildState::starting || state == ChildState::up || state == ChildState::ready;
+  }
+};
+
+class Children {
+ public:
+  explicit Children(Context& context) : context_(context) {}
+
+  // Splits `below` and starts one child per part.
+  void start(Slice below);
+  // No more hand-overs: the job is being ended.
+  void stop_starting() { stopping_ = true; }
+
+  Child* find(LinkId link);
+  std::vector<Child>& all() { return children_; }
+  const std::vector<Child>& all() const { return children_; }
+  Child* holding(Rank rank);  // the serving child whose subtree has the rank
+
+  // Each reports the node's failure upwards and hands the slice on (unless stopping).
+  void failed(Child& child, StartPhase phase, const std::string& why);
+
+  bool all_ready() const;              // no child is starting or up
+  bool all_ended() const;              // none is serving
+  bool all_gone() const;
+  std::uint32_t ready_agents() const;
+  // Nodes that this agent failed to start and that nobody else looks after.
+  const std::vector<msg::NodeFailed>& failures() const { return failures_; }
+
+  void broadcast(const Message& message);  // to every serving child
+  // Fills in Child::ranks from the job's map.
+  void know_job(const RankMap& map);
+
+ private:
+  void start_one(Slice slice);
+
+  Context& context_;
+  std::vector<Child> children_;  // position = link - 1
+  std::vector<msg::NodeFailed> failures_;
+  bool stopping_ = false;
+};
+
+// What a node's failure report becomes: to the parent, or at the root to the person, once per node.
+void report_node_failure(Context& context, msg::NodeFailed failure);
+
+// Output a child may have on its way before the parent has passed it on; the sum over children stays
+// under a fixed budget whatever the degree (decision D8).
+std::uint32_t output_window(std::size_t children);
+
+}  // namespace scela::nla

@@ -1,0 +1,365 @@
+#include "nla/core/collectives.h"
+
+#include <algorithm>
+
+#include "common/core/text.h"
+#include "nla/core/records.h"
+
+namespace scela::nla {
+
+namespace {
+
+bool carries_records(CollectiveKind kind) {
+  return kind != CollectiveKind::barrier && kind != CollectiveKind::fence;
+}
+
+bool is_personal(CollectiveKind kind) {
+  return kind == CollectiveKind::scatter || kind == CollectiveKind::alltoall;
+}
+
+bool has_root(CollectiveKind kind) {
+  return kind == CollectiveKind::gather || kind == CollectiveKind::broadcast ||
+         kind == CollectiveKind::scatter;
+}
+
+// What the caller got wrong by itself; empty if nothing.
+std::string complaint(Rank rank, const ask::Collective& call) {
+  if (!call.set.contains(rank)) return cat("rank ", rank, " is not in the set ", call.set.text());
+  if (has_root(call.kind) && !call.set.contains(call.root)) {
+    return cat("the root ", call.root, " is not in the set ", call.set.text());
+  }
+  std::uint64_t parts = 0;
+  switch (call.kind) {
+    case CollectiveKind::barrier:
+    case CollectiveKind::fence: break;
+    case CollectiveKind::gather:
+    case CollectiveKind::allgather: parts = 1; break;
+    case CollectiveKind::broadcast: parts = rank == call.root ? 1 : 0; break;
+    case CollectiveKind::scatter: parts = rank == call.root ? call.set.size() : 0; break;
+    case CollectiveKind::alltoall: parts = call.set.size(); break;
+  }
+  if (call.parts.size() == parts) return {};
+  return cat(name_of(call.kind), " needs ", parts, " parts, rank ", rank, " gave ",
+             call.parts.size());
+}
+
+}  // namespace
+
+Collectives::Operations::iterator Collectives::open(const CollectiveId& id) {
+  const auto [at, fresh] = operations_.try_emplace(id);
+  if (!fresh) return at;
+  Operation& op = at->second;
+  const RankSet local = id.set.intersection(context_.own_ranks);
+  op.missing = local.intersection(ended_ranks_);
+  op.waiting_for = local.minus(op.missing);
+  for (const Child& child : children_.all()) {
+    const RankSet members = child.ranks.intersection(id.set);
+    if (members.empty()) continue;
+    if (!child.serving() || child.ended_ranks) {
+      op.missing.add(members);
+    } else {
+      op.open_children.push_back(child.link);
+      op.member_children.push_back(child.link);
+    }
+  }
+  return at;
+}
+
+void Collectives::agree(Operation& op, CollectiveKind kind, Rank root, const std::string& who) {
+  if (!op.known) {
+    op.known = true;
+    op.kind = kind;
+    op.root = root;
+  } else if (op.kind != kind || (has_root(kind) && op.root != root)) {
+    if (!op.mismatch.empty()) return;
+    op.mismatch = cat(who, " called ", name_of(kind), has_root(kind) ? cat(" with root ", root) : "",
+                      ", others ", name_of(op.kind),
+                      has_root(op.kind) ? cat(" with root ", op.root) : "");
+  }
+}
+
+void Collectives::ask(Rank rank, RequestId id, ask::Collective call) {
+  if (const std::string wrong = complaint(rank, call); !wrong.empty()) {
+    context_.act(action::Reply{rank, id, Response{false, wrong, false, {}}});
+    return;
+  }
+  const std::uint64_t seq = next_seq_[call.set][rank]++;
+  const auto at = open(CollectiveId{call.set, seq});
+  Operation& op = at->second;
+  agree(op, call.kind, call.root, cat("rank ", rank));
+  op.callers.emplace_back(rank, id);
+  if (carries_records(call.kind) && op.mismatch.empty()) contribute(op, at->first, call, rank);
+  enter(at, rank);
+}
+
+void Collectives::contribute(Operation& op, const CollectiveId& id, const ask::Collective& call,
+                             Rank rank) {
+  if (is_personal(call.kind)) {
+    std::size_t part = 0;
+    if (!call.parts.empty()) {
+      id.set.for_each([&](Rank member) { add_record(op, id, rank, member, call.parts[part++]); });
+    }
+  } else if (!call.parts.empty()) {
+    const std::uint32_t to = call.kind == CollectiveKind::gather ? call.root : kEverybody;
+    add_record(op, id, rank, to, call.parts.front());
+  }
+}
+
+void Collectives::add_record(Operation& op, const CollectiveId& id, Rank source,
+                             std::uint32_t destination, const Chunk& payload) {
+  std::size_t offset = 0;
+  do {
+    const Chunk part = payload.slice(offset, kRecordPayload);
+    if (op.pending.size() + part.size() > kRecordPayload) flush(op, id);
+    append_record(op.pending, source, destination, payload.size(), offset, part.view());
+    offset += part.size();
+  } while (offset < payload.size());
+}
+
+void Collectives::flush(Operation& op, const CollectiveId& id) {
+  if (!op.pending.empty()) piece_up(op, id, Chunk(std::exchange(op.pending, {})), false);
+}
+
+void Collectives::enter(Operations::iterator at, Rank rank) {
+  Operation& op = at->second;
+  op.waiting_for.remove(RankSet::single(rank));
+  advance(at);
+}
+
+void Collectives::rank_ended(Rank rank) {
+  ended_ranks_.add(rank);
+  for (auto at = operations_.begin(); at != operations_.end();) {
+    const auto here = at++;  // advance() may erase it
+    Operation& op = here->second;
+    std::erase_if(op.callers, [&](const auto& caller) { return caller.first == rank; });
+    if (!op.waiting_for.contains(rank)) continue;
+    op.missing.add(rank);
+    enter(here, rank);
+  }
+}
+
+void Collectives::child_ended(const Child& child) {
+  for (auto at = operations_.begin(); at != operations_.end();) {
+    const auto here = at++;
+    Operation& op = here->second;
+    std::erase(op.member_children, child.link);
+    if (std::erase(op.open_children, child.link) == 0) continue;
+    op.missing.add(child.ranks.intersection(here->first.set));
+    advance(here);
+  }
+}
+
+bool Collectives::receive_up(const Child& child, const msg::CollectiveUp& message) {
+  if (!message.id.set.intersects(child.ranks)) return false;
+  const auto at = open(message.id);
+  Operation& op = at->second;
+  const bool expected =
+      std::find(op.open_children.begin(), op.open_children.end(), child.link) !=
+      op.open_children.end();
+  if (!expected) return !child.serving() || child.ended_ranks;  // a piece after its last
+  // A subtree whose members are all missing does not know the kind.
+  if (!message.last || message.missing != message.id.set.intersection(child.ranks)) {
+    agree(op, message.kind, message.root, cat("a rank on ", context_.host(child.slice.first)));
+  }
+  if (op.mismatch.empty()) op.mismatch = message.mismatch;
+  op.missing.add(message.missing);
+
+  if (!message.records.empty() && op.mismatch.empty()) {
+    if (op.kind == CollectiveKind::fence && policy_ != nullptr) {
+      policy_->aggregate_passes(message.records.view());
+    }
+    if (op.pending.size() + message.records.size() > kRecordPayload) flush(op, at->first);
+    if (message.records.size() > kRecordPayload / 2) {
+      piece_up(op, at->first, message.records, false);  // large: forwarded without a copy
+    } else {
+      op.pending += message.records.view();
+    }
+  }
+  if (message.last) {
+    std::erase(op.open_children, child.link);
+    advance(at);
+  }
+  return true;
+}
+
+void Collectives::advance(Operations::iterator at) {
+  Operation& op = at->second;
+  if (op.sent_last || !op.waiting_for.empty() || !op.open_children.empty()) return;
+  op.sent_last = true;
+  if (op.kind == CollectiveKind::fence && policy_ != nullptr &&
+      context_.own_ranks.intersects(at->first.set)) {
+    const std::string stage = policy_->take_stage();
+    cache::for_each_pair(stage, [&](std::string_view key, std::string_view value) {
+      if (op.pending.size() + key.size() + value.size() > kRecordPayload) flush(op, at->first);
+      cache::append_pair(op.pending, key, value);
+    });
+  }
+  const Chunk rest(std::exchange(op.pending, {}));
+  if (!context_.is_root()) {
+    piece_up(op, at->first, rest, true);
+    return;
+  }
+  // The root turns the operation round; what is still pending goes down first.
+  if (!rest.empty()) piece_up(op, at->first, rest, false);
+  piece_down(at, Chunk(), true);
+}
+
+void Collectives::piece_up(Operation& op, const CollectiveId& id, Chunk records, bool last) {
+  if (context_.is_root()) {
+    const bool dropped = op.kind == CollectiveKind::barrier || !op.mismatch.empty() ||
+                         (op.kind == CollectiveKind::fence && policy_ != nullptr &&
+                          !policy_->release_carries_pairs());
+    if (!dropped) {
+      if (const auto at = operations_.find(id); at != operations_.end()) {
+        piece_down(at, records, false);
+      }
+    }
+    return;
+  }
+  msg::CollectiveUp up{id, op.kind, op.root, last, {}, {}, std::move(records)};
+  if (last) {
+    up.missing = op.missing;
+    up.mismatch = op.mismatch;
+  }
+  context_.send_up(std::move(up));
+}
+
+bool Collectives::receive_down(const msg::CollectiveDown& message) {
+  // Data may come before anybody here has entered; the last piece may come when all of them have ended.
+  const auto at = message.last ? operations_.find(message.id) : open(message.id);
+  if (at == operations_.end()) return true;
+  Operation& op = at->second;
+  if (message.last && !op.sent_last) return false;
+  agree(op, message.kind, message.root, "a rank elsewhere");
+  if (message.last) {
+    op.missing = message.missing;
+    op.mismatch = message.mismatch;
+  }
+  return piece_down(at, message.records, message.last);
+}
+
+bool Collectives::piece_down(Operations::iterator at, const Chunk& records, bool last) {
+  Operation& op = at->second;
+  if (is_personal(op.kind) && !records.empty()) {
+    if (!split_down(op, at->first, records)) return false;
+    if (last) forward_down(op, at->first, Chunk(), true);
+  } else {
+    forward_down(op, at->first, records, last);
+    const bool wanted = op.kind == CollectiveKind::gather
+                            ? context_.own_ranks.contains(op.root)
+                            : context_.own_ranks.intersects(at->first.set);
+    if (wanted && !records.empty()) op.pieces.push_back(records);
+  }
+  if (last) complete(at);
+  return true;
+}
+
+void Collectives::forward_down(Operation& op, const CollectiveId& id, const Chunk& records,
+                               bool last) {
+  for (const LinkId link : op.member_children) {
+    const Child* child = children_.find(link);
+    if (child == nullptr || !child->serving()) continue;
+    const bool off_path = op.kind == CollectiveKind::gather && !child->ranks.contains(op.root);
+    if (off_path && !last) continue;
+    msg::CollectiveDown down{id, op.kind, op.root, last, {}, {}, off_path ? Chunk() : records};
+    if (last) {
+      down.missing = op.missing;
+      down.mismatch = op.mismatch;
+    }
+    context_.send(link, std::move(down));
+  }
+}
+
+bool Collectives::split_down(Operation& op, const CollectiveId& id, const Chunk& records) {
+  std::map<LinkId, std::string> parts;  // kParentLink: for this node
+  const bool well_formed = for_each_record(records, [&](const Record& record) {
+    LinkId to = kParentLink;
+    if (!context_.own_ranks.contains(record.destination)) {
+      const Child* child = children_.holding(record.destination);
+      if (child == nullptr) return;  // lost since
+      to = child->link;
+    }
+    append_record(parts[to], record.source, record.destination, record.total, record.offset,
+                  record.bytes.view());
+  });
+  if (!well_formed) return false;
+  for (auto& [link, bytes] : parts) {
+    if (link == kParentLink) {
+      op.pieces.emplace_back(std::move(bytes));
+    } else {
+      context_.send(link, msg::CollectiveDown{id, op.kind, op.root, false, {}, {},
+                                              Chunk(std::move(bytes))});
+    }
+  }
+  return true;
+}
+
+void Collectives::complete(Operations::iterator at) {
+  Operation& op = at->second;
+  if (op.kind == CollectiveKind::fence && policy_ != nullptr && op.missing.empty()) {
+    for (const Chunk& piece : op.pieces) policy_->commit(piece.view());
+    committed_ = true;
+  }
+  answer(at->first, op);
+  operations_.erase(at);
+}
+
+void Collectives::answer(const CollectiveId& id, Operation& op) {
+  Response response;
+  if (!op.mismatch.empty()) {
+    response.ok = false;
+    response.error = op.mismatch;
+  } else if (!op.missing.empty()) {
+    response.ok = false;
+    response.error = cat("rank", op.missing.size() == 1 ? " " : "s ", op.missing.text(),
+                         " ended without taking part in the ", name_of(op.kind));
+  }
+  std::map<std::pair<std::uint32_t, Rank>, Assembly> parts;  // (destination, source)
+  if (response.ok && carries_records(op.kind)) {
+    for (const Chunk& piece : op.pieces) {
+      for_each_record(piece, [&](const Record& record) {
+        Assembly& part = parts[{record.destination, record.source}];
+        part.total = record.total;
+        part.have += record.bytes.size();
+        if (record.bytes.size() == record.total) {
+          part.whole = record.bytes;
+        } else {
+          part.partial += record.bytes.view();  // pieces of one source stay in order
+        }
+      });
+    }
+    for (auto& [key, part] : parts) {
+      if (part.have != part.total) {
+        response.ok = false;
+        response.error = cat("part of the contribution of rank ", key.second, " was lost");
+      }
+      if (!part.partial.empty()) part.whole = Chunk(std::move(part.partial));
+    }
+  }
+  for (const auto& [rank, request] : op.callers) {
+    Response mine = response;
+    const bool receives = op.kind != CollectiveKind::gather || rank == op.root;
+    if (response.ok && carries_records(op.kind) && receives) {
+      const std::uint32_t to =
+          is_personal(op.kind) || op.kind == CollectiveKind::gather ? rank : kEverybody;
+      const auto take = [&](Rank source) { mine.parts.push_back(parts[{to, source}].whole); };
+      if (op.kind == CollectiveKind::broadcast || op.kind == CollectiveKind::scatter) {
+        take(op.root);
+      } else {
+        id.set.for_each(take);
+      }
+    }
+    context_.act(action::Reply{rank, request, std::move(mine)});
+  }
+}
+
+std::uint64_t Collectives::held_bytes() const {
+  std::uint64_t total = 0;
+  for (const auto& [id, op] : operations_) {
+    total += op.pending.size();
+    for (const Chunk& piece : op.pieces) total += piece.size();
+  }
+  return total;
+}
+
+}  // namespace scela::nla

@@ -1,0 +1,95 @@
+// Collective operations over the tree: barrier, fence, gather, broadcast, allgather, scatter, alltoall.
+//
+// One engine for all (decision D5, thesis section 2.2.3). Contributions travel up as records and turn
+// round at the root of the tree; results travel down. Records are self-contained and at most a piece
+// long, so an agent forwards what has arrived before it holds the rest (cut through), merges children
+// by appending, and holds at most one piece per operation on the way up:
+//
+//   record := source:varint destination+1:varint (0: every member) total:varint offset:varint bytes:text
+//
+// A fence carries the cache's pairs instead of records. Operations synchronise: the last piece goes down
+// only after every member has entered, so a set has one operation in flight and memory is bounded.
+// A member that ends without entering is "missing": the operation completes with an error for the
+// others instead of hanging. Every operation carries its set and its number in that set.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cache/policy.h"
+#include "nla/core/children.h"
+#include "nla/core/context.h"
+#include "nla/core/request.h"
+
+namespace scela::nla {
+
+class Collectives {
+ public:
+  // `policy` takes part in fences.
+  Collectives(Context& context, Children& children) : context_(context), children_(children) {}
+  void use(cache::Policy* policy) { policy_ = policy; }
+
+  void ask(Rank rank, RequestId id, ask::Collective call);
+  void rank_ended(Rank rank);
+  // No rank of the child's subtree will enter anything any more; what it said before counts.
+  void child_ended(const Child& child);
+
+  // False: the message breaks the protocol; the link must end.
+  bool receive_up(const Child& child, const msg::CollectiveUp& message);
+  bool receive_down(const msg::CollectiveDown& message);
+
+  // A fence was committed since the last call (waiting gets may be answerable).
+  bool take_committed() { return std::exchange(committed_, false); }
+  std::uint64_t held_bytes() const;
+
+ private:
+  struct Assembly {  // one source's payload for one destination
+    std::uint64_t total = 0;
+    std::uint64_t have = 0;
+    Chunk whole;          // when it came in one piece
+    std::string partial;  // else
+  };
+  struct Operation {
+    CollectiveKind kind = CollectiveKind::barrier;
+    Rank root = 0;
+    bool known = false;   // kind and root were said by somebody
+    RankSet waiting_for;  // local members that have not entered
+    std::vector<LinkId> open_children;  // with members, their last piece has not come
+    std::vector<LinkId> member_children;
+    RankSet missing;
+    std::string mismatch;
+    std::string pending;  // records on their way up
+    bool sent_last = false;
+    std::vector<std::pair<Rank, RequestId>> callers;
+    std::vector<Chunk> pieces;  // of the result, for this node
+  };
+  using Operations = std::map<CollectiveId, Operation>;
+
+  Operations::iterator open(const CollectiveId& id);
+  void agree(Operation& op, CollectiveKind kind, Rank root, const std::string& who);
+  void enter(Operations::iterator at, Rank rank);
+  void contribute(Operation& op, const CollectiveId& id, const ask::Collective& call, Rank rank);
+  void add_record(Operation& op, const CollectiveId& id, Rank source, std::uint32_t destination,
+                  const Chunk& payload);
+  void flush(Operation& op, const CollectiveId& id);
+  void advance(Operations::iterator at);
+  void piece_up(Operation& op, const CollectiveId& id, Chunk records, bool last);
+  bool piece_down(Operations::iterator at, const Chunk& records, bool last);
+  bool split_down(Operation& op, const CollectiveId& id, const Chunk& records);
+  void forward_down(Operation& op, const CollectiveId& id, const Chunk& records, bool last);
+  void complete(Operations::iterator at);
+  void answer(const CollectiveId& id, Operation& op);
+
+  Context& context_;
+  Children& children_;
+  cache::Policy* policy_ = nullptr;
+  Operations operations_;
+  RankSet ended_ranks_;  // of this node
+  std::map<RankSet, std::map<Rank, std::uint64_t>> next_seq_;
+  bool committed_ = false;
+};
+
+}  // namespace scela::nla

@@ -1,0 +1,53 @@
+// What the parts of an agent's core share: who this agent is, its job, and where its actions go.
+//
+// One Context per agent; parts hold a reference to it. `out` is set for the duration of one event.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/core/kary_tree.h"
+#include "nla/core/actions.h"
+#include "nla/core/agent.h"
+#include "nla/core/job.h"
+
+namespace scela::nla {
+
+inline constexpr std::uint32_t kRootNode = UINT32_MAX;
+
+struct Context {
+  Role role = Role::agent;
+  std::uint32_t node = kRootNode;
+  Slice slice;                     // nodes this agent answers for, itself first (root: all)
+  std::vector<std::string> hosts;  // their names
+  std::uint32_t nodes = 0;         // in the whole host list
+  std::uint32_t degree = 1;
+  std::uint32_t grace_ms = 0;
+  std::string job_id;
+  std::string settings;
+  std::optional<Job> job;
+  RankSet own_ranks;      // on this node
+  RankSet subtree_ranks;  // on the nodes of the slice
+  bool parent_lost = false;
+  std::uint64_t messages = 0;  // sent on links
+  Actions* out = nullptr;
+
+  bool is_root() const { return role == Role::root; }
+  const std::string& host(std::uint32_t index) const { return hosts[index - slice.first]; }
+
+  template <class A>
+  void act(A&& action) {
+    out->emplace_back(std::forward<A>(action));
+  }
+  void send(LinkId link, Message message) {
+    if (link == kParentLink && parent_lost) return;
+    ++messages;
+    act(action::Send{link, std::move(message)});
+  }
+  void send_up(Message message) { send(kParentLink, std::move(message)); }
+};
+
+}  // namespace scela::nla

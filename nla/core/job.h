@@ -1,0 +1,50 @@
+// What every agent must know of the job to start its ranks: sent once, the same bytes to all agents.
+//
+// Values; encode/decode are inverse of each other and decode checks every field.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cache/policy.h"
+#include "common/core/rank_map.h"
+#include "common/core/result.h"
+
+namespace scela::nla {
+
+enum class OnFailure : std::uint8_t { kill, wait };
+enum class BindTo : std::uint8_t { none, core };
+
+struct App {
+  std::vector<std::string> argv;
+  std::vector<std::string> env;  // "K=V", on top of Job::env
+  std::string wdir;              // empty: the launcher's own directory, Job::wdir
+  std::string path;              // directories searched before PATH, ':'-separated; may be empty
+  RankSet ranks;                 // of the job's ranks, those that run this
+  friend bool operator==(const App&, const App&) = default;
+};
+
+struct Job {
+  std::string id;                // unique per job: names of directories, the PMI key-value space
+  std::vector<App> apps;         // at least one; their ranks partition [0, map.size())
+  RankMap map;
+  std::vector<std::string> env;  // "K=V", complete
+  std::string wdir;
+  RankSet stdin_ranks;           // who gets standard input; others read end of file
+  OnFailure on_failure = OnFailure::kill;
+  BindTo bind_to = BindTo::none;
+  std::uint32_t grace_ms = 2000;  // between the first signal and SIGKILL
+  cache::PolicyKind cache_policy = cache::PolicyKind::hcmab;
+  bool trace = false;            // agents record spans and send them at the end
+
+  // Position in apps of a rank's program; apps.size() if the rank is not in the job.
+  std::size_t app_of(Rank rank) const;
+  friend bool operator==(const Job&, const Job&) = default;
+};
+
+std::string encode(const Job& job);
+Result<Job> decode_job(std::string_view bytes);
+
+}  // namespace scela::nla

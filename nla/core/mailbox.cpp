@@ -1,0 +1,103 @@
+#include "nla/core/mailbox.h"
+
+#include "common/core/text.h"
+
+namespace scela::nla {
+
+void Mailbox::ask(Rank rank, RequestId id, const ask::Send& send) {
+  if (!context_.job || send.destination >= context_.job->map.size()) {
+    const std::string why = cat("rank ", send.destination, " is not in the job");
+    context_.act(action::Reply{rank, id, Response{false, why, false, {}}});
+    return;
+  }
+  std::size_t offset = 0;
+  do {
+    const Chunk part = send.bytes.slice(offset, kMaxPiece);
+    route(msg::Parcel{rank, send.destination, send.tag, send.bytes.size(), offset, part});
+    offset += part.size();
+  } while (offset < send.bytes.size());
+  context_.act(action::Reply{rank, id, Response{}});
+}
+
+bool Mailbox::receive(const msg::Parcel& parcel) { return route(parcel); }
+
+bool Mailbox::route(const msg::Parcel& parcel) {
+  if (context_.own_ranks.contains(parcel.destination)) return deliver(parcel);
+  if (context_.subtree_ranks.contains(parcel.destination)) {
+    if (const Child* child = children_.holding(parcel.destination)) {
+      context_.send(child->link, parcel);
+    }
+    return true;  // else lost since: nobody is left to read it
+  }
+  if (!context_.is_root()) context_.send_up(parcel);
+  return true;
+}
+
+bool Mailbox::deliver(const msg::Parcel& parcel) {
+  if (ended_.contains(parcel.destination)) return true;
+  const Key key{parcel.destination, parcel.source, parcel.tag};
+  Box& box = boxes_[key];
+  if (parcel.offset != box.partial.size() ||
+      parcel.bytes.size() > parcel.total - parcel.offset) {
+    return false;
+  }
+  if (parcel.bytes.size() == parcel.total) {
+    box.messages.push_back(parcel.bytes);
+  } else {
+    box.partial += parcel.bytes.view();
+    if (box.partial.size() < parcel.total) return true;
+    box.messages.emplace_back(std::exchange(box.partial, {}));
+  }
+  match(key, box);
+  return true;
+}
+
+void Mailbox::match(const Key& key, Box& box) {
+  while (!box.messages.empty() && !box.waiting.empty()) {
+    Response response;
+    response.parts.push_back(std::move(box.messages.front()));
+    context_.act(action::Reply{std::get<0>(key), box.waiting.front(), std::move(response)});
+    box.messages.pop_front();
+    box.waiting.pop_front();
+  }
+}
+
+void Mailbox::ask(Rank rank, RequestId id, const ask::Receive& receive) {
+  const Key key{rank, receive.source, receive.tag};
+  Box& box = boxes_[key];
+  if (box.messages.empty() && failed_.contains(receive.source)) {
+    const std::string why = cat("rank ", receive.source, " failed");
+    context_.act(action::Reply{rank, id, Response{false, why, false, {}}});
+    return;
+  }
+  box.waiting.push_back(id);
+  match(key, box);
+}
+
+void Mailbox::rank_ended(Rank rank) {
+  ended_.add(rank);
+  std::erase_if(boxes_, [&](const auto& entry) { return std::get<0>(entry.first) == rank; });
+}
+
+void Mailbox::peers_failed(const RankSet& ranks) {
+  failed_.add(ranks);
+  for (auto& [key, box] : boxes_) {
+    if (!failed_.contains(std::get<1>(key))) continue;
+    const std::string why = cat("rank ", std::get<1>(key), " failed");
+    for (const RequestId id : box.waiting) {
+      context_.act(action::Reply{std::get<0>(key), id, Response{false, why, false, {}}});
+    }
+    box.waiting.clear();
+  }
+}
+
+std::uint64_t Mailbox::held_bytes() const {
+  std::uint64_t total = 0;
+  for (const auto& [key, box] : boxes_) {
+    total += box.partial.size();
+    for (const Chunk& message : box.messages) total += message.size();
+  }
+  return total;
+}
+
+}  // namespace scela::nla

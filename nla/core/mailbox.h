@@ -1,0 +1,52 @@
+// NLA_Send and NLA_Recv: messages between ranks, routed over the tree by rank location (thesis 2.2.3).
+//
+// A message goes up until an agent has the destination in its subtree, then down. Order is kept per
+// (source, destination, tag). Unreceived messages wait at the destination's agent.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <string>
+#include <tuple>
+
+#include "nla/core/children.h"
+#include "nla/core/context.h"
+#include "nla/core/request.h"
+
+namespace scela::nla {
+
+class Mailbox {
+ public:
+  Mailbox(Context& context, Children& children) : context_(context), children_(children) {}
+
+  void ask(Rank rank, RequestId id, const ask::Send& send);
+  void ask(Rank rank, RequestId id, const ask::Receive& receive);
+  // False: the message breaks the protocol; the link must end.
+  bool receive(const msg::Parcel& parcel);
+
+  void rank_ended(Rank rank);
+  // Ranks failed and the job goes on: who waits for them is told.
+  void peers_failed(const RankSet& ranks);
+  std::uint64_t held_bytes() const;
+
+ private:
+  struct Box {  // of one (destination, source, tag)
+    std::string partial;
+    std::deque<Chunk> messages;
+    std::deque<RequestId> waiting;
+  };
+  using Key = std::tuple<Rank, Rank, std::uint32_t>;
+
+  bool route(const msg::Parcel& parcel);
+  bool deliver(const msg::Parcel& parcel);
+  void match(const Key& key, Box& box);
+
+  Context& context_;
+  Children& children_;
+  std::map<Key, Box> boxes_;
+  RankSet ended_;   // of this node
+  RankSet failed_;  // anywhere
+};
+
+}  // namespace scela::nla

@@ -1,0 +1,240 @@
+// What agents say to each other, and the bytes it takes.
+//
+// A frame (common/core/frame.h) carries one message: the frame's kind is the message's position in the
+// variant below plus one, its payload the fields in the order written here (integers little-endian or
+// varint, strings with a varint length, rank sets as ranges), then for messages that end in a Chunk its
+// bytes up to the end of the frame. Bulk data is cut into pieces of at most kMaxPiece bytes; every piece
+// can be forwarded on its own. docs/protocol.md has the reasons.
+//
+// d: parent to child, u: child to parent.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "common/core/chunk.h"
+#include "common/core/frame.h"
+#include "common/core/kary_tree.h"
+#include "common/core/log.h"
+#include "common/core/rank_set.h"
+#include "common/core/result.h"
+#include "nla/core/outcome.h"
+
+namespace scela::nla {
+
+inline constexpr std::uint16_t kProtocolVersion = 1;
+
+enum class Stream : std::uint8_t { out, err };
+
+// Why a node has no agent. The phase decides the advice and the exit status.
+enum class StartPhase : std::uint8_t { connect, authenticate, start_agent, hello, running };
+std::string_view name_of(StartPhase phase);
+
+enum class CollectiveKind : std::uint8_t {
+  barrier, fence, gather, broadcast, allgather, scatter, alltoall
+};
+std::string_view name_of(CollectiveKind kind);
+
+// One collective operation: the seq-th (from 0) among the ranks of `set`.
+struct CollectiveId {
+  RankSet set;
+  std::uint64_t seq = 0;
+  friend bool operator==(const CollectiveId&, const CollectiveId&) = default;
+  friend auto operator<=>(const CollectiveId&, const CollectiveId&) = default;
+};
+
+// Totals over a subtree, sent once with Done.
+struct Stats {
+  std::uint32_t agents = 0;
+  std::uint64_t messages = 0;             // sent on links
+  std::uint64_t bytes = 0;                // payload of those
+  std::uint64_t max_private_bytes = 0;    // largest of any agent
+  std::uint64_t max_resident_bytes = 0;
+  std::uint64_t cache_bytes = 0;          // largest of any agent
+  std::uint64_t output_bytes = 0;         // read from ranks
+  friend bool operator==(const Stats&, const Stats&) = default;
+};
+
+namespace msg {
+
+struct Start {  // d: first on every link: who you are and what you look after
+  std::uint16_t version = kProtocolVersion;
+  std::string job_id;
+  Slice slice;                 // of the host list; the receiver runs on host slice.first
+  std::uint32_t nodes = 0;     // in the whole host list
+  std::uint32_t degree = 0;
+  std::uint32_t output_window = 0;  // bytes of output the child may send before it gets credit
+  std::uint64_t clock_ns = 0;       // the parent's clock when it sent this
+  std::uint32_t grace_ms = 0;       // used if the link ends before the job is known
+  std::string settings;             // for the shell (record file, node shares); opaque to the core
+  friend bool operator==(const Start&, const Start&) = default;
+};
+struct SliceHosts {  // d: names of the hosts of the slice, newline-separated, in order
+  bool last = false;
+  Chunk names;
+  friend bool operator==(const SliceHosts&, const SliceHosts&) = default;
+};
+struct JobBytes {  // d: encode(Job) in pieces; the last piece starts the ranks
+  bool last = false;
+  Chunk bytes;
+  friend bool operator==(const JobBytes&, const JobBytes&) = default;
+};
+struct Signal {  // d: deliver to every rank
+  std::int32_t signo = 0;
+  friend bool operator==(const Signal&, const Signal&) = default;
+};
+struct Terminate {  // d: PROCESS_TERMINATE: signo to every rank, SIGKILL after the grace
+  std::int32_t signo = 15;
+  std::uint32_t grace_ms = 0;
+  friend bool operator==(const Terminate&, const Terminate&) = default;
+};
+struct Shutdown {  // d: every rank has its verdict: end what is left, report, leave
+  friend bool operator==(const Shutdown&, const Shutdown&) = default;
+};
+struct CollectiveDown {  // d: a piece of the result
+  CollectiveId id;
+  CollectiveKind kind = CollectiveKind::barrier;
+  Rank root = 0;
+  bool last = false;
+  RankSet missing;  // with last: members that ended without taking part; not empty means it failed
+  std::string mismatch;  // with last: the members disagreed about the operation, and how
+  Chunk records;
+  friend bool operator==(const CollectiveDown&, const CollectiveDown&) = default;
+};
+struct Answer {  // d: to a Get
+  std::string key;
+  bool found = false;
+  Chunk value;
+  friend bool operator==(const Answer&, const Answer&) = default;
+};
+struct Stdin {  // d: input for the ranks of Job::stdin_ranks
+  bool end = false;
+  Chunk bytes;
+  friend bool operator==(const Stdin&, const Stdin&) = default;
+};
+struct Credit {  // d: this many more bytes of output may be sent
+  std::uint64_t bytes = 0;
+  friend bool operator==(const Credit&, const Credit&) = default;
+};
+
+struct Hello {  // u: the agent runs
+  std::uint16_t version = kProtocolVersion;
+  std::uint32_t node = 0;
+  std::uint64_t parent_clock_ns = 0;  // Start::clock_ns
+  std::uint64_t clock_ns = 0;         // the child's clock when it sent this
+  friend bool operator==(const Hello&, const Hello&) = default;
+};
+struct NodeFailed {  // u: a node of the subtree has no agent (any more)
+  std::uint32_t node = 0;
+  StartPhase phase = StartPhase::connect;
+  std::string why;
+  friend bool operator==(const NodeFailed&, const NodeFailed&) = default;
+};
+struct Ready {  // u: every node of the subtree has its agent or was reported
+  std::uint32_t agents = 0;
+  friend bool operator==(const Ready&, const Ready&) = default;
+};
+struct Launched {  // u: every rank of the subtree was started or has its verdict
+  std::uint32_t ranks = 0;  // started
+  friend bool operator==(const Launched&, const Launched&) = default;
+};
+struct ProcessFail {  // u: PROCESS_FAIL, at once; the verdict follows in Verdicts all the same
+  Rank rank = 0;
+  Outcome outcome;
+  friend bool operator==(const ProcessFail&, const ProcessFail&) = default;
+};
+struct Verdicts {  // u: verdicts of ranks of the subtree, each rank in one message once
+  std::vector<std::pair<Outcome, RankSet>> groups;
+  friend bool operator==(const Verdicts&, const Verdicts&) = default;
+};
+struct Done {  // u: last: nothing of the job is left on the nodes of the subtree
+  Stats stats;
+  friend bool operator==(const Done&, const Done&) = default;
+};
+struct CollectiveUp {  // u: a piece of the contributions of the subtree
+  CollectiveId id;
+  CollectiveKind kind = CollectiveKind::barrier;
+  Rank root = 0;
+  bool last = false;     // with last: every member in the subtree has taken part or is missing
+  RankSet missing;
+  std::string mismatch;
+  Chunk records;
+  friend bool operator==(const CollectiveUp&, const CollectiveUp&) = default;
+};
+struct Get {  // u: who has this key?
+  std::string key;
+  bool wait = false;  // no answer before it exists
+  friend bool operator==(const Get&, const Get&) = default;
+};
+struct Put {  // u: a pair that travels at once (policy hcs)
+  std::string key;
+  Chunk value;
+  friend bool operator==(const Put&, const Put&) = default;
+};
+struct Output {  // u: bytes a rank wrote; end: nothing more will come from this stream
+  Rank rank = 0;
+  Stream stream = Stream::out;
+  bool end = false;
+  Chunk bytes;
+  friend bool operator==(const Output&, const Output&) = default;
+};
+struct StdinTaken {  // u: bytes of standard input that all targets of the subtree have taken, in all
+  std::uint64_t bytes = 0;
+  friend bool operator==(const StdinTaken&, const StdinTaken&) = default;
+};
+struct Log {  // u
+  LogRecord record;
+  friend bool operator==(const Log&, const Log&) = default;
+};
+struct Report {  // u: an agent's trace, in pieces (opaque to the core)
+  std::uint32_t node = 0;
+  bool last = false;
+  Chunk bytes;
+  friend bool operator==(const Report&, const Report&) = default;
+};
+
+struct Parcel {  // both ways: NLA_Send, routed by rank location; large payloads in pieces
+  Rank source = 0;
+  Rank destination = 0;
+  std::uint32_t tag = 0;
+  std::uint64_t total = 0;   // bytes of the whole payload
+  std::uint64_t offset = 0;  // of this piece
+  Chunk bytes;
+  friend bool operator==(const Parcel&, const Parcel&) = default;
+};
+
+struct PeersFailed {  // d: these ranks failed and the job goes on without them (OnFailure::wait)
+  RankSet ranks;
+  friend bool operator==(const PeersFailed&, const PeersFailed&) = default;
+};
+
+}  // namespace msg
+
+using Message =
+    std::variant<msg::Start, msg::SliceHosts, msg::JobBytes, msg::Signal, msg::Terminate,
+                 msg::Shutdown, msg::CollectiveDown, msg::Answer, msg::Stdin, msg::Credit, msg::Hello,
+                 msg::NodeFailed, msg::Ready, msg::Launched, msg::ProcessFail, msg::Verdicts, msg::Done,
+                 msg::CollectiveUp, msg::Get, msg::Put, msg::Output, msg::StdinTaken, msg::Log,
+                 msg::Report, msg::Parcel, msg::PeersFailed>;
+
+std::string_view name_of(const Message& message);
+
+// A message ready for a link: `head` is the frame header and the fields, `tail` (possibly empty) the
+// bytes after them, not copied.
+struct Encoded {
+  std::string head;
+  Chunk tail;
+  std::size_t size() const { return head.size() + tail.size(); }
+};
+Encoded encode(const Message& message);
+
+// The inverse; the frame's payload is not copied where the message ends in a Chunk.
+// Error (protocol): unknown kind, short or overlong payload.
+Result<Message> decode(Frame frame);
+
+}  // namespace scela::nla

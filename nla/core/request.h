@@ -1,0 +1,78 @@
+// The collective primitives, as a rank asks for them and is answered (thesis section 2.2.3).
+//
+// Protocols (PMI, PMGR, PMIx) translate into these; they know of no tree, and the tree of no protocol.
+// A rank has at most one collective per set in flight; sends, puts and gets may overlap it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "common/core/chunk.h"
+#include "common/core/rank_set.h"
+#include "nla/core/messages.h"
+
+namespace scela::nla {
+
+using RequestId = std::uint64_t;  // chosen by the asker, unique per rank
+
+namespace ask {
+
+// NLA_Put. Answered at once; visible on the node at once, everywhere after the next fence.
+struct Put {
+  std::string key;
+  Chunk value;
+};
+// NLA_Get. `wait`: answered when the pair becomes visible here, else at once with not found.
+struct Get {
+  std::string key;
+  bool wait = false;
+};
+// Barrier, fence (a barrier that makes puts visible), gather, broadcast, allgather, scatter, alltoall
+// among the ranks of `set`, all of whom must call with the same kind and root.
+//   parts: barrier, fence: none. gather, allgather: one, the caller's. broadcast: one, root only.
+//   scatter: one per member in rank order, root only. alltoall: one per member in rank order.
+struct Collective {
+  CollectiveKind kind = CollectiveKind::barrier;
+  RankSet set;
+  Rank root = 0;
+  std::vector<Chunk> parts;
+};
+// NLA_Send: answered at once; delivered in order per source and tag.
+struct Send {
+  Rank destination = 0;
+  std::uint32_t tag = 0;
+  Chunk bytes;
+};
+// NLA_Recv: answered when a matching message is there.
+struct Receive {
+  Rank source = 0;
+  std::uint32_t tag = 0;
+};
+// PMI finalize was called or the rank asks for the end of the job.
+struct Abort {
+  std::int32_t code = 0;
+  std::string why;
+};
+// The rank broke its protocol: the job ends with it named.
+struct Violation {
+  std::string why;
+};
+
+}  // namespace ask
+
+using Request = std::variant<ask::Put, ask::Get, ask::Collective, ask::Send, ask::Receive, ask::Abort,
+                             ask::Violation>;
+
+struct Response {
+  bool ok = true;
+  std::string error;  // when !ok, for a person
+  bool found = false;         // get
+  // get: the value. gather (root), allgather, alltoall: one per member in rank order. broadcast,
+  // scatter, receive: one.
+  std::vector<Chunk> parts;
+};
+
+}  // namespace scela::nla

@@ -1,0 +1,40 @@
+// Who has ended and how: one verdict per rank of the subtree, gathered until the subtree is complete.
+//
+// Verdicts travel in one message per agent, grouped by outcome into rank sets, so that a job of a
+// million successes is one range. Failures that matter at once travel as PROCESS_FAIL (agent.cpp).
+#pragma once
+
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "common/core/rank_set.h"
+#include "nla/core/outcome.h"
+
+namespace scela::nla {
+
+class Verdicts {
+ public:
+  using Groups = std::vector<std::pair<Outcome, RankSet>>;
+
+  void expect(const RankSet& ranks) { expected_.add(ranks); }
+  // The first verdict of a rank counts; later ones, and ranks nobody expects, are ignored.
+  void record(const RankSet& ranks, const Outcome& outcome) {
+    const RankSet fresh = ranks.intersection(expected_).minus(given_);
+    if (fresh.empty()) return;
+    given_.add(fresh);
+    groups_[outcome].add(fresh);
+  }
+  RankSet open() const { return expected_.minus(given_); }
+  RankSet open(const RankSet& among) const { return among.intersection(expected_).minus(given_); }
+  bool has(Rank rank) const { return given_.contains(rank); }
+  bool complete() const { return given_.size() == expected_.size(); }
+  Groups groups() const { return {groups_.begin(), groups_.end()}; }
+
+ private:
+  RankSet expected_;
+  RankSet given_;
+  std::map<Outcome, RankSet> groups_;
+};
+
+}  // namespace scela::nla
