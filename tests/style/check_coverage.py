@@ -1,0 +1,167 @@
+#!/usr/bin/env python3
+"""Every promise of docs/coverage.md names what proves it, and the proof ran, passed and was not skipped.
+
+A row is `| row | promise | proof |`. A proof is a list of names in backquotes: tests as ctest calls them
+(all must have passed, in every build tree that ran them), or `bench:ANCHOR`, a section of docs/benchmarks.md
+that states its command, date and commit. The proof `open` (not yet written) is an error with --strict.
+
+usage: check_coverage.py ROOT [--strict] --results FOLDER   after the tests: FOLDER holds JUnit files
+       check_coverage.py ROOT [--strict] --tests BUILD      before: are there such tests?
+       check_coverage.py --self-test
+"""
+import argparse
+import glob
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import xml.etree.ElementTree
+
+import tree
+
+ROW = re.compile(r"^\| *([^|]+?) *\| *(.+?) *\| *([^|]*?) *\|$")
+STATED = {"command": r"(?im)\bcommand\b.*`", "date": r"(?im)\bdate\b.*\b20\d\d-\d\d-\d\d\b",
+          "commit": r"(?im)\bcommit\b.*\b[0-9a-f]{7,40}\b"}
+
+
+def rows_of(text):
+    """(row, promise, [proof...]) of each table row that is not a heading."""
+    for line in text.splitlines():
+        match = ROW.match(line)
+        if match and match.group(1) != "row" and not set(match.group(1)) <= set("-: "):
+            yield match.group(1), match.group(2), re.findall(r"`([^`]+)`", match.group(3)) or [match.group(3)]
+
+
+def sections_of(text):
+    """Anchor, as a web view of Markdown makes it, to the text of the section."""
+    sections, anchor = {}, None
+    for line in text.splitlines():
+        heading = re.match(r"#+ +(.*)", line)
+        if heading:
+            anchor = re.sub(r"[^\w -]", "", heading.group(1).lower()).strip().replace(" ", "-")
+            sections[anchor] = ""
+        elif anchor:
+            sections[anchor] += line + "\n"
+    return sections
+
+
+def verdicts(folder):
+    """Test name to 'passed', 'failed' or 'skipped', over all JUnit files; the worst counts."""
+    worst = {"passed": 0, "skipped": 1, "failed": 2}
+    found = {}
+    for path in glob.glob(os.path.join(folder, "*.xml")):
+        for case in xml.etree.ElementTree.parse(path).getroot().iter("testcase"):
+            status = {"run": "passed", "fail": "failed"}.get(case.get("status"), "skipped")
+            if case.find("skipped") is not None:
+                status = "skipped"
+            name = case.get("name")
+            if name not in found or worst[status] > worst[found[name]]:
+                found[name] = status
+    return found
+
+
+def registered(root, build):
+    """Names that ctest knows in a build tree, and the fuzzers, which have a tree of their own."""
+    shown = subprocess.run(["ctest", "--test-dir", build, "--show-only=json-v1"], capture_output=True,
+                           text=True, check=True).stdout
+    names = {test["name"] for test in json.loads(shown[shown.index("{"):])["tests"]}
+    fuzzers = glob.glob(os.path.join(root, "tests", "fuzz", "*_fuzz.cpp"))
+    return names | {"fuzz: " + os.path.basename(f)[:-len("_fuzz.cpp")] for f in fuzzers}
+
+
+def check_bench(anchor, sections):
+    if anchor not in sections:
+        return f"docs/benchmarks.md has no section {anchor}"
+    missing = [what for what, pattern in STATED.items() if not re.search(pattern, sections[anchor])]
+    return f"section {anchor} of docs/benchmarks.md states no {', '.join(missing)}" if missing else None
+
+
+def check_proof(proof, status_of, sections, strict):
+    """What is wrong with one proof, or None."""
+    if proof in ("open", ""):
+        return "no proof yet" if strict or not proof else None
+    if proof.startswith("bench:"):
+        return check_bench(proof[len("bench:"):], sections)
+    status = status_of(proof)
+    return None if status == "passed" else f'test "{proof}" {status}'
+
+
+def check(coverage, benchmarks, status_of, strict):
+    sections, errors, seen = sections_of(benchmarks), [], set()
+    rows = list(rows_of(coverage))
+    for row, _, proofs in rows:
+        if row in seen:
+            errors.append(f"row {row}: stands twice")
+        seen.add(row)
+        for proof in proofs:
+            wrong = check_proof(proof, status_of, sections, strict)
+            if wrong:
+                errors.append(f"row {row}: {wrong}")
+    unproved = [row for row, _, proofs in rows if "open" in proofs]
+    print(f"{len(rows)} rows, {len(unproved)} open{': ' + ' '.join(unproved) if unproved else ''}")
+    if not rows:
+        errors.append("docs/coverage.md has no rows")
+    return errors
+
+
+def self_test():
+    coverage = """| row | promise | proof |
+|---|---|---|
+| 1 | good | `a: one`, `b: two` |
+| 2 | fails | `a: three` |
+| 3 | skipped | `a: four` |
+| 4 | is not there | `a: five` |
+| 5 | measured | `bench:the-barrier-in-s` |
+| 6 | measured without a date | `bench:start` |
+| 7 | not measured | `bench:end` |
+| 8 | later | open |
+| 8 | twice | `a: one` |
+| 9 | nothing | |
+"""
+    benchmarks = "# The barrier, in s\n" \
+        "Command: `x`, date: 2024-01-02, commit 0123abc\n## Start\nCommand: `y`, commit 0123abc\n"
+    junit = """<testsuite><testcase name="a: one" status="run"/><testcase name="b: two" status="run"/>
+<testcase name="a: three" status="fail"><failure/></testcase>
+<testcase name="a: four" status="notrun"><skipped/></testcase></testsuite>"""
+    with tempfile.TemporaryDirectory() as folder:
+        for name, text in (("r.xml", junit), ("s.xml", '<t><testcase name="a: three" status="run"/></t>')):
+            with open(os.path.join(folder, name), "w", encoding="utf-8") as f:
+                f.write(text)
+        known = verdicts(folder)
+
+    def rows_in_error(strict):
+        found = check(coverage, benchmarks, lambda t: known.get(t, "did not run"), strict)
+        return [f.split(":")[0][len("row "):] for f in found]
+
+    errors = []
+    for strict, expected in ((False, ["2", "3", "4", "6", "7", "8", "9"]),
+                             (True, ["2", "3", "4", "6", "7", "8", "8", "9"])):
+        if rows_in_error(strict) != expected:
+            errors.append(f"strict={strict}: expected rows {expected}, found {rows_in_error(strict)}")
+    return tree.finish(errors, "coverage self-test")
+
+
+def main():
+    if sys.argv[1:] == ["--self-test"]:
+        return self_test()
+    parser = argparse.ArgumentParser()
+    parser.add_argument("root")
+    parser.add_argument("--strict", action="store_true")
+    parser.add_argument("--results")
+    parser.add_argument("--tests")
+    options = parser.parse_args()
+    if options.results:
+        known = verdicts(options.results)
+    else:
+        known = {name: "passed" for name in registered(options.root, options.tests)}
+    absent = "did not run" if options.results else "does not exist"
+    benchmark_file = os.path.join(options.root, "docs", "benchmarks.md")
+    benchmarks = tree.read(options.root, "docs/benchmarks.md") if os.path.exists(benchmark_file) else ""
+    coverage = tree.read(options.root, "docs/coverage.md")
+    return tree.finish(check(coverage, benchmarks, lambda t: known.get(t, absent), options.strict), "coverage")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

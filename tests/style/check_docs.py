@@ -1,0 +1,75 @@
+#!/usr/bin/env python3
+"""The documents match the tree: links lead somewhere, named scripts exist, the plan names every room.
+
+usage: check_docs.py ROOT links|rooms|scripts | check_docs.py --self-test
+"""
+import os
+import re
+import sys
+import tempfile
+
+import check_coverage
+import tree
+
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+CODE = re.compile(r"^```.*?^```|`[^`\n]*`", re.M | re.S)
+SCRIPT = re.compile(r"(?<![\w/.-])(?:\./)?(scripts/[\w-]+)")
+
+
+def check_links(root):
+    errors = []
+    for path in tree.files(root, (".md",)):
+        for target in LINK.findall(CODE.sub("", tree.read(root, path))):
+            if re.match(r"[a-z]+:", target):
+                continue  # another site: not ours to keep
+            name, _, anchor = target.partition("#")
+            to = os.path.normpath(os.path.join(os.path.dirname(path), name)) if name else path
+            if not os.path.exists(os.path.join(root, to)):
+                errors.append(f"{path}: the link {target} leads nowhere")
+            elif anchor and to.endswith(".md") and anchor not in check_coverage.sections_of(tree.read(root, to)):
+                errors.append(f"{path}: {to} has no section {anchor}")
+    return errors
+
+
+def check_rooms(root):
+    plan = tree.read(root, "docs/architecture.md")
+    return [f"docs/architecture.md does not name {room}" for room in tree.arrows(root) if room not in plan]
+
+
+def check_scripts(root):
+    errors = []
+    for path in tree.files(root, (".md",)):
+        for script in SCRIPT.findall(tree.read(root, path)):
+            full = os.path.join(root, script)
+            if not os.path.isfile(full):
+                errors.append(f"{path}: there is no {script}")
+            elif open(full, "rb").read(2) == b"#!" and not os.access(full, os.X_OK):
+                errors.append(f"{path}: {script} is not executable")
+    readme = tree.read(root, "README.md")
+    errors += [f"README.md does not name {s}" for s in ("scripts/quickstart", "scripts/test") if s not in readme]
+    if not re.search(r"^exec .*scripts/test", tree.read(root, ".ci/run"), re.M):
+        errors.append(".ci/run does not call scripts/test")
+    return errors
+
+
+CHECKS = {"links": check_links, "rooms": check_rooms, "scripts": check_scripts}
+
+
+def self_test():
+    planted = {"README.md": "# A b\n[x](#a-b) [y](docs/a.md) `[c](code)` [z](docs/none.md) [w](#none)\nscripts/none\n",
+               "docs/a.md": "fine\n", "docs/architecture.md": "cache\n", ".ci/run": "true\n",
+               "tests/style/arrows.json": '{"cache": [], "nla": []}'}
+    expected = {"links": 2, "rooms": 1, "scripts": 4}
+    with tempfile.TemporaryDirectory() as root:
+        for path, text in planted.items():
+            os.makedirs(os.path.dirname(os.path.join(root, path)), exist_ok=True)
+            with open(os.path.join(root, path), "w", encoding="utf-8") as f:
+                f.write(text)
+        found = {name: len(run(root)) for name, run in CHECKS.items()}
+    return tree.finish([] if found == expected else [f"planted {expected}, found {found}"], "documents self-test")
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "--self-test":
+        sys.exit(self_test())
+    sys.exit(tree.finish(CHECKS[sys.argv[2]](sys.argv[1]), sys.argv[2]))

@@ -1,0 +1,58 @@
+#!/usr/bin/env python3
+"""Every header compiles alone, without warnings.
+
+A header whose text and whose includes are unchanged since it compiled is not compiled again.
+
+usage: check_headers.py ROOT CACHE_FILE COMPILER | check_headers.py --self-test COMPILER
+"""
+import os
+import subprocess
+import sys
+import tempfile
+
+import tree
+
+FLAGS = ["-std=c++20", "-fsyntax-only", "-x", "c++", "-Wall", "-Wextra", "-Wpedantic", "-Wshadow",
+         "-Wconversion", "-Werror"]
+
+
+def check(root, cache_file, compiler):
+    headers = [p for p in tree.files(root, (".h",)) if not p.startswith("tests/style/consumer/")]
+    closure = tree.Closure(root)
+    salt = tree.first_line_of([compiler, "--version"]) + " ".join(FLAGS)
+
+    def compile_alone(header):
+        # Included from a one-line file: "#pragma once in main file" is a warning otherwise.
+        run = subprocess.run([compiler, *FLAGS, "-I", root, "-"], input=f'#include "{header}"\n', cwd=root,
+                             capture_output=True, text=True, check=False)
+        return f"{header}: does not compile alone\n{run.stderr}" if run.returncode else ""
+
+    return tree.run_cached(cache_file, headers, lambda h: closure.digest(h, salt), compile_alone)
+
+
+def self_test(compiler):
+    errors = []
+    with tempfile.TemporaryDirectory() as root:
+        def write(path, text):
+            os.makedirs(os.path.join(root, "room"), exist_ok=True)
+            with open(os.path.join(root, path), "w", encoding="utf-8") as f:
+                f.write(text)
+
+        write("room/good.h", "#pragma once\n#include <string>\ninline std::string a() { return {}; }\n")
+        write("room/bad.h", "#pragma once\ninline std::string b() { return {}; }\n")
+        cache_file = os.path.join(root, "cache.json")
+        if [e.split(":")[0] for e in check(root, cache_file, compiler)] != ["room/bad.h"]:
+            errors.append("a header without its includes was not seen")
+        write("room/bad.h", '#pragma once\n#include "room/good.h"\ninline std::string b() { return a(); }\n')
+        if check(root, cache_file, compiler):
+            errors.append("a mended header was refused")
+        write("room/good.h", "#pragma once\n")
+        if len(check(root, cache_file, compiler)) != 1:
+            errors.append("a change below an unchanged header was not seen")
+    return tree.finish(errors, "headers self-test")
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "--self-test":
+        sys.exit(self_test(sys.argv[2]))
+    sys.exit(tree.finish(check(os.path.abspath(sys.argv[1]), *sys.argv[2:4]), "headers"))

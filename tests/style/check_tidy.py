@@ -1,0 +1,77 @@
+#!/usr/bin/env python3
+"""clang-tidy with the few checks of .clang-tidy over every source file and the headers it includes.
+
+A file whose text, includes and configuration are unchanged since it was clean is not looked at again.
+
+usage: check_tidy.py ROOT CACHE_FILE | check_tidy.py --self-test ROOT
+"""
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+import tree
+
+TIDY = "clang-tidy-14"
+FLAGS = ["-std=c++20"]
+# clang 14 knows the coroutines of C++20 only under their experimental names, which g++'s library lacks.
+COROUTINE = re.compile(r"\bco_(await|return|yield)\b|<boost/asio/(awaitable|co_spawn|use_awaitable)")
+
+
+def check(root, cache_file, sources=None):
+    if sources is None:
+        sources = [p for p in tree.files(root, (".c", ".cpp"))
+                   if not p.startswith(("examples/", "tests/style/consumer/"))
+                   and not COROUTINE.search(tree.read(root, p))]
+    closure = tree.Closure(root)
+    salt = tree.first_line_of([TIDY, "--version"]) + " ".join(FLAGS)
+    salt += "".join(tree.read(root, p) for p in tree.files(root) if os.path.basename(p) == ".clang-tidy")
+
+    def tidy(source):
+        flags = FLAGS if source.endswith(".cpp") else FLAGS[1:]
+        run = subprocess.run([TIDY, "--quiet", source, "--", *flags, "-I", root], cwd=root,
+                             capture_output=True, text=True, check=False)
+        wrong = run.returncode or run.stdout.strip() or "Error parsing" in run.stderr
+        return f"{source}:\n{run.stdout}{run.stderr}" if wrong else ""
+
+    return tree.run_cached(cache_file, sources, lambda s: closure.digest(s, salt), tidy)
+
+
+BAD = """#include <string>
+#include <utility>
+struct lower_type {
+  int Member = 0;
+};
+int BadFunction(std::string taken) { return static_cast<int>(taken.size()); }
+std::string moved(std::string s) {
+  std::string t = std::move(s);
+  return s + t;
+}
+int declared(int first);
+int declared(int second) { return second; }
+"""
+SEEN = ["invalid case style for struct 'lower_type'", "invalid case style for function 'BadFunction'",
+        "performance-unnecessary-value-param", "bugprone-use-after-move",
+        "readability-inconsistent-declaration-parameter-name"]
+
+
+def self_test(root):
+    with tempfile.TemporaryDirectory() as folder:
+        shutil.copy(os.path.join(root, ".clang-tidy"), folder)
+        with open(os.path.join(folder, "bad.cpp"), "w", encoding="utf-8") as f:
+            f.write(BAD)
+        with open(os.path.join(folder, "good.cpp"), "w", encoding="utf-8") as f:
+            f.write("int good_function(int first) { return first; }\n")
+        found = "\n".join(check(folder, os.path.join(folder, "cache.json")))
+    errors = [f"not seen: {text}" for text in SEEN if text not in found]
+    if "good.cpp" in found:
+        errors.append("a clean file was refused: " + found)
+    return tree.finish(errors, f"tidy self-test, {len(SEEN)} planted faults")
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "--self-test":
+        sys.exit(self_test(sys.argv[2]))
+    sys.exit(tree.finish(check(os.path.abspath(sys.argv[1]), sys.argv[2]), "clang-tidy"))
