@@ -90,9 +90,14 @@ class FieldWriter {
   // The Chunk, which must be the last field, is not written but shared with `tail`.
   FieldWriter(ByteWriter& out, Chunk& tail) : out_(out), tail_(&tail) {}
 
+  // All members of a struct, or those that a tuple ties.
   template <class Struct>
   void all(const Struct& value) {
-    std::apply([this](const auto&... field) { (put(field), ...); }, fields(value));
+    each(fields(value));
+  }
+  template <class... Member>
+  void each(const std::tuple<Member&...>& members) {
+    std::apply([this](const auto&... member) { (put(member), ...); }, members);
   }
 
   void put(bool value) { out_.flag(value); }
@@ -141,7 +146,11 @@ class FieldReader {
 
   template <class Struct>
   void all(Struct& value) {
-    std::apply([this](auto&... field) { (get(field), ...); }, fields(value));
+    each(fields(value));
+  }
+  template <class... Member>
+  void each(const std::tuple<Member&...>& members) {
+    std::apply([this](auto&... member) { (get(member), ...); }, members);
   }
 
   void get(bool& value) {
