@@ -1,5 +1,5 @@
 # What `cmake --install` lays down: programs (scela_program does those), the rooms as the CMake package
-# Scela, scela.pc for the pure rooms, man pages and examples.
+# Scela, scela.pc for the pure rooms, examples. man/ installs its pages.
 include(CMakePackageConfigHelpers)
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/Scela)
@@ -36,8 +36,3 @@ install(FILES ${PROJECT_BINARY_DIR}/scela.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}
 file(GLOB examples CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/examples/*.c"
   "${PROJECT_SOURCE_DIR}/examples/*.cpp" "${PROJECT_SOURCE_DIR}/examples/*.sh")
 install(FILES ${examples} DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples)
-file(GLOB pages CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/man/*.[1578]")
-foreach(page IN LISTS pages)
-  string(REGEX MATCH "[1578]$" section "${page}")
-  install(FILES ${page} DESTINATION ${CMAKE_INSTALL_MANDIR}/man${section})
-endforeach()
