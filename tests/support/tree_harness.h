@@ -1,0 +1,269 @@
+// A whole tree of agent cores in one thread, without time: events are handled in order of arrival.
+//
+// For unit tests of nla/core that want to see one thing happen. The simulator (tests/sim) is the place
+// for delays, faults drawn from seeds and invariants.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "nla/core/agent.h"
+
+namespace scela::nla::testing {
+
+class TreeHarness {
+ public:
+  struct Node {
+    explicit Node(Role role) : agent(role) {}
+    Agent agent;
+    int parent = -1;           // position in nodes_
+    LinkId link_at_parent = 0;
+    std::map<LinkId, int> children;
+    bool dead = false;
+    std::uint32_t host = UINT32_MAX;
+    RankSet running;
+    std::set<Timer> timers;
+    std::vector<int> signals;
+    bool left = false;
+  };
+  struct Answered {
+    Rank rank;
+    RequestId id;
+    Response response;
+  };
+
+  // Hosts whose agent cannot be started.
+  std::set<std::uint32_t> unreachable;
+  // Ranks that cannot be started.
+  std::set<Rank> not_startable;
+  bool ranks_obey_signals = true;
+
+  std::vector<Answered> answers;
+  std::vector<action::NodeFailed> failures;
+  std::vector<action::FirstFailure> first_failures;
+  std::string output;
+  std::vector<action::JobEnded> ended;
+  bool ready = false;
+  std::uint32_t ready_agents = 0;
+  bool launched = false;
+  std::uint64_t sends = 0;
+  bool root_left = false;
+
+  TreeHarness(std::uint32_t hosts, std::uint32_t degree) {
+    nodes_.push_back(std::make_unique<Node>(Role::root));
+    event::Begin begin;
+    begin.job_id = "test";
+    for (std::uint32_t i = 0; i < hosts; ++i) begin.hosts.push_back("n" + std::to_string(i));
+    begin.degree = degree;
+    begin.grace_ms = 2000;
+    begin_ = begin;
+  }
+
+  void begin() {
+    post(0, begin_);
+    run();
+  }
+  void launch(Job job) {
+    post(0, event::Launch{std::move(job)});
+    run();
+  }
+  // A job of `ppn` ranks on each of the hosts.
+  static Job job(std::uint32_t hosts, std::uint32_t ppn, OnFailure on_failure = OnFailure::kill) {
+    Job job;
+    job.id = "test";
+    App app;
+    app.argv = {"program"};
+    app.ranks = RankSet::run(0, hosts * ppn);
+    job.apps.push_back(app);
+    for (std::uint32_t i = 0; i < hosts; ++i) job.map.append(i, ppn);
+    job.on_failure = on_failure;
+    return job;
+  }
+
+  void ask(Rank rank, Request request, RequestId id = 1) {
+    post(node_of(rank), event::Asked{rank, id, std::move(request)});
+  }
+  void exit(Rank rank, Outcome outcome = {}) {
+    const int at = node_of(rank);
+    if (at < 0 || !nodes_[static_cast<std::size_t>(at)]->running.contains(rank)) return;
+    nodes_[static_cast<std::size_t>(at)]->running.remove(RankSet::single(rank));
+    post(at, event::RankStreamEnded{rank, Stream::out});
+    post(at, event::RankStreamEnded{rank, Stream::err});
+    post(at, event::RankExited{rank, std::move(outcome)});
+  }
+  void exit_all() {
+    for (std::size_t i = 0; i < nodes_.size(); ++i) {
+      const RankSet ranks = nodes_[i]->running;
+      ranks.for_each([&](Rank rank) { exit(rank); });
+    }
+    run();
+  }
+  // The agent of a host dies with its node's ranks; everything of it is gone.
+  void crash(std::uint32_t host) {
+    const int at = agent_of(host);
+    Node& node = *nodes_[static_cast<std::size_t>(at)];
+    node.dead = true;
+    node.running = {};
+    post(node.parent, event::LinkEnded{node.link_at_parent, "crashed"});
+    post(node.parent, event::ChildGone{node.link_at_parent});
+    for (const auto& [link, child] : node.children) {
+      post(child, event::LinkEnded{kParentLink, "parent crashed"});
+    }
+  }
+  void fire(std::uint32_t host, Timer timer) {
+    const int at = host == UINT32_MAX ? 0 : agent_of(host);
+    nodes_[static_cast<std::size_t>(at)]->timers.erase(timer);
+    post(at, event::TimerFired{timer});
+    run();
+  }
+  void post(int node, Event event) { queue_.emplace_back(node, std::move(event)); }
+  void post_to_host(std::uint32_t host, Event event) { post(agent_of(host), std::move(event)); }
+  void run() {
+    while (!queue_.empty()) {
+      auto [at, event] = std::move(queue_.front());
+      queue_.pop_front();
+      Node& node = *nodes_[static_cast<std::size_t>(at)];
+      if (node.dead || node.left) continue;
+      Actions actions;
+      node.agent.handle(event, actions);
+      for (Action& action : actions) {
+        std::visit([&](auto& one) { carry_out(at, one); }, action);
+      }
+    }
+  }
+
+  int agent_of(std::uint32_t host) const {
+    for (std::size_t i = 1; i < nodes_.size(); ++i) {
+      if (nodes_[i]->host == host && !nodes_[i]->dead) return static_cast<int>(i);
+    }
+    return -1;
+  }
+  Node& node(std::uint32_t host) { return *nodes_[static_cast<std::size_t>(agent_of(host))]; }
+  Node& root() { return *nodes_[0]; }
+  std::size_t agents() const { return nodes_.size() - 1; }
+  bool everybody_left() const {
+    for (const auto& node : nodes_) {
+      if (!node->left && !node->dead) return false;
+    }
+    return true;
+  }
+  const Response* answer(Rank rank, RequestId id = 1) const {
+    for (const Answered& one : answers) {
+      if (one.rank == rank && one.id == id) return &one.response;
+    }
+    return nullptr;
+  }
+
+ private:
+  int node_of(Rank rank) const {
+    for (std::size_t i = 1; i < nodes_.size(); ++i) {
+      if (nodes_[i]->running.contains(rank)) return static_cast<int>(i);
+    }
+    return -1;
+  }
+  Node& at(int index) { return *nodes_[static_cast<std::size_t>(index)]; }
+
+  void carry_out(int from, action::Send& send) {
+    ++sends;
+    if (send.link == kParentLink) {
+      if (from == 0) return;
+      post(at(from).parent, event::Received{at(from).link_at_parent, std::move(send.message), 0});
+    } else if (const auto child = at(from).children.find(send.link);
+               child != at(from).children.end()) {
+      post(child->second, event::Received{kParentLink, std::move(send.message), 0});
+    }
+  }
+  void carry_out(int from, action::StartChild& start) {
+    if (unreachable.contains(start.node)) {
+      post(from, event::ChildFailed{start.link, StartPhase::connect, "connection refused"});
+      return;
+    }
+    nodes_.push_back(std::make_unique<Node>(Role::agent));
+    nodes_.back()->parent = from;
+    nodes_.back()->link_at_parent = start.link;
+    nodes_.back()->host = start.node;
+    at(from).children[start.link] = static_cast<int>(nodes_.size() - 1);
+  }
+  void carry_out(int from, action::CloseLink& close) {
+    const auto child = at(from).children.find(close.link);
+    if (child == at(from).children.end()) return;
+    post(child->second, event::LinkEnded{kParentLink, "closed"});
+  }
+  void carry_out(int from, action::StartRanks& start) {
+    start.ranks.for_each([&](Rank rank) {
+      if (not_startable.contains(rank)) {
+        post(from, event::RankNotStarted{rank, 2, "program: No such file or directory"});
+      } else {
+        at(from).running.add(rank);
+        post(from, event::RankStarted{rank});
+      }
+    });
+  }
+  void carry_out(int from, action::SignalRanks& signal) {
+    at(from).signals.push_back(signal.signo);
+    if (ranks_obey_signals || signal.signo == 9) kill_ranks(from, signal.signo);
+  }
+  void carry_out(int from, action::EndLeftovers& end) {
+    if (end.force) kill_ranks(from, 9);
+    if (at(from).running.empty()) post(from, event::NodeEmpty{});
+  }
+  void kill_ranks(int from, int signo) {
+    const RankSet ranks = at(from).running;
+    ranks.for_each([&](Rank rank) {
+      Outcome outcome;
+      outcome.ending = Ending::signaled;
+      outcome.code = signo;
+      exit(rank, outcome);
+    });
+  }
+  void carry_out(int from, action::SetTimer& timer) { at(from).timers.insert(timer.timer); }
+  void carry_out(int from, action::CancelTimer& timer) { at(from).timers.erase(timer.timer); }
+  void carry_out(int, action::Reply& reply) {
+    answers.push_back({reply.rank, reply.id, std::move(reply.response)});
+  }
+  void carry_out(int from, action::Finishing&) { post(from, event::Measured{100, 1000, 2000}); }
+  void carry_out(int from, action::Finish&) {
+    at(from).left = true;
+    if (from == 0) {
+      root_left = true;
+      return;
+    }
+    post(at(from).parent, event::LinkEnded{at(from).link_at_parent, ""});
+    post(at(from).parent, event::ChildGone{at(from).link_at_parent});
+  }
+  void carry_out(int, action::NodeFailed& failed) { failures.push_back(failed); }
+  void carry_out(int, action::AllReady& all) {
+    ready = true;
+    ready_agents = all.agents;
+  }
+  void carry_out(int, action::AllLaunched&) { launched = true; }
+  void carry_out(int, action::ShowOutput& show) {
+    output += show.bytes.view();
+    post(0, event::OutputWritten{show.bytes.size()});
+  }
+  void carry_out(int, action::FirstFailure& failure) { first_failures.push_back(failure); }
+  void carry_out(int, action::JobEnded& end) { ended.push_back(end); }
+  void carry_out(int from, action::WriteStdin& write) {
+    taken_[from] += write.bytes.size();
+    post(from, event::StdinTaken{taken_[from]});
+  }
+  void carry_out(int, action::UseJob&) {}
+  void carry_out(int, action::ReadOutput&) {}
+  void carry_out(int, action::DropStreams&) {}
+  void carry_out(int, action::ShowLog&) {}
+  void carry_out(int, action::ReadStdin&) {}
+  void carry_out(int, action::TracePiece&) {}
+
+  std::vector<std::unique_ptr<Node>> nodes_;
+  std::deque<std::pair<int, Event>> queue_;
+  std::map<int, std::uint64_t> taken_;
+  event::Begin begin_;
+};
+
+}  // namespace scela::nla::testing
