@@ -131,6 +131,11 @@ class FieldWriter {
   template <class Struct>
   requires requires(const Struct& value) { fields(value); }
   void put(const Struct& value) { all(value); }
+  template <class Special>
+  requires requires(FieldWriter& writer, const Special& value) { write_field(writer, value); }
+  void put(const Special& value) { write_field(*this, value); }
+
+  ByteWriter& bytes() { return out_; }
 
  private:
   ByteWriter& out_;
@@ -195,6 +200,11 @@ class FieldReader {
   template <class Struct>
   requires requires(Struct& value) { fields(value); }
   void get(Struct& value) { all(value); }
+  template <class Special>
+  requires requires(FieldReader& reader, Special& value) { read_field(reader, value); }
+  void get(Special& value) { read_field(*this, value); }
+
+  ByteReader& bytes() { return in_; }
 
  private:
   ByteReader& in_;
