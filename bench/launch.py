@@ -1,0 +1,280 @@
+#!/usr/bin/env python3
+"""Launch time on simulated nodes: scela-run beside MPICH's Hydra and beside the floor of the machine.
+
+  bench/launch.py [--build DIR] [--suites target,grid,barrier,memory,exchange] [--repeat N] [--quick]
+                  [--results FILE.json] [--docs docs/benchmarks.md]
+  bench/launch.py --render FILE.json --docs docs/benchmarks.md
+
+Contestants take turns within one run. Hydra gets as many host names as there are simulated nodes and its
+`fork` launcher, so that neither side pays for ssh; it is given the bare PMI-1 client only, since it dies of
+SIGPIPE on programs that end at once. The floor is what the same processes cost without any launcher: one
+exec of the agent's own program a node (`scela-nla --noop`) and one posix_spawn of the program a rank, by one
+spawner or by one a core, whichever is faster.
+"""
+import argparse
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+
+import measure
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+GRID_NODES = [1, 4, 16, 64, 256]
+GRID_PPN = [1, 2, 4, 8]
+SUITES = ["target", "grid", "barrier", "memory", "exchange"]
+# Spawners and children that each lets run unreaped. Which is fastest depends on the machine's load; the
+# floor is the fastest of them in each cell.
+FLOOR_WINDOWS = [1, 32]
+
+
+class Programs:
+    """Where everything is, and how each contestant is started."""
+
+    def __init__(self, build, hydra):
+        self.scela_run = os.path.join(build, "bin", "scela-run")
+        self.agent = os.path.join(build, "bin", "scela-nla")
+        self.noop = os.path.join(build, "bench", "noop")
+        self.client = os.path.join(build, "bench", "pmi_client")
+        self.floor = os.path.join(build, "bench", "floor")
+        self.hydra = shutil.which(hydra) or ""
+        for path in (self.scela_run, self.agent, self.noop, self.client, self.floor):
+            if not os.access(path, os.X_OK):
+                sys.exit(f"launch.py: {path} is missing: build the release preset first")
+        if not self.hydra:
+            sys.exit(f"launch.py: {hydra} is missing: apt-get install mpich")
+
+    def scela(self, nodes, ppn, *program):
+        return [self.scela_run, "--sim-nodes", str(nodes), "--ppn", str(ppn), *program]
+
+    def with_hydra(self, nodes, ppn, *program):
+        hosts = ",".join(f"n{i}" for i in range(nodes))
+        return [self.hydra, "-launcher", "fork", "-hosts", hosts, "-ppn", str(ppn), "-n", str(nodes * ppn),
+                *program]
+
+    def floor_seconds(self, nodes, ppn, spawners, window):
+        argv = [self.floor, "--agents", str(nodes), "--agent", f"{self.agent} --noop", "--ranks",
+                str(nodes * ppn), "--rank", self.noop, "--spawners", str(spawners), "--window", str(window)]
+        return float(measure.run_ok(argv).output)
+
+    def version(self):
+        hydra = re.search(r"Version:\s*(\S+)", subprocess.run([self.hydra, "--version"], capture_output=True,
+                                                              text=True, check=False).stdout)
+        return {"scela": measure.first_line([self.scela_run, "--version"]),
+                "hydra": hydra.group(1) if hydra else "?"}
+
+
+def seconds_of(argv):
+    return lambda: measure.run_ok(argv).seconds
+
+
+def cell(programs, nodes, ppn, repeat):
+    """All contestants on n nodes with c ranks each."""
+    cores = len(os.sched_getaffinity(0))
+    contestants = {
+        "scela client": seconds_of(programs.scela(nodes, ppn, programs.client)),
+        "hydra client": seconds_of(programs.with_hydra(nodes, ppn, programs.client)),
+        "scela noop": seconds_of(programs.scela(nodes, ppn, programs.noop)),
+    }
+    for spawners in sorted({1, cores}):
+        for window in FLOOR_WINDOWS:
+            contestants[f"floor {spawners}x{window}"] = (
+                lambda s=spawners, w=window: programs.floor_seconds(nodes, ppn, s, w))
+    load = measure.load()
+    results = measure.alternate(contestants, repeat)
+    times = {name: measure.summary(values) for name, values in results.items()}
+    floor = min((name for name in times if name.startswith("floor")), key=lambda n: times[n]["median"])
+    times["floor"] = dict(times[floor], form=floor.split()[1])
+    row = {"nodes": nodes, "ppn": ppn, "load": load, "times": times,
+           "client_ratio": times["scela client"]["median"] / times["hydra client"]["median"],
+           "noop_ratio": times["scela noop"]["median"] / times["floor"]["median"]}
+    say(f"  {nodes:4} x {ppn}: client {ms(times['scela client'])} hydra {ms(times['hydra client'])} "
+        f"ratio {row['client_ratio']:.2f}; no-op {ms(times['scela noop'])} floor {ms(times['floor'])} "
+        f"({times['floor']['form']}) ratio {row['noop_ratio']:.2f}")
+    return row
+
+
+def ms(summary):
+    return f"{summary['median'] * 1e3:.0f} ms"
+
+
+def say(text):
+    print(text, file=sys.stderr, flush=True)
+
+
+def suite_target(programs, options):
+    return cell(programs, 64, 8, 3 if options.quick else max(options.repeat, 11))
+
+
+def suite_grid(programs, options):
+    nodes = [1, 4, 16] if options.quick else GRID_NODES
+    return [cell(programs, n, c, options.repeat) for n in nodes for c in GRID_PPN]
+
+
+def suite_barrier(programs, options):
+    """The median barrier of each run, then the median over runs."""
+    count = "20" if options.quick else "100"
+    nodes, ppn = 64, 8
+
+    def barrier_of(argv):
+        found = re.search(r"barrier us: median ([\d.]+) quartile ([\d.]+) least ([\d.]+)",
+                          measure.run_ok(argv).output)
+        return [float(x) for x in found.groups()]
+
+    results = measure.alternate({
+        "scela": lambda: barrier_of(programs.scela(nodes, ppn, programs.client, "--barriers", count)),
+        "hydra": lambda: barrier_of(programs.with_hydra(nodes, ppn, programs.client, "--barriers", count)),
+    }, options.repeat)
+    row = {"nodes": nodes, "ppn": ppn, "barriers": int(count)}
+    for name, runs in results.items():
+        row[name] = {"median": measure.summary([r[0] for r in runs]),
+                     "least": measure.summary([r[2] for r in runs])}
+    row["ratio"] = row["scela"]["median"]["median"] / row["hydra"]["median"]["median"]
+    say(f"  barrier of {nodes * ppn} ranks on {nodes} nodes: scela {row['scela']['median']['median']:.0f} us, "
+        f"hydra {row['hydra']['median']['median']:.0f} us")
+    return row
+
+
+def descendants(root):
+    """Process ids of everything below `root`, by parent links at one moment."""
+    children = {}
+    for entry in os.listdir("/proc"):
+        if entry.isdigit():
+            try:
+                with open(f"/proc/{entry}/stat", encoding="utf-8") as f:
+                    parent = int(f.read().rsplit(")", 1)[1].split()[1])
+            except (FileNotFoundError, ProcessLookupError):
+                continue
+            children.setdefault(parent, []).append(int(entry))
+    found, todo = [], [root]
+    while todo:
+        below = children.get(todo.pop(), [])
+        found += below
+        todo += below
+    return found
+
+
+def memory_of(pid):
+    """Name and KiB of private, proportional and resident memory."""
+    with open(f"/proc/{pid}/comm", encoding="utf-8") as f:
+        name = f.read().strip()
+    with open(f"/proc/{pid}/smaps_rollup", encoding="utf-8") as f:
+        sizes = {k: int(v) for k, v in re.findall(r"^(\w+):\s+(\d+) kB", f.read(), re.M)}
+    return name, {"private": sizes["Private_Clean"] + sizes["Private_Dirty"], "pss": sizes["Pss"],
+                  "rss": sizes["Rss"]}
+
+
+def suite_memory(programs, options):
+    """Agents while all ranks sleep in a barrier, after an exchange of all of them."""
+    return [held(programs, n, 8) for n in ([4, 16] if options.quick else [64, 256])]
+
+
+def held(programs, nodes, ppn):
+    argv = programs.scela(nodes, ppn, "--stats=json", programs.client, "--exchange", "--hold", "6000")
+    job = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                           text=True)
+    try:
+        if job.stdout.readline().strip() != "holding":
+            raise measure.Failed(f"{' '.join(argv)}: {job.stderr.read()[-300:]}")
+        time.sleep(1)  # the ranks enter the barrier
+        samples = []
+        for pid in descendants(job.pid):
+            try:
+                name, sizes = memory_of(pid)
+            except (FileNotFoundError, ProcessLookupError):
+                continue
+            if name.startswith("scela-nla"):
+                samples.append(sizes)
+        root = memory_of(job.pid)[1]
+        _, errors = job.communicate(timeout=120)
+    finally:
+        if job.poll() is None:
+            job.kill()
+            job.wait()
+    if job.returncode != 0:
+        raise measure.Failed(f"{' '.join(argv)}: status {job.returncode}: {errors[-300:]}")
+    row = {"nodes": nodes, "ppn": ppn, "processes": len(samples), "launcher_kib": root,
+           "stats": stats_in(errors)}
+    for kind in ("private", "pss", "rss"):
+        sizes = sorted(s[kind] for s in samples)
+        row[kind] = {"median": sizes[len(sizes) // 2], "max": sizes[-1], "per_node": sum(sizes) / nodes}
+    say(f"  {nodes} nodes x {ppn}: {len(samples)} agent processes, private max {row['private']['max']} KiB, "
+        f"PSS max {row['pss']['max']} KiB")
+    return row
+
+
+def stats_in(text):
+    """The object that --stats=json printed, if one can be found."""
+    for line in text.splitlines():
+        at = line.find("{")
+        if at >= 0:
+            try:
+                return json.loads(line[at:])
+            except ValueError:
+                continue
+    return None
+
+
+def suite_exchange(programs, options):
+    nodes, ppn = (16, 8) if options.quick else (256, 8)
+    results = measure.alternate({
+        "scela": seconds_of(programs.scela(nodes, ppn, programs.client, "--exchange")),
+        "hydra": seconds_of(programs.with_hydra(nodes, ppn, programs.client, "--exchange")),
+    }, options.repeat)
+    row = {"nodes": nodes, "ppn": ppn, **{name: measure.summary(v) for name, v in results.items()}}
+    row["ratio"] = row["scela"]["median"] / row["hydra"]["median"]
+    say(f"  {nodes * ppn} ranks exchange: scela {ms(row['scela'])} hydra {ms(row['hydra'])}")
+    return row
+
+
+def measured(options):
+    programs = Programs(options.build, options.hydra)
+    results = {"command": "bench/launch.py " + " ".join(sys.argv[1:]), "date": measure.today(),
+               **measure.commit(ROOT), "machine": measure.machine(), "versions": programs.version(),
+               "repeat": options.repeat, "load_before": measure.load()}
+    for name in options.suites:
+        say(name)
+        results[name] = globals()[f"suite_{name}"](programs, options)
+    results["load_after"] = measure.load()
+    return results
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", default="build-release", help="build tree (default: build-release)")
+    parser.add_argument("--hydra", default="mpiexec.hydra")
+    parser.add_argument("--suites", type=lambda s: s.split(","), default=SUITES)
+    parser.add_argument("--repeat", type=int, default=7, help="rounds after the warm-up (default: 7)")
+    parser.add_argument("--quick", action="store_true", help="small sizes: does everything work?")
+    parser.add_argument("--results", help="write the figures to this JSON file")
+    parser.add_argument("--render", help="do not measure: take the figures from this JSON file")
+    parser.add_argument("--docs", help="write the tables into this Markdown file, curves beside it")
+    options = parser.parse_args()
+    unknown = set(options.suites) - set(SUITES)
+    if unknown or options.repeat < 1:
+        parser.error(f"unknown suites: {', '.join(sorted(unknown))}" if unknown else "--repeat: at least 1")
+    if options.render:
+        with open(options.render, encoding="utf-8") as f:
+            results = json.load(f)
+    else:
+        options.build = os.path.join(ROOT, options.build)
+        results = measured(options)
+    if options.results:
+        with open(options.results, "w", encoding="utf-8") as f:
+            json.dump(results, f, indent=1, sort_keys=True)
+            f.write("\n")
+    import launch_report
+    if options.docs:
+        launch_report.write_docs(results, options.docs)
+    else:
+        print(launch_report.markdown(results))
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except measure.Failed as failure:
+        sys.exit(f"launch.py: {failure}")

@@ -1,0 +1,96 @@
+/* A rank that breaks PMI-1 the way its argument says; the other ranks wait in a barrier. Needs no
+ * MPI.
+ *
+ *   garbage      bytes that are no line of the protocol
+ *   early        a barrier before init
+ *   endless      a line that never ends
+ *   impatient    requests without reading any answer
+ *   random SEED  pseudo-random bytes, many of them from the protocol's own words
+ *   cut          half a request, then exits with 0
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static int fd;
+
+/* The launcher may end the job at any moment, and this process with it: errors are not of interest.
+ */
+static void send_bytes(const char* bytes, size_t length) {
+  while (length > 0) {
+    const ssize_t n = write(fd, bytes, length);
+    if (n <= 0) return;
+    bytes += n;
+    length -= (size_t)n;
+  }
+}
+
+static void send_text(const char* text) {
+  send_bytes(text, strlen(text));
+}
+
+static void await_answer(void) {
+  char c = 0;
+  while (c != '\n' && read(fd, &c, 1) == 1) {
+  }
+}
+
+static void init(void) {
+  send_text("cmd=init pmi_version=1 pmi_subversion=1\n");
+  await_answer();
+}
+
+static void send_random(unsigned seed) {
+  static const char* const words[] = {
+      "cmd=",        "init", "barrier_in", "finalize", "mcmd=spawn\n",
+      "put kvsname", "key=", "value=",     "endcmd\n", "pmi_version=1",
+      "\n",          " ",    "=",          "get",      "abort exitcode="};
+  for (int i = 0; i < 200000; ++i) {
+    seed = seed * 1664525u + 1013904223u;
+    const unsigned pick = seed >> 24;
+    const char c = (char)pick;
+    if (pick < sizeof words / sizeof words[0]) {
+      send_text(words[pick]);
+    } else {
+      send_bytes(&c, 1);
+    }
+  }
+}
+
+int main(int argc, char** argv) {
+  const char* how = argc > 1 ? argv[1] : "";
+  const char* given = getenv("PMI_FD");
+  const char* rank = getenv("PMI_RANK");
+  if (given == NULL || rank == NULL) {
+    fprintf(stderr, "raw_pmi: PMI_FD and PMI_RANK are not set\n");
+    return 2;
+  }
+  fd = atoi(given);
+  if (strcmp(rank, "1") != 0) {
+    init();
+    send_text("cmd=barrier_in\n");
+    await_answer();
+    return 0;
+  }
+  if (strcmp(how, "garbage") == 0) send_bytes("\x01\x02garbage\xff\n", 11);
+  if (strcmp(how, "early") == 0) send_text("cmd=barrier_in\n");
+  if (strcmp(how, "random") == 0) send_random(argc > 2 ? (unsigned)atoi(argv[2]) : 0);
+  if (strcmp(how, "endless") == 0) {
+    for (int i = 0; i < 10000; ++i)
+      send_text("cmd=finalize ");
+  }
+  if (strcmp(how, "impatient") == 0) {
+    init();
+    for (int i = 0; i < 10000; ++i)
+      send_text("cmd=barrier_in\n");
+  }
+  if (strcmp(how, "cut") == 0) {
+    init();
+    send_text("cmd=put kvsname=");
+    return 0;
+  }
+  await_answer(); /* whoever is still here waits to be ended */
+  sleep(60);
+  return 0;
+}
