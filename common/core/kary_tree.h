@@ -35,8 +35,9 @@ struct Slice {
 
 // The smallest degree k with k + k^2 + ... + k^max_depth >= nodes, if an agent with `ranks_per_node`
 // ranks can hold k + 1 + ranks_per_node connections; otherwise max_connections - 1 - ranks_per_node,
-// and the tree grows deeper.
-// Error (usage): the ranks alone use up max_connections; the text names the numbers and the option.
+// and the tree grows deeper. Ranks that leave an agent no room for a child at all make the tree flat:
+// its agents have none, and the root, which has no ranks, holds them all.
+// Error (usage): not even that is possible; the text names the numbers and the options.
 Result<std::uint32_t> choose_degree(std::uint32_t nodes, std::uint32_t ranks_per_node,
                                     const TreeLimits& limits);
 

@@ -67,7 +67,7 @@ std::string options_roff() {
     for (const OptionRow& row : option_table()) {
       if (row.group != group) continue;
       text += cat(".TP\n", heading_roff(row), "\n", sentence(row.help), "\n");
-      if (row.scope == OptionScope::program) text += "Holds for one program of the job.\n";
+      if (row.scope == OptionScope::program) text += "May differ from program to program.\n";
     }
   }
   return text;
@@ -85,9 +85,9 @@ std::string variables_roff() {
   std::string text;
   for (const OptionRow& row : option_table()) {
     if (row.variable.empty()) continue;
-    text += cat(".TP\n", bold(row.variable), "\nAs the option ", bold(cat("--", row.name)), ".\n");
+    text += cat(text.empty() ? "" : ",\n", bold(row.variable));
   }
-  return text;
+  return text + ".\n";
 }
 
 Result<std::string> render_page(std::string_view source, std::string_view version) {

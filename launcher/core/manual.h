@@ -14,7 +14,7 @@ namespace scela {
 
 std::string options_roff();      // .SS per group, .TP per option
 std::string exit_status_roff();  // .TP per row of exit_table()
-std::string variables_roff();    // .TP per SCELA_* variable that sets an option
+std::string variables_roff();    // the SCELA_* variables, one a line, as one sentence's list
 
 // Replaces @OPTIONS@, @EXIT_STATUS@, @VARIABLES@ and @VERSION@. An error names a placeholder it
 // does not know.

@@ -127,7 +127,7 @@ void Agent::State::on(const event::RankNotStarted& event) {
 
 void Agent::State::on(const event::RankExited& event) {
   Outcome outcome = event.outcome;
-  if (terminating && outcome.ending != Ending::aborted) outcome.ended_by_us = true;
+  if (terminating) outcome.ended_by_us = true;
   if (guardian_lost) {
     outcome = Outcome{Ending::lost, 0, false, false, "the guardian of its agent was killed"};
   }
@@ -172,7 +172,7 @@ void Agent::State::on(const event::Asked& event) {
         } else if constexpr (std::is_same_v<Ask, ask::Abort>) {
           process_fail(event.rank, Outcome{Ending::aborted, ask.code, false, false, ask.why});
         } else {
-          process_fail(event.rank, Outcome{Ending::aborted, 1, false, false, ask.why});
+          process_fail(event.rank, Outcome{Ending::violated, 0, false, false, ask.why});
         }
       },
       event.request);

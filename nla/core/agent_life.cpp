@@ -72,13 +72,13 @@ void Agent::State::rank_over(Rank rank, Outcome outcome) {
 
 // PROCESS_FAIL (thesis section 2.2.1): at once to the launcher, which decides.
 void Agent::State::process_fail(Rank rank, const Outcome& outcome) {
-  if (outcome.ending == Ending::aborted) aborted.emplace(rank, outcome);
+  if (outcome.ends_job()) aborted.emplace(rank, outcome);
   if (context.is_root()) {
     first_failure(rank, outcome);
     return;
   }
   // Under kill the first report ends the job; an abort ends it under any policy.
-  const bool needed = !failure_sent || outcome.ending == Ending::aborted ||
+  const bool needed = !failure_sent || outcome.ends_job() ||
                       (context.job && context.job->on_failure == OnFailure::wait);
   if (!needed) return;
   failure_sent = true;
@@ -89,7 +89,7 @@ void Agent::State::first_failure(Rank rank, const Outcome& outcome) {
   if (terminating) return;
   if (!failure_sent) context.act(action::FirstFailure{rank, outcome});
   failure_sent = true;
-  if (context.job->on_failure == OnFailure::kill || outcome.ending == Ending::aborted) {
+  if (context.job->on_failure == OnFailure::kill || outcome.ends_job()) {
     terminate(SIGTERM, context.grace_ms);
   } else {
     children.broadcast(msg::PeersFailed{RankSet::single(rank)});

@@ -15,6 +15,7 @@ enum class Ending : std::uint8_t {
   aborted,      // asked for the end of the job (PMI abort); code is its exit code, why its message
   lost,         // its agent is gone; why says how that was noticed
   cancelled,    // never started: the job was ended first
+  violated,     // broke the protocol it speaks to its agent; why says how
 };
 
 struct Outcome {
@@ -24,6 +25,8 @@ struct Outcome {
   bool ended_by_us = false;  // after PROCESS_TERMINATE or a user's signal: not a cause of anything
   std::string why;
 
+  // The rank itself asked for or forced the end of the whole job, whatever the policy.
+  bool ends_job() const { return ending == Ending::aborted || ending == Ending::violated; }
   bool success() const { return ending == Ending::exited && code == 0; }
   friend bool operator==(const Outcome&, const Outcome&) = default;
   friend auto operator<=>(const Outcome&, const Outcome&) = default;

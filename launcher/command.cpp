@@ -1,0 +1,159 @@
+#include "launcher/command.h"
+
+#include <sys/random.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "common/core/nodeset.h"
+#include "common/core/text.h"
+#include "launcher/core/options.h"
+#include "launcher/core/report.h"
+#include "launcher/plan.h"
+#include "launcher/session.h"
+#include "nla/spawn/factory.h"
+
+extern char** environ;
+
+namespace scela {
+
+namespace {
+
+// Writes all of it or gives up quietly: what cannot be shown cannot be reported either.
+bool print(int fd, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t wrote = ::write(fd, text.data(), text.size());
+    if (wrote < 0 && errno == EINTR) continue;
+    if (wrote <= 0) return false;
+    text.remove_prefix(static_cast<std::size_t>(wrote));
+  }
+  return true;
+}
+
+int complain(const Error& error) {
+  print(2, cat("scela-run: ", error.text(), "\n"));
+  return exit_status(error.kind);
+}
+
+int answer(std::string_view text) {
+  if (print(1, text)) return kExitSuccess;
+  return complain({ErrorKind::io, "write standard output", "", errno_text(errno), ""});
+}
+
+Result<std::string> read_file(const std::string& path, const std::string& what) {
+  std::ifstream file(path);
+  std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  if (file.is_open() && !file.bad() && !std::filesystem::is_directory(path)) return text;
+  const int error = std::filesystem::is_directory(path) ? EISDIR : errno;
+  return fail(Error{ErrorKind::usage, cat("read the ", what, " '", path, "'"), "",
+                    errno_text(error), "name a file that can be read"});
+}
+
+std::vector<std::string> environment() {
+  std::vector<std::string> out;
+  for (char** entry = environ; *entry != nullptr; ++entry) out.emplace_back(*entry);
+  return out;
+}
+
+Result<OptionSources> sources(int argc, char** argv) {
+  OptionSources out;
+  out.words.assign(argv + 1, argv + argc);
+  for (const std::string& entry : environment()) {
+    const std::size_t equals = entry.find('=');
+    if (equals != std::string::npos) {
+      out.environment.emplace_back(entry.substr(0, equals), entry.substr(equals + 1));
+    }
+  }
+  const ConfigChoice config = config_choice(out);
+  if (config.path.empty()) return out;
+  if (!config.must_exist && ::access(config.path.c_str(), F_OK) != 0) return out;
+  auto text = read_file(config.path, "configuration file");
+  if (!text) return fail(text.error());
+  out.config_name = config.path;
+  out.config_text = std::move(*text);
+  return out;
+}
+
+std::string new_job_id() {
+  unsigned char bytes[6] = {};
+  std::string id;
+  if (::getrandom(bytes, sizeof bytes, 0) < 0) return cat(::getpid());
+  for (const unsigned char byte : bytes) {
+    id += "0123456789abcdef"[byte >> 4];
+    id += "0123456789abcdef"[byte & 15];
+  }
+  return id;
+}
+
+Result<Surroundings> surroundings(const Options& options) {
+  Surroundings out;
+  out.job_id = new_job_id();
+  utsname names{};
+  ::uname(&names);
+  out.host_name = names.nodename;
+  std::error_code error;
+  out.directory = std::filesystem::current_path(error).string();
+  out.environment = environment();
+  if (options.hostfile) {
+    auto text = read_file(*options.hostfile, "host file");
+    if (!text) return fail(text.error());
+    out.hostfile_text = std::move(*text);
+  }
+  return out;
+}
+
+int run_nodeset(const NodesetRequest& request) {
+  auto set = NodeSet::parse(request.spec);
+  if (!set) return complain(set.error());
+  switch (request.operation) {
+    case NodesetOperation::fold: return answer(set->fold() + "\n");
+    case NodesetOperation::count: return answer(cat(set->size(), "\n"));
+    case NodesetOperation::expand: break;
+  }
+  std::string out;
+  for (const std::string& name : set->expand()) out += name + "\n";
+  return answer(out);
+}
+
+std::string plan_text(const Plan& plan) {
+  const auto parents = plan.parents();
+  return map_text({plan.job.map, plan.hosts, parents, plan.segments, plan.commands});
+}
+
+}  // namespace
+
+int run_command(int argc, char** argv) {
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  const std::int64_t began = std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+
+  auto given = sources(argc, argv);
+  if (!given) return complain(given.error());
+  auto options = parse_options(*given);
+  if (!options) return complain(options.error());
+  if (options->help) return answer(help_text());
+  if (options->version) return answer("scela-run " SCELA_VERSION "\n");
+  if (options->nodeset) return run_nodeset(*options->nodeset);
+
+  auto around = surroundings(*options);
+  if (!around) return complain(around.error());
+  auto plan = make_plan(*options, *around);
+  if (!plan) return complain(plan.error());
+  if (options->dry_run) return answer(plan_text(*plan));
+  if (options->show_map) print(2, plan_text(*plan));
+
+  auto agent = nla::find_agent();
+  if (!agent) return complain(agent.error());
+  auto result = run_session(*options, std::move(*plan), *agent, began);
+  if (!result) return complain(result.error());
+  print(2, result->statistics);
+  if (result->outcome.interrupted != SIGPIPE) print(2, verdict_text(result->outcome));
+  return exit_status(result->outcome);
+}
+
+}  // namespace scela

@@ -1,0 +1,144 @@
+#include "launcher/output_writer.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+namespace scela {
+
+namespace {
+
+// A pipe or terminal that poll() calls writable takes at least this much without blocking.
+constexpr std::size_t kSureWrite = 4096;
+// Files kept open at once with --output-dir; the oldest is closed and later reopened for appending.
+constexpr std::size_t kOpenFiles = 512;
+
+bool takes_more(int fd) {
+  pollfd one{fd, POLLOUT, 0};
+  return ::poll(&one, 1, 0) != 0;  // an error is found by write()
+}
+
+}  // namespace
+
+OutputWriter::OutputWriter(PresentationSettings settings, std::string directory, Hooks hooks)
+    : presentation_(settings), directory_(std::move(directory)), hooks_(std::move(hooks)) {}
+
+void OutputWriter::accept(Rank rank, OutputStream stream, std::string_view bytes, bool end) {
+  take(presentation_.accept(rank, stream, bytes, end));
+}
+
+void OutputWriter::flush_partial_lines() { take(presentation_.flush()); }
+
+void OutputWriter::take(std::vector<PresentedWrite> writes) {
+  for (PresentedWrite& write : writes) {
+    if (write.target == PresentedWrite::Target::file) {
+      write_file(write);
+      continue;
+    }
+    const int which = write.target == PresentedWrite::Target::standard_output ? 0 : 1;
+    if (broken_[which]) {
+      hooks_.written(write.credit);
+    } else if (!write.bytes.empty()) {
+      queues_[which].push_back({std::move(write.bytes), 0, write.credit});
+    }
+  }
+  resume();
+}
+
+void OutputWriter::resume() {
+  pump(0);
+  pump(1);
+}
+
+void OutputWriter::pump(int which) {
+  std::deque<Piece>& queue = queues_[which];
+  const int fd = which + 1;
+  std::uint64_t credit = 0;
+  while (!queue.empty()) {
+    Piece& piece = queue.front();
+    if (!takes_more(fd)) {
+      hooks_.wait_writable(fd);
+      break;
+    }
+    const std::size_t length = std::min(kSureWrite, piece.bytes.size() - piece.done);
+    const ssize_t wrote = ::write(fd, piece.bytes.data() + piece.done, length);
+    if (wrote < 0) {
+      if (errno == EINTR) continue;
+      if (errno == EAGAIN) {
+        hooks_.wait_writable(fd);
+        break;
+      }
+      broken_[which] = true;
+      for (const Piece& lost : queue) credit += lost.credit;
+      queue.clear();
+      if (errno == EPIPE) reader_gone_ = true;
+      fail(which == 0 ? "write standard output" : "write standard error", errno);
+      break;
+    }
+    piece.done += static_cast<std::size_t>(wrote);
+    if (piece.done == piece.bytes.size()) {
+      credit += piece.credit;
+      queue.pop_front();
+    }
+  }
+  if (credit > 0) hooks_.written(credit);
+}
+
+void OutputWriter::write_file(const PresentedWrite& write) {
+  auto at = files_.find(write.file);
+  const std::string path = directory_ + "/" + write.file;
+  if (at == files_.end()) {
+    if (files_.size() >= kOpenFiles) {
+      files_.erase(open_order_.front());
+      open_order_.pop_front();
+    }
+    const int fresh = begun_.insert(write.file).second ? O_TRUNC : 0;
+    const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | fresh, 0666);
+    if (fd < 0) {
+      fail("open '" + path + "'", errno);
+      hooks_.written(write.credit);
+      return;
+    }
+    at = files_.emplace(write.file, Fd(fd)).first;
+    open_order_.push_back(write.file);
+  }
+  std::size_t done = 0;
+  while (done < write.bytes.size()) {
+    const ssize_t wrote =
+        ::write(at->second.get(), write.bytes.data() + done, write.bytes.size() - done);
+    if (wrote < 0) {
+      if (errno == EINTR) continue;
+      fail("write '" + path + "'", errno);
+      break;
+    }
+    done += static_cast<std::size_t>(wrote);
+  }
+  if (write.last) {
+    std::erase(open_order_, write.file);
+    files_.erase(at);
+  }
+  hooks_.written(write.credit);
+}
+
+void OutputWriter::finish() {
+  flush_partial_lines();
+  for (int which = 0; which < 2; ++which) {
+    while (!queues_[which].empty()) {
+      pollfd one{which + 1, POLLOUT, 0};
+      ::poll(&one, 1, -1);
+      pump(which);
+    }
+  }
+}
+
+void OutputWriter::fail(const std::string& what, int error) {
+  if (failed_) return;
+  failed_ = true;
+  hooks_.failed(Error{ErrorKind::io, what, "", errno_text(error),
+                      error == ENOSPC ? "free some space and run the job again" : ""});
+}
+
+}  // namespace scela

@@ -1,0 +1,242 @@
+#include "launcher/plan.h"
+
+#include <algorithm>
+#include <map>
+
+#include "common/core/kary_tree.h"
+#include "common/core/text.h"
+#include "launcher/core/hostfile.h"
+
+namespace scela {
+
+namespace {
+
+std::string padded(std::uint32_t number, std::uint32_t count) {
+  const std::string digits = cat(number);
+  const std::size_t width = cat(count - 1).size();
+  return std::string(width - std::min(width, digits.size()), '0') + digits;
+}
+
+bool is_here(const std::string& name, const Surroundings& around) {
+  return name == "localhost" || name == around.host_name ||
+         around.host_name.starts_with(name + ".");
+}
+
+// The nodes of the job in host-list order.
+Result<std::vector<HostEntry>> find_hosts(const Options& options, const Surroundings& around) {
+  std::vector<HostEntry> hosts;
+  if (options.hosts) {
+    auto parsed = parse_hosts(*options.hosts);
+    if (!parsed) return parsed;
+    hosts = std::move(*parsed);
+  } else if (options.hostfile) {
+    auto parsed = parse_hostfile(around.hostfile_text.value_or(""), *options.hostfile);
+    if (!parsed) return parsed;
+    hosts = std::move(*parsed);
+  }
+  if (options.sim_nodes) {
+    if (!hosts.empty()) {
+      return fail(Error{ErrorKind::usage, "read the command line", "",
+                        "--sim-nodes makes up its own nodes; a host list was given too",
+                        "drop one of them, or use --launch local to simulate the hosts named"});
+    }
+    for (std::uint32_t i = 0; i < *options.sim_nodes; ++i) {
+      hosts.push_back({cat("sim", padded(i, *options.sim_nodes)), std::nullopt});
+    }
+  }
+  if (hosts.empty()) hosts.push_back({around.host_name, std::nullopt});
+  if (options.exclude) {
+    auto left = exclude_hosts(std::move(hosts), *options.exclude);
+    if (!left) return left;
+    hosts = std::move(*left);
+  }
+  if (hosts.empty()) {
+    return fail(Error{ErrorKind::usage, "choose the nodes", "", "the host list is empty",
+                      "name at least one host with --hosts or --hostfile"});
+  }
+  const bool simulated = options.sim_nodes || options.launch == LaunchMethod::local;
+  for (const HostEntry& host : hosts) {
+    if (simulated || is_here(host.name, around)) continue;
+    return fail(Error{ErrorKind::usage, "choose how to reach the hosts", host.name,
+                      "this version starts agents on this machine only",
+                      "add --launch local to run the named hosts as simulated nodes here"});
+  }
+  return hosts;
+}
+
+// Positions in the host list of the hosts that one program names for itself.
+Result<std::vector<std::uint32_t>> own_nodes(const App& app,
+                                             const std::map<std::string, std::uint32_t>& index) {
+  std::vector<std::uint32_t> out;
+  if (!app.hosts) return out;
+  auto parsed = parse_hosts(*app.hosts);
+  if (!parsed) return fail(parsed.error());
+  for (const HostEntry& host : *parsed) {
+    const auto at = index.find(host.name);
+    if (at == index.end()) {
+      return fail(Error{ErrorKind::usage, "place a program", host.name,
+                        "the host is not in the job's host list",
+                        "name all hosts in the first --hosts"});
+    }
+    out.push_back(at->second);
+  }
+  return out;
+}
+
+Result<Mapping> map_programs(const Options& options, const std::vector<HostEntry>& hosts) {
+  MapRequest request;
+  request.oversubscribe = options.oversubscribe;
+  std::map<std::string, std::uint32_t> index;
+  for (const HostEntry& host : hosts) {
+    index.emplace(host.name, static_cast<std::uint32_t>(request.nodes.size()));
+    request.nodes.push_back({host.name, host.slots});
+  }
+  for (const App& app : options.apps) {
+    auto nodes = own_nodes(app, index);
+    if (!nodes) return fail(nodes.error());
+    request.segments.push_back({app.np, app.ppn, std::move(*nodes)});
+  }
+  return map_ranks(request);
+}
+
+// The environment that ranks inherit from scela-run. SCELA_* variables are options of the command, not
+// of its ranks; PMI_* and the like would belong to an outer launcher.
+std::vector<std::string> inherited(const EnvPass& pass, const std::vector<std::string>& own) {
+  const auto name_of = [](const std::string& entry) { return entry.substr(0, entry.find('=')); };
+  std::vector<std::string> out;
+  for (const std::string& entry : own) {
+    const std::string name = name_of(entry);
+    if (name.starts_with("SCELA_") || name.starts_with("PMI_") || name.starts_with("PMIX_")) {
+      continue;
+    }
+    if (pass.kind == EnvPass::Kind::none) continue;
+    if (pass.kind == EnvPass::Kind::names &&
+        std::find(pass.names.begin(), pass.names.end(), name) == pass.names.end()) {
+      continue;
+    }
+    out.push_back(entry);
+  }
+  return out;
+}
+
+RankSet stdin_ranks(const StdinTarget& target, Rank size) {
+  switch (target.kind) {
+    case StdinTarget::Kind::none: return {};
+    case StdinTarget::Kind::all: return RankSet::run(0, size);
+    case StdinTarget::Kind::rank: return RankSet::single(target.rank);
+  }
+  return {};
+}
+
+nla::Job make_job(const Options& options, const Surroundings& around, const Mapping& mapping) {
+  nla::Job job;
+  job.id = around.job_id;
+  job.map = mapping.map;
+  job.env = inherited(options.env_pass, around.environment);
+  job.wdir = around.directory;
+  job.stdin_ranks = stdin_ranks(options.stdin_to, mapping.map.size());
+  job.on_failure =
+      options.on_failure == OnFailure::kill ? nla::OnFailure::kill : nla::OnFailure::wait;
+  job.bind_to = options.bind_to == BindTo::core ? nla::BindTo::core : nla::BindTo::none;
+  job.grace_ms = static_cast<std::uint32_t>(options.grace.count());
+  job.trace = options.trace.has_value();
+  for (std::size_t i = 0; i < options.apps.size(); ++i) {
+    const App& from = options.apps[i];
+    nla::App app;
+    app.argv = from.argv;
+    for (const EnvVariable& variable : from.env) {
+      app.env.push_back(variable.name + "=" + variable.value);
+    }
+    app.wdir = from.wdir.value_or("");
+    app.path = from.path.value_or("");
+    app.ranks = RankSet::run(mapping.segments[i].first, mapping.segments[i].count);
+    job.apps.push_back(std::move(app));
+  }
+  return job;
+}
+
+std::uint32_t most_ranks_on_a_node(const RankMap& map, std::uint32_t nodes) {
+  std::vector<std::uint64_t> ranks(nodes, 0);
+  for (const RankMap::Block& block : map.blocks()) {
+    for (std::uint32_t i = 0; i < block.nodes; ++i) {
+      ranks[block.first_node + i] += block.ranks_per_node;
+    }
+  }
+  return static_cast<std::uint32_t>(*std::max_element(ranks.begin(), ranks.end()));
+}
+
+// Hosts without a rank need no agent: they are left out and the others move up.
+void drop_idle_hosts(std::vector<HostEntry>& hosts, RankMap& map) {
+  std::vector<bool> used(hosts.size(), false);
+  for (const RankMap::Block& block : map.blocks()) {
+    std::fill_n(used.begin() + block.first_node, block.nodes, true);
+  }
+  if (std::find(used.begin(), used.end(), false) == used.end()) return;
+  std::vector<std::uint32_t> moved(hosts.size(), 0);
+  std::vector<HostEntry> kept;
+  for (std::size_t i = 0; i < hosts.size(); ++i) {
+    moved[i] = static_cast<std::uint32_t>(kept.size());
+    if (used[i]) kept.push_back(std::move(hosts[i]));
+  }
+  RankMap renumbered;
+  for (const RankMap::Block& block : map.blocks()) {
+    for (std::uint32_t i = 0; i < block.nodes; ++i) {
+      renumbered.append(moved[block.first_node + i], block.ranks_per_node);
+    }
+  }
+  hosts = std::move(kept);
+  map = std::move(renumbered);
+}
+
+}  // namespace
+
+Result<Plan> make_plan(const Options& options, const Surroundings& around) {
+  auto hosts = find_hosts(options, around);
+  if (!hosts) return fail(hosts.error());
+  auto mapping = map_programs(options, *hosts);
+  if (!mapping) return fail(mapping.error());
+
+  drop_idle_hosts(*hosts, mapping->map);
+
+  Plan plan;
+  for (const HostEntry& host : *hosts) plan.hosts.push_back(host.name);
+  const auto nodes = static_cast<std::uint32_t>(plan.hosts.size());
+  plan.segments = mapping->segments;
+  for (const App& app : options.apps) plan.commands.push_back(app.argv);
+  plan.node_shares = nodes;
+
+  const std::uint32_t most = most_ranks_on_a_node(mapping->map, nodes);
+  if (options.degree) {
+    plan.degree = *options.degree;
+  } else {
+    auto degree = choose_degree(nodes, most, {options.max_conn, options.max_depth});
+    if (!degree) return fail(degree.error());
+    plan.degree = *degree;
+  }
+  if (options.stdin_to.kind == StdinTarget::Kind::rank &&
+      options.stdin_to.rank >= mapping->map.size()) {
+    return fail(Error{ErrorKind::usage, "route standard input", "",
+                      cat("--stdin names rank ", options.stdin_to.rank, ", the job has ",
+                          mapping->map.size(), " ranks"),
+                      "name a rank of the job, all or none"});
+  }
+  plan.job = make_job(options, around, *mapping);
+  return plan;
+}
+
+std::vector<std::int64_t> Plan::parents() const {
+  std::vector<std::int64_t> out;
+  for (const std::uint32_t parent :
+       scela::parents(static_cast<std::uint32_t>(hosts.size()), degree)) {
+    out.push_back(parent == kRootParent ? -1 : std::int64_t{parent});
+  }
+  return out;
+}
+
+const std::string& Plan::program_of(Rank rank) const {
+  static const std::string kNone;
+  const std::size_t app = job.app_of(rank);
+  return app < job.apps.size() ? job.apps[app].argv.front() : kNone;
+}
+
+}  // namespace scela

@@ -1,0 +1,41 @@
+// From what the user asked to what the tree is told: hosts, mapping, job, degree.
+//
+// Values in, values out: the surroundings (environment, directory, host name, the host file's text) are
+// passed in, so every rule is testable without them. Errors are the user's (kind usage) and say what
+// to change.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/core/result.h"
+#include "launcher/core/mapping.h"
+#include "launcher/core/options.h"
+#include "nla/core/job.h"
+
+namespace scela {
+
+struct Surroundings {
+  std::string job_id;
+  std::string host_name;                     // of this machine
+  std::string directory;                     // scela-run's own
+  std::vector<std::string> environment;      // "K=V"
+  std::optional<std::string> hostfile_text;  // when Options::hostfile is set
+};
+
+struct Plan {
+  std::vector<std::string> hosts;                  // in tree order
+  std::vector<SegmentRanks> segments;              // ranks per program
+  std::vector<std::vector<std::string>> commands;  // argv per program
+  std::uint32_t degree = 1;
+  std::uint32_t node_shares = 1;  // nodes that share this machine's cores
+  nla::Job job;
+
+  std::vector<std::int64_t> parents() const;  // per node, -1: scela-run
+  const std::string& program_of(Rank rank) const;
+};
+
+Result<Plan> make_plan(const Options& options, const Surroundings& around);
+
+}  // namespace scela

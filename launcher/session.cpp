@@ -1,0 +1,389 @@
+#include "launcher/session.h"
+
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <csignal>
+#include <fstream>
+
+#include "common/core/kary_tree.h"
+#include "common/core/text.h"
+#include "launcher/log.h"
+#include "launcher/output_writer.h"
+#include "launcher/stats.h"
+#include "launcher/verdict.h"
+#include "nla/settings.h"
+#include "nla/shell.h"
+
+namespace scela {
+
+namespace {
+
+namespace asio = boost::asio;
+namespace action = nla::action;
+namespace event = nla::event;
+
+// A partial line (a prompt) is shown after this long without its end.
+constexpr std::chrono::milliseconds kPartialLine{50};
+constexpr std::size_t kStdinPiece = std::size_t{64} * 1024;
+
+std::int64_t monotonic_ns() {
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+}
+
+std::string boot_id() {
+  std::ifstream file("/proc/sys/kernel/random/boot_id");
+  std::string id;
+  std::getline(file, id);
+  return id;
+}
+
+// A descriptor of ours that the loop may watch without owning it.
+class Watched {
+ public:
+  Watched(asio::io_context& io, int fd) : descriptor_(io), fd_(fd) {}
+  // False: this kind of descriptor cannot be watched (a regular file); it is always ready.
+  bool open() {
+    if (descriptor_.is_open()) return true;
+    const int copy = ::fcntl(fd_, F_DUPFD_CLOEXEC, 3);
+    if (copy < 0) return false;
+    boost::system::error_code error;
+    descriptor_.assign(copy, error);
+    if (!error) return true;
+    ::close(copy);
+    return false;
+  }
+  asio::posix::stream_descriptor& get() { return descriptor_; }
+  void close() {
+    boost::system::error_code ignored;
+    descriptor_.close(ignored);
+  }
+  bool waiting = false;
+
+ private:
+  asio::posix::stream_descriptor descriptor_;
+  int fd_;
+};
+
+class Session {
+ public:
+  Session(const Options& options, Plan plan, std::int64_t began_ns)
+      : options_(options), plan_(std::move(plan)), trace_(plan_.hosts), log_(options_) {
+    phases_.begin = began_ns;
+  }
+
+  Result<SessionResult> run(const std::string& agent);
+
+ private:
+  Result<void> prepare_output();
+  void begin();
+  void on_action(const nla::Action& action);
+  void on(const action::NodeFailed& failed);
+  void on(const action::AllReady& ready);
+  void on(const action::AllLaunched& launched);
+  void on(const action::ShowOutput& output);
+  void on(const action::FirstFailure& failure);
+  void on(const action::ReadStdin& read);
+  void on(const action::JobEnded& ended);
+  void on(const action::ShowLog& log) { log_.show(log.record); }
+  void on(const action::TracePiece& piece) { trace_.add(piece.node, piece.bytes.view()); }
+  template <class Other>
+  void on(const Other&) {}
+
+  void wait_signal();
+  void on_signal(int signo);
+  void start_timeout();
+  void stop(nla::StopCause cause, int signo, std::chrono::milliseconds grace);
+  void read_stdin();
+  void wait_writable(int fd);
+  void arm_partial_lines();
+  void output_failed(const Error& error);
+  SessionResult finish();
+
+  const Options& options_;
+  Plan plan_;
+  TraceFile trace_;
+  Log log_;
+  Phases phases_;
+  JobOutcome outcome_;
+  nla::Stats stats_;
+  std::unique_ptr<nla::Shell> shell_;
+  std::unique_ptr<OutputWriter> writer_;
+  std::unique_ptr<Watched> in_, out_, err_;
+  std::unique_ptr<asio::signal_set> signals_;
+  std::unique_ptr<asio::steady_timer> timeout_, partial_;
+  std::uint64_t stdin_credit_ = 0;
+  bool stdin_over_ = false;
+  bool partial_armed_ = false;
+  bool stopping_ = false;
+  bool over_ = false;  // JobEnded came
+  std::vector<bool> node_failed_;
+};
+
+Result<SessionResult> Session::run(const std::string& agent) {
+  node_failed_.assign(plan_.hosts.size(), false);
+  if (auto prepared = prepare_output(); !prepared) return fail(prepared.error());
+  nla::ShellOptions shell;
+  shell.role = nla::Role::root;
+  shell.agent = agent;
+  shell.on_action = [this](const nla::Action& action) { on_action(action); };
+  shell.record = options_.record.value_or("");
+  auto made = nla::Shell::create(std::move(shell));
+  if (!made) return fail(made.error());
+  shell_ = std::move(*made);
+
+  asio::io_context& io = shell_->context();
+  in_ = std::make_unique<Watched>(io, 0);
+  out_ = std::make_unique<Watched>(io, 1);
+  err_ = std::make_unique<Watched>(io, 2);
+  signals_ = std::make_unique<asio::signal_set>(io, SIGINT, SIGTERM, SIGHUP);
+  signals_->add(SIGUSR1);
+  signals_->add(SIGUSR2);
+  timeout_ = std::make_unique<asio::steady_timer>(io);
+  partial_ = std::make_unique<asio::steady_timer>(io);
+  wait_signal();
+  start_timeout();
+  begin();
+  shell_->run();
+  phases_.gone = monotonic_ns();
+  writer_->finish();
+  return finish();
+}
+
+Result<void> Session::prepare_output() {
+  PresentationSettings settings;
+  settings.ranks = plan_.job.map.size();
+  settings.label = options_.label;
+  settings.files = options_.output_dir.has_value();
+  if (settings.files && ::mkdir(options_.output_dir->c_str(), 0777) != 0 && errno != EEXIST) {
+    return fail(Error{ErrorKind::io, cat("create the output directory '", *options_.output_dir, "'"),
+                      "", errno_text(errno), "name a directory that can be made with --output-dir"});
+  }
+  OutputWriter::Hooks hooks;
+  hooks.written = [this](std::uint64_t bytes) { shell_->post(event::OutputWritten{bytes}); };
+  hooks.wait_writable = [this](int fd) { wait_writable(fd); };
+  hooks.failed = [this](const Error& error) { output_failed(error); };
+  writer_ = std::make_unique<OutputWriter>(settings, options_.output_dir.value_or(""),
+                                           std::move(hooks));
+  return {};
+}
+
+void Session::begin() {
+  nla::Settings settings;
+  settings.record = options_.record.value_or("");
+  settings.shares = plan_.node_shares;
+  settings.measure = options_.stats != StatsFormat::none;
+  settings.boot_id = boot_id();
+  phases_.tree = monotonic_ns();
+  event::Begin begin;
+  begin.job_id = plan_.job.id;
+  begin.hosts = plan_.hosts;
+  begin.degree = plan_.degree;
+  begin.grace_ms = static_cast<std::uint32_t>(options_.grace.count());
+  begin.settings = format(settings);
+  begin.clock_ns = static_cast<std::uint64_t>(phases_.tree);
+  log_.say(Subsystem::tree, cat("starting ", plan_.hosts.size(), " agents, degree ", plan_.degree));
+  shell_->post(std::move(begin));
+}
+
+void Session::on_action(const nla::Action& action) {
+  std::visit([this](const auto& one) { on(one); }, action);
+}
+
+void Session::on(const action::NodeFailed& failed) {
+  const nla::msg::NodeFailed& failure = failed.failure;
+  if (failure.node >= plan_.hosts.size() || node_failed_[failure.node]) return;
+  node_failed_[failure.node] = true;
+  const std::string& host = plan_.hosts[failure.node];
+  outcome_.failed_nodes.push_back(host);
+  log_.say(Subsystem::tree, cat(host, ": ", name_of(failure.phase), ": ", failure.why));
+  if (failure.phase == nla::StartPhase::running || outcome_.error) return;
+  const bool reached = failure.phase == nla::StartPhase::start_agent ||
+                       failure.phase == nla::StartPhase::hello;
+  outcome_.error = Error{reached ? ErrorKind::launch : ErrorKind::unreachable,
+                         cat("start its agent (", name_of(failure.phase), ")"), host, failure.why,
+                         ""};
+}
+
+void Session::on(const action::AllReady& ready) {
+  phases_.ready = monotonic_ns();
+  log_.say(Subsystem::tree, cat(ready.agents, " of ", plan_.hosts.size(), " agents are ready"));
+  if (ready.agents == plan_.hosts.size()) {
+    shell_->post(event::Launch{plan_.job});
+  } else {
+    stop(nla::StopCause::agents_missing, SIGTERM, options_.grace);
+  }
+}
+
+void Session::on(const action::AllLaunched& launched) {
+  phases_.launched = monotonic_ns();
+  log_.say(Subsystem::launch, cat(launched.ranks, " ranks run"));
+}
+
+void Session::on(const action::ShowOutput& output) {
+  const OutputStream stream =
+      output.stream == nla::Stream::out ? OutputStream::out : OutputStream::err;
+  writer_->accept(output.rank, stream, output.bytes.view(), output.end);
+  arm_partial_lines();
+}
+
+void Session::on(const action::FirstFailure& failure) {
+  JobOutcome::FirstFailure first;
+  first.rank = failure.rank;
+  const auto node = plan_.job.map.node_of(failure.rank);
+  first.host = node ? plan_.hosts[*node] : "";
+  first.program = plan_.program_of(failure.rank);
+  first.outcome = to_rank_outcome(failure.outcome);
+  outcome_.first = std::move(first);
+}
+
+void Session::on(const action::JobEnded& ended) {
+  phases_.ended = monotonic_ns();
+  over_ = true;
+  stats_ = ended.stats;
+  for (const auto& [outcome, ranks] : ended.verdicts) outcome_.add(ranks, to_rank_outcome(outcome));
+  timeout_->cancel();
+  partial_->cancel();
+  signals_->cancel();
+  in_->close();
+}
+
+void Session::wait_signal() {
+  signals_->async_wait([this](const boost::system::error_code& error, int signo) {
+    if (error || over_) return;
+    on_signal(signo);
+    wait_signal();
+  });
+}
+
+void Session::on_signal(int signo) {
+  if (signo == SIGUSR1 || signo == SIGUSR2) {
+    shell_->post(event::UserSignal{signo});
+    return;
+  }
+  const bool again = outcome_.interrupted.has_value();
+  if (!again) outcome_.interrupted = signo;
+  log_.say(Subsystem::signal, cat("received ", signal_text(signo)));
+  // The first is for the ranks, a second one means now.
+  stop(nla::StopCause::signal, signo, again ? std::chrono::milliseconds(0) : options_.grace);
+}
+
+void Session::start_timeout() {
+  if (!options_.timeout) return;
+  timeout_->expires_after(*options_.timeout);
+  timeout_->async_wait([this](const boost::system::error_code& error) {
+    if (error || over_ || stopping_) return;
+    outcome_.timed_out = *options_.timeout;
+    stop(nla::StopCause::timeout, SIGTERM, options_.grace);
+  });
+}
+
+void Session::stop(nla::StopCause cause, int signo, std::chrono::milliseconds grace) {
+  stopping_ = true;
+  shell_->post(event::Stop{cause, signo, static_cast<std::uint32_t>(grace.count())});
+}
+
+void Session::on(const action::ReadStdin& read) {
+  stdin_credit_ += read.bytes;
+  read_stdin();
+}
+
+// Reads only what the tree can take, and a terminal only from the foreground: a job in the background
+// must not be stopped by SIGTTIN for input nobody asked for.
+void Session::read_stdin() {
+  if (stdin_over_ || stdin_credit_ == 0 || in_->waiting || over_) return;
+  const auto take = [this] {
+    if (::isatty(0) != 0 && ::tcgetpgrp(0) != ::getpgrp()) return;
+    std::string bytes(std::min<std::uint64_t>(stdin_credit_, kStdinPiece), '\0');
+    const ssize_t got = ::read(0, bytes.data(), bytes.size());
+    if (got < 0 && (errno == EINTR || errno == EAGAIN)) return;
+    bytes.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
+    stdin_over_ = got <= 0;
+    stdin_credit_ -= bytes.size();
+    shell_->post(event::StdinRead{Chunk(std::move(bytes)), stdin_over_});
+  };
+  if (!in_->open()) {
+    while (!stdin_over_ && stdin_credit_ > 0) take();  // a file, or closed: never blocks
+    return;
+  }
+  in_->waiting = true;
+  in_->get().async_wait(asio::posix::stream_descriptor::wait_read,
+                        [this, take](const boost::system::error_code& error) {
+                          in_->waiting = false;
+                          if (error || over_) return;
+                          take();
+                          read_stdin();
+                        });
+}
+
+void Session::wait_writable(int fd) {
+  Watched& watched = fd == 1 ? *out_ : *err_;
+  if (watched.waiting || !watched.open()) return;
+  watched.waiting = true;
+  watched.get().async_wait(asio::posix::stream_descriptor::wait_write,
+                           [this, &watched](const boost::system::error_code& error) {
+                             watched.waiting = false;
+                             if (!error) writer_->resume();
+                           });
+}
+
+void Session::arm_partial_lines() {
+  if (partial_armed_ || !writer_->holds_partial_lines()) return;
+  partial_armed_ = true;
+  partial_->expires_after(kPartialLine);
+  partial_->async_wait([this](const boost::system::error_code& error) {
+    partial_armed_ = false;
+    if (!error) writer_->flush_partial_lines();
+  });
+}
+
+void Session::output_failed(const Error& error) {
+  if (over_) {
+    if (!outcome_.error) outcome_.error = error;
+    return;
+  }
+  if (writer_ && writer_->reader_gone()) {
+    // Nobody reads any more (scela-run ... | head): the end that SIGPIPE would bring, without noise.
+    if (!outcome_.interrupted) outcome_.interrupted = SIGPIPE;
+  } else if (!outcome_.error) {
+    outcome_.error = error;
+  }
+  stop(nla::StopCause::output_failed, SIGTERM, options_.grace);
+}
+
+SessionResult Session::finish() {
+  SessionResult result;
+  result.outcome = std::move(outcome_);
+  JobNumbers numbers;
+  numbers.nodes = static_cast<std::uint32_t>(plan_.hosts.size());
+  numbers.ranks = plan_.job.map.size();
+  numbers.degree = plan_.degree;
+  for (const Slice& part : split({0, numbers.nodes}, plan_.degree)) {
+    numbers.depth = std::max(numbers.depth, height(part, plan_.degree));
+  }
+  if (options_.stats == StatsFormat::text) result.statistics = stats_text(phases_, numbers, stats_);
+  if (options_.stats == StatsFormat::json) result.statistics = stats_json(phases_, numbers, stats_);
+  if (options_.trace) {
+    trace_.add_launcher(phases_);
+    if (auto written = trace_.write(*options_.trace); !written && !result.outcome.error) {
+      result.outcome.error = written.error();
+    }
+  }
+  return result;
+}
+
+}  // namespace
+
+Result<SessionResult> run_session(const Options& options, Plan plan, const std::string& agent,
+                                  std::int64_t began_ns) {
+  return Session(options, std::move(plan), began_ns).run(agent);
+}
+
+}  // namespace scela

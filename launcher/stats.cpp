@@ -1,0 +1,115 @@
+#include "launcher/stats.h"
+
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "common/core/text.h"
+
+namespace scela {
+
+namespace {
+
+struct Span {
+  const char* name;
+  const char* text;
+  std::int64_t from;
+  std::int64_t to;
+};
+
+std::vector<Span> spans(const Phases& p) {
+  return {{"prepare", "read the command and plan the job", p.begin, p.tree},
+          {"tree", "start the agents", p.tree, p.ready},
+          {"launch", "start the ranks", p.ready, p.launched},
+          {"run", "run until every node is clean", p.launched, p.ended},
+          {"leave", "wait for the agents to leave", p.ended, p.gone},
+          {"total", "in all", p.begin, p.gone}};
+}
+
+double ms(const Span& span) {
+  if (span.from == 0 || span.to == 0 || span.to < span.from) return 0;
+  return static_cast<double>(span.to - span.from) / 1e6;
+}
+
+}  // namespace
+
+std::string stats_text(const Phases& phases, const JobNumbers& job, const nla::Stats& stats) {
+  std::string out = cat("scela-run: ", job.ranks, " ranks on ", job.nodes, " nodes, degree ",
+                        job.degree, ", depth ", job.depth, "\n");
+  for (const Span& span : spans(phases)) {
+    char line[120];
+    std::snprintf(line, sizeof line, "scela-run:   %-8s %9.2f ms  %s\n", span.name, ms(span),
+                  span.text);
+    out += line;
+  }
+  out += cat("scela-run:   messages ", stats.messages, ", ", stats.bytes, " bytes on links, ",
+             stats.output_bytes, " bytes of output\n");
+  out += cat("scela-run:   largest agent ", stats.max_private_bytes / 1024, " KiB private, ",
+             stats.max_resident_bytes / 1024, " KiB resident, cache ", stats.cache_bytes,
+             " bytes\n");
+  return out;
+}
+
+std::string stats_json(const Phases& phases, const JobNumbers& job, const nla::Stats& stats) {
+  nlohmann::ordered_json out;
+  out["nodes"] = job.nodes;
+  out["ranks"] = job.ranks;
+  out["degree"] = job.degree;
+  out["depth"] = job.depth;
+  for (const Span& span : spans(phases)) out["phases_ms"][span.name] = ms(span);
+  out["agents"] = stats.agents;
+  out["messages"] = stats.messages;
+  out["link_bytes"] = stats.bytes;
+  out["output_bytes"] = stats.output_bytes;
+  out["max_private_bytes"] = stats.max_private_bytes;
+  out["max_resident_bytes"] = stats.max_resident_bytes;
+  out["max_cache_bytes"] = stats.cache_bytes;
+  return out.dump() + "\n";
+}
+
+void TraceFile::add(std::uint32_t node, std::string_view lines) {
+  const std::uint32_t process = node + 1;  // the root's own node number wraps to 0
+  std::string& rest = partial_[process];
+  rest += lines;
+  std::size_t at = 0;
+  for (std::size_t end; (end = rest.find('\n', at)) != std::string::npos; at = end + 1) {
+    auto event = nlohmann::json::parse(rest.substr(at, end - at), nullptr, false);
+    if (!event.is_object()) continue;
+    event["pid"] = process;
+    events_ += event.dump() + ",\n";
+  }
+  rest.erase(0, at);
+}
+
+void TraceFile::add_launcher(const Phases& phases) {
+  for (const Span& span : spans(phases)) {
+    if (ms(span) <= 0) continue;
+    const nlohmann::json event = {{"name", span.name},
+                                  {"ph", "X"},
+                                  {"pid", 0},
+                                  {"tid", std::strcmp(span.name, "total") == 0 ? 1 : 0},
+                                  {"ts", static_cast<double>(span.from) / 1e3},
+                                  {"dur", ms(span) * 1e3}};
+    events_ += event.dump() + ",\n";
+  }
+}
+
+Result<void> TraceFile::write(const std::string& path) const {
+  std::ofstream file(path);
+  file << "[\n" << events_;
+  const auto name = [&](std::size_t process, const std::string& text) {
+    const nlohmann::json event = {{"name", "process_name"},
+                                  {"ph", "M"},
+                                  {"pid", process},
+                                  {"args", {{"name", text}}}};
+    return event.dump();
+  };
+  for (std::size_t i = 0; i < hosts_.size(); ++i) file << name(i + 1, hosts_[i]) << ",\n";
+  file << name(0, "scela-run") << "\n]\n";
+  file.close();
+  if (file) return {};
+  return fail(Error{ErrorKind::io, cat("write the trace '", path, "'"), "", errno_text(errno), ""});
+}
+
+}  // namespace scela

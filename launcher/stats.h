@@ -1,0 +1,53 @@
+// What --stats prints and what --trace writes: phases, counts and spans of a finished job.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/core/result.h"
+#include "nla/core/messages.h"
+
+namespace scela {
+
+// Moments on the launcher's monotonic clock, in nanoseconds; 0: never came.
+struct Phases {
+  std::int64_t begin = 0;     // scela-run began
+  std::int64_t tree = 0;      // the first agent was asked for
+  std::int64_t ready = 0;     // every agent was there
+  std::int64_t launched = 0;  // every rank was started
+  std::int64_t ended = 0;     // every rank had ended and every node was clean
+  std::int64_t gone = 0;      // the last agent had left
+};
+
+struct JobNumbers {
+  std::uint32_t nodes = 0;
+  std::uint32_t ranks = 0;
+  std::uint32_t degree = 0;
+  std::uint32_t depth = 0;
+  std::uint64_t launcher_messages = 0;
+};
+
+// Milliseconds per phase, messages, bytes, and the peak memory of the largest agent.
+std::string stats_text(const Phases& phases, const JobNumbers& job, const nla::Stats& stats);
+std::string stats_json(const Phases& phases, const JobNumbers& job, const nla::Stats& stats);
+
+// Collects the JSON lines that agents send and writes them as one Chrome trace (an array of events;
+// load it in a trace viewer). One process per node, the launcher is process 0.
+class TraceFile {
+ public:
+  explicit TraceFile(std::vector<std::string> hosts) : hosts_(std::move(hosts)) {}
+  void add(std::uint32_t node, std::string_view lines);  // pieces of one node come in order
+  void add_launcher(const Phases& phases);
+  Result<void> write(const std::string& path) const;
+
+ private:
+  std::vector<std::string> hosts_;
+  std::string events_;
+  std::map<std::uint32_t, std::string> partial_;  // per process: an unfinished line
+};
+
+}  // namespace scela
