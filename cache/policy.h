@@ -1,0 +1,81 @@
+// A node's cache of key-value pairs, as a policy: what is kept here, what travels, who is asked.
+//
+// Pure: an agent tells the policy what happens and carries out what it answers. One object per agent
+// and key-value space. The four policies of the founding thesis (chapter 3, Table 3.1):
+//
+//   policy      put                      fence                              get
+//   hcs         cached, forwarded up     nothing                            local, else up
+//   hcma        kept                     one aggregate up                   local, else up
+//   hcmab       kept                     one aggregate up, all of it down   always local
+//   hcmab_lru   as hcmab                 as hcmab                           local, else up
+//
+// A pair put by a rank is visible on its own node at once and everywhere after the next fence.
+// Aggregates are sequences of pairs in the form of append_pair(); they may be cut between pairs.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "common/core/result.h"
+
+namespace scela::cache {
+
+enum class PolicyKind : std::uint8_t { hcs, hcma, hcmab, hcmab_lru };
+std::string_view name_of(PolicyKind kind);
+
+// pair := key value, each a varint length and bytes.
+void append_pair(std::string& out, std::string_view key, std::string_view value);
+// Calls `each` for every pair; false if the bytes are malformed (pairs before the fault were seen).
+bool for_each_pair(std::string_view aggregate,
+                   const std::function<void(std::string_view key, std::string_view value)>& each);
+
+enum class Found : std::uint8_t {
+  here,    // value is the answer
+  above,   // not here; an agent further up may hold it
+  absent,  // nobody has it: this cache is complete, or this is the root
+};
+
+struct Lookup {
+  Found found = Found::absent;
+  std::string_view value;  // borrowed until the next call that is not const
+};
+
+struct Usage {
+  std::uint64_t pairs = 0;
+  std::uint64_t bytes = 0;  // keys and values, without the table's own overhead
+};
+
+class Policy {
+ public:
+  virtual ~Policy() = default;
+
+  // A rank of this node published a pair. True: it must travel up now.
+  virtual bool put(std::string_view key, std::string_view value) = 0;
+  // A pair of a child passes on its way up. True: forward it.
+  virtual bool put_from_child(std::string_view key, std::string_view value) = 0;
+
+  // The node's own ranks have all entered a fence: the aggregate of what they put since the last one.
+  // Called once per fence; empty where puts have travelled already.
+  virtual std::string take_stage() = 0;
+  // Part of a child's aggregate passes on its way up.
+  virtual void aggregate_passes(std::string_view pairs) = 0;
+  // The root's question: does the release carry the stage's pairs to everybody?
+  virtual bool release_carries_pairs() const = 0;
+  // The fence is complete; `pairs` is one piece of what the release carried (possibly many calls).
+  virtual void commit(std::string_view pairs) = 0;
+
+  virtual Lookup get(std::string_view key) = 0;
+  // The answer to a get that went up passes on its way down.
+  virtual void answer_passes(std::string_view key, std::string_view value) = 0;
+
+  virtual Usage usage() const = 0;
+};
+
+// `is_root`: the agent at the top of the tree, whom nobody can be asked above.
+// Error (usage): a policy that is not built yet.
+Result<std::unique_ptr<Policy>> make_policy(PolicyKind kind, bool is_root);
+
+}  // namespace scela::cache
