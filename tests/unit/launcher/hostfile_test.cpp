@@ -1,0 +1,108 @@
+#include "launcher/core/hostfile.h"
+
+#include <catch2/catch.hpp>
+
+using namespace scela;
+
+namespace {
+
+using Hosts = std::vector<HostEntry>;
+constexpr auto kNone = std::nullopt;
+
+std::string refusal(const Result<Hosts>& result) {
+  REQUIRE_FALSE(result);
+  CHECK(result.error().kind == ErrorKind::usage);
+  return result.error().text();
+}
+
+}  // namespace
+
+TEST_CASE("a host list has names, slots and node sets, in the order written") {
+  CHECK(parse_hosts("b,a:2,node[9-10]:8") ==
+        Hosts{{"b", kNone}, {"a", 2}, {"node9", 8}, {"node10", 8}});
+  CHECK(parse_hosts("n[3,1]") == Hosts{{"n3", kNone}, {"n1", kNone}});
+  CHECK(parse_hosts("10.0.0.1:4") == Hosts{{"10.0.0.1", 4}});
+}
+
+TEST_CASE("a host list without slots takes the operators of node sets") {
+  CHECK(parse_hosts("n[1-4]!n2") == Hosts{{"n1", kNone}, {"n3", kNone}, {"n4", kNone}});
+  CHECK(parse_hosts("n[1-3]!n2:4") == Hosts{{"n1", 4}, {"n3", 4}});
+}
+
+TEST_CASE("a host named twice is one host whose stated slots add up") {
+  CHECK(parse_hosts("a,b,a") == Hosts{{"a", kNone}, {"b", kNone}});
+  CHECK(parse_hosts("a:2,b:1,a:3") == Hosts{{"a", 5}, {"b", 1}});
+  CHECK(parse_hosts("a,a:3") == Hosts{{"a", 3}});
+  CHECK(parse_hostfile("a\nb\na\n", "f") == Hosts{{"a", kNone}, {"b", kNone}});
+  CHECK(parse_hostfile("a:2\na slots=2\n", "f") == Hosts{{"a", 4}});
+  CHECK(refusal(parse_hosts("a:1048576,a:1")).find("would have 1048577 slots") !=
+        std::string::npos);
+}
+
+TEST_CASE("unknown host syntax is refused with its text and the right form") {
+  CHECK(refusal(parse_hosts("a,b:x")) ==
+        "--hosts: read host list 'a,b:x': the slots after ':' are wrong: 'x' is not a number "
+        "(give a number from 1 to 1048576)");
+  CHECK(refusal(parse_hosts("a:0")).find("'0' is out of range") != std::string::npos);
+  CHECK(refusal(parse_hosts("a:")).find("'' is not a number") != std::string::npos);
+  CHECK(refusal(parse_hosts(":4")).find("no host stands before ':'") != std::string::npos);
+  CHECK(refusal(parse_hosts("n[1-")).find("--hosts: read host list 'n[1-': ") == 0);
+  CHECK(refusal(parse_hosts("n[1-:2")).find("--hosts: ") == 0);
+  CHECK(refusal(parse_hosts("")).find("it names no host") != std::string::npos);
+  CHECK(refusal(parse_hosts(" , ", "SCELA_HOSTS")).find("SCELA_HOSTS: ") == 0);
+  CHECK(refusal(parse_hosts("fe80::1")).find("IPv6") != std::string::npos);
+  CHECK(refusal(parse_hosts("[::1]:2")).find("IPv6") != std::string::npos);
+}
+
+TEST_CASE("a host file has one host or node set a line, comments and blank lines") {
+  CHECK(parse_hostfile("# cluster\n"
+                       "\n"
+                       "login\r\n"
+                       "node[1-2]:4   # new ones\n"
+                       "big slots=16\n"
+                       "wide slots = 8 max_slots=8\n"
+                       "gpu[1,2] max-slots=2 slots=2",
+                       "hosts.txt") == Hosts{{"login", kNone},
+                                             {"node1", 4},
+                                             {"node2", 4},
+                                             {"big", 16},
+                                             {"wide", 8},
+                                             {"gpu1", 2},
+                                             {"gpu2", 2}});
+  CHECK(parse_hostfile("a max_slots=4", "f") == Hosts{{"a", kNone}});
+}
+
+TEST_CASE("errors in a host file name file, line and text") {
+  CHECK(refusal(parse_hostfile("a\nb slts=2\n", "hosts.txt")) ==
+        "hosts.txt:2: read host line 'b slts=2': 'slts' is not a known key "
+        "(the keys are slots and max_slots)");
+  CHECK(refusal(parse_hostfile("a slots=none", "f")).find("slots: 'none' is not a number") !=
+        std::string::npos);
+  CHECK(refusal(parse_hostfile("a slots=", "f")).find("slots: '' is not a number") !=
+        std::string::npos);
+  CHECK(refusal(parse_hostfile("slots=4", "f")).find("no host stands before") != std::string::npos);
+  CHECK(refusal(parse_hostfile("=4", "f")).find("no host stands before") != std::string::npos);
+  CHECK(refusal(parse_hostfile("a slots 4", "f")).find("'slots 4' follows the host") !=
+        std::string::npos);
+  CHECK(refusal(parse_hostfile("a slots=4 b", "f")).find("'b' is not a known key") !=
+        std::string::npos);
+  CHECK(refusal(parse_hostfile("a:2 slots=4", "f")).find("slots are given twice") !=
+        std::string::npos);
+  CHECK(refusal(parse_hostfile("a slots=4 max_slots=2", "f")).find("more than max_slots") !=
+        std::string::npos);
+  CHECK(refusal(parse_hostfile("ok\nn[2-1]x[", "f")).find("f:2: ") == 0);
+  CHECK(refusal(parse_hostfile("# nothing\n", "f")) ==
+        "read host file 'f': it names no host (write one host a line)");
+}
+
+TEST_CASE("excluded hosts leave the list, unknown ones are ignored") {
+  const Hosts hosts{{"n1", 1}, {"n2", 2}, {"n3", kNone}};
+  CHECK(exclude_hosts(hosts, "n[2,7]") == Hosts{{"n1", 1}, {"n3", kNone}});
+  CHECK(refusal(exclude_hosts(hosts, "n[1-3]")).find("no host is left") != std::string::npos);
+  CHECK(refusal(exclude_hosts(hosts, "n[1-")).find("--exclude: ") == 0);
+}
+
+TEST_CASE("an error shows the beginning of a long text only") {
+  const std::string text = std::string(5000, 'a') + ":x";
+  CHECK(refusal(parse_hosts(text)).size() < 300);
+}

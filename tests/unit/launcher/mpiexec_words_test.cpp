@@ -1,0 +1,95 @@
+#include "launcher/core/mpiexec_words.h"
+
+#include <catch2/catch.hpp>
+
+using namespace scela;
+
+namespace {
+
+using Words = std::vector<std::string>;
+
+ProgramWords only(const Words& words) {
+  auto programs = split_programs(words);
+  REQUIRE(programs);
+  REQUIRE(programs->size() == 1);
+  return programs->front();
+}
+
+}  // namespace
+
+TEST_CASE("options end at the program's name") {
+  const ProgramWords split = only({"-n", "2", "./p", "-n", "5", "--label"});
+  CHECK(split.options == Words{"-n", "2"});
+  CHECK(split.argv == Words{"./p", "-n", "5", "--label"});
+}
+
+TEST_CASE("an option's argument is not taken for the program") {
+  CHECK(only({"--np", "2", "-l", "p"}).argv == Words{"p"});
+  CHECK(only({"--np=2", "p", "2"}).argv == Words{"p", "2"});
+  CHECK(only({"-n2", "p"}).argv == Words{"p"});
+  CHECK(only({"-w", "-odd-", "p"}).argv == Words{"p"});
+  CHECK(only({"--stats", "json", "p"}).argv == Words{"json", "p"});
+}
+
+TEST_CASE("two dashes end the options, for a program whose name begins with a dash") {
+  const ProgramWords split = only({"-l", "--", "-odd", "--", "x"});
+  CHECK(split.options == Words{"-l"});
+  CHECK(split.argv == Words{"-odd", "--", "x"});
+}
+
+TEST_CASE("a lone dash is a program's name") {
+  CHECK(only({"-"}).argv == Words{"-"});
+}
+
+TEST_CASE("a colon begins the next program with options of its own") {
+  const auto programs = split_programs({"-n", "1", "a", "x:y", ":", "-n", "2", "b", ":", "c"});
+  REQUIRE(programs);
+  REQUIRE(programs->size() == 3);
+  CHECK((*programs)[0].argv == Words{"a", "x:y"});
+  CHECK((*programs)[1].options == Words{"-n", "2"});
+  CHECK((*programs)[1].argv == Words{"b"});
+  CHECK((*programs)[2].argv == Words{"c"});
+  CHECK(split_programs({"a", ":"})->size() == 2);
+  CHECK(split_programs({})->size() == 1);
+}
+
+TEST_CASE("mpiexec's spellings become long options") {
+  CHECK(only({"-np", "4", "p"}).options == Words{"--np", "4"});
+  CHECK(only({"-ppn", "4", "p"}).options == Words{"--ppn", "4"});
+  CHECK(only({"-hosts", "a,b:2", "p"}).options == Words{"--hosts", "a,b:2"});
+  CHECK(only({"-wdir", "/tmp", "p"}).options == Words{"--wdir", "/tmp"});
+  CHECK(only({"-env", "K", "V", "p"}).options == Words{"--env=K=V"});
+  CHECK(only({"-genv", "K", "a=b", "p"}).options == Words{"--genv=K=a=b"});
+  CHECK(only({"-env", "K=V", "p"}).options == Words{"--env=K=V"});
+  CHECK(only({"-env", "K", "", "p"}).options == Words{"--env=K="});
+}
+
+TEST_CASE("mpiexec's spellings after the program's name belong to the program") {
+  const ProgramWords split = only({"-np", "1", "p", "-np", "3", "-env", "A", "B"});
+  CHECK(split.argv == Words{"p", "-np", "3", "-env", "A", "B"});
+}
+
+TEST_CASE("a spelling without its arguments is an error that names it") {
+  const auto split = split_programs({"-env", "K"});
+  REQUIRE_FALSE(split);
+  CHECK(split.error().text() ==
+        "option -env: a name and a value are missing "
+        "(write -env NAME VALUE; see scela-run --help)");
+}
+
+TEST_CASE("a cluster of short flags is taken apart") {
+  CHECK(only({"-lv", "p"}).options == Words{"-l", "-v"});
+  CHECK(only({"-lvn", "3", "p"}).options == Words{"-l", "-v", "-n", "3"});
+  CHECK(only({"-ln3", "p"}).options == Words{"-l", "-n3"});
+}
+
+TEST_CASE("an unknown option is named, with the option it may have meant") {
+  CHECK(split_programs({"-hostfile", "f"}).error().text() ==
+        "unknown option -hostfile (did you mean --hostfile? see scela-run --help)");
+  CHECK(split_programs({"--lable", "p"}).error().text() ==
+        "unknown option --lable (did you mean --label? see scela-run --help)");
+  CHECK(split_programs({"--timout=3", "p"}).error().text() ==
+        "unknown option --timout (did you mean --timeout? see scela-run --help)");
+  CHECK(split_programs({"--quux", "p"}).error().text() ==
+        "unknown option --quux (see scela-run --help)");
+}

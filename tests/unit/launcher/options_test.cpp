@@ -1,0 +1,351 @@
+#include "launcher/core/options.h"
+
+#include <catch2/catch.hpp>
+
+#include "launcher/core/option_table.h"
+
+using namespace scela;
+using namespace std::chrono_literals;
+
+namespace {
+
+using Words = std::vector<std::string>;
+
+Result<Options> parse(Words words,
+                      std::vector<std::pair<std::string, std::string>> environment = {},
+                      std::optional<std::string> config = std::nullopt) {
+  return parse_options({std::move(words), std::move(environment), "my.conf", std::move(config)});
+}
+
+Options parsed(Words words, std::vector<std::pair<std::string, std::string>> environment = {},
+               std::optional<std::string> config = std::nullopt) {
+  auto options = parse(std::move(words), std::move(environment), std::move(config));
+  INFO((options ? std::string() : options.error().text()));
+  REQUIRE(options);
+  return std::move(*options);
+}
+
+std::string refusal(Words words, std::vector<std::pair<std::string, std::string>> environment = {},
+                    std::optional<std::string> config = std::nullopt) {
+  const auto options = parse(std::move(words), std::move(environment), std::move(config));
+  REQUIRE_FALSE(options);
+  CHECK(options.error().kind == ErrorKind::usage);
+  return options.error().text();
+}
+
+}  // namespace
+
+TEST_CASE("without options everything has its default") {
+  const Options options = parsed({"./p", "arg"});
+  REQUIRE(options.apps.size() == 1);
+  CHECK(options.apps[0].argv == Words{"./p", "arg"});
+  CHECK_FALSE(options.apps[0].np);
+  CHECK_FALSE(options.hosts);
+  CHECK(options.launch == LaunchMethod::automatic);
+  CHECK_FALSE(options.degree);
+  CHECK(options.max_depth == 3);
+  CHECK(options.max_conn == 128);
+  CHECK(options.grace == 2s);
+  CHECK_FALSE(options.timeout);
+  CHECK(options.on_failure == OnFailure::kill);
+  CHECK(options.stdin_to == StdinTarget{StdinTarget::Kind::rank, 0});
+  CHECK(options.env_pass.kind == EnvPass::Kind::all);
+  CHECK(options.bind_to == BindTo::none);
+  CHECK(options.stats == StatsFormat::none);
+}
+
+TEST_CASE("every option of the command line reaches its value") {
+  const Options options = parsed({"-n",
+                                  "8",
+                                  "--ppn",
+                                  "2",
+                                  "-w",
+                                  "a,b:2",
+                                  "-x",
+                                  "b",
+                                  "--launch",
+                                  "local",
+                                  "--sim-nodes",
+                                  "4",
+                                  "--degree",
+                                  "2",
+                                  "--max-depth",
+                                  "5",
+                                  "--max-conn",
+                                  "64",
+                                  "--wdir",
+                                  "/w",
+                                  "--env",
+                                  "K=V",
+                                  "--env-pass",
+                                  "A,B",
+                                  "--path",
+                                  "/x:/y",
+                                  "--oversubscribe",
+                                  "-l",
+                                  "--output-dir",
+                                  "out",
+                                  "--stdin",
+                                  "3",
+                                  "--timeout",
+                                  "2m",
+                                  "--grace",
+                                  "0.5",
+                                  "--on-failure",
+                                  "wait",
+                                  "--bind-to",
+                                  "core",
+                                  "--dry-run",
+                                  "--show-map",
+                                  "--stats=json",
+                                  "--trace",
+                                  "t.json",
+                                  "--record",
+                                  "r.bin",
+                                  "--verbose=link,pmi",
+                                  "./p"});
+  const App& app = options.apps.at(0);
+  CHECK(app.np == 8u);
+  CHECK(app.ppn == 2u);
+  CHECK(options.hosts == "a,b:2");
+  CHECK_FALSE(app.hosts);
+  CHECK(options.exclude == "b");
+  CHECK(options.launch == LaunchMethod::local);
+  CHECK(options.sim_nodes == 4u);
+  CHECK(options.degree == 2u);
+  CHECK(options.max_depth == 5);
+  CHECK(options.max_conn == 64);
+  CHECK(app.wdir == "/w");
+  CHECK(app.env == std::vector<EnvVariable>{{"K", "V"}});
+  CHECK(options.env_pass == EnvPass{EnvPass::Kind::names, {"A", "B"}});
+  CHECK(app.path == "/x:/y");
+  CHECK(options.oversubscribe);
+  CHECK(options.label);
+  CHECK(options.output_dir == "out");
+  CHECK(options.stdin_to == StdinTarget{StdinTarget::Kind::rank, 3});
+  CHECK(options.timeout == 120s);
+  CHECK(options.grace == 500ms);
+  CHECK(options.on_failure == OnFailure::wait);
+  CHECK(options.bind_to == BindTo::core);
+  CHECK(options.dry_run);
+  CHECK(options.show_map);
+  CHECK(options.stats == StatsFormat::json);
+  CHECK(options.trace == "t.json");
+  CHECK(options.record == "r.bin");
+  CHECK(options.verbose);
+  CHECK(options.verbose_subsystems == Words{"link", "pmi"});
+  CHECK(parsed({"-f", "hosts.txt", "p"}).hostfile == "hosts.txt");
+}
+
+TEST_CASE("an optional value is given with an equals sign or not at all") {
+  const Options options = parsed({"--stats", "-v", "json", "x"});
+  CHECK(options.stats == StatsFormat::text);
+  CHECK(options.verbose);
+  CHECK(options.verbose_subsystems.empty());
+  CHECK(options.apps[0].argv == Words{"json", "x"});
+  CHECK(parsed({"-vl", "p"}).label);
+}
+
+TEST_CASE("help, version and node sets need no program") {
+  CHECK(parsed({"--help"}).help);
+  CHECK(parsed({"-h"}).help);
+  CHECK(parsed({"--version"}).version);
+  const Options options = parsed({"--nodeset", "fold", "node1", "node2,node3"});
+  REQUIRE(options.nodeset);
+  CHECK(options.nodeset->operation == NodesetOperation::fold);
+  CHECK(options.nodeset->spec == "node1,node2,node3");
+  CHECK(options.apps.empty());
+  CHECK(parsed({"--nodeset=count", "n[1-4]"}).nodeset->operation == NodesetOperation::count);
+  CHECK(refusal({"--nodeset", "fold"}).find("no node set follows") != std::string::npos);
+  CHECK(refusal({"--nodeset", "bend", "a"}) ==
+        "option --nodeset: 'bend' is not known (give fold or expand or count; "
+        "see scela-run --help)");
+}
+
+TEST_CASE("a missing program is an error that shows how to name one") {
+  CHECK(refusal({}) ==
+        "read the command line: no program is named "
+        "(write scela-run -n 4 ./program; see scela-run --help)");
+  CHECK(refusal({"-n", "4"}).find("no program is named") != std::string::npos);
+  CHECK(refusal({"a", ":"}).find("command line of program 2: no program") != std::string::npos);
+  CHECK(refusal({""}).find("no program is named") != std::string::npos);
+}
+
+TEST_CASE("wrong values name the option and what is allowed") {
+  CHECK(refusal({"-n", "0", "p"}) ==
+        "option --np: '0' is out of range (give a number from 1 to 16777216; "
+        "see scela-run --help)");
+  CHECK(refusal({"-n", "-3", "p"}).find("option --np: '-3' is out of range") == 0);
+  CHECK(refusal({"--launch", "rsh", "p"}) ==
+        "option --launch: 'rsh' is not known (give auto or local; see scela-run --help)");
+  CHECK(refusal({"--timeout", "soon", "p"}).find("option --timeout: 'soon' is not a time") == 0);
+  CHECK(refusal({"--env", "K", "p"}).find("option --env: 'K' is not NAME=VALUE") == 0);
+  CHECK(refusal({"--label=perhaps", "p"}).find("option --label: 'perhaps' is neither") == 0);
+}
+
+TEST_CASE("an option without its argument is an error that names it") {
+  CHECK(refusal({"--np"}) == "option --np: its value is missing (see scela-run --help)");
+  CHECK(refusal({"-n"}).find("its value is missing") != std::string::npos);
+  CHECK(refusal({"-n", "-l", "p"}).find("its value is missing") != std::string::npos);
+  CHECK(refusal({"--np=", "p"}).find("its value is missing") != std::string::npos);
+}
+
+TEST_CASE("an option that is given twice holds the last value") {
+  CHECK(parsed({"-n", "2", "-np", "3", "p"}).apps[0].np == 3u);
+  CHECK(parsed({"--env", "A=1", "--env", "B=2", "--env", "A=3", "p"}).apps[0].env ==
+        std::vector<EnvVariable>{{"A", "3"}, {"B", "2"}});
+}
+
+TEST_CASE("a time limit of zero is none") {
+  CHECK_FALSE(parsed({"--timeout", "0", "p"}).timeout);
+}
+
+TEST_CASE("each program has its own ranks, directory, environment and hosts") {
+  const Options options = parsed(
+      {"-n", "1", "--wdir", "/a", "-env", "K", "1", "-genv", "G",  "0",      "-w", "h1", "a", ":",
+       "-n", "2", "--ppn",  "1",  "-env", "K", "2", "-w",    "h2", "--path", "/p", "b",  ":", "c"});
+  REQUIRE(options.apps.size() == 3);
+  CHECK(options.hosts == "h1");
+  CHECK_FALSE(options.apps[0].hosts);
+  CHECK(options.apps[0].env == std::vector<EnvVariable>{{"G", "0"}, {"K", "1"}});
+  CHECK(options.apps[1].np == 2u);
+  CHECK(options.apps[1].ppn == 1u);
+  CHECK(options.apps[1].hosts == "h2");
+  CHECK(options.apps[1].env == std::vector<EnvVariable>{{"G", "0"}, {"K", "2"}});
+  CHECK_FALSE(options.apps[1].wdir);
+  CHECK(options.apps[1].path == "/p");
+  CHECK_FALSE(options.apps[2].np);
+  CHECK(options.apps[2].env == std::vector<EnvVariable>{{"G", "0"}});
+}
+
+TEST_CASE("an option of the whole job is refused with a later program") {
+  CHECK(refusal({"a", ":", "--label", "b"}) ==
+        "option --label: it is for the whole job, but stands with program 2 "
+        "(write it before the first program)");
+}
+
+TEST_CASE("the command line wins over variables, they over the configuration file") {
+  const std::string config = "np = 2\nmax-depth = 7\ngrace = 5\n";
+  const Options options =
+      parsed({"-n", "4", "p"}, {{"SCELA_NP", "3"}, {"SCELA_MAX_DEPTH", "8"}}, config);
+  CHECK(options.apps[0].np == 4u);
+  CHECK(options.max_depth == 8);
+  CHECK(options.grace == 5s);
+  CHECK(parsed({"p"}, {{"SCELA_NP", "3"}}, config).apps[0].np == 3u);
+  CHECK(parsed({"p"}, {{"SCELA_NP", ""}}, config).apps[0].np == 2u);
+}
+
+TEST_CASE("what lower sources say about programs holds for every program that says nothing") {
+  const Options options =
+      parsed({"a", ":", "-n", "5", "b"}, {{"SCELA_NP", "3"}, {"SCELA_WDIR", "/w"}});
+  CHECK(options.apps[0].np == 3u);
+  CHECK(options.apps[1].np == 5u);
+  CHECK(options.apps[1].wdir == "/w");
+}
+
+TEST_CASE("flags can be set and undone in every source") {
+  CHECK(parsed({"p"}, {{"SCELA_LABEL", "1"}}).label);
+  CHECK(parsed({"p"}, {}, "label = yes").label);
+  CHECK_FALSE(parsed({"p"}, {{"SCELA_LABEL", "no"}}, "label = yes").label);
+  CHECK_FALSE(parsed({"--label=no", "p"}, {{"SCELA_LABEL", "1"}}).label);
+  CHECK(parsed({"p"}, {{"SCELA_STATS", "1"}}).stats == StatsFormat::text);
+  CHECK(parsed({"p"}, {{"SCELA_VERBOSE", "pmi"}}).verbose_subsystems == Words{"pmi"});
+}
+
+TEST_CASE("hosts and host file are one choice: a higher source replaces either") {
+  CHECK_FALSE(parsed({"-w", "a", "p"}, {{"SCELA_HOSTFILE", "f"}}).hostfile);
+  CHECK_FALSE(parsed({"-f", "f", "p"}, {{"SCELA_HOSTS", "a"}}).hosts);
+  CHECK(parsed({"p"}, {{"SCELA_HOSTS", "a"}}, "hostfile = f").hosts == "a");
+  CHECK_FALSE(parsed({"p"}, {{"SCELA_HOSTS", "a"}}, "hostfile = f").hostfile);
+  CHECK(parsed({"p"}, {}, "hostfile = f").hostfile == "f");
+  CHECK(refusal({"-w", "a", "-f", "f", "p"}).find("both name the job's hosts") !=
+        std::string::npos);
+  CHECK(refusal({"p"}, {}, "hosts = a\nhostfile = f").find("my.conf: ") == 0);
+}
+
+TEST_CASE("a configuration file has comments, blank lines and repeatable variables") {
+  const Options options = parsed({"--genv", "B=3", "p"}, {},
+                                 "# my defaults\n\n  label=yes   # always\r\n"
+                                 "env = A=1\ngenv = B=2\noutput-dir = a#b\n");
+  CHECK(options.label);
+  CHECK(options.apps[0].env == std::vector<EnvVariable>{{"A", "1"}, {"B", "3"}});
+  CHECK(options.output_dir == "a#b");
+}
+
+TEST_CASE("errors in a configuration file name file, line and text") {
+  CHECK(refusal({"p"}, {}, "label = yes\nlabl = no\n") ==
+        "my.conf:2: configuration 'labl = no': 'labl' is not an option "
+        "(did you mean label? see scela-run --help)");
+  CHECK(refusal({"p"}, {}, "np = many") ==
+        "my.conf:1: option --np: 'many' is not a number "
+        "(give a number from 1 to 16777216; see scela-run --help)");
+  CHECK(refusal({"p"}, {}, "help = yes").find("is for the command line only") != std::string::npos);
+  CHECK(refusal({"p"}, {}, "label").find("my.conf:1: option --label: its value is missing") == 0);
+}
+
+TEST_CASE("errors in a variable name the variable") {
+  CHECK(refusal({"p"}, {{"SCELA_GRACE", "long"}}).find("SCELA_GRACE: option --grace: ") == 0);
+}
+
+TEST_CASE("variables that are no options are left alone") {
+  CHECK(parsed({"p"}, {{"SCELA_UNKNOWN", "x"}, {"NP", "7"}}).apps.size() == 1);
+}
+
+TEST_CASE("the configuration file is the one that is named, or the user's own") {
+  using Environment = std::vector<std::pair<std::string, std::string>>;
+  const Environment all{{"HOME", "/h"}, {"XDG_CONFIG_HOME", "/x"}, {"SCELA_CONFIG", "/e"}};
+  const auto choice = [](Words words, Environment environment) {
+    return config_choice({std::move(words), std::move(environment), "", std::nullopt});
+  };
+  CHECK(choice({"--config", "c", "p"}, all).path == "c");
+  CHECK(choice({"--config=c", "p"}, all).must_exist);
+  CHECK(choice({"p", "--config", "c"}, all).path == "/e");
+  CHECK(choice({"p"}, all).must_exist);
+  CHECK(choice({"p"}, {all[0], all[1]}).path == "/x/scela/scela-run.conf");
+  CHECK_FALSE(choice({"p"}, {all[0], all[1]}).must_exist);
+  CHECK(choice({"p"}, {all[0]}).path == "/h/.config/scela/scela-run.conf");
+  CHECK(choice({"p"}, {}).path.empty());
+  CHECK(choice({"--nonsense"}, {}).path.empty());
+}
+
+TEST_CASE("names, letters and variables of the option table are unique and well formed") {
+  for (const OptionRow& row : option_table()) {
+    INFO(row.name);
+    CHECK(find_option(row.name) == &row);
+    if (row.short_name != 0) CHECK(find_option(row.short_name) == &row);
+    if (!row.variable.empty()) {
+      std::string expected = "SCELA_";
+      for (const char c : row.name) {
+        expected += c == '-' ? '_' : static_cast<char>(c - 'a' + 'A');
+      }
+      CHECK(row.variable == expected);
+    }
+    CHECK(row.argument.empty() == (row.takes == OptionArgument::none));
+    CHECK_FALSE(row.help.empty());
+  }
+  CHECK(find_option(char{0}) == nullptr);
+}
+
+TEST_CASE("help lists every option once, in its group, within the line") {
+  const std::string help = help_text();
+  std::size_t at = 0;
+  for (const OptionGroup group : kOptionGroups) {
+    const std::string title = "\n" + std::string(title_of(group)) + ":\n";
+    at = help.find(title, at);
+    REQUIRE(at != std::string::npos);
+    for (const OptionRow& row : option_table()) {
+      if (row.group != group) continue;
+      INFO(row.name);
+      const auto found = help.find("\n  " + option_heading(row), at);
+      REQUIRE(found != std::string::npos);
+      CHECK(help.find(row.help, found) != std::string::npos);
+      CHECK(help.find("\n  " + option_heading(row) + " ", found + 1) == std::string::npos);
+    }
+  }
+  std::size_t line_start = 0;
+  for (std::size_t end = help.find('\n'); end != std::string::npos;
+       end = help.find('\n', line_start)) {
+    CHECK(end - line_start <= 100);
+    line_start = end + 1;
+  }
+}

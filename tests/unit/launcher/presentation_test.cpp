@@ -1,0 +1,207 @@
+#include "launcher/core/presentation.h"
+
+#include <catch2/catch.hpp>
+
+#include "common/core/random.h"
+
+using namespace scela;
+
+namespace {
+
+constexpr auto kOut = OutputStream::out;
+constexpr auto kErr = OutputStream::err;
+
+std::string joined(const std::vector<PresentedWrite>& writes) {
+  std::string text;
+  for (const PresentedWrite& write : writes)
+    text += write.bytes;
+  return text;
+}
+
+// One rank's bytes, not ended.
+std::string show(Presentation& presentation, Rank rank, std::string_view bytes) {
+  return joined(presentation.accept(rank, kOut, bytes, false));
+}
+
+std::string end(Presentation& presentation, Rank rank, std::string_view bytes = "") {
+  return joined(presentation.accept(rank, kOut, bytes, true));
+}
+
+}  // namespace
+
+TEST_CASE("lines of two ranks are never mixed") {
+  Presentation presentation({.ranks = 2});
+  CHECK(show(presentation, 0, "ab") == "");
+  CHECK(show(presentation, 1, "one\ntw") == "one\n");
+  CHECK(show(presentation, 0, "cd\ne") == "abcd\n");
+  CHECK(show(presentation, 1, "o\n") == "two\n");
+  CHECK(presentation.holds_partial_lines());
+  CHECK(end(presentation, 0) == "e");
+  CHECK_FALSE(presentation.holds_partial_lines());
+}
+
+TEST_CASE("several whole lines go out in one write") {
+  Presentation presentation({.ranks = 2});
+  const auto writes = presentation.accept(1, kErr, "a\nb\nc", false);
+  REQUIRE(writes.size() == 1);
+  CHECK(writes[0].target == PresentedWrite::Target::standard_error);
+  CHECK(writes[0].rank == 1);
+  CHECK(writes[0].stream == kErr);
+  CHECK(writes[0].bytes == "a\nb\n");
+  CHECK(writes[0].credit == 4);
+  CHECK_FALSE(writes[0].last);
+}
+
+TEST_CASE("a flush shows a prompt, and the rest of its line follows") {
+  Presentation presentation({.ranks = 2});
+  CHECK(show(presentation, 0, "name? ") == "");
+  CHECK(joined(presentation.flush()) == "name? ");
+  CHECK(presentation.flush().empty());
+  CHECK(show(presentation, 0, "ok\n") == "ok\n");
+}
+
+TEST_CASE("standard output and standard error of a rank are held apart") {
+  Presentation presentation({.ranks = 2});
+  CHECK(show(presentation, 0, "out") == "");
+  CHECK(joined(presentation.accept(0, kErr, "err\n", false)) == "err\n");
+  const auto writes = presentation.accept(0, kOut, "\n", false);
+  REQUIRE(writes.size() == 1);
+  CHECK(writes[0].target == PresentedWrite::Target::standard_output);
+  CHECK(writes[0].bytes == "out\n");
+}
+
+TEST_CASE("the bytes of a job of one rank pass at once") {
+  Presentation presentation({.ranks = 1});
+  CHECK(show(presentation, 0, "par") == "par");
+  CHECK_FALSE(presentation.holds_partial_lines());
+  CHECK(show(presentation, 0, std::string_view("\0\xff", 2)) == std::string("\0\xff", 2));
+  Presentation labelled({.ranks = 1, .label = true});
+  CHECK(show(labelled, 0, "par") == "0: par");
+  CHECK(show(labelled, 0, "tial\nx") == "tial\n0: x");
+}
+
+TEST_CASE("a line of 64 KiB is passed on in pieces") {
+  Presentation presentation({.ranks = 2});
+  const std::string almost(kMaxHeldLine - 1, 'x');
+  CHECK(show(presentation, 0, almost) == "");
+  CHECK(show(presentation, 0, "y") == almost + "y");
+  CHECK_FALSE(presentation.holds_partial_lines());
+  CHECK(show(presentation, 0, "\n" + std::string(kMaxHeldLine, 'z')).size() == kMaxHeldLine + 1);
+}
+
+TEST_CASE("every labelled line begins with its rank, as wide as the largest") {
+  Presentation presentation({.ranks = 11, .label = true});
+  CHECK(show(presentation, 3, "a\n\nb\n") == "03: a\n03: \n03: b\n");
+  CHECK(show(presentation, 10, "c\n") == "10: c\n");
+  CHECK(Presentation({.ranks = 10, .label = true}).accept(3, kOut, "a\n", false)[0].bytes ==
+        "3: a\n");
+}
+
+TEST_CASE("a label is not part of the credit") {
+  Presentation presentation({.ranks = 2, .label = true});
+  const auto writes = presentation.accept(1, kOut, "a\nb\n", false);
+  REQUIRE(writes.size() == 1);
+  CHECK(writes[0].bytes == "1: a\n1: b\n");
+  CHECK(writes[0].credit == 4);
+}
+
+TEST_CASE("the continuation of a flushed line has no second label") {
+  Presentation presentation({.ranks = 2, .label = true});
+  CHECK(show(presentation, 0, "name? ") == "");
+  CHECK(joined(presentation.flush()) == "0: name? ");
+  CHECK(show(presentation, 0, "ok\nnext\n") == "ok\n0: next\n");
+}
+
+TEST_CASE("a labelled line that another rank cuts short ends, and goes on under its label") {
+  Presentation presentation({.ranks = 2, .label = true});
+  show(presentation, 0, "name? ");
+  presentation.flush();
+  CHECK(show(presentation, 1, "hello\n") == "\n1: hello\n");
+  CHECK(show(presentation, 0, "ok\n") == "0: ok\n");
+}
+
+TEST_CASE("the end of a labelled stream ends its last line") {
+  Presentation presentation({.ranks = 2, .label = true});
+  CHECK(end(presentation, 0, "last") == "0: last\n");
+  show(presentation, 1, "half");
+  presentation.flush();
+  const auto writes = presentation.accept(1, kOut, "", true);
+  REQUIRE(writes.size() == 1);
+  CHECK(writes[0].bytes == "\n");
+  CHECK(writes[0].credit == 0);
+  CHECK(writes[0].last);
+  CHECK(end(presentation, 0).empty());
+}
+
+TEST_CASE("an output directory gets one file per rank and stream, without labels") {
+  Presentation presentation({.ranks = 100, .label = true, .files = true});
+  const auto writes = presentation.accept(7, kErr, "half", false);
+  REQUIRE(writes.size() == 1);
+  CHECK(writes[0].target == PresentedWrite::Target::file);
+  CHECK(writes[0].file == "rank.07.err");
+  CHECK(writes[0].bytes == "half");
+  CHECK_FALSE(presentation.holds_partial_lines());
+  const auto last = presentation.accept(99, kOut, "", true);
+  REQUIRE(last.size() == 1);
+  CHECK(last[0].file == "rank.99.out");
+  CHECK(last[0].bytes.empty());
+  CHECK(last[0].last);
+  CHECK(presentation.accept(7, kOut, "", false).empty());
+}
+
+TEST_CASE("no byte is lost, doubled or credited twice, and plain lines stay whole") {
+  for (std::uint64_t seed = 1; seed <= 200; ++seed) {
+    INFO("seed " << seed);
+    Random random(seed);
+    const Rank ranks = 1 + static_cast<Rank>(random.below(4));
+    Presentation presentation({.ranks = ranks, .label = seed % 2 == 0});
+    std::vector<std::string> sent(ranks);
+    std::vector<std::string> received(ranks);
+    std::vector<std::size_t> credit(ranks);
+    std::string all;
+    const auto take = [&](const std::vector<PresentedWrite>& writes) {
+      for (const PresentedWrite& write : writes) {
+        received[write.rank] += write.bytes;
+        credit[write.rank] += write.credit;
+        all += write.bytes;
+      }
+    };
+    bool flushed = false;
+    for (int step = 0; step < 60; ++step) {
+      const Rank rank = static_cast<Rank>(random.below(ranks));
+      if (seed % 3 == 0 && random.below(20) == 0) {
+        take(presentation.flush());
+        flushed = true;
+        continue;
+      }
+      std::string bytes;
+      for (std::uint64_t n = random.below(6); n > 0; --n) {
+        bytes += random.below(3) == 0 ? '\n' : static_cast<char>('a' + rank);
+      }
+      sent[rank] += bytes;
+      take(presentation.accept(rank, kOut, bytes, false));
+    }
+    const std::size_t before_end = all.size();
+    for (Rank rank = 0; rank < ranks; ++rank)
+      take(presentation.accept(rank, kOut, "", true));
+    for (Rank rank = 0; rank < ranks; ++rank) {
+      CHECK(credit[rank] == sent[rank].size());
+      if (seed % 2 != 0) CHECK(received[rank] == sent[rank]);
+    }
+    CHECK(presentation.bytes_accepted() == presentation.bytes_written());
+    // A line has one rank's letters only, as long as no part of one was flushed or ended by the
+    // stream.
+    if (flushed) continue;
+    all.resize(before_end);
+    const std::size_t label = seed % 2 == 0 ? 3 : 0;
+    std::size_t at = 0;
+    for (auto stop = all.find('\n'); stop != std::string::npos; stop = all.find('\n', at)) {
+      const std::string line = all.substr(at, stop - at);
+      at = stop + 1;
+      if (line.size() <= label) continue;
+      const char letter = label == 0 ? line[0] : static_cast<char>('a' + (line[0] - '0'));
+      CHECK(line.find_first_not_of(letter, label) == std::string::npos);
+    }
+    if (ranks > 1) CHECK(at == all.size());
+  }
+}
