@@ -127,6 +127,15 @@ TEST_CASE("bytes left over are not done") {
   CHECK(in.rest() == "b");
 }
 
+TEST_CASE("raw bytes are given whole or not at all") {
+  ByteReader in("ab");
+  CHECK(in.raw(3).empty());
+  CHECK_FALSE(in.ok());
+  ByteReader exact("ab");
+  CHECK(exact.raw(2) == "ab");
+  CHECK(exact.done());
+}
+
 TEST_CASE("a length that lies about the bytes behind it is refused") {
   ByteWriter out;
   out.varint(std::numeric_limits<std::uint64_t>::max());
@@ -153,6 +162,8 @@ TEST_CASE("rank sets that are out of order, overlapping or beyond the last rank 
   };
   CHECK(reads({2, 5, 1, 3, 0}));             // 5-6, 9
   CHECK_FALSE(reads({2, 5, 1, 0, 0}));       // the second begins where the first ends
+  CHECK(reads({1, 0xfffffffeu, 0}));         // the last rank there can be
+  CHECK_FALSE(reads({1, 0xffffffffu, 0}));   // one more
   CHECK_FALSE(reads({1, 0xffffffffu, 1}));   // ends at 2^32
   CHECK_FALSE(reads({1, 1, 0xffffffffu}));   // ends at 2^32
   CHECK_FALSE(reads({1, 0x100000000u, 0}));  // begins there
