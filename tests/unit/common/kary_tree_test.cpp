@@ -91,15 +91,23 @@ TEST_CASE("a tree whose degree is not capped is at most MAX_DEPTH deep") {
   CHECK(tree_depth(5000, capped) > kMaxDepth);
 }
 
+TEST_CASE("ranks that leave no connection for a child hang all nodes under the root while it can") {
+  CHECK(choose_degree(1, 5000, {}).value() == 1);
+  CHECK(choose_degree(10, 127, {}).value() == 10);
+  CHECK(choose_degree(127, 128, {}).value() == 127);
+  CHECK(tree_depth(127, 127) == 1);  // no agent has a child
+}
+
 TEST_CASE("ranks that leave no connection for a child are an error with numbers and option") {
-  CHECK(choose_degree(10, 126, {}).value() == 1);
+  CHECK(choose_degree(200, 126, {}).value() == 1);
   for (const std::uint32_t ranks : {127u, 128u, 5000u}) {
-    const auto degree = choose_degree(10, ranks, {});
+    const auto degree = choose_degree(128, ranks, {});
     REQUIRE_FALSE(degree.has_value());
     const std::string text = degree.error().text();
     CHECK(degree.error().kind == ErrorKind::usage);
     CHECK(text.find(std::to_string(ranks) + " ranks") != std::string::npos);
-    CHECK(text.find("128") != std::string::npos);
+    CHECK(text.find("limit 128") != std::string::npos);
+    CHECK(text.find("128 nodes") != std::string::npos);
     CHECK(text.find("--max-conn") != std::string::npos);
   }
 }
