@@ -120,6 +120,7 @@ char* Store::allocate(std::size_t bytes) {
     blocks_.push_back(std::make_unique_for_overwrite<char[]>(size));
     free_ = blocks_.back().get();
     free_bytes_ = size;
+    held_bytes_ += size;
   }
   char* const out = free_;
   free_ += bytes;
@@ -144,6 +145,7 @@ void Store::compact() {
   blocks_.clear();
   free_bytes_ = 0;
   used_bytes_ = 0;
+  held_bytes_ = 0;
   for (Entry& entry : entries_) {
     char* const place = allocate(entry.key_size + std::size_t{entry.value_size});
     copy(place, {entry.at, entry.key_size + std::size_t{entry.value_size}});

@@ -40,6 +40,8 @@ class Store {
 
   std::optional<std::string_view> find(std::string_view key) const;
   Usage usage() const { return {entries_.size(), live_bytes_}; }
+  // Bytes of the blocks: what is alive, holes, and room for more.
+  std::uint64_t held_bytes() const { return held_bytes_; }
 
  private:
   struct Entry {
@@ -69,6 +71,7 @@ class Store {
   char* free_ = nullptr;  // of the last block
   std::size_t free_bytes_ = 0;
   std::size_t next_block_ = 0;
+  std::uint64_t held_bytes_ = 0;
   std::uint64_t live_bytes_ = 0;
   std::uint64_t used_bytes_ = 0;  // of the blocks: alive or holes
 };

@@ -1,0 +1,91 @@
+#include "cache/policy.h"
+
+#include <catch2/catch.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/core/random.h"
+
+using namespace scela;
+using namespace scela::cache;
+
+namespace {
+
+using Pairs = std::vector<std::pair<std::string, std::string>>;
+
+Pairs pairs_of(std::string_view aggregate, bool& whole) {
+  Pairs out;
+  whole = for_each_pair(aggregate, [&](std::string_view key, std::string_view value) {
+    out.emplace_back(key, value);
+  });
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("an aggregate is its pairs in order, whatever bytes they are made of") {
+  const Pairs sent = {
+      {"k", "v"}, {"", ""}, {std::string("\0\xff", 2), std::string(300, '\0')}, {"k", "w"}};
+  std::string aggregate;
+  for (const auto& [key, value] : sent)
+    append_pair(aggregate, key, value);
+  bool whole = false;
+  CHECK(pairs_of(aggregate, whole) == sent);
+  CHECK(whole);
+  CHECK(pairs_of("", whole).empty());
+  CHECK(whole);
+}
+
+TEST_CASE("an aggregate cut inside a pair gives the pairs before the cut and says so") {
+  std::string aggregate;
+  std::vector<std::size_t> ends = {0};
+  for (int i = 0; i < 5; ++i) {
+    append_pair(aggregate, "key" + std::to_string(i),
+                std::string(static_cast<std::size_t>(i * 60), 'v'));
+    ends.push_back(aggregate.size());
+  }
+  for (std::size_t length = 0; length <= aggregate.size(); ++length) {
+    std::size_t pairs = 0;
+    while (pairs + 1 < ends.size() && ends[pairs + 1] <= length)
+      ++pairs;
+    bool whole = false;
+    REQUIRE(pairs_of(std::string_view(aggregate).substr(0, length), whole).size() == pairs);
+    REQUIRE(whole == (ends[pairs] == length));
+  }
+}
+
+TEST_CASE("random bytes are read as an aggregate without harm") {
+  Random random(99);
+  for (int round = 0; round < 20000; ++round) {
+    std::string bytes(random.below(40), '\0');
+    for (char& byte : bytes)
+      byte = static_cast<char>(random.chance(1, 2) ? random.below(4) : random.next());
+    std::size_t seen = 0;
+    for_each_pair(bytes, [&](std::string_view key, std::string_view value) {
+      seen += key.size() + value.size();
+    });
+    REQUIRE(seen <= bytes.size());
+  }
+}
+
+TEST_CASE("a policy that is not built yet is refused with the one that is") {
+  for (const PolicyKind kind : {PolicyKind::hcs, PolicyKind::hcma, PolicyKind::hcmab_lru}) {
+    for (const bool is_root : {false, true}) {
+      const auto policy = make_policy(kind, is_root);
+      REQUIRE_FALSE(policy.has_value());
+      CHECK(policy.error().kind == ErrorKind::usage);
+      CHECK(policy.error().text().find(std::string(name_of(kind))) != std::string::npos);
+      CHECK(policy.error().text().find("use --cache hcmab") != std::string::npos);
+    }
+  }
+  CHECK(make_policy(PolicyKind::hcmab, false).has_value());
+  CHECK(make_policy(PolicyKind::hcmab, true).has_value());
+}
+
+TEST_CASE("policies have the names that the command line uses") {
+  CHECK(name_of(PolicyKind::hcs) == "hcs");
+  CHECK(name_of(PolicyKind::hcma) == "hcma");
+  CHECK(name_of(PolicyKind::hcmab) == "hcmab");
+  CHECK(name_of(PolicyKind::hcmab_lru) == "hcmab_lru");
+}
