@@ -34,6 +34,15 @@ Result<std::vector<HostEntry>> find_hosts(const Options& options, const Surround
     if (!parsed) return parsed;
     hosts = std::move(*parsed);
   }
+  for (const App& app : options.apps) {
+    if (!app.hosts) continue;
+    auto more = parse_hosts(*app.hosts);
+    if (!more) return more;
+    for (HostEntry& host : *more) {
+      const auto same = [&](const HostEntry& known) { return known.name == host.name; };
+      if (std::none_of(hosts.begin(), hosts.end(), same)) hosts.push_back(std::move(host));
+    }
+  }
   if (options.sim_nodes) {
     if (!hosts.empty()) {
       return fail(Error{ErrorKind::usage, "read the command line", "",
@@ -75,8 +84,8 @@ Result<std::vector<std::uint32_t>> own_nodes(const App& app,
     const auto at = index.find(host.name);
     if (at == index.end()) {
       return fail(Error{ErrorKind::usage, "place a program", host.name,
-                        "the host is not in the job's host list",
-                        "name all hosts in the first --hosts"});
+                        "the host is not among the job's hosts",
+                        "it may have been removed by --exclude"});
     }
     out.push_back(at->second);
   }
@@ -99,19 +108,14 @@ Result<Mapping> map_programs(const Options& options, const std::vector<HostEntry
   return map_ranks(request);
 }
 
-// The environment that ranks inherit from scela-run. SCELA_* variables are options of the command, not
-// of its ranks; PMI_* and the like would belong to an outer launcher.
+// The environment that ranks inherit from scela-run. Agents drop what an outer launcher left there.
 std::vector<std::string> inherited(const EnvPass& pass, const std::vector<std::string>& own) {
   const auto name_of = [](const std::string& entry) { return entry.substr(0, entry.find('=')); };
   std::vector<std::string> out;
   for (const std::string& entry : own) {
-    const std::string name = name_of(entry);
-    if (name.starts_with("SCELA_") || name.starts_with("PMI_") || name.starts_with("PMIX_")) {
-      continue;
-    }
     if (pass.kind == EnvPass::Kind::none) continue;
     if (pass.kind == EnvPass::Kind::names &&
-        std::find(pass.names.begin(), pass.names.end(), name) == pass.names.end()) {
+        std::find(pass.names.begin(), pass.names.end(), name_of(entry)) == pass.names.end()) {
       continue;
     }
     out.push_back(entry);
