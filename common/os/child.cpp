@@ -1,0 +1,169 @@
+#include "common/os/child.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "common/core/text.h"
+#include "common/os/syscall.h"
+
+namespace scela {
+
+namespace {
+
+constexpr std::size_t kMaxDescriptors = 16;
+// The child runs a handful of system calls on it before execve.
+constexpr std::size_t kChildStack = 16 * 1024;
+
+struct Handover {
+  const ChildSpec* spec;
+  ChildError failure;  // written by the child, read by the parent once it runs again
+};
+
+// Sanitizers keep notes about frames; a frame that ends in execve never tells them that it is gone.
+#define SCELA_IN_CHILD __attribute__((no_sanitize("address", "thread", "undefined"), noinline))
+
+SCELA_IN_CHILD bool place_descriptors(std::span<const int> wanted) {
+  int sources[kMaxDescriptors];
+  const int count = static_cast<int>(wanted.size());
+  for (int i = 0; i < count; ++i) {
+    int source = wanted.data()[i];
+    // Out of the way of the targets first.
+    if (source < count && (source = ::fcntl(source, F_DUPFD_CLOEXEC, count)) < 0) return false;
+    sources[i] = source;
+  }
+  for (int i = 0; i < count; ++i) {
+    if (::dup2(sources[i], i) < 0) return false;
+  }
+  if (::syscall(SYS_close_range, static_cast<unsigned>(count), ~0U, 0U) == 0) return true;
+  // Before Linux 5.9.
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return false;
+  for (rlim_t number = static_cast<rlim_t>(count); number < limit.rlim_cur; ++number) {
+    ::close(static_cast<int>(number));
+  }
+  return true;
+}
+
+SCELA_IN_CHILD void default_signals() {
+  struct sigaction action = {};
+  action.sa_handler = SIG_DFL;
+  for (int signo = 1; signo < SIGRTMIN; ++signo)
+    ::sigaction(signo, &action, nullptr);
+}
+
+SCELA_IN_CHILD int child_main(void* argument) {
+  Handover& handover = *static_cast<Handover*>(argument);
+  const ChildSpec& spec = *handover.spec;
+  const auto give_up = [&](ChildStep step) __attribute__((no_sanitize("address", "thread"))) {
+    handover.failure = {step, errno};
+    return 127;
+  };
+  const bool grouped =
+      spec.group == ChildGroup::own_session ? ::setsid() >= 0 : ::setpgid(0, 0) == 0;
+  if (!grouped) return give_up(ChildStep::group);
+  default_signals();
+  if (!place_descriptors(spec.descriptors)) return give_up(ChildStep::descriptors);
+  if (spec.directory != nullptr && ::chdir(spec.directory) != 0) {
+    return give_up(ChildStep::directory);
+  }
+  if (spec.cpus != nullptr && ::sched_setaffinity(0, spec.cpus->bytes(), spec.cpus->data()) != 0) {
+    return give_up(ChildStep::affinity);
+  }
+  sigset_t none;
+  ::sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  ::execve(spec.program, spec.argv, spec.envp);
+  return give_up(ChildStep::execute);
+}
+
+}  // namespace
+
+std::string_view name_of(ChildStep step) {
+  switch (step) {
+    case ChildStep::clone:
+      return "create a process";
+    case ChildStep::group:
+      return "make a process group";
+    case ChildStep::descriptors:
+      return "pass descriptors on";
+    case ChildStep::directory:
+      return "enter the working directory";
+    case ChildStep::affinity:
+      return "bind to a core";
+    case ChildStep::execute:
+      return "execute";
+  }
+  return "start";
+}
+
+tl::expected<pid_t, ChildError> start_child(const ChildSpec& spec) {
+  if (spec.descriptors.size() > kMaxDescriptors) {
+    return tl::unexpected(ChildError{ChildStep::descriptors, EINVAL});
+  }
+  Handover handover{&spec, {ChildStep::clone, 0}};
+  alignas(16) char stack[kChildStack];
+  // A signal handler must not run in the child: it would change the memory of both.
+  sigset_t all, before;
+  ::sigfillset(&all);
+  ::sigprocmask(SIG_SETMASK, &all, &before);
+  const pid_t pid =
+      ::clone(child_main, stack + kChildStack, CLONE_VM | CLONE_VFORK | SIGCHLD, &handover);
+  const int clone_error = errno;
+  if (pid > 0 && handover.failure.error != 0) {
+    retry([&] { return ::waitpid(pid, nullptr, 0); });
+  }
+  ::sigprocmask(SIG_SETMASK, &before, nullptr);
+  if (pid < 0) return tl::unexpected(ChildError{ChildStep::clone, clone_error});
+  if (handover.failure.error != 0) return tl::unexpected(handover.failure);
+  return pid;
+}
+
+namespace {
+
+// 0, or why execve would refuse the file.
+int executable(const std::string& path) {
+  struct stat facts {};
+  if (::stat(path.c_str(), &facts) != 0) return errno;
+  if (!S_ISREG(facts.st_mode)) return EACCES;
+  return ::faccessat(AT_FDCWD, path.c_str(), X_OK, AT_EACCESS) == 0 ? 0 : errno;
+}
+
+std::string below(std::string_view directory, std::string_view path) {
+  if (directory.empty() || path.starts_with('/')) return std::string(path);
+  return cat(directory, directory.ends_with('/') ? "" : "/", path);
+}
+
+}  // namespace
+
+tl::expected<std::string, int> find_program(std::string_view name, std::string_view search_path,
+                                            std::string_view directory) {
+  if (name.empty()) return tl::unexpected(ENOENT);
+  if (name.find('/') != std::string_view::npos) {
+    std::string path = below(directory, name);
+    const int error = executable(path);
+    if (error != 0) return tl::unexpected(error);
+    return path;
+  }
+  int worst = ENOENT;
+  for (std::size_t at = 0; at <= search_path.size();) {
+    const std::size_t colon = std::min(search_path.find(':', at), search_path.size());
+    std::string_view folder = search_path.substr(at, colon - at);
+    at = colon + 1;
+    if (folder.empty()) folder = ".";
+    std::string path = cat(below(directory, folder), "/", name);
+    const int error = executable(path);
+    if (error == 0) return path;
+    if (error == EACCES) worst = EACCES;
+  }
+  return tl::unexpected(worst);
+}
+
+}  // namespace scela

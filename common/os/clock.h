@@ -1,0 +1,17 @@
+// The machine's monotonic clock: nanoseconds since some moment before boot, the same for every
+// process of the machine.
+#pragma once
+
+#include <cstdint>
+#include <ctime>
+
+namespace scela {
+
+inline std::uint64_t monotonic_ns() {
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000u +
+         static_cast<std::uint64_t>(now.tv_nsec);
+}
+
+}  // namespace scela

@@ -1,0 +1,40 @@
+// A file descriptor with one owner: closed when the owner goes, movable, not copyable.
+//
+// Knows nothing of what the descriptor is. Never blocks, except as close(2) may for the file behind
+// it.
+#pragma once
+
+#include <unistd.h>
+
+#include <utility>
+
+namespace scela {
+
+class Fd {
+ public:
+  Fd() = default;
+  explicit Fd(int number) : number_(number) {}
+  Fd(Fd&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
+  Fd& operator=(Fd&& other) noexcept {
+    if (this != &other) reset(std::exchange(other.number_, -1));
+    return *this;
+  }
+  Fd(const Fd&) = delete;
+  Fd& operator=(const Fd&) = delete;
+  ~Fd() { reset(); }
+
+  int get() const { return number_; }
+  bool valid() const { return number_ >= 0; }
+  explicit operator bool() const { return valid(); }
+  // Gives the number away; the caller closes it.
+  int release() { return std::exchange(number_, -1); }
+  void reset(int number = -1) {
+    if (number_ >= 0) ::close(number_);
+    number_ = number;
+  }
+
+ private:
+  int number_ = -1;
+};
+
+}  // namespace scela

@@ -1,0 +1,83 @@
+#include "common/os/private_dir.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <memory>
+
+#include "common/core/text.h"
+#include "common/os/fd.h"
+#include "common/os/syscall.h"
+
+namespace scela {
+
+namespace {
+
+// Deeper trees than this are left: a recursion without bound would be the worse fault.
+constexpr int kMaxDepth = 200;
+
+int remove_content(Fd directory, int depth) {
+  if (depth > kMaxDepth) return ELOOP;
+  ::fchmod(directory.get(), 0700);  // its owner may have made it read-only; it is the owner's to remove
+  const std::unique_ptr<DIR, int (*)(DIR*)> listing(::fdopendir(directory.get()), ::closedir);
+  if (!listing) return errno;
+  const int base = directory.release();  // closed by closedir
+  int failure = 0;
+  while (const dirent* entry = ::readdir(listing.get())) {
+    const std::string_view name = entry->d_name;
+    if (name == "." || name == "..") continue;
+    if (::unlinkat(base, entry->d_name, 0) == 0) continue;
+    if (errno != EISDIR && errno != EPERM) {
+      failure = errno;
+      continue;
+    }
+    Fd child(::openat(base, entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    if (!child && errno == EACCES && ::fchmodat(base, entry->d_name, 0700, 0) == 0) {
+      child.reset(::openat(base, entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    }
+    const int inner = child ? remove_content(std::move(child), depth + 1) : errno;
+    if (::unlinkat(base, entry->d_name, AT_REMOVEDIR) != 0) failure = inner != 0 ? inner : errno;
+  }
+  return failure;
+}
+
+}  // namespace
+
+std::string temporary_base() {
+  const char* wanted = std::getenv("TMPDIR");
+  struct stat facts {};
+  if (wanted != nullptr && *wanted == '/' && ::stat(wanted, &facts) == 0 &&
+      S_ISDIR(facts.st_mode)) {
+    return wanted;
+  }
+  return "/tmp";
+}
+
+std::string private_directory_path(std::string_view base, std::string_view name) {
+  std::string leaf(name);
+  std::replace(leaf.begin(), leaf.end(), '/', '_');
+  return cat(base, base.ends_with('/') ? "" : "/", leaf);
+}
+
+Result<void> make_private_directory(const std::string& path) {
+  if (::mkdir(path.c_str(), 0700) == 0) return {};
+  const int number = errno;
+  return fail(os_error(ErrorKind::launch, cat("make the node's directory '", path, "'"), number,
+                       number == EEXIST ? "remove it: it is left from another job" : ""));
+}
+
+Result<void> remove_tree(const std::string& path) {
+  if (::rmdir(path.c_str()) == 0 || errno == ENOENT) return {};
+  Fd directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  int failure = directory ? remove_content(std::move(directory), 0) : errno;
+  if (::rmdir(path.c_str()) == 0 || errno == ENOENT) return {};
+  if (failure == 0) failure = errno;
+  return fail(os_error(ErrorKind::io, cat("remove the directory '", path, "'"), failure));
+}
+
+}  // namespace scela

@@ -1,0 +1,25 @@
+// A directory of one's own below a directory that others can write to, and its removal.
+//
+// Created with mode 0700 in one step, so nobody can have put anything there first; removal does not
+// follow links and does not leave the file system tree it started in.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "common/core/result.h"
+
+namespace scela {
+
+// TMPDIR if it names a directory, else /tmp.
+std::string temporary_base();
+
+// "<base>/<name>", '/' in `name` replaced; it must not exist yet.
+std::string private_directory_path(std::string_view base, std::string_view name);
+// Error (launch): it exists already, or cannot be made.
+Result<void> make_private_directory(const std::string& path);
+
+// Removes the directory and everything in it; one that is not there is no error.
+Result<void> remove_tree(const std::string& path);
+
+}  // namespace scela

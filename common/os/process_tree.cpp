@@ -1,0 +1,168 @@
+#include "common/os/process_tree.h"
+
+#include <dirent.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <memory>
+#include <string_view>
+
+#include "common/core/text.h"
+#include "common/os/syscall.h"
+
+namespace scela {
+
+namespace {
+
+constexpr int kMaxDepth = 1000;
+
+pid_t parse_pid(std::string_view text) {
+  pid_t pid = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), pid);
+  return error == std::errc() && end == text.data() + text.size() ? pid : 0;
+}
+
+template <class F>
+void for_each_number_in(const char* directory, F&& f) {
+  const std::unique_ptr<DIR, int (*)(DIR*)> listing(::opendir(directory), ::closedir);
+  if (!listing) return;
+  while (const dirent* entry = ::readdir(listing.get())) {
+    const pid_t number = parse_pid(entry->d_name);
+    if (number > 0) f(number);
+  }
+}
+
+// Kernels without CONFIG_PROC_CHILDREN: ask every process for its parent.
+std::vector<pid_t> children_by_search(pid_t parent) {
+  std::vector<pid_t> children;
+  for_each_number_in("/proc", [&](pid_t pid) {
+    ProcessFacts facts;
+    if (facts_of(pid, facts) && facts.parent == parent) children.push_back(pid);
+  });
+  return children;
+}
+
+void append_pids(std::string_view text, std::vector<pid_t>& out) {
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find(' ', at), text.size());
+    const pid_t pid = parse_pid(text.substr(at, end - at));
+    if (pid > 0) out.push_back(pid);
+    at = end + 1;
+  }
+}
+
+bool has_children_files() {
+  static const bool has = ::access("/proc/thread-self/children", R_OK) == 0;
+  return has;
+}
+
+}  // namespace
+
+bool become_subreaper() {
+  return ::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0;
+}
+
+bool facts_of(pid_t pid, ProcessFacts& facts) {
+  const std::string text = read_small_file(cat("/proc/", pid, "/stat").c_str());
+  // The name in parentheses may hold anything; the fields follow its last ')'.
+  const std::size_t name_end = text.rfind(") ");
+  if (name_end == std::string::npos) return false;
+  std::string_view rest = std::string_view(text).substr(name_end + 2);
+  facts.state = rest.empty() ? '?' : rest.front();
+  pid_t numbers[3] = {};
+  for (pid_t& number : numbers) {
+    const std::size_t space = rest.find(' ');
+    if (space == std::string_view::npos) return false;
+    rest.remove_prefix(space + 1);
+    number = parse_pid(rest.substr(0, rest.find(' ')));
+  }
+  facts.parent = numbers[0];
+  facts.group = numbers[1];
+  facts.session = numbers[2];
+  return true;
+}
+
+std::vector<pid_t> children_of(pid_t pid) {
+  if (!has_children_files()) return children_by_search(pid);
+  std::vector<pid_t> children;
+  if (pid == ::getpid()) {
+    // One thread: scela's agents start processes from their only one.
+    append_pids(read_small_file(cat("/proc/self/task/", pid, "/children").c_str()), children);
+    return children;
+  }
+  const std::string tasks = cat("/proc/", pid, "/task");
+  for_each_number_in(tasks.c_str(), [&](pid_t thread) {
+    append_pids(read_small_file(cat(tasks, "/", thread, "/children").c_str()), children);
+  });
+  return children;
+}
+
+Descendants::Descendants(const std::string& agent) {
+  struct stat facts {};
+  if (::stat(agent.c_str(), &facts) == 0) {
+    device_ = facts.st_dev;
+    inode_ = facts.st_ino;
+  }
+}
+
+bool Descendants::is_agent(pid_t pid) const {
+  struct stat facts {};
+  if (::stat(cat("/proc/", pid, "/exe").c_str(), &facts) != 0) return false;
+  if (facts.st_dev != device_ || facts.st_ino != inode_) return false;
+  ProcessFacts process;
+  return facts_of(pid, process) && process.session == pid;
+}
+
+void Descendants::collect(pid_t parent, int depth, std::vector<pid_t>& out) const {
+  if (depth > kMaxDepth) return;
+  for (const pid_t pid : children_of(parent)) {
+    if (is_agent(pid)) continue;
+    out.push_back(pid);
+    collect(pid, depth + 1, out);
+  }
+}
+
+std::size_t Descendants::signal_all(int signo) const {
+  std::vector<pid_t> found;
+  collect(::getpid(), 0, found);
+  std::size_t reached = 0;
+  for (const pid_t pid : found) {
+    // The descriptor pins the process, so that its number cannot come to mean another one between
+    // the check and the signal.
+    const Fd pinned(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+    ProcessFacts facts;
+    if (!facts_of(pid, facts) || facts.state == 'Z' || facts.state == 'X') continue;
+    if (facts.parent != ::getpid() &&
+        std::find(found.begin(), found.end(), facts.parent) == found.end()) {
+      continue;
+    }
+    const auto send = [&](int number) {
+      return pinned ? ::syscall(SYS_pidfd_send_signal, pinned.get(), number, nullptr, 0)
+                    : ::kill(pid, number);
+    };
+    if (send(signo) != 0) continue;
+    if (signo != SIGKILL && signo != SIGCONT) send(SIGCONT);
+    ++reached;
+  }
+  return reached;
+}
+
+bool Descendants::any(const std::vector<pid_t>& known) const {
+  siginfo_t ended{};
+  if (::waitid(P_ALL, 0, &ended, WEXITED | WNOHANG | WNOWAIT) != 0 && errno == ECHILD) return false;
+  for (const pid_t pid : children_of(::getpid())) {
+    if (std::binary_search(known.begin(), known.end(), pid) || is_agent(pid)) continue;
+    if (::kill(pid, 0) != 0 && errno == EPERM) continue;
+    return true;
+  }
+  return false;
+}
+
+}  // namespace scela

@@ -1,0 +1,55 @@
+// The processes below this one: finding them, signalling them, knowing when none is left.
+//
+// A process that is a child subreaper inherits every orphan below it, so once it has no children it
+// has no descendants. Agents of other nodes that happen to live below this process are not touched,
+// nor what is below them: they are recognised as session leaders that run the agent's own
+// executable (a child between clone and execve runs that executable too, but leads no session).
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace scela {
+
+// Makes orphans below this process its children. False if the system cannot (before Linux 3.4).
+bool become_subreaper();
+
+class Descendants {
+ public:
+  // `agent`: path of the executable whose session leaders are left alone.
+  explicit Descendants(const std::string& agent);
+
+  // Sends `signo` to every living descendant (SIGCONT after it, so that a stopped one acts on it);
+  // number of processes it was sent to. Those that may not be signalled (another user's) do not
+  // count.
+  std::size_t signal_all(int signo) const;
+
+  // True if a child is left that is not an agent, dead but not reaped ones included. Children in
+  // `known` (ascending) are agents without asking. Processes that may not be signalled do not
+  // count.
+  bool any(const std::vector<pid_t>& known = {}) const;
+
+ private:
+  bool is_agent(pid_t pid) const;
+  void collect(pid_t parent, int depth, std::vector<pid_t>& out) const;
+
+  std::uint64_t device_ = 0;
+  std::uint64_t inode_ = 0;
+};
+
+// Children of a process, its threads' included; empty if there is no such process.
+std::vector<pid_t> children_of(pid_t pid);
+
+struct ProcessFacts {
+  char state = '?';  // as ps: R, S, D, T, Z, ...
+  pid_t parent = 0;
+  pid_t group = 0;
+  pid_t session = 0;
+};
+// False if there is no such process.
+bool facts_of(pid_t pid, ProcessFacts& facts);
+
+}  // namespace scela

@@ -1,0 +1,74 @@
+#include "common/os/syscall.h"
+
+#include <fcntl.h>
+#include <sys/socket.h>
+
+#include <climits>
+
+#include "common/core/text.h"
+
+namespace scela {
+
+Error os_error(ErrorKind kind, std::string what, int number, std::string hint) {
+  return Error{kind, std::move(what), {}, errno_text(number), std::move(hint)};
+}
+
+namespace {
+
+// The one failure of pipe2 and socketpair that a user can do something about.
+Error out_of_descriptors(std::string what) {
+  const int number = errno;
+  return os_error(ErrorKind::launch, std::move(what), number,
+                  number == EMFILE ? "raise the limit of open files (ulimit -n)" : "");
+}
+
+}  // namespace
+
+Result<Pipe> make_pipe() {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) return fail(out_of_descriptors("make a pipe"));
+  return Pipe{Fd(ends[0]), Fd(ends[1])};
+}
+
+Result<SocketPair> make_socket_pair(int type) {
+  int ends[2];
+  if (::socketpair(AF_UNIX, type | SOCK_CLOEXEC, 0, ends) != 0) {
+    return fail(out_of_descriptors("make a socket pair"));
+  }
+  return SocketPair{Fd(ends[0]), Fd(ends[1])};
+}
+
+Result<Fd> open_file(const std::string& path, int flags) {
+  const int number = retry([&] { return ::open(path.c_str(), flags | O_CLOEXEC, 0600); });
+  if (number < 0) return fail(os_error(ErrorKind::io, cat("open '", path, "'"), errno));
+  return Fd(number);
+}
+
+bool set_nonblocking(int fd) {
+  const int flags = ::fcntl(fd, F_GETFL);
+  return flags >= 0 && ::fcntl(fd, F_SETFL, flags | O_NONBLOCK) == 0;
+}
+
+std::string read_small_file(const char* path) {
+  const Fd file(retry([&] { return ::open(path, O_RDONLY | O_CLOEXEC); }));
+  std::string text;
+  if (!file) return text;
+  char buffer[4096];
+  for (;;) {
+    const ssize_t got = retry([&] { return ::read(file.get(), buffer, sizeof buffer); });
+    if (got <= 0) return text;
+    text.append(buffer, static_cast<std::size_t>(got));
+  }
+}
+
+std::string own_executable() {
+  char path[PATH_MAX];
+  const ssize_t length = ::readlink("/proc/self/exe", path, sizeof path);
+  if (length <= 0 || length == static_cast<ssize_t>(sizeof path)) return "/proc/self/exe";
+  std::string found(path, static_cast<std::size_t>(length));
+  // Replaced while it runs (an upgrade): the kernel's link still leads to it.
+  if (::access(found.c_str(), X_OK) != 0) return "/proc/self/exe";
+  return found;
+}
+
+}  // namespace scela

@@ -1,0 +1,33 @@
+// The sizes and times of the agent's shell. Each says why it is what it is and what a wrong value
+// does.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace scela::nla {
+
+// Bytes taken from one link before others get their turn. Smaller: more turns per megabyte; larger:
+// one busy child delays the others.
+inline constexpr std::size_t kLinkTurn = std::size_t{256} * 1024;
+// Size of the one buffer that everything is read into; a pipe holds as much.
+inline constexpr std::size_t kReadBuffer = std::size_t{64} * 1024;
+// Bytes queued on a link above which nothing more is read that could add to them. Smaller: links
+// run dry; larger: memory. A few dozen pieces.
+inline constexpr std::size_t kHighWater = std::size_t{1024} * 1024;
+// Parts handed to one writev; the kernel takes at most 1024.
+inline constexpr int kWriteParts = 64;
+// Ranks started between two turns of the loop: a start suspends the agent for about 0.3 ms.
+inline constexpr int kStartBatch = 8;
+// What the guardian allows ranks between SIGTERM and SIGKILL before the agent has told it.
+inline constexpr std::uint32_t kDefaultGraceMs = 2000;
+// How much longer than the grace an agent may take to end after its guardian got SIGTERM.
+inline constexpr std::uint32_t kAgentSlackMs = 3000;
+// A process can start another between being found and being killed; so killing is repeated.
+inline constexpr std::uint32_t kKillAgainMs = 20;
+// Spans kept per agent, about 64 bytes each. Later ones are counted, not kept.
+inline constexpr std::size_t kMaxSpans = 100'000;
+// Entries of the record are written out when this much has come together.
+inline constexpr std::size_t kRecordBlock = std::size_t{64} * 1024;
+
+}  // namespace scela::nla

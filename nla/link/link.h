@@ -1,0 +1,51 @@
+// One end of a link: frames in, messages out, over a byte stream (decision D3).
+//
+// What is sent before the stream is attached is kept. Nothing is called back from within a call of
+// the link's own functions, except that flush() may find the stream broken (which is told later, by
+// the reading side). Never blocks.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "common/core/frame.h"
+#include "common/os/fd.h"
+#include "nla/core/events.h"
+#include "nla/core/messages.h"
+
+namespace scela::nla {
+
+// Told about a link's life, from the event loop. A listener must not destroy the link in a call.
+// After give_up() no frame is told; on_ended may be.
+class LinkListener {
+ public:
+  virtual ~LinkListener() = default;
+  virtual void on_frame(LinkId link, Frame frame) = 0;
+  // Once: no frame follows. `why` is empty when the stream ended where a message ends.
+  virtual void on_ended(LinkId link, std::string why) = 0;
+  // Once, after on_ended: nobody holds the other end any more.
+  virtual void on_closed(LinkId link) = 0;
+  // A turn of reading is over: time to act on the frames, then to flush().
+  virtual void on_turn_over() = 0;
+  // The queue went below kHighWater after it was above.
+  virtual void on_drained(LinkId link) = 0;
+};
+
+class Link {
+ public:
+  virtual ~Link() = default;
+
+  virtual void attach(Fd stream) = 0;
+  virtual void send(Encoded message) = 0;  // queued until flush()
+  virtual void flush() = 0;                // writes what the stream takes now, the rest as it can
+  virtual void set_reading(bool on) = 0;   // on at first
+  // Ends the own direction; what still comes is dropped. on_closed follows when the peer has gone
+  // too.
+  virtual void give_up() = 0;
+
+  virtual std::size_t queued_bytes() const = 0;  // 0 once the stream is broken
+  virtual std::uint64_t sent_bytes() const = 0;  // given to send(), in all
+};
+
+}  // namespace scela::nla

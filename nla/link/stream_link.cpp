@@ -1,0 +1,229 @@
+// A link over any connected stream descriptor: socket pair, TCP socket, ssh channel's descriptor.
+
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include <cerrno>
+#include <deque>
+#include <utility>
+
+#include "common/core/text.h"
+#include "common/os/asio.h"
+#include "common/os/syscall.h"
+#include "nla/link/factory.h"
+#include "nla/read_buffer.h"
+
+namespace scela::nla {
+
+namespace {
+
+using Descriptor = boost::asio::posix::stream_descriptor;
+using boost::system::error_code;
+
+class StreamLink final : public Link {
+ public:
+  StreamLink(boost::asio::io_context& io, ReadBuffer& buffer, LinkId id, LinkListener& listener)
+      : stream_(io), buffer_(buffer), id_(id), listener_(listener) {}
+
+  void attach(Fd stream) override {
+    error_code ignored;
+    stream_.assign(stream.release(), ignored);
+    stream_.non_blocking(true, ignored);
+    if (given_up_) ::shutdown(stream_.native_handle(), SHUT_WR);
+    wait_readable();
+    flush();
+  }
+
+  void send(Encoded message) override {
+    if (broken_ || given_up_) return;
+    sent_ += message.size();
+    queued_ += message.size();
+    queue_.push_back(std::move(message));
+  }
+
+  void flush() override {
+    if (!stream_.is_open() || waiting_to_write_) return;
+    while (!queue_.empty()) {
+      const ssize_t wrote = write_some();
+      if (wrote >= 0) {
+        forget(static_cast<std::size_t>(wrote));
+      } else if (errno == EAGAIN) {
+        return wait_writable();
+      } else {
+        // The reading side learns it too, after what the peer said last.
+        broken_ = true;
+        queue_.clear();
+        queued_ = 0;
+      }
+    }
+  }
+
+  void set_reading(bool on) override {
+    if (std::exchange(reading_, on) == on) return;
+    if (on && stream_.is_open() && !at_end_) wait_readable();
+  }
+
+  void give_up() override {
+    given_up_ = true;
+    queue_.clear();
+    queued_ = 0;
+    offset_ = 0;
+    if (!stream_.is_open()) return;
+    ::shutdown(stream_.native_handle(), SHUT_WR);
+    set_reading(true);
+  }
+
+  std::size_t queued_bytes() const override { return queued_; }
+  std::uint64_t sent_bytes() const override { return sent_; }
+
+ private:
+  ssize_t write_some() {
+    iovec parts[kWriteParts];
+    int count = 0;
+    std::size_t skip = offset_;
+    for (const Encoded& message : queue_) {
+      for (const std::string_view bytes : {std::string_view(message.head), message.tail.view()}) {
+        const std::string_view rest = bytes.substr(std::min(skip, bytes.size()));
+        skip -= bytes.size() - rest.size();
+        if (rest.empty()) continue;
+        if (count == kWriteParts) return retry([&] { return write_parts(parts, count); });
+        parts[count++] = {const_cast<char*>(rest.data()), rest.size()};
+      }
+    }
+    return retry([&] { return write_parts(parts, count); });
+  }
+  ssize_t write_parts(const iovec* parts, int count) {
+    return ::writev(stream_.native_handle(), parts, count);
+  }
+
+  void forget(std::size_t wrote) {
+    const bool was_full = queued_ > kHighWater;
+    queued_ -= wrote;
+    wrote += std::exchange(offset_, 0);
+    while (!queue_.empty() && wrote >= queue_.front().size()) {
+      wrote -= queue_.front().size();
+      queue_.pop_front();
+    }
+    offset_ = wrote;
+    drained_ = drained_ || (was_full && queued_ <= kHighWater);
+  }
+
+  void wait_writable() {
+    waiting_to_write_ = true;
+    stream_.async_wait(Descriptor::wait_write, [this](const error_code& error) {
+      if (error) return;
+      waiting_to_write_ = false;
+      flush();
+      if (std::exchange(drained_, false)) listener_.on_drained(id_);
+      listener_.on_turn_over();
+    });
+  }
+
+  void wait_readable() {
+    if (waiting_to_read_ || !reading_) return;
+    waiting_to_read_ = true;
+    stream_.async_wait(Descriptor::wait_read, [this](const error_code& error) {
+      if (error) return;
+      waiting_to_read_ = false;
+      if (!reading_) return;
+      read_turn();
+      listener_.on_turn_over();
+    });
+  }
+
+  void read_turn() {
+    for (std::size_t total = 0; total < kLinkTurn;) {
+      const ssize_t got = retry(
+          [&] { return ::read(stream_.native_handle(), buffer_.bytes, sizeof buffer_.bytes); });
+      if (got < 0 && errno == EAGAIN) break;
+      if (got <= 0)
+        return at_end(got == 0 || errno == ECONNRESET ? std::string() : errno_text(errno));
+      const auto size = static_cast<std::size_t>(got);
+      total += size;
+      if (!given_up_) take({buffer_.bytes, size});
+      if (size < sizeof buffer_.bytes) break;
+    }
+    wait_readable();
+  }
+
+  void take(std::string_view bytes) {
+    decoder_.feed(bytes);
+    while (!given_up_) {
+      Result<std::optional<Frame>> frame = decoder_.next();
+      if (!frame) {
+        give_up();
+        tell_end(frame.error().text());
+      } else if (!*frame) {
+        return;
+      } else {
+        listener_.on_frame(id_, std::move(**frame));
+      }
+    }
+  }
+
+  void at_end(std::string why) {
+    at_end_ = true;
+    if (why.empty() && !given_up_ && !decoder_.at_boundary()) why = "it ended inside a message";
+    tell_end(std::move(why));
+    wait_closed();
+  }
+
+  void tell_end(std::string why) {
+    decoder_ = {};
+    if (!std::exchange(told_end_, true)) listener_.on_ended(id_, std::move(why));
+  }
+
+  bool peer_has_closed() {
+    pollfd asked{stream_.native_handle(), 0, 0};
+    return ::poll(&asked, 1, 0) > 0 && (asked.revents & (POLLHUP | POLLERR | POLLNVAL)) != 0;
+  }
+
+  void wait_closed() {
+    if (peer_has_closed()) {
+      // Not from within the caller's turn: on_closed may come only after its frames were acted on.
+      boost::asio::post(stream_.get_executor(), [this] { closed(); });
+      return;
+    }
+    stream_.async_wait(Descriptor::wait_error, [this](const error_code& error) {
+      if (!error) wait_closed();
+    });
+  }
+
+  void closed() {
+    error_code ignored;
+    broken_ = true;
+    queue_.clear();
+    queued_ = 0;
+    stream_.close(ignored);
+    listener_.on_closed(id_);
+    listener_.on_turn_over();
+  }
+
+  Descriptor stream_;
+  ReadBuffer& buffer_;
+  LinkId id_;
+  LinkListener& listener_;
+  FrameDecoder decoder_;
+  std::deque<Encoded> queue_;
+  std::size_t offset_ = 0;  // of the queue's front, written already
+  std::size_t queued_ = 0;
+  std::uint64_t sent_ = 0;
+  bool reading_ = true;
+  bool waiting_to_read_ = false;
+  bool waiting_to_write_ = false;
+  bool drained_ = false;
+  bool broken_ = false;    // nothing can be written any more
+  bool given_up_ = false;  // nothing is to be written any more, and nothing heard
+  bool told_end_ = false;
+  bool at_end_ = false;  // of what the peer says
+};
+
+}  // namespace
+
+std::unique_ptr<Link> make_stream_link(boost::asio::io_context& io, ReadBuffer& buffer, LinkId id,
+                                       LinkListener& listener) {
+  return std::make_unique<StreamLink>(io, buffer, id, listener);
+}
+
+}  // namespace scela::nla

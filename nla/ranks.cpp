@@ -1,0 +1,491 @@
+#include "nla/ranks.h"
+
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+
+#include <cerrno>
+#include <deque>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "common/core/text.h"
+#include "common/os/asio.h"
+#include "common/os/syscall.h"
+#include "pmi/server/job_services.h"
+#include "pmi/server/line_server.h"
+
+namespace scela::nla {
+
+namespace {
+
+using Descriptor = boost::asio::posix::stream_descriptor;
+using boost::system::error_code;
+
+bool ends_programs(int signo) {
+  return signo == SIGTERM || signo == SIGKILL || signo == SIGINT || signo == SIGHUP ||
+         signo == SIGQUIT;
+}
+
+// One of a rank's output pipes.
+struct OutputPipe {
+  explicit OutputPipe(boost::asio::io_context& io, Stream which) : pipe(io), stream(which) {}
+  Descriptor pipe;
+  Stream stream;
+  bool starved = false;  // waits for credit
+};
+
+// The pipe to a rank's standard input.
+struct InputPipe {
+  explicit InputPipe(boost::asio::io_context& io) : pipe(io) {}
+  Descriptor pipe;
+  std::deque<Chunk> queue;
+  std::size_t offset = 0;   // of the queue's front, written already
+  std::uint64_t taken = 0;  // bytes, in all
+  bool wanted = false;      // the rank is one of Job::stdin_ranks
+  bool end = false;         // close when the queue is empty
+  bool closed = false;      // the rank takes no more; what comes counts as taken
+  bool waiting = false;
+};
+
+struct PmiConnection {
+  PmiConnection(boost::asio::io_context& io, pmi::JobServices& services, Rank rank)
+      : socket(io), server(services, rank) {}
+  Descriptor socket;
+  pmi::LineServer server;
+  std::string output;
+  bool waiting_to_read = false;
+  bool waiting_to_write = false;
+  const char* asked = nullptr;  // what the outstanding request is called in the trace
+  std::uint64_t asked_ns = 0;
+};
+
+struct RankState {
+  RankState(boost::asio::io_context& io, pmi::JobServices& services, Rank number)
+      : rank(number),
+        out(io, Stream::out),
+        err(io, Stream::err),
+        in(io),
+        pmi(io, services, number) {}
+  Rank rank;
+  pid_t pid = 0;  // 0: not started, or reaped
+  std::uint64_t started_ns = 0;
+  OutputPipe out;
+  OutputPipe err;
+  InputPipe in;
+  PmiConnection pmi;
+};
+
+}  // namespace
+
+struct Ranks::State final : pmi::JobServices {
+  State(RanksHost lent, const Job& work, const RankSet& ranks, std::string error)
+      : host(std::move(lent)), job(work), own(ranks), setup_error(std::move(error)) {
+    states.reserve(own.size());
+    own.for_each([&](Rank rank) {
+      states.push_back(std::make_unique<RankState>(host.io, *this, rank));
+      states.back()->in.wanted = job.stdin_ranks.contains(rank);
+    });
+  }
+
+  RankState& of(Rank rank) const { return *states[own.index_of(rank)]; }
+
+  // pmi::JobServices
+  pmi::JobFacts facts(Rank rank) const override;
+  void put(Rank rank, pmi::RequestId id, std::string key, std::string value) override;
+  void get(Rank rank, pmi::RequestId id, std::string key, bool wait) override;
+  void fence(Rank rank, pmi::RequestId id) override;
+  void abort(Rank rank, std::int32_t code, std::string message) override;
+  void violation(Rank rank, std::string why) override;
+  void ask(Rank rank, pmi::RequestId id, const char* name, Request request);
+
+  void start_batch();
+  void start_one(Rank rank);
+  void watch_output(RankState& rank, OutputPipe& pipe);
+  void read_output(RankState& rank, OutputPipe& pipe);
+  void end_output(RankState& rank, OutputPipe& pipe);
+  void watch_pmi(RankState& rank);
+  bool read_pmi(RankState& rank);
+  void flush_pmi(RankState& rank);
+  void flush_input(RankState& rank);
+  void close_input(RankState& rank);
+  void report_taken();
+  void ended(RankState& rank, int status);
+
+  RanksHost host;
+  const Job& job;
+  RankSet own;
+  std::string setup_error;
+  std::optional<RankStarter> starter;
+  std::vector<std::unique_ptr<RankState>> states;  // by position in own
+  std::map<pid_t, RankState*> running;
+  std::deque<Rank> to_start;
+  bool starting = false;
+  std::uint64_t credit = 0;
+  std::uint64_t stdin_received = 0;
+  std::uint64_t stdin_reported = 0;
+  bool pmi_reading = true;
+};
+
+// Starting.
+
+void Ranks::State::start_batch() {
+  starting = false;
+  for (int i = 0; i < kStartBatch && !to_start.empty(); ++i) {
+    const Rank rank = to_start.front();
+    to_start.pop_front();
+    start_one(rank);
+  }
+  if (!to_start.empty()) {
+    starting = true;
+    boost::asio::post(host.io, [this] { start_batch(); });
+  }
+  host.turn_over();
+}
+
+void Ranks::State::start_one(Rank number) {
+  RankState& rank = of(number);
+  const std::uint64_t before = host.clock_ns();
+  if (!setup_error.empty()) {
+    close_input(rank);
+    return host.emit(event::RankNotStarted{number, EIO, setup_error});
+  }
+  auto started = starter->start(number);
+  if (!started) {
+    close_input(rank);
+    return host.emit(event::RankNotStarted{number, started.error().error, started.error().why});
+  }
+  rank.pid = started->pid;
+  rank.started_ns = host.clock_ns();
+  host.tracer.span("start", before, rank.started_ns, number);
+  running.emplace(rank.pid, &rank);
+  error_code ignored;
+  rank.out.pipe.assign(started->output.release(), ignored);
+  rank.err.pipe.assign(started->error.release(), ignored);
+  rank.pmi.socket.assign(started->pmi.release(), ignored);
+  if (started->input) {
+    rank.in.pipe.assign(started->input.release(), ignored);
+    rank.in.pipe.non_blocking(true, ignored);
+    flush_input(rank);
+  }
+  watch_output(rank, rank.out);
+  watch_output(rank, rank.err);
+  watch_pmi(rank);
+  host.emit(event::RankStarted{number});
+}
+
+// Standard output and error.
+
+void Ranks::State::watch_output(RankState& rank, OutputPipe& pipe) {
+  pipe.pipe.async_wait(Descriptor::wait_read, [this, &rank, &pipe](const error_code& error) {
+    if (error) return;
+    read_output(rank, pipe);
+    host.turn_over();
+  });
+}
+
+void Ranks::State::read_output(RankState& rank, OutputPipe& pipe) {
+  const std::uint64_t most = std::min<std::uint64_t>({credit, kMaxPiece, sizeof host.buffer.bytes});
+  if (most == 0) {
+    pipe.starved = true;
+    return;
+  }
+  const ssize_t got = retry([&] {
+    return ::read(pipe.pipe.native_handle(), host.buffer.bytes, static_cast<size_t>(most));
+  });
+  if (got > 0) {
+    const auto size = static_cast<std::size_t>(got);
+    credit -= size;
+    host.emit(
+        event::RankOutput{rank.rank, pipe.stream, Chunk(std::string(host.buffer.bytes, size))});
+  } else if (got == 0 || errno != EAGAIN) {
+    return end_output(rank, pipe);
+  }
+  watch_output(rank, pipe);
+}
+
+void Ranks::State::end_output(RankState& rank, OutputPipe& pipe) {
+  if (!pipe.pipe.is_open()) return;
+  error_code ignored;
+  pipe.pipe.close(ignored);
+  pipe.starved = false;
+  host.emit(event::RankStreamEnded{rank.rank, pipe.stream});
+}
+
+// PMI.
+
+void Ranks::State::watch_pmi(RankState& rank) {
+  PmiConnection& pmi = rank.pmi;
+  if (pmi.waiting_to_read || !pmi_reading || !pmi.socket.is_open() || pmi.server.broken()) return;
+  pmi.waiting_to_read = true;
+  pmi.socket.async_wait(Descriptor::wait_read, [this, &rank](const error_code& error) {
+    if (error) return;
+    rank.pmi.waiting_to_read = false;
+    if (!pmi_reading) return;
+    if (read_pmi(rank)) {
+      watch_pmi(rank);
+    } else {
+      error_code ignored;
+      rank.pmi.server.closed();
+      rank.pmi.socket.close(ignored);
+    }
+    host.turn_over();
+  });
+}
+
+// Takes what is there, one buffer of it; false at the end of the connection.
+bool Ranks::State::read_pmi(RankState& rank) {
+  PmiConnection& pmi = rank.pmi;
+  const ssize_t got = retry([&] {
+    return ::recv(pmi.socket.native_handle(), host.buffer.bytes, sizeof host.buffer.bytes,
+                  MSG_DONTWAIT);
+  });
+  if (got < 0) return errno == EAGAIN;
+  if (got == 0) return false;
+  pmi.server.receive({host.buffer.bytes, static_cast<std::size_t>(got)});
+  flush_pmi(rank);
+  return true;
+}
+
+void Ranks::State::flush_pmi(RankState& rank) {
+  PmiConnection& pmi = rank.pmi;
+  pmi.output += pmi.server.take_output();
+  while (!pmi.output.empty() && pmi.socket.is_open() && !pmi.waiting_to_write) {
+    const ssize_t wrote = retry([&] {
+      return ::send(pmi.socket.native_handle(), pmi.output.data(), pmi.output.size(),
+                    MSG_DONTWAIT | MSG_NOSIGNAL);
+    });
+    if (wrote >= 0) {
+      pmi.output.erase(0, static_cast<std::size_t>(wrote));
+    } else if (errno == EAGAIN) {
+      pmi.waiting_to_write = true;
+      pmi.socket.async_wait(Descriptor::wait_write, [this, &rank](const error_code& error) {
+        if (error) return;
+        rank.pmi.waiting_to_write = false;
+        flush_pmi(rank);
+      });
+    } else {
+      pmi.output.clear();  // it does not listen any more; its end is read
+    }
+  }
+}
+
+pmi::JobFacts Ranks::State::facts(Rank rank) const {
+  pmi::JobFacts facts;
+  facts.rank = rank;
+  facts.size = job.map.size();
+  facts.appnum = static_cast<std::int32_t>(job.app_of(rank));
+  facts.universe_size = facts.size;
+  facts.kvsname = job.id;
+  facts.process_mapping = job.map.process_mapping();
+  return facts;
+}
+
+void Ranks::State::ask(Rank rank, pmi::RequestId id, const char* name, Request request) {
+  if (name != nullptr) {
+    of(rank).pmi.asked = name;
+    of(rank).pmi.asked_ns = host.clock_ns();
+  }
+  host.emit(event::Asked{rank, id, std::move(request)});
+}
+
+void Ranks::State::put(Rank rank, pmi::RequestId id, std::string key, std::string value) {
+  ask(rank, id, "put", ask::Put{std::move(key), Chunk(std::move(value))});
+}
+
+void Ranks::State::get(Rank rank, pmi::RequestId id, std::string key, bool wait) {
+  ask(rank, id, "get", ask::Get{std::move(key), wait});
+}
+
+void Ranks::State::fence(Rank rank, pmi::RequestId id) {
+  ask::Collective fence;
+  fence.kind = CollectiveKind::fence;
+  fence.set = RankSet::run(0, job.map.size());
+  ask(rank, id, "fence", std::move(fence));
+}
+
+void Ranks::State::abort(Rank rank, std::int32_t code, std::string message) {
+  ask(rank, 0, nullptr, ask::Abort{code, std::move(message)});
+}
+
+void Ranks::State::violation(Rank rank, std::string why) {
+  ask(rank, 0, nullptr, ask::Violation{std::move(why)});
+}
+
+// Standard input.
+
+void Ranks::State::flush_input(RankState& rank) {
+  InputPipe& in = rank.in;
+  while (!in.closed && in.pipe.is_open() && !in.waiting && !in.queue.empty()) {
+    const std::string_view rest = in.queue.front().view().substr(in.offset);
+    const ssize_t wrote =
+        retry([&] { return ::write(in.pipe.native_handle(), rest.data(), rest.size()); });
+    if (wrote >= 0) {
+      in.taken += static_cast<std::uint64_t>(wrote);
+      in.offset += static_cast<std::size_t>(wrote);
+      if (static_cast<std::size_t>(wrote) < rest.size()) continue;
+      in.queue.pop_front();
+      in.offset = 0;
+    } else if (errno == EAGAIN) {
+      in.waiting = true;
+      in.pipe.async_wait(Descriptor::wait_write, [this, &rank](const error_code& error) {
+        if (error) return;
+        rank.in.waiting = false;
+        flush_input(rank);
+        report_taken();
+        host.turn_over();
+      });
+    } else {
+      close_input(rank);  // EPIPE: it does not read, so it misses nothing
+    }
+  }
+  if (in.end && in.queue.empty() && in.pipe.is_open()) close_input(rank);
+}
+
+void Ranks::State::close_input(RankState& rank) {
+  error_code ignored;
+  rank.in.closed = true;
+  rank.in.queue.clear();
+  rank.in.pipe.close(ignored);
+}
+
+void Ranks::State::report_taken() {
+  std::uint64_t least = stdin_received;
+  for (const auto& rank : states) {
+    if (rank->in.wanted && !rank->in.closed) least = std::min(least, rank->in.taken);
+  }
+  if (least > stdin_reported) {
+    stdin_reported = least;
+    host.emit(event::StdinTaken{least});
+  }
+}
+
+// The end.
+
+void Ranks::State::ended(RankState& rank, int status) {
+  // What it asked before it ended must come before the news that it ended.
+  if (rank.pmi.socket.is_open()) {
+    for (char* const start = host.buffer.bytes; !rank.pmi.server.broken();) {
+      const ssize_t got =
+          ::recv(rank.pmi.socket.native_handle(), start, sizeof host.buffer.bytes, MSG_DONTWAIT);
+      if (got <= 0) break;
+      rank.pmi.server.receive({start, static_cast<std::size_t>(got)});
+    }
+    error_code ignored;
+    rank.pmi.server.closed();
+    rank.pmi.socket.close(ignored);
+  }
+  rank.pid = 0;
+  host.tracer.span("run", rank.started_ns, host.clock_ns(), rank.rank);
+  Outcome outcome;
+  if (WIFSIGNALED(status)) {
+    outcome.ending = Ending::signaled;
+    outcome.code = WTERMSIG(status);
+    outcome.core_dumped = WCOREDUMP(status);
+  } else {
+    outcome.code = WEXITSTATUS(status);
+    if (outcome.code == 0 && rank.pmi.server.unfinished()) outcome.ending = Ending::unfinished;
+  }
+  close_input(rank);
+  host.emit(event::RankExited{rank.rank, std::move(outcome)});
+  if (rank.in.wanted) report_taken();
+}
+
+// The interface.
+
+Ranks::Ranks(RanksHost host, const Job& job, const RankSet& own, NodeFacts node,
+             std::string setup_error)
+    : state_(std::make_unique<State>(std::move(host), job, own, std::move(setup_error))) {
+  Result<RankStarter> starter = RankStarter::create(job, own, std::move(node));
+  if (starter) {
+    state_->starter.emplace(std::move(*starter));
+  } else if (state_->setup_error.empty()) {
+    state_->setup_error = starter.error().text();
+  }
+}
+
+Ranks::~Ranks() = default;
+
+void Ranks::start(const RankSet& ranks) {
+  ranks.for_each([&](Rank rank) { state_->to_start.push_back(rank); });
+  if (std::exchange(state_->starting, true)) return;
+  boost::asio::post(state_->host.io, [state = state_.get()] { state->start_batch(); });
+}
+
+void Ranks::signal(int signo) {
+  if (ends_programs(signo)) cancel_starts();
+  for (const auto& [pid, rank] : state_->running) {
+    ::kill(-pid, signo);
+    // A stopped program would act on it only when it is continued.
+    if (ends_programs(signo) && signo != SIGKILL) ::kill(-pid, SIGCONT);
+  }
+}
+
+void Ranks::cancel_starts() {
+  for (const Rank rank : std::exchange(state_->to_start, {})) {
+    state_->close_input(state_->of(rank));
+    state_->host.emit(event::RankNotStarted{rank, ECANCELED, "the job was ended first"});
+  }
+}
+
+void Ranks::reply(const action::Reply& reply) {
+  RankState& rank = state_->of(reply.rank);
+  if (rank.pmi.asked != nullptr) {
+    state_->host.tracer.span(std::exchange(rank.pmi.asked, nullptr), rank.pmi.asked_ns,
+                             state_->host.clock_ns(), reply.rank);
+  }
+  pmi::Answer answer;
+  answer.ok = reply.response.ok;
+  answer.error = reply.response.error;
+  answer.found = reply.response.found;
+  if (!reply.response.parts.empty()) answer.value = reply.response.parts.front().view();
+  rank.pmi.server.answered(reply.id, answer);
+  state_->flush_pmi(rank);
+}
+
+void Ranks::allow_output(std::uint64_t bytes) {
+  state_->credit += bytes;
+  if (state_->credit == 0) return;
+  for (const auto& rank : state_->states) {
+    for (OutputPipe* pipe : {&rank->out, &rank->err}) {
+      if (std::exchange(pipe->starved, false)) state_->watch_output(*rank, *pipe);
+    }
+  }
+}
+
+void Ranks::drop_streams() {
+  for (const auto& rank : state_->states) {
+    state_->end_output(*rank, rank->out);
+    state_->end_output(*rank, rank->err);
+  }
+}
+
+void Ranks::write_stdin(const Chunk& bytes, bool end) {
+  state_->stdin_received += bytes.size();
+  for (const auto& rank : state_->states) {
+    InputPipe& in = rank->in;
+    if (!in.wanted || in.closed) continue;
+    if (!bytes.empty()) in.queue.push_back(bytes);
+    in.end = in.end || end;
+    state_->flush_input(*rank);
+  }
+  state_->report_taken();
+}
+
+void Ranks::set_pmi_reading(bool on) {
+  if (std::exchange(state_->pmi_reading, on) == on || !on) return;
+  for (const auto& rank : state_->states)
+    state_->watch_pmi(*rank);
+}
+
+bool Ranks::reaped(pid_t pid, int status) {
+  const auto at = state_->running.find(pid);
+  if (at == state_->running.end()) return false;
+  RankState& rank = *at->second;
+  state_->running.erase(at);
+  state_->ended(rank, status);
+  return true;
+}
+
+}  // namespace scela::nla

@@ -1,0 +1,62 @@
+// The ranks of this node as the shell sees them: processes, pipes, PMI connections.
+//
+// Turns what they do into events and carries out the actions that concern them. Knows nothing of
+// links or of the tree. Everything runs on the shell's loop; starting a rank suspends it for about
+// 0.3 ms, so ranks are started in batches with turns of the loop between them. Output is read only
+// within the credit given by allow_output(), at most kMaxPiece at once.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "nla/core/actions.h"
+#include "nla/core/events.h"
+#include "nla/read_buffer.h"
+#include "nla/spawn/rank.h"
+#include "nla/trace.h"
+
+namespace boost::asio {
+class io_context;
+}
+
+namespace scela::nla {
+
+// What the ranks' owner lends; outlives them.
+struct RanksHost {
+  boost::asio::io_context& io;
+  ReadBuffer& buffer;
+  Tracer& tracer;
+  std::function<std::uint64_t()> clock_ns;  // the root's clock
+  std::function<void(Event)> emit;          // queued, not handled at once
+  std::function<void()> turn_over;          // time to handle what was emitted
+};
+
+class Ranks {
+ public:
+  // `setup_error` not empty: no rank can be started, for this reason.
+  Ranks(RanksHost host, const Job& job, const RankSet& own, NodeFacts node,
+        std::string setup_error);
+  ~Ranks();
+  Ranks(const Ranks&) = delete;
+  Ranks& operator=(const Ranks&) = delete;
+
+  void start(const RankSet& ranks);
+  // To the process groups of those that run. Ranks that still wait for their start are not started
+  // any more if the signal is one that ends programs.
+  void signal(int signo);
+  void cancel_starts();
+  void reply(const action::Reply& reply);
+  void allow_output(std::uint64_t bytes);
+  void drop_streams();
+  void write_stdin(const Chunk& bytes, bool end);
+  void set_pmi_reading(bool on);
+  // False: the process is not a rank.
+  bool reaped(pid_t pid, int status);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace scela::nla

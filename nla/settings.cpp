@@ -1,0 +1,66 @@
+#include "nla/settings.h"
+
+#include <charconv>
+
+#include "common/core/text.h"
+
+namespace scela::nla {
+
+namespace {
+
+template <class Number>
+bool parse_number(std::string_view text, Number& out) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
+bool apply(std::string_view key, std::string_view value, Settings& settings) {
+  if (key == "record") {
+    settings.record = value;
+  } else if (key == "directory") {
+    settings.directory = value;
+  } else if (key == "boot") {
+    settings.boot_id = value;
+  } else if (key == "shares") {
+    return parse_number(value, settings.shares) && settings.shares > 0;
+  } else if (key == "measure") {
+    settings.measure = value == "1";
+  } else if (key == "trace") {
+    settings.trace = value == "1";
+  }
+  return true;
+}
+
+}  // namespace
+
+std::string format(const Settings& settings) {
+  std::string out;
+  if (!settings.record.empty()) out += cat("record=", settings.record, "\n");
+  if (!settings.directory.empty()) out += cat("directory=", settings.directory, "\n");
+  if (!settings.boot_id.empty()) out += cat("boot=", settings.boot_id, "\n");
+  if (settings.shares != 1) out += cat("shares=", settings.shares, "\n");
+  if (settings.measure) out += "measure=1\n";
+  if (settings.trace) out += "trace=1\n";
+  return out;
+}
+
+Result<Settings> parse_settings(std::string_view text) {
+  Settings settings;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    const std::string_view line = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    const std::size_t equals = line.find('=');
+    if (equals == std::string_view::npos ||
+        !apply(line.substr(0, equals), line.substr(equals + 1), settings)) {
+      return fail(Error{ErrorKind::protocol,
+                        "read the settings of the job",
+                        {},
+                        cat("malformed line '", line, "'"),
+                        {}});
+    }
+  }
+  return settings;
+}
+
+}  // namespace scela::nla

@@ -1,0 +1,29 @@
+// What the root tells every agent's shell (not its core): msg::Start::settings, lines of key=value.
+//
+// Values only. Unknown keys are ignored, so that an older agent serves a newer root. A value may
+// not hold a newline.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "common/core/result.h"
+
+namespace scela::nla {
+
+struct Settings {
+  std::string record;        // agents record their core's events in "<record>.<node index>"
+  std::string directory;     // where nodes make their directories; empty: TMPDIR or /tmp
+  std::string boot_id;       // of the root's machine: agents there share its clock
+  std::uint32_t shares = 1;  // agents that share a machine's processors; agent i: i % shares
+  bool measure = false;      // measure memory exactly (about 0.1 ms per agent)
+  bool trace = false;        // keep spans, and send them at the end
+  friend bool operator==(const Settings&, const Settings&) = default;
+};
+
+std::string format(const Settings& settings);
+// Error (protocol): a line without '=', or a number that is none.
+Result<Settings> parse_settings(std::string_view text);
+
+}  // namespace scela::nla

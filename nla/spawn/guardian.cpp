@@ -1,0 +1,196 @@
+#include "nla/spawn/guardian.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+#include <string_view>
+
+#include "common/core/text.h"
+#include "common/os/clock.h"
+#include "common/os/private_dir.h"
+#include "common/os/process_tree.h"
+#include "common/os/syscall.h"
+#include "nla/constants.h"
+
+namespace scela::nla {
+
+namespace {
+
+// The leash carries records: a letter, then its value.
+constexpr char kGrace = 'G';
+constexpr char kDirectory = 'D';
+constexpr char kEndNode = 'E';
+constexpr std::size_t kMaxRecord = 4096 + 16;
+
+constexpr std::uint64_t kForever = UINT64_MAX;
+
+std::uint64_t after_ms(std::uint64_t ms) {
+  return monotonic_ns() + ms * 1'000'000;
+}
+
+class Guardian {
+ public:
+  Guardian(pid_t agent, int link, Fd leash, Fd signals)
+      : agent_(agent), link_(link), leash_(std::move(leash)), signals_(std::move(signals)) {}
+
+  int run() {
+    const bool well = watch_agent();
+    // From here on no message can come: the parent need not wait for the cleaning to know.
+    ::shutdown(link_, SHUT_WR);
+    end_descendants();
+    if (!directory_.empty()) static_cast<void>(remove_tree(directory_));
+    return well ? 0 : 1;
+  }
+
+ private:
+  // Until the agent has ended; true if it ended by itself with 0.
+  bool watch_agent() {
+    std::uint64_t kill_at = kForever;
+    for (;;) {
+      siginfo_t news{};
+      if (::waitid(P_PID, static_cast<id_t>(agent_), &news, WEXITED | WSTOPPED | WNOHANG) != 0) {
+        return false;  // cannot be: it is our child
+      }
+      if (news.si_pid == agent_) {
+        const bool stopped = news.si_code == CLD_STOPPED || news.si_code == CLD_TRAPPED;
+        if (!stopped) {
+          hear_leash();  // what it said last
+          return news.si_code == CLD_EXITED && news.si_status == 0;
+        }
+        // A stopped agent serves nobody; its ranks must not wait for a person to notice.
+        ::kill(agent_, SIGKILL);
+      }
+      if (monotonic_ns() >= kill_at) ::kill(agent_, SIGKILL);
+      if (wait(kill_at) && kill_at == kForever) {
+        static_cast<void>(::send(leash_.get(), &kEndNode, 1, MSG_NOSIGNAL | MSG_DONTWAIT));
+        kill_at = after_ms(grace_ms_ + kAgentSlackMs);
+      }
+      hear_leash();
+    }
+  }
+
+  void end_descendants() {
+    const Descendants below(own_executable());
+    reap();
+    if (!below.any()) return;
+    below.signal_all(SIGTERM);
+    const std::uint64_t kill_at = after_ms(grace_ms_);
+    while (below.any() && monotonic_ns() < kill_at) {
+      wait(kill_at);
+      reap();
+    }
+    while (below.any()) {
+      below.signal_all(SIGKILL);
+      wait(after_ms(kKillAgainMs));
+      reap();
+    }
+  }
+
+  static void reap() {
+    while (::waitpid(-1, nullptr, WNOHANG) > 0) {
+    }
+  }
+
+  // Until a signal or a record comes, or the moment; true if somebody asks for the end.
+  bool wait(std::uint64_t until) {
+    pollfd asked[2] = {{signals_.get(), POLLIN, 0}, {leash_.get(), POLLIN, 0}};
+    const std::uint64_t now = monotonic_ns();
+    timespec left{};
+    if (until != kForever && until > now) {
+      left.tv_sec = static_cast<time_t>((until - now) / 1'000'000'000);
+      left.tv_nsec = static_cast<long>((until - now) % 1'000'000'000);
+    }
+    // A leash that ended would be readable for ever; a descriptor below zero is passed over.
+    if (::ppoll(asked, 2, until == kForever ? nullptr : &left, nullptr) <= 0) return false;
+    bool end = false;
+    signalfd_siginfo info;
+    while (::read(signals_.get(), &info, sizeof info) == sizeof info) {
+      if (info.ssi_signo != static_cast<unsigned>(SIGCHLD)) end = true;
+    }
+    return end;
+  }
+
+  void hear_leash() {
+    char record[kMaxRecord];
+    while (leash_) {
+      const ssize_t got = ::recv(leash_.get(), record, sizeof record, MSG_DONTWAIT);
+      if (got == 0) leash_.reset();
+      if (got <= 0) return;
+      const std::string_view value(record + 1, static_cast<std::size_t>(got) - 1);
+      if (record[0] == kGrace) {
+        std::from_chars(value.data(), value.data() + value.size(), grace_ms_);
+      } else if (record[0] == kDirectory) {
+        directory_ = value;
+      }
+    }
+  }
+
+  pid_t agent_;
+  int link_;
+  Fd leash_;
+  Fd signals_;
+  std::uint32_t grace_ms_ = kDefaultGraceMs;
+  std::string directory_;
+};
+
+Error refused(std::string what) {
+  return os_error(ErrorKind::internal, std::move(what), errno);
+}
+
+}  // namespace
+
+Result<Fd> fork_agent(int link) {
+  Result<SocketPair> leash = make_socket_pair(SOCK_SEQPACKET);
+  if (!leash) return fail(leash.error());
+  // Blocked before there is a child whose end could be missed.
+  sigset_t watched, before;
+  ::sigemptyset(&watched);
+  for (const int signo : {SIGCHLD, SIGTERM, SIGINT, SIGHUP})
+    ::sigaddset(&watched, signo);
+  ::sigprocmask(SIG_BLOCK, &watched, &before);
+  Fd signals(::signalfd(-1, &watched, SFD_CLOEXEC | SFD_NONBLOCK));
+  if (!signals) return fail(refused("watch for signals"));
+  become_subreaper();
+  const pid_t agent = ::fork();
+  if (agent < 0) return fail(refused("fork the agent from its guardian"));
+  if (agent == 0) {
+    ::sigprocmask(SIG_SETMASK, &before, nullptr);
+    return std::move(leash->theirs);
+  }
+  leash->theirs.reset();
+  ::prctl(PR_SET_NAME, "scela-guardian");  // so that a person can tell the two apart
+  Guardian guardian(agent, link, std::move(leash->ours), std::move(signals));
+  ::_exit(guardian.run());
+}
+
+namespace {
+void tell(const Fd& leash, const std::string& record) {
+  if (!leash) return;
+  static_cast<void>(::send(leash.get(), record.data(), record.size(), MSG_NOSIGNAL | MSG_DONTWAIT));
+}
+}  // namespace
+
+void tell_grace(const Fd& leash, std::uint32_t grace_ms) {
+  tell(leash, cat(kGrace, grace_ms));
+}
+
+void tell_directory(const Fd& leash, const std::string& path) {
+  tell(leash, cat(kDirectory, path));
+}
+
+LeashNews read_leash(const Fd& leash) {
+  char record[16];
+  const ssize_t got = ::recv(leash.get(), record, sizeof record, MSG_DONTWAIT);
+  if (got == 0 || (got < 0 && errno == ECONNRESET)) return LeashNews::guardian_gone;
+  return got > 0 && record[0] == kEndNode ? LeashNews::end_node : LeashNews::nothing;
+}
+
+}  // namespace scela::nla

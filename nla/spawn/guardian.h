@@ -1,0 +1,37 @@
+// The guardian: the small process that outlives an agent by as long as it takes to leave nothing
+// behind (decision D7).
+//
+//   scela-nla (guardian) ── forks ──► agent ── starts ──► ranks, further agents
+//
+// Both are child subreapers: orphans of ranks fall to the agent, and if it dies, to the guardian.
+// The two are joined by a leash (a socket pair): the agent tells the grace and the node's
+// directory; either sees at once when the other is gone. The guardian also holds the link, so that
+// the parent knows the node to be clean when the link is closed. Whatever ends the agent (exit,
+// signal, stop), the guardian ends the link's outgoing side, ends every descendant (SIGTERM, grace,
+// SIGKILL until none is left) except agents of other nodes, which end by their own links, removes
+// the directory and exits. SIGTERM to the guardian ends the job on the node. Uses no event loop and
+// hardly any memory: it forks before the agent has any.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "common/core/result.h"
+#include "common/os/fd.h"
+
+namespace scela::nla {
+
+// Forks. In the agent: the leash. In the guardian it does not return: it waits, cleans up, and ends
+// the process with status 0 if the agent ended with 0, else 1. Error (internal): the system
+// refuses; nothing was forked.
+Result<Fd> fork_agent(int link);
+
+// What the agent says over the leash; silently nothing without one or when the guardian is gone.
+void tell_grace(const Fd& leash, std::uint32_t grace_ms);
+void tell_directory(const Fd& leash, const std::string& path);
+
+// What the agent hears.
+enum class LeashNews : std::uint8_t { nothing, end_node, guardian_gone };
+LeashNews read_leash(const Fd& leash);
+
+}  // namespace scela::nla

@@ -1,0 +1,89 @@
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include "common/core/text.h"
+#include "common/os/child.h"
+#include "common/os/syscall.h"
+#include "nla/spawn/factory.h"
+
+namespace scela::nla {
+
+namespace {
+
+class LocalSpawner final : public Spawner {
+ public:
+  explicit LocalSpawner(std::string agent) : agent_(std::move(agent)) {}
+
+  void start(const std::string& node,
+             std::function<void(tl::expected<StartedAgent, SpawnFailure>)> done) override {
+    done(start_now(node));
+  }
+
+ private:
+  tl::expected<StartedAgent, SpawnFailure> start_now(const std::string& node) {
+    if (!null_) {
+      Result<Fd> null = open_file("/dev/null", O_RDWR);
+      if (!null) return failure(null.error());
+      null_ = std::move(*null);
+    }
+    Result<SocketPair> pair = make_socket_pair(SOCK_STREAM);
+    if (!pair) return failure(pair.error());
+    // Standard error stays: whatever an agent says there is not meant to be lost.
+    const int descriptors[] = {null_.get(), null_.get(), STDERR_FILENO, pair->theirs.get()};
+    std::string words[] = {agent_, "--link-fd", "3", "--name", node};
+    char* argv[] = {words[0].data(), words[1].data(), words[2].data(),
+                    words[3].data(), words[4].data(), nullptr};
+    ChildSpec spec;
+    spec.program = agent_.c_str();
+    spec.argv = argv;
+    spec.envp = environ;
+    spec.descriptors = descriptors;
+    spec.group = ChildGroup::own_session;
+    const tl::expected<pid_t, ChildError> pid = start_child(spec);
+    if (!pid) {
+      const ChildError& error = pid.error();
+      return tl::unexpected(
+          SpawnFailure{StartPhase::start_agent,
+                       cat(name_of(error.step), " '", agent_, "': ", errno_text(error.error))});
+    }
+    return StartedAgent{std::move(pair->ours), *pid};
+  }
+
+  static tl::unexpected<SpawnFailure> failure(const Error& error) {
+    return tl::unexpected(SpawnFailure{StartPhase::start_agent, error.text()});
+  }
+
+  std::string agent_;
+  Fd null_;
+};
+
+}  // namespace
+
+std::unique_ptr<Spawner> make_local_spawner(std::string agent) {
+  return std::make_unique<LocalSpawner>(std::move(agent));
+}
+
+Result<std::string> find_agent() {
+  const char* wanted = std::getenv("SCELA_AGENT");
+  const std::string own = own_executable();
+  const std::string folder = own.substr(0, own.rfind('/'));
+  const std::string places[] = {wanted == nullptr ? std::string() : wanted, folder + "/scela-nla",
+                                folder + "/../libexec/scela/scela-nla"};
+  std::string tried;
+  for (const std::string& place : places) {
+    if (place.empty()) continue;
+    if (::access(place.c_str(), X_OK) == 0) return place;
+    tried += cat(tried.empty() ? "" : ", ", place);
+    if (&place == &places[0]) break;  // who names one wants that one
+  }
+  return fail(Error{ErrorKind::launch,
+                    "find the agent scela-nla",
+                    {},
+                    cat("not at ", tried),
+                    "install ScELA completely, or name the agent in SCELA_AGENT"});
+}
+
+}  // namespace scela::nla

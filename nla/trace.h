@@ -1,0 +1,46 @@
+// What this process spent its time on, for `scela-run --trace`: spans in memory, then Chrome trace
+// events.
+//
+// Times are the root's clock. At most kMaxSpans are kept; the text says how many were not. One line
+// per event, so pieces of several agents can be joined between any two lines:
+//   {"name":"fence","ph":"X","pid":NODE+1,"tid":RANK+1,"ts":US,"dur":US}
+// pid 0 is the launcher, tid 0 the agent itself. Lines of metadata name processes and threads.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/core/chunk.h"
+#include "common/core/rank_set.h"
+
+namespace scela::nla {
+
+class Tracer {
+ public:
+  static constexpr std::uint32_t kOwnThread = UINT32_MAX;
+
+  void enable() { enabled_ = true; }
+  bool enabled() const { return enabled_; }
+  // `name` must live as long as the tracer: a literal.
+  void span(const char* name, std::uint64_t start_ns, std::uint64_t end_ns,
+            std::uint32_t rank = kOwnThread);
+
+  // All lines, cut between lines into chunks of at most kMaxPiece bytes; at least one chunk.
+  std::vector<Chunk> lines(std::uint32_t process, std::string_view process_name,
+                           const RankSet& ranks) const;
+
+ private:
+  struct Span {
+    const char* name;
+    std::uint64_t start_ns;
+    std::uint64_t end_ns;
+    std::uint32_t rank;
+  };
+  bool enabled_ = false;
+  std::vector<Span> spans_;
+  std::uint64_t dropped_ = 0;
+};
+
+}  // namespace scela::nla
