@@ -1,0 +1,177 @@
+#include "nla/core/job.h"
+
+#include <catch2/catch.hpp>
+#include <functional>
+#include <string>
+
+#include "tests/unit/nla/samples.h"
+
+using namespace scela;
+using namespace scela::nla;
+
+namespace {
+
+Job small_job() {
+  Job job;
+  job.id = "job-1";
+  job.map = RankMap::from_blocks({{0, 2, 2}});
+  job.apps = {App{{"./p", "-x"}, {"A=1"}, "", "", RankSet::run(0, 4)}};
+  job.env = {"HOME=/root"};
+  job.wdir = "/tmp";
+  job.stdin_ranks = RankSet::single(0);
+  return job;
+}
+
+// What decode_job says of small_job() after `change`; empty if it is accepted.
+std::string fault(const std::function<void(Job&)>& change) {
+  Job job = small_job();
+  change(job);
+  const auto got = decode_job(encode(job));
+  if (got) {
+    CHECK(*got == job);
+    return "";
+  }
+  CHECK(got.error().kind == ErrorKind::protocol);
+  CHECK_FALSE(got.error().why.empty());
+  return got.error().why;
+}
+
+std::string fault_of_blocks(const std::vector<RankMap::Block>& blocks) {
+  return fault([&](Job& job) { job.map = RankMap::from_blocks(blocks); });
+}
+
+bool mentions(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("a job comes back as it was sent, the same bytes every time") {
+  Random random(1);
+  for (int round = 0; round < 300; ++round) {
+    const Job job = samples::job(random);
+    const std::string bytes = encode(job);
+    const auto got = decode_job(bytes);
+    REQUIRE(got.has_value());
+    REQUIRE(*got == job);
+    REQUIRE(encode(*got) == bytes);
+  }
+}
+
+TEST_CASE("every truncation of a job is an error, and so are bytes behind it") {
+  Random random(2);
+  for (int round = 0; round < 10; ++round) {
+    const std::string bytes = encode(samples::job(random));
+    for (std::size_t length = 0; length < bytes.size(); ++length) {
+      REQUIRE_FALSE(decode_job(std::string_view(bytes).substr(0, length)).has_value());
+    }
+    const auto longer = decode_job(bytes + '\0');
+    REQUIRE_FALSE(longer.has_value());
+    CHECK(mentions(longer.error().why, "1 bytes follow"));
+  }
+}
+
+TEST_CASE("random and damaged jobs are refused or whole") {
+  Random random(3);
+  for (int round = 0; round < 30000; ++round) {
+    std::string bytes =
+        random.chance(1, 4) ? samples::text(random, 80) : encode(samples::job(random));
+    for (std::uint64_t i = random.between(1, 4); i > 0 && !bytes.empty(); --i) {
+      bytes[random.below(bytes.size())] = static_cast<char>(random.next());
+    }
+    const auto got = decode_job(bytes);
+    if (!got) continue;
+    for (Rank rank = 0; rank < got->map.size() && rank < 1000; ++rank) {
+      REQUIRE(got->app_of(rank) < got->apps.size());
+      REQUIRE(got->map.node_of(rank).has_value());
+    }
+    REQUIRE(decode_job(encode(*got)).value() == *got);
+  }
+}
+
+TEST_CASE("a rank's application is the one whose ranks it is among") {
+  Job job = small_job();
+  job.apps = {App{{"./even"}, {}, "", "", RankSet::parse("0,2").value()},
+              App{{"./odd"}, {}, "", "", RankSet::parse("1,3").value()}};
+  CHECK(job.app_of(0) == 0);
+  CHECK(job.app_of(1) == 1);
+  CHECK(job.app_of(3) == 1);
+  CHECK(job.app_of(4) == 2);  // apps.size(): not in the job
+  CHECK(decode_job(encode(job)).value().app_of(2) == 0);
+}
+
+TEST_CASE("applications must partition the job's ranks") {
+  CHECK(fault([](Job&) {}).empty());
+  CHECK(mentions(fault([](Job& job) { job.apps.clear(); }), "no application"));
+  CHECK(mentions(fault([](Job& job) { job.apps[0].ranks = RankSet::run(0, 3); }), "0-2"));
+  CHECK(mentions(fault([](Job& job) { job.apps[0].ranks = RankSet::run(0, 5); }), "0-4"));
+  CHECK(mentions(fault([](Job& job) { job.apps.push_back(job.apps[0]); }), "share a rank"));
+  CHECK(mentions(fault([](Job& job) {
+                   job.apps.push_back(job.apps[0]);
+                   job.apps[1].ranks = RankSet();
+                 }),
+                 "no ranks"));
+}
+
+TEST_CASE("a rank map whose product or sum is out of hand is an error, not a wrap") {
+  CHECK(mentions(fault_of_blocks({}), "no ranks"));
+  CHECK(mentions(fault_of_blocks({{0, 2, 2}, {2, 0, 1}}), "empty block"));
+  CHECK(mentions(fault_of_blocks({{0, 2, 2}, {2, 1, 0}}), "empty block"));
+  // 65536 * 65536 is 0 in 32 bits: the four ranks of the first block would be all.
+  CHECK(mentions(fault_of_blocks({{0, 2, 2}, {2, 65536, 65536}}), "more than"));
+  CHECK(mentions(fault_of_blocks({{0, 0xffffffff, 0xffffffff}}), "more than"));
+  CHECK(mentions(fault_of_blocks({{0, 1u << 16, 1u << 15}, {0, 1, 1}}), "more than"));
+  CHECK(mentions(fault_of_blocks({{0xfffffff0, 0x20, 1}}), "node 4294967280"));
+  CHECK(mentions(fault([](Job& job) {
+                   job.map = RankMap::from_blocks({{0, 1u << 16, 1u << 15}});
+                   job.apps[0].ranks = RankSet::run(0, 1u << 31);
+                 }),
+                 ""));  // 2^31 ranks are the most there can be
+}
+
+TEST_CASE("a program without a name and bytes that exec would cut are errors") {
+  const std::string nul("a\0b", 3);
+  CHECK(mentions(fault([](Job& job) { job.apps[0].argv.clear(); }), "no program"));
+  CHECK(mentions(fault([](Job& job) { job.apps[0].argv[0] = ""; }), "no program"));
+  CHECK(fault([](Job& job) { job.apps[0].argv[1] = ""; }).empty());
+  CHECK(mentions(fault([&](Job& job) { job.apps[0].argv[1] = nul; }), "NUL"));
+  CHECK(mentions(fault([&](Job& job) { job.apps[0].env[0] = nul; }), "NUL"));
+  CHECK(mentions(fault([&](Job& job) { job.apps[0].wdir = nul; }), "NUL"));
+  CHECK(mentions(fault([&](Job& job) { job.apps[0].path = nul; }), "NUL"));
+  CHECK(mentions(fault([&](Job& job) { job.env[0] = nul; }), "NUL"));
+  CHECK(mentions(fault([&](Job& job) { job.wdir = nul; }), "NUL"));
+}
+
+TEST_CASE("an identifier that could leave its directory is an error") {
+  for (const std::string id : {"", ".", "..", ".hidden", "a/b", "../x", "a b", "a\n"}) {
+    CHECK(mentions(fault([&](Job& job) { job.id = id; }), "identifier"));
+  }
+  CHECK(mentions(fault([](Job& job) { job.id = std::string(129, 'a'); }), "identifier"));
+  CHECK(fault([](Job& job) { job.id = std::string(128, 'a'); }).empty());
+  CHECK(fault([](Job& job) { job.id = "kvs_1.2-Z"; }).empty());
+}
+
+TEST_CASE("standard input for a rank that is not there is an error") {
+  CHECK(mentions(fault([](Job& job) { job.stdin_ranks = RankSet::single(4); }), "ranks 4"));
+  CHECK(fault([](Job& job) { job.stdin_ranks = RankSet::run(0, 4); }).empty());
+  CHECK(fault([](Job& job) { job.stdin_ranks = RankSet(); }).empty());
+}
+
+TEST_CASE("kinds of a job outside their range are errors") {
+  const std::string bytes = encode(small_job());
+  // From the end: trace, cache policy, grace (2000: two bytes), bind-to, on-failure.
+  const std::size_t end = bytes.size();
+  const auto accepted = [&](std::size_t at, char value) {
+    std::string changed = bytes;
+    changed[at] = value;
+    return decode_job(changed).has_value();
+  };
+  CHECK(accepted(end - 1, 1));
+  CHECK_FALSE(accepted(end - 1, 2));
+  CHECK(accepted(end - 2, 3));
+  CHECK_FALSE(accepted(end - 2, 4));
+  CHECK(accepted(end - 5, 1));
+  CHECK_FALSE(accepted(end - 5, 2));
+  CHECK(accepted(end - 6, 1));
+  CHECK_FALSE(accepted(end - 6, 2));
+}
