@@ -1,0 +1,90 @@
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "common/core/text.h"
+#include "common/os/private_dir.h"
+
+using namespace scela;
+namespace fs = std::filesystem;
+
+namespace {
+std::string fresh(const std::string& name) {
+  return private_directory_path(temporary_base(), cat("scela-dir-test-", ::getpid(), "-", name));
+}
+}  // namespace
+
+TEST_CASE("a private directory is its owner's alone") {
+  const std::string path = fresh("mode");
+  const mode_t before = ::umask(0);
+  REQUIRE(make_private_directory(path));
+  ::umask(before);
+  struct stat facts {};
+  REQUIRE(::stat(path.c_str(), &facts) == 0);
+  CHECK((facts.st_mode & 0777) == 0700);
+  CHECK(facts.st_uid == ::geteuid());
+  CHECK(remove_tree(path));
+  CHECK_FALSE(fs::exists(path));
+}
+
+TEST_CASE("a directory that somebody made before is refused, a link too") {
+  const std::string path = fresh("taken");
+  REQUIRE(make_private_directory(path));
+  const Result<void> again = make_private_directory(path);
+  REQUIRE_FALSE(again);
+  CHECK(again.error().text().find(path) != std::string::npos);
+  CHECK(again.error().text().find("EEXIST") != std::string::npos);
+  REQUIRE(remove_tree(path));
+  fs::create_directory_symlink("/tmp", path);
+  CHECK_FALSE(make_private_directory(path));
+  fs::remove(path);
+}
+
+TEST_CASE("removal takes everything inside and follows no link") {
+  const std::string path = fresh("tree");
+  const std::string outside = fresh("outside");
+  REQUIRE(make_private_directory(path));
+  REQUIRE(make_private_directory(outside));
+  std::ofstream(outside + "/kept") << "x";
+  fs::create_directories(path + "/a/b/c");
+  std::ofstream(path + "/a/b/file") << "x";
+  fs::create_directory_symlink(outside, path + "/a/link");
+  fs::create_symlink("nowhere", path + "/dangling");
+  fs::permissions(path + "/a/b", fs::perms::owner_read);
+  CHECK(remove_tree(path));
+  CHECK_FALSE(fs::exists(path));
+  CHECK(fs::exists(outside + "/kept"));
+  CHECK(remove_tree(outside));
+}
+
+TEST_CASE("removing what is not there is no error, and a link in its place stays") {
+  CHECK(remove_tree(fresh("never")));
+  const std::string path = fresh("link");
+  fs::create_directory_symlink("/usr", path);
+  CHECK_FALSE(remove_tree(path));
+  CHECK(fs::is_symlink(path));
+  fs::remove(path);
+}
+
+TEST_CASE("a node's name cannot lead out of the directory") {
+  CHECK(private_directory_path("/tmp", "scela-0-j-../../etc") == "/tmp/scela-0-j-.._.._etc");
+  CHECK(private_directory_path("/tmp/", "x") == "/tmp/x");
+}
+
+TEST_CASE("the base is TMPDIR if that is a directory, else /tmp") {
+  const char* before = std::getenv("TMPDIR");
+  const std::string saved = before == nullptr ? "" : before;
+  ::setenv("TMPDIR", "/var", 1);
+  CHECK(temporary_base() == "/var");
+  ::setenv("TMPDIR", "/nonexistent", 1);
+  CHECK(temporary_base() == "/tmp");
+  ::setenv("TMPDIR", "relative", 1);
+  CHECK(temporary_base() == "/tmp");
+  ::unsetenv("TMPDIR");
+  CHECK(temporary_base() == "/tmp");
+  if (before != nullptr) ::setenv("TMPDIR", saved.c_str(), 1);
+}

@@ -1,0 +1,136 @@
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include <catch2/catch.hpp>
+#include <filesystem>
+
+#include "common/os/private_dir.h"
+#include "common/os/process_tree.h"
+#include "tests/support/eventually.h"
+#include "tests/unit/os/child_run.h"
+
+using namespace scela;
+using namespace scela::test;
+
+namespace {
+
+std::size_t reap_all() {
+  std::size_t count = 0;
+  while (::waitpid(-1, nullptr, WNOHANG) > 0)
+    ++count;
+  return count;
+}
+
+pid_t start(std::vector<std::string> words, ChildGroup group = ChildGroup::own_group) {
+  Command command(std::move(words));
+  command.spec.group = group;
+  const auto pid = start_child(command.spec);
+  REQUIRE(pid);
+  return *pid;
+}
+
+pid_t start_shell(const std::string& script) {
+  return start({"/bin/sh", "-c", script});
+}
+
+bool kill_until_empty(const Descendants& below) {
+  return eventually([&] {
+    below.signal_all(SIGKILL);
+    reap_all();
+    return !below.any();
+  });
+}
+
+std::size_t below_shell(pid_t pid) {
+  return children_of(pid).size();
+}
+
+}  // namespace
+
+TEST_CASE("a process without children has no descendants") {
+  become_subreaper();
+  const Descendants below("/bin/sh");
+  CHECK_FALSE(below.any());
+  CHECK(below.signal_all(SIGTERM) == 0);
+}
+
+TEST_CASE("a dead child counts until it is reaped") {
+  become_subreaper();
+  const Descendants below("/nonexistent");
+  const pid_t pid = start_shell("exit 0");
+  siginfo_t info{};
+  REQUIRE(::waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOWAIT) == 0);
+  CHECK(below.any());
+  CHECK(below.signal_all(SIGTERM) == 0);  // nobody there to hear it
+  CHECK(reap_all() == 1);
+  CHECK_FALSE(below.any());
+}
+
+TEST_CASE(
+    "double-forked descendants in sessions of their own fall to the subreaper and are ended") {
+  become_subreaper();
+  const Descendants below("/nonexistent");
+  const pid_t pid = start_shell("(setsid sleep 1000 & setsid sleep 1000 &); exec sleep 1000");
+  REQUIRE(eventually([] { return children_of(::getpid()).size() == 3; }));
+  ::kill(pid, SIGKILL);
+  REQUIRE(eventually([&] { return reap_all() == 1; }));
+  CHECK(below.any());
+  CHECK(kill_until_empty(below));
+  CHECK(children_of(::getpid()).empty());
+}
+
+TEST_CASE("one SIGTERM ends a tree that is stopped") {
+  become_subreaper();
+  const Descendants below("/nonexistent");
+  const pid_t pid = start_shell("sleep 1000 & kill -STOP $$; wait");
+  ProcessFacts facts;
+  REQUIRE(eventually([&] { return facts_of(pid, facts) && facts.state == 'T'; }));
+  CHECK(below.signal_all(SIGTERM) == 2);
+  CHECK(eventually([&] {
+    reap_all();
+    return !below.any();
+  }));
+}
+
+TEST_CASE("descendants that ignore SIGTERM are killed, children of theirs too") {
+  become_subreaper();
+  const Descendants below("/nonexistent");
+  const pid_t pid = start_shell("trap '' TERM; sh -c 'sleep 1000 & sleep 1000 & wait' & wait");
+  REQUIRE(eventually([&] {
+    const std::vector<pid_t> inner = children_of(pid);
+    return inner.size() == 1 && below_shell(inner.front()) == 2;
+  }));
+  CHECK(below.signal_all(SIGTERM) == 4);
+  CHECK(below.any());
+  ProcessFacts facts;
+  CHECK(facts_of(pid, facts));
+  CHECK(kill_until_empty(below));
+}
+
+TEST_CASE("agents of other nodes and what is below them are left alone") {
+  become_subreaper();
+  const std::string agent = cat(temporary_base(), "/scela-agent-test-", ::getpid());
+  std::filesystem::copy_file("/bin/sh", agent);
+  const Descendants below(agent);
+  const std::vector<std::string> script = {agent, "-c", "sleep 1000; exit 0"};
+
+  const pid_t other = start(script, ChildGroup::own_session);
+  REQUIRE(eventually([&] { return children_of(other).size() == 1; }));
+  CHECK_FALSE(below.any());
+  CHECK(below.signal_all(SIGTERM) == 0);
+
+  // The same executable without a session of its own is a rank's, or one that was just cloned.
+  const pid_t rank = start(script, ChildGroup::own_group);
+  REQUIRE(eventually([&] { return children_of(rank).size() == 1; }));
+  CHECK(below.any());
+  CHECK_FALSE(below.any({std::min(other, rank), std::max(other, rank)}));
+  CHECK(below.signal_all(SIGKILL) == 2);
+  CHECK(kill_until_empty(below));
+  ProcessFacts facts;
+  CHECK(facts_of(other, facts));
+  CHECK(facts.state != 'Z');
+
+  // For somebody else the agent is a process like any other.
+  CHECK(kill_until_empty(Descendants("/nonexistent")));
+  std::filesystem::remove(agent);
+}
