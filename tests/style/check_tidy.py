@@ -23,8 +23,11 @@ COROUTINE = re.compile(r"\bco_(await|return|yield)\b|<boost/asio/(awaitable|co_s
 def check(root, cache_file, sources=None):
     if sources is None:
         sources = [p for p in tree.files(root, (".c", ".cpp"))
-                   if not p.startswith(("examples/", "tests/style/consumer/"))
-                   and not COROUTINE.search(tree.read(root, p))]
+                   if not p.startswith(("examples/", "tests/style/consumer/"))]
+        unreadable = [p for p in sources if COROUTINE.search(tree.read(root, p))]
+        if unreadable:
+            print("coroutines, which clang 14 cannot read with this library: " + " ".join(unreadable))
+        sources = [p for p in sources if p not in unreadable]
     closure = tree.Closure(root)
     salt = tree.first_line_of([TIDY, "--version"]) + " ".join(FLAGS)
     salt += "".join(tree.read(root, p) for p in tree.files(root) if os.path.basename(p) == ".clang-tidy")
