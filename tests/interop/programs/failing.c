@@ -1,4 +1,5 @@
-/* Rank 1 ends the way the first argument says while the others wait for it in a barrier:
+/* Rank 1 ends the way the first argument says while the others wait for it in a
+ * second barrier:
  *   abort     MPI_Abort with code 7
  *   segfault  writes through a null pointer
  *   leave     exits with 0 without MPI_Finalize
@@ -17,6 +18,8 @@ int main(int argc, char** argv) {
   if (strcmp(how, "early") == 0 && given != NULL && strcmp(given, "1") == 0) _exit(3);
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  /* Nobody is still in MPI_Init, where the loss of a peer would make others fail as well. */
+  MPI_Barrier(MPI_COMM_WORLD);
   if (rank == 1) {
     if (strcmp(how, "abort") == 0) MPI_Abort(MPI_COMM_WORLD, 7);
     if (strcmp(how, "segfault") == 0) {

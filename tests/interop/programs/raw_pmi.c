@@ -69,8 +69,7 @@ int main(int argc, char** argv) {
   fd = atoi(given);
   if (strcmp(rank, "1") != 0) {
     init();
-    send_text("cmd=barrier_in\n");
-    await_answer();
+    sleep(60);
     return 0;
   }
   if (strcmp(how, "garbage") == 0) send_bytes("\x01\x02garbage\xff\n", 11);
