@@ -41,11 +41,14 @@ class Programs:
         self.client = os.path.join(build, "bench", "pmi_client")
         self.floor = os.path.join(build, "bench", "floor")
         self.hydra = shutil.which(hydra) or ""
+        self.agent_noop = f"{self.agent} --noop"
         for path in (self.scela_run, self.agent, self.noop, self.client, self.floor):
             if not os.access(path, os.X_OK):
                 sys.exit(f"launch.py: {path} is missing: build the release preset first")
         if not self.hydra:
             sys.exit(f"launch.py: {hydra} is missing: apt-get install mpich")
+        if measure.run([self.agent, "--noop"]).status != 0:
+            self.agent_noop = f"{self.agent} --version"
 
     def scela(self, nodes, ppn, *program):
         return [self.scela_run, "--sim-nodes", str(nodes), "--ppn", str(ppn), *program]
@@ -56,9 +59,9 @@ class Programs:
                 *program]
 
     def floor_seconds(self, nodes, ppn, spawners, window):
-        argv = [self.floor, "--agents", str(nodes), "--agent", f"{self.agent} --noop", "--ranks",
+        argv = [self.floor, "--agents", str(nodes), "--agent", self.agent_noop, "--ranks",
                 str(nodes * ppn), "--rank", self.noop, "--spawners", str(spawners), "--window", str(window)]
-        return float(measure.run_ok(argv).output)
+        return float(measure.run_ok(argv).output.split()[-1])
 
     def version(self):
         hydra = re.search(r"Version:\s*(\S+)", subprocess.run([self.hydra, "--version"], capture_output=True,
@@ -168,7 +171,7 @@ def memory_of(pid):
 
 
 def suite_memory(programs, options):
-    """Agents while all ranks sleep in a barrier, after an exchange of all of them."""
+    """Agents and their guardians while all ranks sleep in a barrier, after an exchange of all of them."""
     return [held(programs, n, 8) for n in ([4, 16] if options.quick else [64, 256])]
 
 
@@ -180,14 +183,14 @@ def held(programs, nodes, ppn):
         if job.stdout.readline().strip() != "holding":
             raise measure.Failed(f"{' '.join(argv)}: {job.stderr.read()[-300:]}")
         time.sleep(1)  # the ranks enter the barrier
-        samples = []
+        samples = {"scela-nla": [], "scela-guardian": []}
         for pid in descendants(job.pid):
             try:
                 name, sizes = memory_of(pid)
             except (FileNotFoundError, ProcessLookupError):
                 continue
-            if name.startswith("scela-nla"):
-                samples.append(sizes)
+            if name in samples:
+                samples[name].append(sizes)
         root = memory_of(job.pid)[1]
         _, errors = job.communicate(timeout=120)
     finally:
@@ -196,12 +199,17 @@ def held(programs, nodes, ppn):
             job.wait()
     if job.returncode != 0:
         raise measure.Failed(f"{' '.join(argv)}: status {job.returncode}: {errors[-300:]}")
-    row = {"nodes": nodes, "ppn": ppn, "processes": len(samples), "launcher_kib": root,
+    agents, guardians = samples["scela-nla"], samples["scela-guardian"]
+    if len(agents) != nodes:
+        raise measure.Failed(f"{' '.join(argv)}: {len(agents)} agents found, not {nodes}")
+    row = {"nodes": nodes, "ppn": ppn, "guardians": len(guardians), "launcher_kib": root,
            "stats": stats_in(errors)}
     for kind in ("private", "pss", "rss"):
-        sizes = sorted(s[kind] for s in samples)
-        row[kind] = {"median": sizes[len(sizes) // 2], "max": sizes[-1], "per_node": sum(sizes) / nodes}
-    say(f"  {nodes} nodes x {ppn}: {len(samples)} agent processes, private max {row['private']['max']} KiB, "
+        sizes = sorted(s[kind] for s in agents)
+        row[kind] = {"median": sizes[len(sizes) // 2], "max": sizes[-1],
+                     "guardian_max": max((s[kind] for s in guardians), default=0),
+                     "per_node": sum(s[kind] for s in agents + guardians) / nodes}
+    say(f"  {nodes} nodes x {ppn}: private max {row['private']['max']} KiB, "
         f"PSS max {row['pss']['max']} KiB")
     return row
 
@@ -234,7 +242,8 @@ def measured(options):
     programs = Programs(options.build, options.hydra)
     results = {"command": "bench/launch.py " + " ".join(sys.argv[1:]), "date": measure.today(),
                **measure.commit(ROOT), "machine": measure.machine(), "versions": programs.version(),
-               "repeat": options.repeat, "load_before": measure.load()}
+               "repeat": options.repeat, "agent_noop": programs.agent_noop.split()[-1],
+               "load_before": measure.load()}
     for name in options.suites:
         say(name)
         results[name] = globals()[f"suite_{name}"](programs, options)

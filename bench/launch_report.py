@@ -1,0 +1,217 @@
+"""Tables, curves and the sections of docs/benchmarks.md, from the figures that launch.py measured.
+
+Nothing is typed by hand: the same JSON file gives the same text. Other benchmarks' sections stay.
+"""
+import os
+import re
+
+import plot_svg
+
+INTRO = """# Benchmarks
+
+Every section is written by the command that it names, from one run, with the machine, the date and the commit.
+Simulated nodes share the cores of one machine: compare ratios, not absolute times.
+"""
+
+
+def stated(results, suite):
+    machine, versions = results["machine"], results["versions"]
+    modified = " (tree modified)" if results.get("modified") else ""
+    return (f"Command: `{results['command']}` (suite `{suite}`). Date: {results['date']}. "
+            f"Commit: {results['commit']}{modified}.\n"
+            f"Machine: {machine['cores']} cores of {machine['cpu']}, {machine['memory_gib']} GiB, Linux "
+            f"{machine['kernel']}, {machine['system']}; {versions['scela']}, Hydra {versions['hydra']}; "
+            f"load {results['load_before']:.1f} before, {results['load_after']:.1f} after.\n")
+
+
+def table(heads, rows):
+    lines = ["| " + " | ".join(heads) + " |", "|" + "---|" * len(heads)]
+    return "\n".join(lines + ["| " + " | ".join(str(c) for c in row) + " |" for row in rows]) + "\n"
+
+
+def spread(summary, scale=1e3, digits=0):
+    """"median (least; quartile-quartile)"."""
+    f = f"{{:.{digits}f}}"
+    values = [f.format(summary[k] * scale) for k in ("median", "min", "q1", "q3")]
+    return f"{values[0]} ({values[1]}; {values[2]}-{values[3]})"
+
+
+def verdict(value, limit):
+    return f"{value:.2f} (target at most {limit}: {'met' if value <= limit else 'missed'})"
+
+
+def target_section(results):
+    row = results["target"]
+    times = row["times"]
+    return "Launch of 512 ranks on 64 nodes", (
+        f"Start to end, ms: median (least; quartiles) of {times['scela client']['n']} runs, in turns.\n\n" +
+        table(["program", "scela-run", "peer", "ratio"], [
+            ["PMI-1 client", spread(times["scela client"]), "Hydra " + spread(times["hydra client"]),
+             verdict(row["client_ratio"], 0.5)],
+            ["no-op", spread(times["scela noop"]), "floor " + spread(times["floor"]),
+             verdict(row["noop_ratio"], 1.5)]]) +
+        f"\nThe client does init, one barrier and finalize. The floor is 64 execs of `scela-nla {results['agent_noop']}` and 512 "
+        f"posix_spawns of the no-op, the fastest of {floor_forms(times)} "
+        "(spawners x children unreaped; ms, medians).\n")
+
+
+def floor_forms(times):
+    forms = sorted(name for name in times if name.startswith("floor "))
+    return ", ".join(f"{name.split()[1]}: {times[name]['median'] * 1e3:.0f}" for name in forms)
+
+
+def grid_section(results):
+    rows = []
+    for row in results["grid"]:
+        times = row["times"]
+        rows.append([f"{row['nodes']} x {row['ppn']}", spread(times["scela client"]),
+                     spread(times["hydra client"]), f"{row['client_ratio']:.2f}", spread(times["scela noop"]),
+                     spread(times["floor"]), f"{row['noop_ratio']:.2f}"])
+    return "Launch of n nodes with c ranks each", (
+        f"Start to end, ms: median (least; quartiles) of {results['grid'][0]['times']['floor']['n']} runs, in "
+        "turns. Client: PMI-1 init, barrier, finalize.\n\n" +
+        table(["n x c", "client, scela-run", "client, Hydra", "ratio", "no-op, scela-run", "no-op, floor",
+               "ratio"], rows) +
+        "\n![PMI-1 client](launch-client.svg)\n\n![No-op](launch-noop.svg)\n")
+
+
+def beyond_floor(results, nodes):
+    """[(ranks per node, ms beyond the floor)] of the no-op."""
+    cells = [row for row in results["grid"] if row["nodes"] == nodes]
+    return [(row["ppn"], (row["times"]["scela noop"]["median"] - row["times"]["floor"]["median"]) * 1e3)
+            for row in cells]
+
+
+def slope_per_rank(points, nodes):
+    """Least squares of ms beyond the floor over the number of ranks."""
+    xs = [ppn * nodes for ppn, _ in points]
+    ys = [y for _, y in points]
+    mean_x, mean_y = sum(xs) / len(xs), sum(ys) / len(ys)
+    return (sum((x - mean_x) * (y - mean_y) for x, y in zip(xs, ys)) /
+            sum((x - mean_x) ** 2 for x in xs))
+
+
+def flat_section(results):
+    rows = []
+    for nodes in sorted({row["nodes"] for row in results["grid"]}):
+        points = beyond_floor(results, nodes)
+        slope = slope_per_rank(points, nodes)
+        met = "met" if slope <= 0.1 else "missed"
+        rows.append([nodes, *[f"{y:.1f}" for _, y in points], f"{slope:.3f} ({met})"])
+    ppns = [ppn for ppn, _ in beyond_floor(results, results["grid"][0]["nodes"])]
+    return "Launch time beyond the floor by ranks per node", (
+        "No-op, medians: scela-run minus floor, ms, and its growth by least squares, ms a rank (target: at most "
+        "0.1). Thesis section 2.3: spawn time stays flat in ranks per node.\n\n" +
+        table(["nodes", *[f"c = {c}" for c in ppns], "growth, ms a rank"], rows) +
+        f"\n![Time beyond the floor on {flat_at(results)} nodes](launch-flat.svg)\n")
+
+
+def barrier_section(results):
+    row = results["barrier"]
+    return f"One PMI barrier of {row['nodes'] * row['ppn']} ranks on {row['nodes']} nodes", (
+        f"Microseconds as rank 0 sees them: the median of {row['barriers']} barriers in a row, its median "
+        f"(least; quartiles) over {row['scela']['median']['n']} runs in turns.\n\n" +
+        table(["launcher", "median barrier", "least barrier"], [
+            [name, spread(row[key]["median"], 1), spread(row[key]["least"], 1)]
+            for name, key in (("scela-run", "scela"), ("Hydra", "hydra"))]) +
+        f"\nRatio of the medians: {row['ratio']:.2f}.\n")
+
+
+def memory_section(results):
+    rows = []
+    for row in results["memory"]:
+        for kind, name in (("private", "private"), ("pss", "proportional"), ("rss", "resident")):
+            sizes = row[kind]
+            rows.append([f"{row['nodes']} x {row['ppn']}", name, sizes["median"], sizes["max"],
+                         sizes["guardian_max"], f"{sizes['per_node']:.0f}", row["launcher_kib"][kind]])
+    largest = max(row["private"]["max"] for row in results["memory"])
+    proportional = max(row["pss"]["max"] for row in results["memory"])
+    own = [f"{row['stats']['max_private_bytes'] / 1024:.0f} ({row['nodes']} nodes)"
+           for row in results["memory"] if row.get("stats")]
+    return "Memory of an agent", (
+        "KiB while all ranks sleep in a barrier after each has put 488 bytes and got its neighbour's, from "
+        "smaps_rollup of every agent, its guardian and scela-run.\n\n" +
+        table(["n x c", "memory", "agent, median", "agent, largest", "guardian, largest", "sum per node",
+               "scela-run"], rows) +
+        f"\nLargest private memory of an agent {largest / 1024:.2f} MiB (target at most 2: "
+        f"{'met' if largest <= 2048 else 'missed'}); largest proportional set {proportional / 1024:.2f} MiB "
+        f"(target at most 4: {'met' if proportional <= 4096 else 'missed'}). As `--stats=json` reports it, the "
+        f"largest private memory is {', '.join(own)} KiB.\n")
+
+
+def exchange_section(results):
+    row = results["exchange"]
+    ranks = row["nodes"] * row["ppn"]
+    return f"Exchange of {ranks:,} ranks on {row['nodes']} agents", (
+        "Start to end, ms: every rank puts 488 bytes, all meet in a barrier, every rank gets its neighbour's "
+        f"value and checks it. Median (least; quartiles) of {row['scela']['n']} runs, in turns.\n\n" +
+        table(["scela-run", "Hydra", "ratio"],
+              [[spread(row["scela"]), spread(row["hydra"]), f"{row['ratio']:.2f}"]]))
+
+
+SECTIONS = [("target", target_section), ("grid", grid_section), ("grid", flat_section),
+            ("barrier", barrier_section), ("memory", memory_section), ("exchange", exchange_section)]
+
+
+def sections(results):
+    for suite, section in SECTIONS:
+        if suite in results:
+            heading, body = section(results)
+            yield heading, stated(results, suite) + "\n" + body
+
+
+def markdown(results):
+    return "\n".join(f"## {heading}\n\n{body}" for heading, body in sections(results))
+
+
+def flat_at(results):
+    """The number of nodes whose flatness is drawn: 64, as in the target, if it was measured."""
+    nodes = {row["nodes"] for row in results["grid"]}
+    return 64 if 64 in nodes else max(nodes)
+
+
+def curves(results):
+    """{file name: SVG text} of the grid."""
+    if "grid" not in results:
+        return {}
+    most = max(row["ppn"] for row in results["grid"])
+    full = [row for row in results["grid"] if row["ppn"] == most]
+
+    def curve(name):
+        return [(row["nodes"], row["times"][name]["median"] * 1e3) for row in full]
+
+    flat_nodes = flat_at(results)
+    return {
+        "launch-client.svg": plot_svg.line_chart(
+            f"PMI-1 client, {most} ranks a node", "nodes", "ms, start to end",
+            {"scela-run": curve("scela client"), "Hydra": curve("hydra client")}),
+        "launch-noop.svg": plot_svg.line_chart(
+            f"No-op, {most} ranks a node", "nodes", "ms, start to end",
+            {"scela-run": curve("scela noop"), "floor": curve("floor")}),
+        "launch-flat.svg": plot_svg.line_chart(
+            f"No-op on {flat_nodes} nodes: time beyond the floor", "ranks per node", "ms beyond the floor",
+            {"scela-run": beyond_floor(results, flat_nodes)}, log_x=False, log_y=False),
+    }
+
+
+def replace_section(text, heading, body):
+    """The Markdown text with this section's body, at its old place or at the end."""
+    block = f"## {heading}\n\n{body}"
+    pattern = re.compile(rf"^## {re.escape(heading)}\n.*?(?=^## |\Z)", re.M | re.S)
+    if pattern.search(text):
+        return pattern.sub(lambda _: block + "\n", text).rstrip("\n") + "\n"
+    return text.rstrip("\n") + "\n\n" + block
+
+
+def write_docs(results, path):
+    text = INTRO
+    if os.path.exists(path):
+        with open(path, encoding="utf-8") as f:
+            text = f.read()
+    for heading, body in sections(results):
+        text = replace_section(text, heading, body)
+    with open(path, "w", encoding="utf-8") as f:
+        f.write(text)
+    for name, svg in curves(results).items():
+        with open(os.path.join(os.path.dirname(path), name), "w", encoding="utf-8") as f:
+            f.write(svg)
