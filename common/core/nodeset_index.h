@@ -1,0 +1,50 @@
+// The numbers within node names, as keys that keep their leading zeros. Private to nodeset*.cpp.
+//
+// A key counts all strings of digits by length, then by value: "0".."9" are 0..9, "00".."99" are
+// 10..109, and so on. So keys compare as ClusterShell orders numbers, and "7", "07" differ.
+// A run of more than kMaxIndexDigits digits is no index: it stays in the pattern as letters do.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/core/nodeset.h"
+
+namespace scela::nodeset {
+
+inline constexpr std::size_t kMaxIndexDigits = 18;
+// Stands for an index in a pattern; control characters are refused in names.
+inline constexpr char kIndexMark = '\x01';
+
+struct Index {
+  std::uint64_t value;
+  std::size_t width;  // digits, leading zeros included; 1..kMaxIndexDigits
+
+  // Written with leading zeros.
+  bool padded() const;
+};
+
+inline bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+std::uint64_t power_of_ten(std::size_t exponent);  // exponent <= kMaxIndexDigits
+std::size_t digits_in(std::uint64_t value);
+
+// The value of 1..kMaxIndexDigits digits.
+std::uint64_t value_of(std::string_view digits);
+IndexKey key_of(Index index);
+Index index_of(IndexKey key);
+void append_digits(std::string& out, IndexKey key);
+
+// Appends the pattern of `text` to `pattern` and its indices to `keys`.
+void split_name(std::string_view text, std::string& pattern, std::vector<IndexKey>& keys);
+// Appends the name that a pattern and a row of its group spell.
+void append_name(std::string& out, std::string_view pattern, const IndexKey* row);
+
+// Appends "1-3,7" for ascending keys, of which no two are equal.
+void append_ranges(std::string& out, const std::vector<IndexKey>& keys);
+
+}  // namespace scela::nodeset

@@ -1,0 +1,95 @@
+// Reads the operands and operators of a node set text one after the other (grammar in nodeset.h).
+// Private to nodeset*.cpp. It checks each operand alone, the limits on one operand included, and
+// leaves what the operators mean to its caller. Holds views of the text, which must outlive it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/core/nodeset.h"
+#include "common/core/nodeset_index.h"
+#include "common/core/result.h"
+
+namespace scela::nodeset {
+
+enum class Operator { unite, subtract, intersect, differ };
+
+struct Range {
+  std::uint64_t first;
+  std::uint64_t last;   // >= first
+  std::uint64_t step;   // >= 1
+  std::size_t padding;  // width of every number, 0: each as long as it needs
+};
+
+// A stretch of literal text, and the bracket that follows it, if any.
+struct Piece {
+  std::string_view literal;
+  std::vector<Range> ranges;
+};
+
+struct Term {
+  Operator op = Operator::unite;  // with everything before; the first term's is unite
+  std::size_t position = 0;       // of the operand in the text
+  std::vector<Piece> pieces;
+
+  bool plain() const { return pieces.size() == 1 && pieces[0].ranges.empty(); }
+  // The numbers of each bracket, in written order.
+  std::vector<std::vector<IndexKey>> lists() const;
+  // Calls `sink(name)` for every name in written order, the rightmost bracket turning fastest.
+  template <class Sink>
+  void for_each_name(Sink&& sink) const;
+};
+
+class Reader {
+ public:
+  Reader(std::string_view text, std::size_t max_nodes) : text_(text), max_nodes_(max_nodes) {}
+
+  // Fills `term` with the next one; false at the end of the text.
+  Result<bool> next(Term& term);
+  // An error about the character at `position`.
+  Error error_at(std::size_t position, std::string_view why, std::string hint = "") const;
+
+ private:
+  bool at_end() const { return position_ == text_.size(); }
+  char peek() const { return at_end() ? '\0' : text_[position_]; }
+  void skip_blanks();
+  Result<void> read_operand(Term& term);
+  Result<void> read_literal(Term& term);
+  Result<void> read_bracket(std::vector<Range>& ranges);
+  Result<Range> read_range(std::size_t bracket);
+  Result<std::string_view> read_number(std::size_t bracket);
+  Result<void> check_limits(const Term& term) const;
+
+  std::string_view text_;
+  std::uint64_t max_nodes_;
+  std::size_t position_ = 0;
+  bool begun_ = false;
+};
+
+template <class Sink>
+void Term::for_each_name(Sink&& sink) const {
+  const std::vector<std::vector<IndexKey>> keys = lists();
+  std::vector<std::size_t> turn(keys.size(), 0);
+  std::string name;
+  for (bool more = true; more;) {
+    name.clear();
+    std::size_t bracket = 0;
+    for (const Piece& piece : pieces) {
+      name += piece.literal;
+      if (piece.ranges.empty()) continue;
+      append_digits(name, keys[bracket][turn[bracket]]);
+      ++bracket;
+    }
+    sink(name);
+    more = false;
+    for (std::size_t i = keys.size(); i-- > 0 && !more;) {
+      more = ++turn[i] < keys[i].size();
+      if (!more) turn[i] = 0;
+    }
+  }
+}
+
+}  // namespace scela::nodeset
