@@ -1,0 +1,207 @@
+// Nothing outlives the job (decision D7): whoever of agent and guardian dies or stops, whatever the
+// ranks are doing, no process and no directory of the job is left.
+#include <signal.h>
+#include <sys/wait.h>
+
+#include <catch2/catch.hpp>
+
+#include "common/os/process_tree.h"
+#include "tests/e2e/agent/fake_parent.h"
+#include "tests/support/eventually.h"
+
+using namespace scela;
+using namespace scela::test;
+namespace msg = nla::msg;
+
+namespace {
+
+// A rank that does everything to stay: ignores SIGTERM, has a child that does so in a session of
+// its own under a parent that is gone, a child that is stopped, and then stops itself.
+constexpr const char* kUnruly =
+    "trap '' TERM INT HUP;"
+    "(setsid sh -c 'trap \"\" TERM; echo up; while :; do sleep 1000; done' &);"
+    "sh -c 'echo up; kill -STOP $$' &"
+    "echo up; kill -STOP $$; while :; do sleep 1000; done";
+
+constexpr const char* kQuiet = "echo up; exec sleep 1000";
+
+// Until `lines` ranks or children of theirs have said that they run.
+bool running(FakeParent& parent, std::size_t lines) {
+  std::size_t heard = 0;
+  while (heard < lines) {
+    const auto output = parent.expect<msg::Output>();
+    if (!output) return false;
+    heard += static_cast<std::size_t>(std::ranges::count(output->bytes.view(), '\n'));
+  }
+  return true;
+}
+
+}  // namespace
+
+TEST_CASE("a job that ends by itself leaves nothing, and its guardian ends well") {
+  FakeParent parent;
+  REQUIRE(parent.bring_up());
+  REQUIRE(parent.launch("test -d \"$SCELA_NODE_DIR\" && touch \"$SCELA_NODE_DIR/file\""));
+  const auto verdicts = parent.expect<msg::Verdicts>();
+  REQUIRE(verdicts);
+  REQUIRE(verdicts->groups.size() == 1);
+  CHECK(verdicts->groups.front().first.success());
+  parent.send(msg::Shutdown{});
+  CHECK(parent.expect<msg::Done>());
+  CHECK(parent.sees_end());
+  CHECK(parent.sees_close());
+  CHECK(parent.guardian_status() == 0);
+  CHECK(parent.nothing_left());
+}
+
+TEST_CASE("leftovers of ranks that ended are ended with the job") {
+  FakeParent parent;
+  REQUIRE(parent.bring_up());
+  REQUIRE(
+      parent.launch("(setsid sh -c 'trap \"\" TERM; echo up; while :; do sleep 1000; done' &)"));
+  REQUIRE(running(parent, 1));
+  REQUIRE(parent.expect<msg::Verdicts>());
+  CHECK(parent.processes().size() > 2);
+  parent.send(msg::Shutdown{});
+  CHECK(parent.expect<msg::Done>());
+  CHECK(parent.guardian_status() == 0);
+  CHECK(parent.nothing_left());
+}
+
+TEST_CASE("an agent's death is known at once and leaves nothing") {
+  const auto parentage = GENERATE(Parentage::child, Parentage::orphaned);
+  const auto script = GENERATE(kQuiet, kUnruly);
+  FakeParent parent(parentage);
+  REQUIRE(parent.bring_up());
+  REQUIRE(parent.launch(script, 2));
+  REQUIRE(running(parent, script == kUnruly ? 6 : 2));
+  REQUIRE(::kill(parent.agent(), SIGKILL) == 0);
+  CHECK(parent.sees_end());
+  // The unruly ones live until the grace is over: the news did not wait for that.
+  if (script == kUnruly) CHECK_FALSE(parent.processes().empty());
+  CHECK(parent.sees_close());
+  CHECK(parent.nothing_left());
+}
+
+TEST_CASE("the link is closed only when nothing is left") {
+  FakeParent parent;
+  REQUIRE(parent.bring_up());
+  REQUIRE(parent.launch(kUnruly));
+  REQUIRE(running(parent, 3));
+  REQUIRE(::kill(parent.agent(), SIGKILL) == 0);
+  REQUIRE(parent.sees_close());
+  CHECK(parent.directories().empty());
+  // The guardian itself may still be on its way out.
+  const std::vector<pid_t> left = parent.processes();
+  CHECK((left.empty() || left == std::vector<pid_t>{parent.guardian()}));
+}
+
+TEST_CASE("a stopped agent ends like a dead one") {
+  const auto parentage = GENERATE(Parentage::child, Parentage::orphaned);
+  FakeParent parent(parentage);
+  REQUIRE(parent.bring_up());
+  REQUIRE(parent.launch(kUnruly, 2));
+  REQUIRE(running(parent, 6));
+  REQUIRE(::kill(parent.agent(), SIGSTOP) == 0);
+  CHECK(parent.sees_end());
+  CHECK(parent.nothing_left());
+}
+
+TEST_CASE("an agent whose guardian is killed reports it and ends the node by itself") {
+  const auto parentage = GENERATE(Parentage::child, Parentage::orphaned);
+  FakeParent parent(parentage);
+  REQUIRE(parent.bring_up());
+  REQUIRE(parent.launch(kUnruly, 2));
+  REQUIRE(running(parent, 6));
+  REQUIRE(::kill(parent.guardian(), SIGKILL) == 0);
+  const auto failed = parent.expect<msg::NodeFailed>();
+  REQUIRE(failed);
+  CHECK(failed->why.find("guardian") != std::string::npos);
+  const auto verdicts = parent.expect<msg::Verdicts>();
+  REQUIRE(verdicts);
+  for (const auto& [outcome, ranks] : verdicts->groups) {
+    CHECK(outcome.ending == nla::Ending::lost);
+  }
+  parent.send(msg::Shutdown{});
+  CHECK(parent.expect<msg::Done>());
+  CHECK(parent.sees_close());
+  CHECK(parent.nothing_left());
+}
+
+TEST_CASE("an agent whose parent is gone ends the node") {
+  const auto parentage = GENERATE(Parentage::child, Parentage::orphaned);
+  FakeParent parent(parentage);
+  REQUIRE(parent.bring_up());
+  REQUIRE(parent.launch(kUnruly, 2));
+  REQUIRE(running(parent, 6));
+  parent.close_link();
+  CHECK(parent.nothing_left());
+}
+
+TEST_CASE("an agent whose parent is gone before the job came ends") {
+  const auto parentage = GENERATE(Parentage::child, Parentage::orphaned);
+  FakeParent early(parentage);
+  early.close_link();
+  CHECK(early.nothing_left());
+  FakeParent ready(parentage);
+  REQUIRE(ready.bring_up(2));
+  ready.close_link();
+  CHECK(ready.nothing_left());
+}
+
+TEST_CASE("SIGTERM to a guardian ends the job on its node") {
+  FakeParent parent;
+  REQUIRE(parent.bring_up());
+  REQUIRE(parent.launch(kUnruly, 2));
+  REQUIRE(running(parent, 6));
+  REQUIRE(::kill(parent.guardian(), SIGTERM) == 0);
+  CHECK(parent.expect<msg::Verdicts>());
+  parent.send(msg::Shutdown{});
+  CHECK(parent.expect<msg::Done>());
+  CHECK(parent.nothing_left());
+}
+
+TEST_CASE("the death of an inner agent ends the nodes below it too") {
+  FakeParent parent;
+  REQUIRE(parent.bring_up(3));
+  REQUIRE(parent.launch(kUnruly));
+  REQUIRE(running(parent, 9));
+  CHECK(parent.directories().size() == 3);
+  REQUIRE(parent.child_guardian() != 0);
+  REQUIRE(::kill(parent.agent(), SIGKILL) == 0);
+  CHECK(parent.sees_close());
+  CHECK(parent.nothing_left());
+}
+
+TEST_CASE("an agent below that is killed with its guardian leaves nothing either") {
+  FakeParent parent;
+  REQUIRE(parent.bring_up(2));
+  REQUIRE(parent.launch(kUnruly));
+  REQUIRE(running(parent, 6));
+  const pid_t guardian = parent.child_guardian();
+  const std::vector<pid_t> below = children_of(guardian);
+  REQUIRE(below.size() == 1);
+  REQUIRE(::kill(guardian, SIGKILL) == 0);
+  REQUIRE(::kill(below.front(), SIGKILL) == 0);
+  REQUIRE(parent.expect<msg::ProcessFail>());
+  parent.send(msg::Terminate{SIGTERM, 300});
+  CHECK(parent.expect<msg::Verdicts>());
+  parent.send(msg::Shutdown{});
+  CHECK(parent.expect<msg::Done>());
+  CHECK(parent.nothing_left());
+}
+
+TEST_CASE("PROCESS_TERMINATE ends ranks that do not want to end") {
+  FakeParent parent;
+  REQUIRE(parent.bring_up());
+  REQUIRE(parent.launch(kUnruly, 2));
+  REQUIRE(running(parent, 6));
+  parent.send(msg::Terminate{SIGTERM, 300});
+  const auto verdicts = parent.expect<msg::Verdicts>();
+  REQUIRE(verdicts);
+  for (const auto& [outcome, ranks] : verdicts->groups)
+    CHECK(outcome.ended_by_us);
+  parent.send(msg::Shutdown{});
+  CHECK(parent.expect<msg::Done>());
+  CHECK(parent.nothing_left());
+}

@@ -1,0 +1,214 @@
+// What a rank begins with, and what an agent says of one that cannot begin.
+#include <signal.h>
+
+#include <catch2/catch.hpp>
+#include <set>
+#include <sstream>
+
+#include "common/os/process_tree.h"
+#include "common/os/syscall.h"
+#include "nla/settings.h"
+#include "tests/e2e/agent/fake_parent.h"
+#include "tests/support/eventually.h"
+#include "tests/unit/os/child_run.h"
+
+using namespace scela;
+using namespace scela::test;
+namespace msg = nla::msg;
+
+namespace {
+
+std::set<std::string> environment_of(pid_t pid) {
+  std::istringstream in(read_small_file(cat("/proc/", pid, "/environ").c_str()));
+  std::set<std::string> variables;
+  for (std::string one; std::getline(in, one, '\0');)
+    variables.insert(one);
+  return variables;
+}
+
+// What the job's only rank is reported to have ended as.
+nla::Outcome outcome_of(const nla::Job& job, FakeParent& parent) {
+  parent.send(msg::JobBytes{true, Chunk(nla::encode(job))});
+  const auto verdicts = parent.expect<msg::Verdicts>();
+  REQUIRE(verdicts);
+  REQUIRE(verdicts->groups.size() == 1);
+  return verdicts->groups.front().first;
+}
+
+}  // namespace
+
+TEST_CASE("a rank has descriptors 0 to 3 and no other") {
+  FakeParent parent;
+  REQUIRE(parent.bring_up(2));  // the agent holds links, too
+  nla::Job job = parent.job_of({"/bin/sleep", "1000"}, 4);
+  job.stdin_ranks = RankSet::single(1);
+  REQUIRE(parent.launch(job));
+  const std::vector<pid_t> ranks = parent.ranks();
+  REQUIRE(ranks.size() == 4);
+  for (const pid_t rank : ranks) {
+    CHECK(names_in(cat("/proc/", rank, "/fd")) == std::set<std::string>{"0", "1", "2", "3"});
+  }
+}
+
+TEST_CASE("a rank's environment says who it is and hides other servers") {
+  FakeParent parent;
+  REQUIRE(parent.bring_up(2));
+  nla::Job job = parent.job_of({"/bin/sleep", "1000"}, 2);
+  job.env.push_back("FROM=job");
+  job.env.push_back("ONLY=job");
+  job.apps.front().env = {"FROM=app"};
+  REQUIRE(parent.launch(job));
+  const pid_t agent = children_of(parent.child_guardian()).front();
+  const std::vector<pid_t> ranks = children_of(agent);
+  REQUIRE(ranks.size() == 2);
+  const std::string directory = cat("/scela-", ::getuid(), "-", parent.job_id(), "-node1");
+  const std::set<std::string> variables = environment_of(ranks.back());
+  for (const char* expected :
+       {"SCELA_RANK=3", "SCELA_SIZE=4", "SCELA_LOCAL_RANK=1", "SCELA_LOCAL_SIZE=2",
+        "SCELA_NODE=node1", "SCELA_NODE_INDEX=1", "PMI_RANK=3", "PMI_SIZE=4", "PMI_FD=3",
+        "MPI_LOCALRANKID=1", "MPI_LOCALNRANKS=2", "FROM=app", "ONLY=job"}) {
+    INFO(expected);
+    CHECK(variables.contains(expected));
+  }
+  CHECK(variables.contains(cat("SCELA_JOB_ID=", parent.job_id())));
+  for (const std::string& variable : variables) {
+    CHECK_FALSE(variable.starts_with("PMI_PORT"));
+    CHECK(variable != "FROM=job");
+    if (variable.starts_with("SCELA_NODE_DIR=")) CHECK(variable.ends_with(directory));
+  }
+}
+
+TEST_CASE("a rank leads its own process group in the agent's session") {
+  FakeParent parent;
+  REQUIRE(parent.bring_up());
+  REQUIRE(parent.launch("exec sleep 1000", 2));
+  for (const pid_t rank : parent.ranks()) {
+    ProcessFacts facts;
+    REQUIRE(facts_of(rank, facts));
+    CHECK(facts.group == rank);
+    CHECK(facts.session == parent.guardian());
+  }
+}
+
+TEST_CASE("ranks bound to cores take those of their node's share") {
+  FakeParent parent;
+  nla::Settings settings;
+  settings.shares = 2;
+  REQUIRE(parent.bring_up(2, nla::format(settings)));
+  nla::Job job = parent.job_of({"/bin/sh", "-c", "grep Cpus_allowed_list /proc/self/status"}, 1);
+  job.bind_to = nla::BindTo::core;
+  REQUIRE(parent.launch(job));
+  std::istringstream lines(parent.output_of_all());
+  std::set<std::string> cpus;
+  for (std::string line; std::getline(lines, line);)
+    cpus.insert(line);
+  CHECK(cpus.size() == std::min<std::size_t>(2, allowed_cpus().size()));
+}
+
+TEST_CASE("a program that is missing is told with its name and where it was looked for") {
+  FakeParent parent;
+  REQUIRE(parent.bring_up());
+  nla::Job job = parent.job_of({"no-such-program"}, 1);
+  job.apps.front().path = "/extra/place";
+  const nla::Outcome outcome = outcome_of(job, parent);
+  CHECK(outcome.ending == nla::Ending::not_started);
+  CHECK(outcome.code == ENOENT);
+  CHECK(outcome.why.find("find 'no-such-program' in /extra/place:") == 0);
+  CHECK(outcome.why.find("ENOENT") != std::string::npos);
+}
+
+TEST_CASE("a program without execute permission and a missing directory are told apart") {
+  FakeParent first;
+  REQUIRE(first.bring_up());
+  const nla::Outcome denied = outcome_of(first.job_of({"/etc/passwd"}, 1), first);
+  CHECK(denied.code == EACCES);
+  CHECK(denied.why.find("execute '/etc/passwd'") == 0);
+
+  FakeParent second;
+  REQUIRE(second.bring_up());
+  nla::Job job = second.job_of({"/bin/true"}, 1);
+  job.apps.front().wdir = "/no/such/directory";
+  const nla::Outcome lost = outcome_of(job, second);
+  CHECK(lost.code == ENOENT);
+  CHECK(lost.why.find("enter the working directory '/no/such/directory'") == 0);
+}
+
+TEST_CASE("exit codes and signals reach the verdict as they were") {
+  FakeParent parent;
+  REQUIRE(parent.bring_up());
+  nla::Job job =
+      parent.job_of({"/bin/sh", "-c", "test $SCELA_RANK = 0 && exit 7; kill -KILL $$"}, 2);
+  job.on_failure = nla::OnFailure::wait;
+  REQUIRE(parent.launch(job));
+  const auto verdicts = parent.expect<msg::Verdicts>();
+  REQUIRE(verdicts);
+  for (const auto& [outcome, ranks] : verdicts->groups) {
+    const bool first = ranks == RankSet::single(0);
+    CHECK(outcome.ending == (first ? nla::Ending::exited : nla::Ending::signaled));
+    CHECK(outcome.code == (first ? 7 : SIGKILL));
+  }
+}
+
+TEST_CASE("what a rank writes arrives whole, and under credit") {
+  FakeParent parent;
+  REQUIRE(parent.bring_up());
+  REQUIRE(parent.launch("head -c 700000 /dev/zero | tr '\\0' x; echo end >&2"));
+  const std::string text = parent.output_of_all();
+  CHECK(text == std::string(700000, 'x'));
+}
+
+TEST_CASE("standard input reaches the ranks that are to have it, to its end") {
+  FakeParent parent;
+  REQUIRE(parent.bring_up());
+  nla::Job job = parent.job_of({"/bin/sh", "-c", "wc -c"}, 2);
+  job.stdin_ranks = RankSet::single(1);
+  REQUIRE(parent.launch(job));
+  const Chunk piece(std::string(60000, 'i'));
+  for (int i = 0; i < 4; ++i)
+    parent.send(msg::Stdin{false, piece});
+  parent.send(msg::Stdin{true, {}});
+  std::istringstream in(parent.output_of_all());
+  std::multiset<int> counts;
+  for (int count = 0; in >> count;)
+    counts.insert(count);
+  CHECK(counts == std::multiset<int>{0, 240000});
+  CHECK(parent.saw("StdinTaken"));
+}
+
+TEST_CASE("input for a rank that does not read counts as taken once it is gone") {
+  FakeParent parent;
+  REQUIRE(parent.bring_up());
+  nla::Job job = parent.job_of({"/bin/true"}, 1);
+  job.stdin_ranks = RankSet::single(0);
+  REQUIRE(parent.launch(job));
+  const Chunk piece(std::string(60000, 'i'));
+  for (int i = 0; i < 4; ++i)
+    parent.send(msg::Stdin{i == 3, piece});
+  std::uint64_t taken = 0;
+  while (taken < 240000) {
+    const auto message = parent.expect<msg::StdinTaken>();
+    REQUIRE(message);
+    taken = message->bytes;
+  }
+  CHECK(taken == 240000);
+}
+
+TEST_CASE("an agent that is sent nonsense ends and leaves nothing") {
+  FakeParent version;
+  REQUIRE(version.bring_up());
+  REQUIRE(version.launch("exec sleep 1000"));
+  version.send_raw(std::string("\x63\x01\0\0\0\0\0\0", 8));
+  CHECK(version.sees_end());
+  CHECK(version.nothing_left());
+
+  FakeParent length;
+  REQUIRE(length.bring_up());
+  length.send_raw(std::string("\x01\x01\0\0\xff\xff\xff\xff", 8));
+  CHECK(length.nothing_left());
+
+  FakeParent cut;
+  REQUIRE(cut.bring_up());
+  cut.send_raw(std::string("\x01\x01\0\0\x10\0\0\0abc", 11));
+  cut.close_link();
+  CHECK(cut.nothing_left());
+}
