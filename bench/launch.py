@@ -58,10 +58,11 @@ class Programs:
         return [self.hydra, "-launcher", "fork", "-hosts", hosts, "-ppn", str(ppn), "-n", str(nodes * ppn),
                 *program]
 
-    def floor_seconds(self, nodes, ppn, spawners, window):
+    def time_floor(self, nodes, ppn, spawners, window):
         argv = [self.floor, "--agents", str(nodes), "--agent", self.agent_noop, "--ranks",
                 str(nodes * ppn), "--rank", self.noop, "--spawners", str(spawners), "--window", str(window)]
-        return float(measure.run_ok(argv).output.split()[-1])
+        result = measure.run_ok(argv)
+        return float(result.output.split()[-1]), result.cpu_seconds
 
     def version(self):
         hydra = re.search(r"Version:\s*(\S+)", subprocess.run([self.hydra, "--version"], capture_output=True,
@@ -70,25 +71,35 @@ class Programs:
                 "hydra": hydra.group(1) if hydra else "?"}
 
 
-def seconds_of(argv):
-    return lambda: measure.run_ok(argv).seconds
+def timed(argv):
+    """A contestant: (wall seconds, CPU seconds of all its processes)."""
+    def run():
+        result = measure.run_ok(argv)
+        return result.seconds, result.cpu_seconds
+    return run
+
+
+def summaries(results):
+    """{name: summary of the wall seconds, with the median of the CPU seconds}."""
+    return {name: dict(measure.summary([wall for wall, _ in values]),
+                       cpu=measure.summary([cpu for _, cpu in values])["median"])
+            for name, values in results.items()}
 
 
 def cell(programs, nodes, ppn, repeat):
     """All contestants on n nodes with c ranks each."""
     cores = len(os.sched_getaffinity(0))
     contestants = {
-        "scela client": seconds_of(programs.scela(nodes, ppn, programs.client)),
-        "hydra client": seconds_of(programs.with_hydra(nodes, ppn, programs.client)),
-        "scela noop": seconds_of(programs.scela(nodes, ppn, programs.noop)),
+        "scela client": timed(programs.scela(nodes, ppn, programs.client)),
+        "hydra client": timed(programs.with_hydra(nodes, ppn, programs.client)),
+        "scela noop": timed(programs.scela(nodes, ppn, programs.noop)),
     }
     for spawners in sorted({1, cores}):
         for window in FLOOR_WINDOWS:
             contestants[f"floor {spawners}x{window}"] = (
-                lambda s=spawners, w=window: programs.floor_seconds(nodes, ppn, s, w))
+                lambda s=spawners, w=window: programs.time_floor(nodes, ppn, s, w))
     load = measure.load()
-    results = measure.alternate(contestants, repeat)
-    times = {name: measure.summary(values) for name, values in results.items()}
+    times = summaries(measure.alternate(contestants, repeat))
     floor = min((name for name in times if name.startswith("floor")), key=lambda n: times[n]["median"])
     times["floor"] = dict(times[floor], form=floor.split()[1])
     row = {"nodes": nodes, "ppn": ppn, "load": load, "times": times,
@@ -228,11 +239,11 @@ def stats_in(text):
 
 def suite_exchange(programs, options):
     nodes, ppn = (16, 8) if options.quick else (256, 8)
-    results = measure.alternate({
-        "scela": seconds_of(programs.scela(nodes, ppn, programs.client, "--exchange")),
-        "hydra": seconds_of(programs.with_hydra(nodes, ppn, programs.client, "--exchange")),
-    }, options.repeat)
-    row = {"nodes": nodes, "ppn": ppn, **{name: measure.summary(v) for name, v in results.items()}}
+    times = summaries(measure.alternate({
+        "scela": timed(programs.scela(nodes, ppn, programs.client, "--exchange")),
+        "hydra": timed(programs.with_hydra(nodes, ppn, programs.client, "--exchange")),
+    }, options.repeat))
+    row = {"nodes": nodes, "ppn": ppn, **times}
     row["ratio"] = row["scela"]["median"] / row["hydra"]["median"]
     say(f"  {nodes * ppn} ranks exchange: scela {ms(row['scela'])} hydra {ms(row['hydra'])}")
     return row

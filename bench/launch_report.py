@@ -40,17 +40,23 @@ def verdict(value, limit):
     return f"{value:.2f} (target at most {limit}: {'met' if value <= limit else 'missed'})"
 
 
+def cpu(own, peer):
+    return [f"{own['cpu'] * 1e3:.0f}", f"{peer['cpu'] * 1e3:.0f}", f"{own['cpu'] / peer['cpu']:.2f}"]
+
+
 def target_section(results):
     row = results["target"]
     times = row["times"]
     return "Launch of 512 ranks on 64 nodes", (
         f"Start to end, ms: median (least; quartiles) of {times['scela client']['n']} runs, in turns.\n\n" +
-        table(["program", "scela-run", "peer", "ratio"], [
+        table(["program", "scela-run", "peer", "ratio", "CPU, scela-run", "CPU, peer", "CPU ratio"], [
             ["PMI-1 client", spread(times["scela client"]), "Hydra " + spread(times["hydra client"]),
-             verdict(row["client_ratio"], 0.5)],
+             verdict(row["client_ratio"], 0.5), *cpu(times["scela client"], times["hydra client"])],
             ["no-op", spread(times["scela noop"]), "floor " + spread(times["floor"]),
-             verdict(row["noop_ratio"], 1.5)]]) +
-        f"\nThe client does init, one barrier and finalize. The floor is 64 execs of `scela-nla {results['agent_noop']}` and 512 "
+             verdict(row["noop_ratio"], 1.5), *cpu(times["scela noop"], times["floor"])]]) +
+        "\nCPU: ms of all processes of the contestant, median; other work on the machine hardly changes it. The "
+        "client does init, one barrier and finalize. The floor is "
+        f"64 execs of `scela-nla {results['agent_noop']}` and 512 "
         f"posix_spawns of the no-op, the fastest of {floor_forms(times)} "
         "(spawners x children unreaped; ms, medians).\n")
 
@@ -145,8 +151,9 @@ def exchange_section(results):
     return f"Exchange of {ranks:,} ranks on {row['nodes']} agents", (
         "Start to end, ms: every rank puts 488 bytes, all meet in a barrier, every rank gets its neighbour's "
         f"value and checks it. Median (least; quartiles) of {row['scela']['n']} runs, in turns.\n\n" +
-        table(["scela-run", "Hydra", "ratio"],
-              [[spread(row["scela"]), spread(row["hydra"]), f"{row['ratio']:.2f}"]]))
+        table(["scela-run", "Hydra", "ratio", "CPU, scela-run", "CPU, Hydra", "CPU ratio"],
+              [[spread(row["scela"]), spread(row["hydra"]), f"{row['ratio']:.2f}",
+                *cpu(row["scela"], row["hydra"])]]))
 
 
 SECTIONS = [("target", target_section), ("grid", grid_section), ("grid", flat_section),
