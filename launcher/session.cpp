@@ -1,5 +1,6 @@
 #include "launcher/session.h"
 
+#include <sys/epoll.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -13,6 +14,7 @@
 
 #include "common/core/kary_tree.h"
 #include "common/core/text.h"
+#include "common/os/fd.h"
 #include "launcher/log.h"
 #include "launcher/output_writer.h"
 #include "launcher/stats.h"
@@ -49,9 +51,10 @@ std::string boot_id() {
 class Watched {
  public:
   Watched(asio::io_context& io, int fd) : descriptor_(io), fd_(fd) {}
-  // False: this kind of descriptor cannot be watched (a regular file); it is always ready.
+  // False: this kind of descriptor cannot be watched (a regular file, /dev/null); it is always ready.
   bool open() {
     if (descriptor_.is_open()) return true;
+    if (!can_be_watched()) return false;
     const int copy = ::fcntl(fd_, F_DUPFD_CLOEXEC, 3);
     if (copy < 0) return false;
     boost::system::error_code error;
@@ -68,6 +71,13 @@ class Watched {
   bool waiting = false;
 
  private:
+  // Asio accepts what epoll refuses, and then fails every wait.
+  bool can_be_watched() const {
+    const Fd probe(::epoll_create1(EPOLL_CLOEXEC));
+    epoll_event nothing{};
+    return ::epoll_ctl(probe.get(), EPOLL_CTL_ADD, fd_, &nothing) == 0;
+  }
+
   asio::posix::stream_descriptor descriptor_;
   int fd_;
 };
@@ -75,7 +85,7 @@ class Watched {
 class Session {
  public:
   Session(const Options& options, Plan plan, std::int64_t began_ns)
-      : options_(options), plan_(std::move(plan)), trace_(plan_.hosts), log_(options_) {
+      : options_(options), plan_(std::move(plan)), log_(options_) {
     phases_.begin = began_ns;
   }
 
@@ -180,6 +190,7 @@ void Session::begin() {
   settings.record = options_.record.value_or("");
   settings.shares = plan_.node_shares;
   settings.measure = options_.stats != StatsFormat::none;
+  settings.trace = options_.trace.has_value();
   settings.boot_id = boot_id();
   phases_.tree = monotonic_ns();
   event::Begin begin;

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <vector>
 
 #include "common/core/text.h"
 
@@ -74,10 +75,8 @@ void TraceFile::add(std::uint32_t node, std::string_view lines) {
   rest += lines;
   std::size_t at = 0;
   for (std::size_t end; (end = rest.find('\n', at)) != std::string::npos; at = end + 1) {
-    auto event = nlohmann::json::parse(rest.substr(at, end - at), nullptr, false);
-    if (!event.is_object()) continue;
-    event["pid"] = process;
-    events_ += event.dump() + ",\n";
+    const std::string_view line = std::string_view(rest).substr(at, end - at);
+    if (nlohmann::json::accept(line)) events_ += cat(line, ",\n");
   }
   rest.erase(0, at);
 }
@@ -105,7 +104,6 @@ Result<void> TraceFile::write(const std::string& path) const {
                                   {"args", {{"name", text}}}};
     return event.dump();
   };
-  for (std::size_t i = 0; i < hosts_.size(); ++i) file << name(i + 1, hosts_[i]) << ",\n";
   file << name(0, "scela-run") << "\n]\n";
   file.close();
   if (file) return {};

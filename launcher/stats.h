@@ -6,7 +6,6 @@
 #include <map>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "common/core/result.h"
 #include "nla/core/messages.h"
@@ -39,13 +38,11 @@ std::string stats_json(const Phases& phases, const JobNumbers& job, const nla::S
 // load it in a trace viewer). One process per node, the launcher is process 0.
 class TraceFile {
  public:
-  explicit TraceFile(std::vector<std::string> hosts) : hosts_(std::move(hosts)) {}
   void add(std::uint32_t node, std::string_view lines);  // pieces of one node come in order
   void add_launcher(const Phases& phases);
   Result<void> write(const std::string& path) const;
 
  private:
-  std::vector<std::string> hosts_;
   std::string events_;
   std::map<std::uint32_t, std::string> partial_;  // per process: an unfinished line
 };

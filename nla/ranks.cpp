@@ -13,6 +13,7 @@
 #include "common/core/text.h"
 #include "common/os/asio.h"
 #include "common/os/syscall.h"
+#include "nla/poller.h"
 #include "pmi/server/job_services.h"
 #include "pmi/server/line_server.h"
 
@@ -28,46 +29,82 @@ bool ends_programs(int signo) {
          signo == SIGQUIT;
 }
 
+// Told what happens to a descriptor of a rank.
+class EndListener {
+ public:
+  virtual void on_ready(Rank rank, int which, bool readable, bool writable) = 0;
+
+ protected:
+  ~EndListener() = default;
+};
+
+// Our end of something that leads to a rank. `which` is the descriptor's number in the rank.
+struct RankEnd final : Poller::Watcher {
+  RankEnd(EndListener& told, Rank number, int descriptor)
+      : listener(told), rank(number), which(descriptor) {}
+  void ready(bool readable, bool writable) override {
+    if (fd) listener.on_ready(rank, which, readable, writable);  // it may have been closed since
+  }
+  // Asks to be told; what is asked already costs nothing.
+  void watch(Poller& poller, bool read, bool write) {
+    if (!fd || (read == reading && write == writing)) return;
+    const bool before = reading || writing;
+    if (!read && !write) {
+      poller.forget(fd.get());
+    } else if (before) {
+      poller.change(fd.get(), read, write, *this);
+    } else {
+      poller.watch(fd.get(), read, write, *this);
+    }
+    reading = read;
+    writing = write;
+  }
+  void close() {
+    fd.reset();
+    reading = writing = false;
+  }
+
+  EndListener& listener;
+  Rank rank;
+  int which;
+  Fd fd;
+  bool reading = false;
+  bool writing = false;
+};
+
 // One of a rank's output pipes.
 struct OutputPipe {
-  explicit OutputPipe(boost::asio::io_context& io, Stream which) : pipe(io), stream(which) {}
-  Descriptor pipe;
+  RankEnd end;
   Stream stream;
   bool starved = false;  // waits for credit
 };
 
 // The pipe to a rank's standard input.
 struct InputPipe {
-  explicit InputPipe(boost::asio::io_context& io) : pipe(io) {}
-  Descriptor pipe;
+  RankEnd end;
   std::deque<Chunk> queue;
   std::size_t offset = 0;   // of the queue's front, written already
   std::uint64_t taken = 0;  // bytes, in all
   bool wanted = false;      // the rank is one of Job::stdin_ranks
-  bool end = false;         // close when the queue is empty
+  bool last = false;        // close when the queue is empty
   bool closed = false;      // the rank takes no more; what comes counts as taken
-  bool waiting = false;
 };
 
 struct PmiConnection {
-  PmiConnection(boost::asio::io_context& io, pmi::JobServices& services, Rank rank)
-      : socket(io), server(services, rank) {}
-  Descriptor socket;
+  RankEnd end;
   pmi::LineServer server;
   std::string output;
-  bool waiting_to_read = false;
-  bool waiting_to_write = false;
   const char* asked = nullptr;  // what the outstanding request is called in the trace
   std::uint64_t asked_ns = 0;
 };
 
 struct RankState {
-  RankState(boost::asio::io_context& io, pmi::JobServices& services, Rank number)
+  RankState(EndListener& listener, pmi::JobServices& services, Rank number)
       : rank(number),
-        out(io, Stream::out),
-        err(io, Stream::err),
-        in(io),
-        pmi(io, services, number) {}
+        out{{listener, number, 1}, Stream::out},
+        err{{listener, number, 2}, Stream::err},
+        in{{listener, number, 0}, {}},
+        pmi{{listener, number, 3}, {services, number}, {}} {}
   Rank rank;
   pid_t pid = 0;  // 0: not started, or reaped
   std::uint64_t started_ns = 0;
@@ -79,17 +116,28 @@ struct RankState {
 
 }  // namespace
 
-struct Ranks::State final : pmi::JobServices {
+struct Ranks::State final : pmi::JobServices, EndListener {
   State(RanksHost lent, const Job& work, const RankSet& ranks, std::string error)
-      : host(std::move(lent)), job(work), own(ranks), setup_error(std::move(error)) {
+      : host(std::move(lent)),
+        job(work),
+        own(ranks),
+        setup_error(std::move(error)),
+        poller_watch(host.io) {
     states.reserve(own.size());
     own.for_each([&](Rank rank) {
-      states.push_back(std::make_unique<RankState>(host.io, *this, rank));
+      states.push_back(std::make_unique<RankState>(*this, *this, rank));
       states.back()->in.wanted = job.stdin_ranks.contains(rank);
     });
   }
 
+  ~State() override {
+    if (poller_watch.is_open()) poller_watch.release();  // the poller owns it
+  }
+
   RankState& of(Rank rank) const { return *states[own.index_of(rank)]; }
+
+  void watch_poller();
+  void on_ready(Rank rank, int which, bool readable, bool writable) override;
 
   // pmi::JobServices
   pmi::JobFacts facts(Rank rank) const override;
@@ -102,11 +150,10 @@ struct Ranks::State final : pmi::JobServices {
 
   void start_batch();
   void start_one(Rank rank);
-  void watch_output(RankState& rank, OutputPipe& pipe);
   void read_output(RankState& rank, OutputPipe& pipe);
   void end_output(RankState& rank, OutputPipe& pipe);
   void watch_pmi(RankState& rank);
-  bool read_pmi(RankState& rank);
+  void read_pmi(RankState& rank);
   void flush_pmi(RankState& rank);
   void flush_input(RankState& rank);
   void close_input(RankState& rank);
@@ -118,6 +165,8 @@ struct Ranks::State final : pmi::JobServices {
   RankSet own;
   std::string setup_error;
   std::optional<RankStarter> starter;
+  std::optional<Poller> poller;
+  Descriptor poller_watch;
   std::vector<std::unique_ptr<RankState>> states;  // by position in own
   std::map<pid_t, RankState*> running;
   std::deque<Rank> to_start;
@@ -160,39 +209,55 @@ void Ranks::State::start_one(Rank number) {
   rank.started_ns = host.clock_ns();
   host.tracer.span("start", before, rank.started_ns, number);
   running.emplace(rank.pid, &rank);
-  error_code ignored;
-  rank.out.pipe.assign(started->output.release(), ignored);
-  rank.err.pipe.assign(started->error.release(), ignored);
-  rank.pmi.socket.assign(started->pmi.release(), ignored);
+  rank.out.end.fd = std::move(started->output);
+  rank.err.end.fd = std::move(started->error);
+  rank.pmi.end.fd = std::move(started->pmi);
   if (started->input) {
-    rank.in.pipe.assign(started->input.release(), ignored);
-    rank.in.pipe.non_blocking(true, ignored);
+    set_nonblocking(started->input.get());
+    rank.in.end.fd = std::move(started->input);
     flush_input(rank);
   }
-  watch_output(rank, rank.out);
-  watch_output(rank, rank.err);
+  rank.out.end.watch(*poller, true, false);
+  rank.err.end.watch(*poller, true, false);
   watch_pmi(rank);
   host.emit(event::RankStarted{number});
 }
 
-// Standard output and error.
+// Readiness.
 
-void Ranks::State::watch_output(RankState& rank, OutputPipe& pipe) {
-  pipe.pipe.async_wait(Descriptor::wait_read, [this, &rank, &pipe](const error_code& error) {
+void Ranks::State::watch_poller() {
+  poller_watch.async_wait(Descriptor::wait_read, [this](const error_code& error) {
     if (error) return;
-    read_output(rank, pipe);
+    poller->dispatch();  // what is left keeps the set readable
+    watch_poller();
     host.turn_over();
   });
 }
+
+void Ranks::State::on_ready(Rank number, int which, bool readable, bool writable) {
+  RankState& rank = of(number);
+  if (which == 1 && readable) read_output(rank, rank.out);
+  if (which == 2 && readable) read_output(rank, rank.err);
+  if (which == 0 && writable) {
+    flush_input(rank);
+    report_taken();
+  }
+  if (which != 3) return;
+  if (writable && rank.pmi.end.writing) flush_pmi(rank);
+  if (readable && rank.pmi.end.reading) read_pmi(rank);
+}
+
+// Standard output and error.
 
 void Ranks::State::read_output(RankState& rank, OutputPipe& pipe) {
   const std::uint64_t most = std::min<std::uint64_t>({credit, kMaxPiece, sizeof host.buffer.bytes});
   if (most == 0) {
     pipe.starved = true;
+    pipe.end.watch(*poller, false, false);
     return;
   }
   const ssize_t got = retry([&] {
-    return ::read(pipe.pipe.native_handle(), host.buffer.bytes, static_cast<size_t>(most));
+    return ::read(pipe.end.fd.get(), host.buffer.bytes, static_cast<size_t>(most));
   });
   if (got > 0) {
     const auto size = static_cast<std::size_t>(got);
@@ -200,15 +265,13 @@ void Ranks::State::read_output(RankState& rank, OutputPipe& pipe) {
     host.emit(
         event::RankOutput{rank.rank, pipe.stream, Chunk(std::string(host.buffer.bytes, size))});
   } else if (got == 0 || errno != EAGAIN) {
-    return end_output(rank, pipe);
+    end_output(rank, pipe);
   }
-  watch_output(rank, pipe);
 }
 
 void Ranks::State::end_output(RankState& rank, OutputPipe& pipe) {
-  if (!pipe.pipe.is_open()) return;
-  error_code ignored;
-  pipe.pipe.close(ignored);
+  if (!pipe.end.fd) return;
+  pipe.end.close();
   pipe.starved = false;
   host.emit(event::RankStreamEnded{rank.rank, pipe.stream});
 }
@@ -217,58 +280,40 @@ void Ranks::State::end_output(RankState& rank, OutputPipe& pipe) {
 
 void Ranks::State::watch_pmi(RankState& rank) {
   PmiConnection& pmi = rank.pmi;
-  if (pmi.waiting_to_read || !pmi_reading || !pmi.socket.is_open() || pmi.server.broken()) return;
-  pmi.waiting_to_read = true;
-  pmi.socket.async_wait(Descriptor::wait_read, [this, &rank](const error_code& error) {
-    if (error) return;
-    rank.pmi.waiting_to_read = false;
-    if (!pmi_reading) return;
-    if (read_pmi(rank)) {
-      watch_pmi(rank);
-    } else {
-      error_code ignored;
-      rank.pmi.server.closed();
-      rank.pmi.socket.close(ignored);
-    }
-    host.turn_over();
-  });
+  pmi.end.watch(*poller, pmi_reading && !pmi.server.broken(), !pmi.output.empty());
 }
 
-// Takes what is there, one buffer of it; false at the end of the connection.
-bool Ranks::State::read_pmi(RankState& rank) {
+// Takes what is there, one buffer of it.
+void Ranks::State::read_pmi(RankState& rank) {
   PmiConnection& pmi = rank.pmi;
   const ssize_t got = retry([&] {
-    return ::recv(pmi.socket.native_handle(), host.buffer.bytes, sizeof host.buffer.bytes,
-                  MSG_DONTWAIT);
+    return ::recv(pmi.end.fd.get(), host.buffer.bytes, sizeof host.buffer.bytes, MSG_DONTWAIT);
   });
-  if (got < 0) return errno == EAGAIN;
-  if (got == 0) return false;
-  pmi.server.receive({host.buffer.bytes, static_cast<std::size_t>(got)});
-  flush_pmi(rank);
-  return true;
+  if (got > 0) {
+    pmi.server.receive({host.buffer.bytes, static_cast<std::size_t>(got)});
+    flush_pmi(rank);
+  } else if (got == 0 || errno != EAGAIN) {
+    pmi.server.closed();
+    pmi.end.close();
+  }
 }
 
 void Ranks::State::flush_pmi(RankState& rank) {
   PmiConnection& pmi = rank.pmi;
   pmi.output += pmi.server.take_output();
-  while (!pmi.output.empty() && pmi.socket.is_open() && !pmi.waiting_to_write) {
+  while (!pmi.output.empty() && pmi.end.fd) {
     const ssize_t wrote = retry([&] {
-      return ::send(pmi.socket.native_handle(), pmi.output.data(), pmi.output.size(),
+      return ::send(pmi.end.fd.get(), pmi.output.data(), pmi.output.size(),
                     MSG_DONTWAIT | MSG_NOSIGNAL);
     });
-    if (wrote >= 0) {
-      pmi.output.erase(0, static_cast<std::size_t>(wrote));
-    } else if (errno == EAGAIN) {
-      pmi.waiting_to_write = true;
-      pmi.socket.async_wait(Descriptor::wait_write, [this, &rank](const error_code& error) {
-        if (error) return;
-        rank.pmi.waiting_to_write = false;
-        flush_pmi(rank);
-      });
-    } else {
+    if (wrote < 0 && errno == EAGAIN) break;
+    if (wrote < 0) {
       pmi.output.clear();  // it does not listen any more; its end is read
+    } else {
+      pmi.output.erase(0, static_cast<std::size_t>(wrote));
     }
   }
+  watch_pmi(rank);
 }
 
 pmi::JobFacts Ranks::State::facts(Rank rank) const {
@@ -317,10 +362,10 @@ void Ranks::State::violation(Rank rank, std::string why) {
 
 void Ranks::State::flush_input(RankState& rank) {
   InputPipe& in = rank.in;
-  while (!in.closed && in.pipe.is_open() && !in.waiting && !in.queue.empty()) {
+  bool full = false;
+  while (!in.closed && in.end.fd && !full && !in.queue.empty()) {
     const std::string_view rest = in.queue.front().view().substr(in.offset);
-    const ssize_t wrote =
-        retry([&] { return ::write(in.pipe.native_handle(), rest.data(), rest.size()); });
+    const ssize_t wrote = retry([&] { return ::write(in.end.fd.get(), rest.data(), rest.size()); });
     if (wrote >= 0) {
       in.taken += static_cast<std::uint64_t>(wrote);
       in.offset += static_cast<std::size_t>(wrote);
@@ -328,26 +373,19 @@ void Ranks::State::flush_input(RankState& rank) {
       in.queue.pop_front();
       in.offset = 0;
     } else if (errno == EAGAIN) {
-      in.waiting = true;
-      in.pipe.async_wait(Descriptor::wait_write, [this, &rank](const error_code& error) {
-        if (error) return;
-        rank.in.waiting = false;
-        flush_input(rank);
-        report_taken();
-        host.turn_over();
-      });
+      full = true;
     } else {
       close_input(rank);  // EPIPE: it does not read, so it misses nothing
     }
   }
-  if (in.end && in.queue.empty() && in.pipe.is_open()) close_input(rank);
+  if (in.last && in.queue.empty() && in.end.fd) close_input(rank);
+  in.end.watch(*poller, false, full);
 }
 
 void Ranks::State::close_input(RankState& rank) {
-  error_code ignored;
   rank.in.closed = true;
   rank.in.queue.clear();
-  rank.in.pipe.close(ignored);
+  rank.in.end.close();
 }
 
 void Ranks::State::report_taken() {
@@ -365,16 +403,15 @@ void Ranks::State::report_taken() {
 
 void Ranks::State::ended(RankState& rank, int status) {
   // What it asked before it ended must come before the news that it ended.
-  if (rank.pmi.socket.is_open()) {
+  if (rank.pmi.end.fd) {
     for (char* const start = host.buffer.bytes; !rank.pmi.server.broken();) {
       const ssize_t got =
-          ::recv(rank.pmi.socket.native_handle(), start, sizeof host.buffer.bytes, MSG_DONTWAIT);
+          ::recv(rank.pmi.end.fd.get(), start, sizeof host.buffer.bytes, MSG_DONTWAIT);
       if (got <= 0) break;
       rank.pmi.server.receive({start, static_cast<std::size_t>(got)});
     }
-    error_code ignored;
     rank.pmi.server.closed();
-    rank.pmi.socket.close(ignored);
+    rank.pmi.end.close();
   }
   rank.pid = 0;
   host.tracer.span("run", rank.started_ns, host.clock_ns(), rank.rank);
@@ -402,6 +439,14 @@ Ranks::Ranks(RanksHost host, const Job& job, const RankSet& own, NodeFacts node,
     state_->starter.emplace(std::move(*starter));
   } else if (state_->setup_error.empty()) {
     state_->setup_error = starter.error().text();
+  }
+  Result<Poller> poller = Poller::create();
+  if (poller) {
+    state_->poller.emplace(std::move(*poller));
+    state_->poller_watch.assign(state_->poller->descriptor());
+    state_->watch_poller();
+  } else if (state_->setup_error.empty()) {
+    state_->setup_error = poller.error().text();
   }
 }
 
@@ -449,7 +494,7 @@ void Ranks::allow_output(std::uint64_t bytes) {
   if (state_->credit == 0) return;
   for (const auto& rank : state_->states) {
     for (OutputPipe* pipe : {&rank->out, &rank->err}) {
-      if (std::exchange(pipe->starved, false)) state_->watch_output(*rank, *pipe);
+      if (std::exchange(pipe->starved, false)) pipe->end.watch(*state_->poller, true, false);
     }
   }
 }
@@ -467,7 +512,7 @@ void Ranks::write_stdin(const Chunk& bytes, bool end) {
     InputPipe& in = rank->in;
     if (!in.wanted || in.closed) continue;
     if (!bytes.empty()) in.queue.push_back(bytes);
-    in.end = in.end || end;
+    in.last = in.last || end;
     state_->flush_input(*rank);
   }
   state_->report_taken();

@@ -70,10 +70,10 @@ class Guardian {
       }
       if (monotonic_ns() >= kill_at) ::kill(agent_, SIGKILL);
       if (wait(kill_at) && kill_at == kForever) {
+        hear_leash();
         static_cast<void>(::send(leash_.get(), &kEndNode, 1, MSG_NOSIGNAL | MSG_DONTWAIT));
         kill_at = after_ms(grace_ms_ + kAgentSlackMs);
       }
-      hear_leash();
     }
   }
 
@@ -101,15 +101,15 @@ class Guardian {
 
   // Until a signal or a record comes, or the moment; true if somebody asks for the end.
   bool wait(std::uint64_t until) {
-    pollfd asked[2] = {{signals_.get(), POLLIN, 0}, {leash_.get(), POLLIN, 0}};
+    // What the agent says over the leash keeps there until it matters: no wake-up for each word.
+    pollfd asked[1] = {{signals_.get(), POLLIN, 0}};
     const std::uint64_t now = monotonic_ns();
     timespec left{};
     if (until != kForever && until > now) {
       left.tv_sec = static_cast<time_t>((until - now) / 1'000'000'000);
       left.tv_nsec = static_cast<long>((until - now) % 1'000'000'000);
     }
-    // A leash that ended would be readable for ever; a descriptor below zero is passed over.
-    if (::ppoll(asked, 2, until == kForever ? nullptr : &left, nullptr) <= 0) return false;
+    if (::ppoll(asked, 1, until == kForever ? nullptr : &left, nullptr) <= 0) return false;
     bool end = false;
     signalfd_siginfo info;
     while (::read(signals_.get(), &info, sizeof info) == sizeof info) {
