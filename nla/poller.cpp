@@ -35,7 +35,9 @@ void Poller::change(int fd, bool read, bool write, Watcher& watcher) {
   ::epoll_ctl(set_.get(), EPOLL_CTL_MOD, fd, &event);
 }
 
-void Poller::forget(int fd) { ::epoll_ctl(set_.get(), EPOLL_CTL_DEL, fd, nullptr); }
+void Poller::forget(int fd) {
+  ::epoll_ctl(set_.get(), EPOLL_CTL_DEL, fd, nullptr);
+}
 
 bool Poller::dispatch() {
   epoll_event events[kBatch];

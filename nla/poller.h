@@ -1,8 +1,8 @@
 // Readiness of many short-lived descriptors with one system call each for their whole life.
 //
-// Asio registers a descriptor edge-triggered and re-arms it for every wait: six to eight system calls
-// for a rank's pipe that is read once. A Poller is a level-triggered epoll set of its own; the loop
-// watches only the set's descriptor. Closing a descriptor takes it out of the set.
+// Asio registers a descriptor edge-triggered and re-arms it for every wait: six to eight system
+// calls for a rank's pipe that is read once. A Poller is a level-triggered epoll set of its own;
+// the loop watches only the set's descriptor. Closing a descriptor takes it out of the set.
 #pragma once
 
 #include <cstdint>
@@ -31,10 +31,11 @@ class Poller {
 
   void watch(int fd, bool read, bool write, Watcher& watcher);   // adds it
   void change(int fd, bool read, bool write, Watcher& watcher);  // of one that is watched
-  void forget(int fd);  // of one that stays open
+  void forget(int fd);                                           // of one that stays open
 
   // Tells the watchers of up to kBatch descriptors that are ready now; true if there may be more. A
-  // watcher must not be destroyed from within this call, except by itself as the last thing it does.
+  // watcher must not be destroyed from within this call, except by itself as the last thing it
+  // does.
   bool dispatch();
 
  private:

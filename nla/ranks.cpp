@@ -256,9 +256,8 @@ void Ranks::State::read_output(RankState& rank, OutputPipe& pipe) {
     pipe.end.watch(*poller, false, false);
     return;
   }
-  const ssize_t got = retry([&] {
-    return ::read(pipe.end.fd.get(), host.buffer.bytes, static_cast<size_t>(most));
-  });
+  const ssize_t got = retry(
+      [&] { return ::read(pipe.end.fd.get(), host.buffer.bytes, static_cast<size_t>(most)); });
   if (got > 0) {
     const auto size = static_cast<std::size_t>(got);
     credit -= size;

@@ -2,29 +2,15 @@
 
 #include <fcntl.h>
 #include <signal.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <deque>
-#include <optional>
 #include <utility>
 
 #include "common/core/text.h"
-#include "common/os/affinity.h"
-#include "common/os/asio.h"
-#include "common/os/clock.h"
-#include "common/os/memory.h"
 #include "common/os/private_dir.h"
-#include "common/os/process_tree.h"
-#include "common/os/reaper.h"
 #include "common/os/syscall.h"
-#include "nla/core/record.h"
-#include "nla/link/factory.h"
-#include "nla/ranks.h"
-#include "nla/settings.h"
-#include "nla/spawn/factory.h"
+#include "nla/shell_state.h"
 #include "nla/spawn/guardian.h"
 
 namespace scela::nla {
@@ -32,129 +18,13 @@ namespace scela::nla {
 namespace {
 
 using Descriptor = boost::asio::posix::stream_descriptor;
-using boost::asio::steady_timer;
 using boost::system::error_code;
-
-// Another node's agent, started from here.
-struct ChildAgent {
-  std::unique_ptr<Link> link;
-  std::string host;
-  std::uint64_t asked_ns = 0;  // when it was to be started
-  pid_t pid = 0;               // 0: not started, or reaped
-  int status = 0;              // of the reaped process
-  bool starting = true;        // the spawner has not answered yet
-  bool closed = false;         // nobody holds the other end of its link
-  bool given_up = false;       // its end is no news any more
-  bool gone = false;
-};
 
 std::string boot_id() {
   return read_small_file("/proc/sys/kernel/random/boot_id").substr(0, 36);
 }
 
 }  // namespace
-
-struct Shell::State final : LinkListener {
-  State(ShellOptions wanted, Reaper made)
-      : options(std::move(wanted)),
-        core(options.role),
-        reaper(std::move(made)),
-        reaper_watch(io, reaper.descriptor()),
-        leash_watch(io),
-        descendants(options.agent),
-        spawner(make_local_spawner(options.agent)) {}
-  ~State() override {
-    // The reaper owns this one.
-    reaper_watch.release();
-    if (leash_watch.is_open()) leash_watch.release();
-  }
-
-  void begin();
-
-  // LinkListener
-  void on_frame(LinkId link, Frame frame) override;
-  void on_ended(LinkId link, std::string why) override;
-  void on_closed(LinkId link) override;
-  void on_turn_over() override { pump(); }
-  void on_drained(LinkId) override {}
-
-  // Events in.
-  void emit(Event event) { events.push_back(std::move(event)); }
-  void pump();
-  void handle(const Event& event);
-  void learn(const Event& event);
-  void use_settings(const std::string& text);
-  void watch_reaper();
-  void reap();
-  void watch_leash();
-
-  // Actions out.
-  template <class A>
-  void carry_out(A& action);
-  void carry_out(action::Send& send);
-  void carry_out(action::StartChild& start);
-  void carry_out(action::CloseLink& close);
-  void carry_out(action::UseJob& use);
-  void carry_out(action::StartRanks& start);
-  void carry_out(action::EndLeftovers& end);
-  void carry_out(action::SetTimer& set);
-  void carry_out(action::CancelTimer& cancel);
-  void carry_out(action::Finishing& finishing);
-  void carry_out(action::Finish& finish);
-
-  void start_child(LinkId id);
-  void child_gone_if(ChildAgent& child, LinkId id);
-  void check_leftovers();
-  void kill_again();
-  void flush_links();
-  void apply_back_pressure();
-  void leave_if_done();
-  std::string make_directory();
-  std::string directory_of(std::string_view host) const;
-  Link* link_of(LinkId id);
-  void write_record(bool all);
-  void record_failed(const std::string& why);
-  std::uint64_t clock_ns() const { return monotonic_ns() + clock_offset; }
-
-  boost::asio::io_context io{1};
-  ShellOptions options;
-  Agent core;
-  ReadBuffer buffer;
-  Tracer tracer;
-
-  std::deque<Event> events;
-  Actions actions;
-  bool pumping = false;
-
-  Settings settings;
-  std::string job_id;
-  std::uint32_t node_index = 0;
-  std::uint64_t clock_offset = 0;  // root's clock minus ours, modulo 2^64
-  std::uint64_t started_ns = 0;    // Start came
-  std::optional<Job> job;
-  std::string directory;  // of this node; empty: none was made
-  std::uint64_t use_job_ns = 0;
-
-  Reaper reaper;
-  Descriptor reaper_watch;
-  Descriptor leash_watch;
-  Descendants descendants;
-  enum class Leftovers { none, asked, killing } leftovers = Leftovers::none;
-  std::optional<steady_timer> kill_timer;
-  std::array<std::optional<steady_timer>, kTimers> timers;
-
-  std::unique_ptr<Spawner> spawner;
-  std::unique_ptr<Link> parent;
-  std::vector<std::unique_ptr<ChildAgent>> children;  // position = link - 1
-  std::unique_ptr<Ranks> ranks;
-  std::uint64_t early_credit = 0;  // for output, given before the ranks were started
-  bool paused = false;             // children's links and PMI are not read
-
-  std::optional<RecordWriter> recorder;
-  std::string record_path;
-  Fd record_file;
-  bool finished = false;
-};
 
 // Beginning.
 
@@ -286,20 +156,6 @@ void Shell::State::pump() {
   pumping = false;
 }
 
-void Shell::State::handle(const Event& event) {
-  learn(event);
-  actions.clear();
-  core.handle(event, actions);
-  if (recorder) {
-    recorder->add(event, actions);
-    write_record(false);
-  }
-  // An action may cause events but never actions: those come from the core alone.
-  for (Action& action : actions) {
-    std::visit([&](auto& one) { carry_out(one); }, action);
-  }
-}
-
 // What the shell itself must know of what passes through.
 void Shell::State::learn(const Event& event) {
   if (const auto* begin = std::get_if<event::Begin>(&event)) {
@@ -358,207 +214,6 @@ void Shell::State::write_record(bool all) {
 void Shell::State::record_failed(const std::string& why) {
   recorder.reset();
   emit(event::Say{{LogLevel::error, Subsystem::trace, options.node, "the record ends: " + why}});
-}
-
-// Actions.
-
-template <class A>
-void Shell::State::carry_out(A& action) {
-  using std::is_same_v;
-  if constexpr (is_same_v<A, action::SignalRanks>) {
-    if (ranks) ranks->signal(action.signo);
-  } else if constexpr (is_same_v<A, action::Reply>) {
-    if (ranks) ranks->reply(action);
-  } else if constexpr (is_same_v<A, action::ReadOutput>) {
-    if (ranks) {
-      ranks->allow_output(action.bytes);
-    } else {
-      early_credit += action.bytes;
-    }
-  } else if constexpr (is_same_v<A, action::DropStreams>) {
-    if (ranks) ranks->drop_streams();
-  } else if constexpr (is_same_v<A, action::WriteStdin>) {
-    if (ranks) ranks->write_stdin(action.bytes, action.end);
-  } else if (options.on_action) {
-    const Action shown(std::move(action));
-    options.on_action(shown);
-  }
-}
-
-void Shell::State::carry_out(action::Send& send) {
-  Link* link = link_of(send.link);
-  if (link == nullptr) return;
-  if (auto* start = std::get_if<msg::Start>(&send.message)) start->clock_ns = clock_ns();
-  if (auto* hello = std::get_if<msg::Hello>(&send.message)) hello->clock_ns = clock_ns();
-  if (std::holds_alternative<msg::Ready>(send.message)) {
-    tracer.span("build tree", started_ns, clock_ns());
-  } else if (std::holds_alternative<msg::Launched>(send.message)) {
-    tracer.span("start ranks", use_job_ns, clock_ns());
-  }
-  link->send(encode(send.message));
-}
-
-void Shell::State::carry_out(action::StartChild& start) {
-  auto child = std::make_unique<ChildAgent>();
-  child->link = make_stream_link(io, buffer, start.link, *this);
-  child->link->set_reading(!paused);
-  child->host = std::move(start.host);
-  child->asked_ns = clock_ns();
-  children.push_back(std::move(child));  // links count from 1 in the order they are started
-  // Not now: a start takes a while, and there are other children to start and links to serve.
-  boost::asio::post(io, [this, id = start.link] { start_child(id); });
-}
-
-void Shell::State::start_child(LinkId id) {
-  ChildAgent& child = *children[id - 1];
-  if (child.given_up) {
-    child.starting = false;
-    child.closed = true;
-    child_gone_if(child, id);
-    return pump();
-  }
-  spawner->start(child.host, [this, id](tl::expected<StartedAgent, SpawnFailure> started) {
-    ChildAgent& one = *children[id - 1];
-    one.starting = false;
-    if (started) {
-      one.pid = started->pid;
-      one.link->attach(std::move(started->stream));
-    } else {
-      one.gone = true;
-      one.link->give_up();
-      emit(event::ChildFailed{id, started.error().phase, std::move(started.error().why)});
-    }
-    pump();
-  });
-}
-
-void Shell::State::carry_out(action::CloseLink& close) {
-  if (close.link == kParentLink || close.link > children.size()) return;
-  children[close.link - 1]->given_up = true;
-  children[close.link - 1]->link->give_up();
-}
-
-void Shell::State::carry_out(action::UseJob& use) {
-  job = std::move(use.job);
-  use_job_ns = clock_ns();
-  tell_grace(options.leash, job->grace_ms);
-}
-
-void Shell::State::carry_out(action::StartRanks& start) {
-  NodeFacts facts;
-  facts.name = options.node;
-  facts.index = node_index;
-  const std::string problem = make_directory();
-  facts.directory = directory;
-  if (job->bind_to != BindTo::none) {
-    facts.cpus = share_of(allowed_cpus(), node_index % settings.shares, settings.shares);
-  }
-  RanksHost host{io,
-                 buffer,
-                 tracer,
-                 [this] { return clock_ns(); },
-                 [this](Event event) { emit(std::move(event)); },
-                 [this] { pump(); }};
-  ranks = std::make_unique<Ranks>(std::move(host), *job, start.ranks, std::move(facts), problem);
-  ranks->set_pmi_reading(!paused);
-  ranks->allow_output(std::exchange(early_credit, 0));
-  ranks->start(start.ranks);
-}
-
-std::string Shell::State::directory_of(std::string_view host) const {
-  return private_directory_path(settings.directory.empty() ? temporary_base() : settings.directory,
-                                cat("scela-", ::getuid(), "-", job_id, "-", host));
-}
-
-// Empty, or why there is none.
-std::string Shell::State::make_directory() {
-  std::string path = directory_of(options.node);
-  // The guardian must know before it exists.
-  tell_directory(options.leash, path);
-  Result<void> made = make_private_directory(path);
-  if (!made) return made.error().text();
-  directory = std::move(path);
-  return {};
-}
-
-void Shell::State::carry_out(action::EndLeftovers& end) {
-  if (end.force) {
-    if (ranks) ranks->cancel_starts();
-    leftovers = Leftovers::killing;
-    return kill_again();
-  }
-  leftovers = Leftovers::asked;
-  check_leftovers();
-  if (leftovers == Leftovers::asked) descendants.signal_all(SIGTERM);
-}
-
-void Shell::State::check_leftovers() {
-  std::vector<pid_t> agents;
-  for (const auto& child : children) {
-    if (child->pid != 0) agents.push_back(child->pid);
-  }
-  std::ranges::sort(agents);
-  if (descendants.any(agents)) return;
-  leftovers = Leftovers::none;
-  if (kill_timer) kill_timer->cancel();
-  emit(event::NodeEmpty{});
-}
-
-void Shell::State::kill_again() {
-  descendants.signal_all(SIGKILL);
-  check_leftovers();
-  if (leftovers != Leftovers::killing) return;
-  if (!kill_timer) kill_timer.emplace(io);
-  kill_timer->expires_after(std::chrono::milliseconds(kKillAgainMs));
-  kill_timer->async_wait([this](const error_code& error) {
-    if (error || leftovers != Leftovers::killing) return;
-    kill_again();
-    pump();
-  });
-}
-
-void Shell::State::carry_out(action::SetTimer& set) {
-  std::optional<steady_timer>& timer = timers[static_cast<std::size_t>(set.timer)];
-  if (!timer) timer.emplace(io);
-  timer->expires_after(std::chrono::milliseconds(set.delay_ms));
-  timer->async_wait([this, which = set.timer](const error_code& error) {
-    if (error) return;
-    emit(event::TimerFired{which});
-    pump();
-  });
-}
-
-void Shell::State::carry_out(action::CancelTimer& cancel) {
-  std::optional<steady_timer>& timer = timers[static_cast<std::size_t>(cancel.timer)];
-  if (timer) timer->cancel();
-}
-
-void Shell::State::carry_out(action::Finishing&) {
-  if (tracer.enabled()) {
-    const bool root = options.role == Role::root;
-    const RankSet own = root || !job ? RankSet() : job->map.ranks_of(node_index);
-    const std::vector<Chunk> pieces =
-        tracer.lines(root ? 0 : node_index + 1, root ? "scela-run" : options.node, own);
-    for (const Chunk& piece : pieces)
-      emit(event::SendTrace{&piece == &pieces.back(), piece});
-  }
-  const MemoryUse use = settings.measure ? memory_use() : quick_memory_use();
-  std::uint64_t sent = parent ? parent->sent_bytes() : 0;
-  for (const auto& child : children)
-    sent += child->link->sent_bytes();
-  emit(event::Measured{sent, use.private_bytes, use.resident_bytes});
-}
-
-void Shell::State::carry_out(action::Finish&) {
-  finished = true;
-  write_record(true);
-  if (!directory.empty()) static_cast<void>(remove_tree(directory));
-}
-
-void Shell::State::leave_if_done() {
-  if (!finished) return;
-  if (parent && parent->queued_bytes() > 0) return;
-  io.stop();
 }
 
 // The interface.

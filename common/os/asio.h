@@ -1,7 +1,7 @@
 // The parts of Boost.Asio that shells use, configured once: one thread, no locks.
 //
-// Include it in .cpp files only; headers forward-declare boost::asio::io_context. The macros come from
-// the common/os target, so every file of a program sees the same ones.
+// Include it in .cpp files only; headers forward-declare boost::asio::io_context. The macros come
+// from the common/os target, so every file of a program sees the same ones.
 #pragma once
 
 #if !defined(BOOST_ASIO_DISABLE_THREADS)

@@ -53,8 +53,8 @@ SCELA_IN_CHILD bool place_descriptors(std::span<const int> wanted) {
 }
 
 SCELA_IN_CHILD void default_signals() {
-  // Handlers end with execve by themselves. What an ancestor ignores would stay ignored: the signals
-  // that a launcher, a shell's "&" or nohup ignore must reach the program all the same.
+  // Handlers end with execve by themselves. What an ancestor ignores would stay ignored: the
+  // signals that a launcher, a shell's "&" or nohup ignore must reach the program all the same.
   struct sigaction action = {};
   action.sa_handler = SIG_DFL;
   const int usual[] = {SIGPIPE, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGCHLD};

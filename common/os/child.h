@@ -3,8 +3,9 @@
 // The child borrows its parent's memory until it executes the program (clone with CLONE_VM and
 // CLONE_VFORK, as vfork), so the cost does not depend on the parent's size, and what goes wrong is
 // handed back through that memory: the step and its errno. The parent is suspended meanwhile (about
-// 0.3 ms). The child gets the default disposition of the signals that launchers and shells ignore, an empty signal mask and only the
-// descriptors it was given. Not for several threads that change signal masks at the same time.
+// 0.3 ms). The child gets the default disposition of the signals that launchers and shells ignore,
+// an empty signal mask and only the descriptors it was given. Not for several threads that change
+// signal masks at the same time.
 #pragma once
 
 #include <sys/types.h>

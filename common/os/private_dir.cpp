@@ -23,7 +23,8 @@ constexpr int kMaxDepth = 200;
 
 int remove_content(Fd directory, int depth) {
   if (depth > kMaxDepth) return ELOOP;
-  ::fchmod(directory.get(), 0700);  // its owner may have made it read-only; it is the owner's to remove
+  ::fchmod(directory.get(),
+           0700);  // its owner may have made it read-only; it is the owner's to remove
   const std::unique_ptr<DIR, int (*)(DIR*)> listing(::fdopendir(directory.get()), ::closedir);
   if (!listing) return errno;
   const int base = directory.release();  // closed by closedir

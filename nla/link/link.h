@@ -26,10 +26,9 @@ class LinkListener {
   virtual void on_ended(LinkId link, std::string why) = 0;
   // Once, after on_ended: nobody holds the other end any more.
   virtual void on_closed(LinkId link) = 0;
-  // A turn of reading is over: time to act on the frames, then to flush().
+  // A turn of reading or writing is over: time to act on the frames, then to flush(), and to look
+  // at queued_bytes() again.
   virtual void on_turn_over() = 0;
-  // The queue went below kHighWater after it was above.
-  virtual void on_drained(LinkId link) = 0;
 };
 
 class Link {

@@ -98,7 +98,6 @@ class StreamLink final : public Link {
   }
 
   void forget(std::size_t wrote) {
-    const bool was_full = queued_ > kHighWater;
     queued_ -= wrote;
     wrote += std::exchange(offset_, 0);
     while (!queue_.empty() && wrote >= queue_.front().size()) {
@@ -106,7 +105,6 @@ class StreamLink final : public Link {
       queue_.pop_front();
     }
     offset_ = wrote;
-    drained_ = drained_ || (was_full && queued_ <= kHighWater);
   }
 
   void wait_writable() {
@@ -115,7 +113,6 @@ class StreamLink final : public Link {
       if (error) return;
       waiting_to_write_ = false;
       flush();
-      if (std::exchange(drained_, false)) listener_.on_drained(id_);
       listener_.on_turn_over();
     });
   }
@@ -212,7 +209,6 @@ class StreamLink final : public Link {
   bool reading_ = true;
   bool waiting_to_read_ = false;
   bool waiting_to_write_ = false;
-  bool drained_ = false;
   bool broken_ = false;    // nothing can be written any more
   bool given_up_ = false;  // nothing is to be written any more, and nothing heard
   bool told_end_ = false;

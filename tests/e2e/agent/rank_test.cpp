@@ -5,8 +5,10 @@
 #include <set>
 #include <sstream>
 
+#include "common/os/private_dir.h"
 #include "common/os/process_tree.h"
 #include "common/os/syscall.h"
+#include "nla/core/record.h"
 #include "nla/settings.h"
 #include "tests/e2e/agent/fake_parent.h"
 #include "tests/support/eventually.h"
@@ -191,6 +193,69 @@ TEST_CASE("input for a rank that does not read counts as taken once it is gone")
     taken = message->bytes;
   }
   CHECK(taken == 240000);
+}
+
+TEST_CASE("a rank that ends between PMI init and finalize is not a success") {
+  FakeParent parent;
+  REQUIRE(parent.bring_up());
+  const nla::Outcome outcome = outcome_of(
+      parent.job_of(
+          {"/bin/sh", "-c", "echo cmd=init pmi_version=1 pmi_subversion=1 >&3; read answer <&3"},
+          1),
+      parent);
+  CHECK(outcome.ending == nla::Ending::unfinished);
+}
+
+TEST_CASE("what a rank asked before it ended comes before the news of its end") {
+  FakeParent parent;
+  REQUIRE(parent.bring_up());
+  const nla::Outcome outcome = outcome_of(
+      parent.job_of({"/bin/sh", "-c",
+                     "printf 'cmd=init pmi_version=1 pmi_subversion=1\\ncmd=abort exitcode=9\\n' "
+                     ">&3"},
+                    1),
+      parent);
+  CHECK(outcome.ending == nla::Ending::aborted);
+  CHECK(outcome.code == 9);
+}
+
+TEST_CASE("an agent's record replays, and its trace names what its ranks did") {
+  FakeParent parent;
+  nla::Settings settings;
+  settings.record = cat(temporary_base(), "/scela-record-test-", ::getpid());
+  settings.trace = true;
+  settings.measure = true;
+  REQUIRE(parent.bring_up(1, nla::format(settings)));
+  nla::Job job = parent.job_of({"/bin/sh", "-c", "echo hello"}, 2);
+  job.trace = true;
+  REQUIRE(parent.launch(job));
+  REQUIRE(parent.expect<msg::Verdicts>());
+  parent.send(msg::Shutdown{});
+  std::string trace;
+  for (bool last = false; !last;) {
+    const auto piece = parent.expect<msg::Report>();
+    REQUIRE(piece);
+    trace += piece->bytes.view();
+    last = piece->last;
+  }
+  for (const char* name : {"build tree", "start", "run", "start ranks"}) {
+    CHECK(trace.find(cat(R"("name":")", name, "\"")) != std::string::npos);
+  }
+  const auto done = parent.expect<msg::Done>();
+  REQUIRE(done);
+  CHECK(done->stats.max_private_bytes > 0);
+  CHECK(done->stats.max_resident_bytes >= done->stats.max_private_bytes);
+#ifdef NDEBUG
+  CHECK(done->stats.max_private_bytes <= std::uint64_t{2} << 20);
+#endif
+  CHECK(parent.nothing_left());
+  const std::string path = settings.record + ".0";
+  const auto replayed = nla::replay(read_small_file(path.c_str()));
+  REQUIRE(replayed);
+  CHECK(replayed->events > 5);
+  CHECK_FALSE(replayed->difference);
+  CHECK_FALSE(replayed->cut_short);
+  ::unlink(path.c_str());
 }
 
 TEST_CASE("an agent that is sent nonsense ends and leaves nothing") {

@@ -1,0 +1,138 @@
+// The inside of a Shell: everything that lives as long as it does. Private to shell*.cpp.
+#pragma once
+
+#include <array>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/os/asio.h"
+#include "common/os/clock.h"
+#include "common/os/process_tree.h"
+#include "common/os/reaper.h"
+#include "nla/core/record.h"
+#include "nla/link/factory.h"
+#include "nla/ranks.h"
+#include "nla/settings.h"
+#include "nla/shell.h"
+#include "nla/spawn/factory.h"
+
+namespace scela::nla {
+
+// Another node's agent, started from here.
+struct ChildAgent {
+  std::unique_ptr<Link> link;
+  std::string host;
+  std::uint64_t asked_ns = 0;  // when it was to be started
+  pid_t pid = 0;               // 0: not started, or reaped
+  int status = 0;              // of the reaped process
+  bool starting = true;        // the spawner has not answered yet
+  bool closed = false;         // nobody holds the other end of its link
+  bool given_up = false;       // its end is no news any more
+  bool gone = false;
+};
+
+struct Shell::State final : LinkListener {
+  State(ShellOptions wanted, Reaper made)
+      : options(std::move(wanted)),
+        core(options.role),
+        reaper(std::move(made)),
+        reaper_watch(io, reaper.descriptor()),
+        leash_watch(io),
+        descendants(options.agent),
+        spawner(make_local_spawner(options.agent)) {}
+  ~State() override {
+    // The reaper owns this one.
+    reaper_watch.release();
+    if (leash_watch.is_open()) leash_watch.release();
+  }
+
+  void begin();
+
+  // LinkListener
+  void on_frame(LinkId link, Frame frame) override;
+  void on_ended(LinkId link, std::string why) override;
+  void on_closed(LinkId link) override;
+  void on_turn_over() override { pump(); }
+
+  // Events in.
+  void emit(Event event) { events.push_back(std::move(event)); }
+  void pump();
+  void handle(const Event& event);
+  void learn(const Event& event);
+  void use_settings(const std::string& text);
+  void watch_reaper();
+  void reap();
+  void watch_leash();
+
+  // Actions out.
+  template <class A>
+  void carry_out(A& action);
+  void carry_out(action::Send& send);
+  void carry_out(action::StartChild& start);
+  void carry_out(action::CloseLink& close);
+  void carry_out(action::UseJob& use);
+  void carry_out(action::StartRanks& start);
+  void carry_out(action::EndLeftovers& end);
+  void carry_out(action::SetTimer& set);
+  void carry_out(action::CancelTimer& cancel);
+  void carry_out(action::Finishing& finishing);
+  void carry_out(action::Finish& finish);
+
+  void start_child(LinkId id);
+  void child_gone_if(ChildAgent& child, LinkId id);
+  void check_leftovers();
+  void kill_again();
+  void flush_links();
+  void apply_back_pressure();
+  void leave_if_done();
+  std::string make_directory();
+  std::string directory_of(std::string_view host) const;
+  Link* link_of(LinkId id);
+  void write_record(bool all);
+  void record_failed(const std::string& why);
+  std::uint64_t clock_ns() const { return monotonic_ns() + clock_offset; }
+
+  boost::asio::io_context io{1};
+  ShellOptions options;
+  Agent core;
+  ReadBuffer buffer;
+  Tracer tracer;
+
+  std::deque<Event> events;
+  Actions actions;
+  bool pumping = false;
+
+  Settings settings;
+  std::string job_id;
+  std::uint32_t node_index = 0;
+  std::uint64_t clock_offset = 0;  // root's clock minus ours, modulo 2^64
+  std::uint64_t started_ns = 0;    // Start came
+  std::optional<Job> job;
+  std::string directory;  // of this node; empty: none was made
+  std::uint64_t use_job_ns = 0;
+
+  Reaper reaper;
+  boost::asio::posix::stream_descriptor reaper_watch;
+  boost::asio::posix::stream_descriptor leash_watch;
+  Descendants descendants;
+  enum class Leftovers { none, asked, killing } leftovers = Leftovers::none;
+  std::optional<boost::asio::steady_timer> kill_timer;
+  std::array<std::optional<boost::asio::steady_timer>, kTimers> timers;
+
+  std::unique_ptr<Spawner> spawner;
+  std::unique_ptr<Link> parent;
+  std::vector<std::unique_ptr<ChildAgent>> children;  // position = link - 1
+  std::unique_ptr<Ranks> ranks;
+  std::uint64_t early_credit = 0;  // for output, given before the ranks were started
+  bool paused = false;             // children's links and PMI are not read
+
+  std::optional<RecordWriter> recorder;
+  std::string record_path;
+  Fd record_file;
+  bool finished = false;
+};
+
+}  // namespace scela::nla
