@@ -37,12 +37,13 @@ class Programs:
     def __init__(self, build, hydra):
         self.scela_run = os.path.join(build, "bin", "scela-run")
         self.agent = os.path.join(build, "bin", "scela-nla")
-        self.noop = os.path.join(build, "bench", "noop")
-        self.client = os.path.join(build, "bench", "pmi_client")
-        self.floor = os.path.join(build, "bench", "floor")
+        self.noop, self.noop_bare, self.client, self.client_bare, self.floor = (
+            os.path.join(build, "bench", name)
+            for name in ("noop", "noop_bare", "pmi_client", "pmi_client_bare", "floor"))
         self.hydra = shutil.which(hydra) or ""
         self.agent_noop = f"{self.agent} --noop"
-        for path in (self.scela_run, self.agent, self.noop, self.client, self.floor):
+        for path in (self.scela_run, self.agent, self.noop, self.noop_bare, self.client, self.client_bare,
+                     self.floor):
             if not os.access(path, os.X_OK):
                 sys.exit(f"launch.py: {path} is missing: build the release preset first")
         if not self.hydra:
@@ -58,9 +59,9 @@ class Programs:
         return [self.hydra, "-launcher", "fork", "-hosts", hosts, "-ppn", str(ppn), "-n", str(nodes * ppn),
                 *program]
 
-    def time_floor(self, nodes, ppn, spawners, window):
+    def time_floor(self, nodes, ppn, program, spawners, window):
         argv = [self.floor, "--agents", str(nodes), "--agent", self.agent_noop, "--ranks",
-                str(nodes * ppn), "--rank", self.noop, "--spawners", str(spawners), "--window", str(window)]
+                str(nodes * ppn), "--rank", program, "--spawners", str(spawners), "--window", str(window)]
         result = measure.run_ok(argv)
         return float(result.output.split()[-1]), result.cpu_seconds
 
@@ -86,22 +87,27 @@ def summaries(results):
             for name, values in results.items()}
 
 
-def cell(programs, nodes, ppn, repeat):
+def floors(programs, nodes, ppn, program):
+    """The ways to start the same processes without a launcher."""
+    return {f"floor {spawners}x{window}":
+            lambda s=spawners, w=window: programs.time_floor(nodes, ppn, program, s, w)
+            for spawners in sorted({1, len(os.sched_getaffinity(0))}) for window in FLOOR_WINDOWS}
+
+
+def with_floor(times):
+    """Adds the fastest of the floors as "floor"."""
+    best = min((name for name in times if name.startswith("floor ")), key=lambda n: times[n]["median"])
+    return {**times, "floor": dict(times[best], form=best.split()[1])}
+
+
+def cell(programs, nodes, ppn, repeat, client, noop):
     """All contestants on n nodes with c ranks each."""
-    cores = len(os.sched_getaffinity(0))
-    contestants = {
-        "scela client": timed(programs.scela(nodes, ppn, programs.client)),
-        "hydra client": timed(programs.with_hydra(nodes, ppn, programs.client)),
-        "scela noop": timed(programs.scela(nodes, ppn, programs.noop)),
-    }
-    for spawners in sorted({1, cores}):
-        for window in FLOOR_WINDOWS:
-            contestants[f"floor {spawners}x{window}"] = (
-                lambda s=spawners, w=window: programs.time_floor(nodes, ppn, s, w))
     load = measure.load()
-    times = summaries(measure.alternate(contestants, repeat))
-    floor = min((name for name in times if name.startswith("floor")), key=lambda n: times[n]["median"])
-    times["floor"] = dict(times[floor], form=floor.split()[1])
+    times = with_floor(summaries(measure.alternate({
+        "scela client": timed(programs.scela(nodes, ppn, client)),
+        "hydra client": timed(programs.with_hydra(nodes, ppn, client)),
+        "scela noop": timed(programs.scela(nodes, ppn, noop)),
+        **floors(programs, nodes, ppn, noop)}, repeat)))
     row = {"nodes": nodes, "ppn": ppn, "load": load, "times": times,
            "client_ratio": times["scela client"]["median"] / times["hydra client"]["median"],
            "noop_ratio": times["scela noop"]["median"] / times["floor"]["median"]}
@@ -120,12 +126,15 @@ def say(text):
 
 
 def suite_target(programs, options):
-    return cell(programs, 64, 8, 3 if options.quick else max(options.repeat, 11))
+    """With and without the C library in the ranks."""
+    repeat = 3 if options.quick else max(options.repeat, 11)
+    return {"bare": cell(programs, 64, 8, repeat, programs.client_bare, programs.noop_bare),
+            "libc": cell(programs, 64, 8, repeat, programs.client, programs.noop)}
 
 
 def suite_grid(programs, options):
     nodes = [1, 4, 16] if options.quick else GRID_NODES
-    return [cell(programs, n, c, options.repeat) for n in nodes for c in GRID_PPN]
+    return [cell(programs, n, c, options.repeat, programs.client_bare, programs.noop) for n in nodes for c in GRID_PPN]
 
 
 def suite_barrier(programs, options):
@@ -139,8 +148,8 @@ def suite_barrier(programs, options):
         return [float(x) for x in found.groups()]
 
     results = measure.alternate({
-        "scela": lambda: barrier_of(programs.scela(nodes, ppn, programs.client, "--barriers", count)),
-        "hydra": lambda: barrier_of(programs.with_hydra(nodes, ppn, programs.client, "--barriers", count)),
+        "scela": lambda: barrier_of(programs.scela(nodes, ppn, programs.client_bare, "--barriers", count)),
+        "hydra": lambda: barrier_of(programs.with_hydra(nodes, ppn, programs.client_bare, "--barriers", count)),
     }, options.repeat)
     row = {"nodes": nodes, "ppn": ppn, "barriers": int(count)}
     for name, runs in results.items():
@@ -187,7 +196,7 @@ def suite_memory(programs, options):
 
 
 def held(programs, nodes, ppn):
-    argv = programs.scela(nodes, ppn, "--stats=json", programs.client, "--exchange", "--hold", "6000")
+    argv = programs.scela(nodes, ppn, "--stats=json", programs.client_bare, "--exchange", "--hold", "6000")
     job = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                            text=True)
     try:
@@ -240,8 +249,8 @@ def stats_in(text):
 def suite_exchange(programs, options):
     nodes, ppn = (16, 8) if options.quick else (256, 8)
     times = summaries(measure.alternate({
-        "scela": timed(programs.scela(nodes, ppn, programs.client, "--exchange")),
-        "hydra": timed(programs.with_hydra(nodes, ppn, programs.client, "--exchange")),
+        "scela": timed(programs.scela(nodes, ppn, programs.client_bare, "--exchange")),
+        "hydra": timed(programs.with_hydra(nodes, ppn, programs.client_bare, "--exchange")),
     }, options.repeat))
     row = {"nodes": nodes, "ppn": ppn, **times}
     row["ratio"] = row["scela"]["median"] / row["hydra"]["median"]

@@ -45,20 +45,27 @@ def cpu(own, peer):
 
 
 def target_section(results):
-    row = results["target"]
-    times = row["times"]
+    def row_of(kind, program, limit):
+        times = results["target"][kind]["times"]
+        own, peer, name = ((times["scela client"], times["hydra client"], "Hydra") if program == "client" else
+                           (times["scela noop"], times["floor"], "floor"))
+        ratio = own["median"] / peer["median"]
+        what = {"client": "PMI-1 client", "noop": "no-op"}[program]
+        return [what + (", bare" if kind == "bare" else ", with C library"), spread(own),
+                f"{name} {spread(peer)}", verdict(ratio, limit) if limit else f"{ratio:.2f}", *cpu(own, peer)]
+
+    libc, bare = results["target"]["libc"]["times"], results["target"]["bare"]["times"]
     return "Launch of 512 ranks on 64 nodes", (
-        f"Start to end, ms: median (least; quartiles) of {times['scela client']['n']} runs, in turns.\n\n" +
+        f"Start to end, ms: median (least; quartiles) of {libc['floor']['n']} runs, in turns. CPU: ms of all "
+        "processes, median; other work on the machine hardly changes it.\n\n" +
         table(["program", "scela-run", "peer", "ratio", "CPU, scela-run", "CPU, peer", "CPU ratio"], [
-            ["PMI-1 client", spread(times["scela client"]), "Hydra " + spread(times["hydra client"]),
-             verdict(row["client_ratio"], 0.5), *cpu(times["scela client"], times["hydra client"])],
-            ["no-op", spread(times["scela noop"]), "floor " + spread(times["floor"]),
-             verdict(row["noop_ratio"], 1.5), *cpu(times["scela noop"], times["floor"])]]) +
-        "\nCPU: ms of all processes of the contestant, median; other work on the machine hardly changes it. The "
-        "client does init, one barrier and finalize. The floor is "
-        f"64 execs of `scela-nla {results['agent_noop']}` and 512 "
-        f"posix_spawns of the no-op, the fastest of {floor_forms(times)} "
-        "(spawners x children unreaped; ms, medians).\n")
+            row_of("bare", "client", 0.5), row_of("libc", "client", None),
+            row_of("libc", "noop", 1.5), row_of("bare", "noop", None)]) +
+        "\nThe client does init, one barrier and finalize; the no-op ends at once. Each is linked statically, with "
+        "and without the C library, whose start-up costs the same under every launcher (bench/tiny.h). The floor "
+        f"is 64 execs of `scela-nla {results['agent_noop']}` and 512 posix_spawns of the no-op, the fastest of "
+        f"{floor_forms(libc)} with the C library and {floor_forms(bare)} bare (spawners x children unreaped: "
+        "ms, medians).\n")
 
 
 def floor_forms(times):
@@ -75,7 +82,7 @@ def grid_section(results):
                      spread(times["floor"]), f"{row['noop_ratio']:.2f}"])
     return "Launch of n nodes with c ranks each", (
         f"Start to end, ms: median (least; quartiles) of {results['grid'][0]['times']['floor']['n']} runs, in "
-        "turns. Client: PMI-1 init, barrier, finalize.\n\n" +
+        "turns. Client: PMI-1 init, barrier, finalize, bare. No-op: with the C library.\n\n" +
         table(["n x c", "client, scela-run", "client, Hydra", "ratio", "no-op, scela-run", "no-op, floor",
                "ratio"], rows) +
         "\n![PMI-1 client](launch-client.svg)\n\n![No-op](launch-noop.svg)\n")
