@@ -1,7 +1,7 @@
 // A node's cache of key-value pairs, as a policy: what is kept here, what travels, who is asked.
 //
-// Pure: an agent tells the policy what happens and carries out what it answers. One object per agent
-// and key-value space. The four policies of the founding thesis (chapter 3, Table 3.1):
+// Pure: an agent tells the policy what happens and carries out what it answers. One object per
+// agent and key-value space. The four policies of the founding thesis (chapter 3, Table 3.1):
 //
 //   policy      put                      fence                              get
 //   hcs         cached, forwarded up     nothing                            local, else up
@@ -57,8 +57,8 @@ class Policy {
   // A pair of a child passes on its way up. True: forward it.
   virtual bool put_from_child(std::string_view key, std::string_view value) = 0;
 
-  // The node's own ranks have all entered a fence: the aggregate of what they put since the last one.
-  // Called once per fence; empty where puts have travelled already.
+  // The node's own ranks have all entered a fence: the aggregate of what they put since the last
+  // one. Called once per fence; empty where puts have travelled already.
   virtual std::string take_stage() = 0;
   // Part of a child's aggregate passes on its way up.
   virtual void aggregate_passes(std::string_view pairs) = 0;

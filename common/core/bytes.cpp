@@ -3,7 +3,8 @@
 namespace scela {
 
 void ByteWriter::fixed(std::uint64_t value, int width) {
-  for (int i = 0; i < width; ++i) out_.push_back(static_cast<char>((value >> (8 * i)) & 0xff));
+  for (int i = 0; i < width; ++i)
+    out_.push_back(static_cast<char>((value >> (8 * i)) & 0xff));
 }
 
 void ByteWriter::varint(std::uint64_t value) {

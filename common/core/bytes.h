@@ -1,8 +1,8 @@
 // Bounded reading and writing of little-endian integers, varints and length-prefixed strings.
 //
-// The only file in the tree that turns bytes into integers. A ByteReader never reads past its range:
-// after the first short or malformed field it yields zeros and ok() is false, so a decoder checks once
-// at its end. Varints are LEB128, at most 10 bytes.
+// The only file in the tree that turns bytes into integers. A ByteReader never reads past its
+// range: after the first short or malformed field it yields zeros and ok() is false, so a decoder
+// checks once at its end. Varints are LEB128, at most 10 bytes.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 // An immutable piece of bytes, shared by everyone who forwards, stores or sends it.
 //
-// Copying a Chunk copies a reference, never the bytes, so a broadcast to k children holds them once.
-// A Chunk may be a window into a larger buffer, which lives as long as any window of it.
+// Copying a Chunk copies a reference, never the bytes, so a broadcast to k children holds them
+// once. A Chunk may be a window into a larger buffer, which lives as long as any window of it.
 #pragma once
 
 #include <algorithm>

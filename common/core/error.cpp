@@ -6,12 +6,18 @@ namespace scela {
 
 std::string_view name_of(ErrorKind kind) {
   switch (kind) {
-    case ErrorKind::usage: return "usage";
-    case ErrorKind::protocol: return "protocol";
-    case ErrorKind::launch: return "launch";
-    case ErrorKind::unreachable: return "unreachable";
-    case ErrorKind::io: return "io";
-    case ErrorKind::internal: return "internal";
+    case ErrorKind::usage:
+      return "usage";
+    case ErrorKind::protocol:
+      return "protocol";
+    case ErrorKind::launch:
+      return "launch";
+    case ErrorKind::unreachable:
+      return "unreachable";
+    case ErrorKind::io:
+      return "io";
+    case ErrorKind::internal:
+      return "internal";
   }
   return "unknown";
 }

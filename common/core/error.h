@@ -10,9 +10,9 @@
 namespace scela {
 
 enum class ErrorKind {
-  usage,        // the command line, a host list or a file the user named is wrong: nothing was tried
-  protocol,     // a peer (agent or rank) sent something its protocol does not allow
-  launch,       // an agent or a program could not be started
+  usage,     // the command line, a host list or a file the user named is wrong: nothing was tried
+  protocol,  // a peer (agent or rank) sent something its protocol does not allow
+  launch,    // an agent or a program could not be started
   unreachable,  // a node could not be reached
   io,           // a file, terminal or disk failed
   internal,     // ScELA's own fault

@@ -19,8 +19,9 @@ namespace scela {
 
 inline constexpr std::uint8_t kFrameVersion = 1;
 inline constexpr std::size_t kFrameHeader = 8;
-// Bulk data travels in pieces of at most this size, so one slow transfer never holds a link for long
-// and a forwarding agent holds little. Smaller: more frames per megabyte; larger: more delay per hop.
+// Bulk data travels in pieces of at most this size, so one slow transfer never holds a link for
+// long and a forwarding agent holds little. Smaller: more frames per megabyte; larger: more delay
+// per hop.
 inline constexpr std::size_t kMaxPiece = std::size_t{64} * 1024;
 // A piece plus the fields around it. A peer that announces more is broken or hostile.
 inline constexpr std::size_t kMaxPayload = std::size_t{128} * 1024;
@@ -37,8 +38,8 @@ class FrameDecoder {
  public:
   // Takes the bytes that arrived. Follow with next() until it is empty.
   void feed(std::string_view bytes) { buffer_.append(bytes); }
-  // The next whole frame; empty when more bytes are needed. An error is final: the stream has lost its
-  // frame boundaries and the link must end.
+  // The next whole frame; empty when more bytes are needed. An error is final: the stream has lost
+  // its frame boundaries and the link must end.
   Result<std::optional<Frame>> next();
   // True between frames: the stream may end here without loss.
   bool at_boundary() const { return buffer_.size() == consumed_; }

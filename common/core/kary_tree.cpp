@@ -36,13 +36,15 @@ void fill_parents(Slice slice, std::uint32_t parent, std::uint32_t degree,
 
 Result<std::uint32_t> choose_degree(std::uint32_t nodes, std::uint32_t ranks_per_node,
                                     const TreeLimits& limits) {
-  if (ranks_per_node + 2 > limits.max_connections && nodes < limits.max_connections) {
+  if (std::uint64_t{ranks_per_node} + 2 > limits.max_connections &&
+      nodes < limits.max_connections) {
     return std::max<std::uint32_t>(1, nodes);
   }
-  if (ranks_per_node + 2 > limits.max_connections) {
+  if (std::uint64_t{ranks_per_node} + 2 > limits.max_connections) {
     return fail(Error{
         ErrorKind::usage, "choose the tree's degree", "",
-        cat(ranks_per_node, " ranks on a node and one parent leave no connection for a child (limit ",
+        cat(ranks_per_node,
+            " ranks on a node and one parent leave no connection for a child (limit ",
             limits.max_connections, "), and ", nodes, " nodes are too many for the root alone"),
         "raise --max-conn or lower --ppn"});
   }

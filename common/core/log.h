@@ -20,6 +20,7 @@ struct LogRecord {
   Subsystem subsystem = Subsystem::tree;
   std::string node;  // where it happened; empty for the launcher
   std::string text;
+  friend bool operator==(const LogRecord&, const LogRecord&) = default;
 };
 
 }  // namespace scela

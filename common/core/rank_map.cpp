@@ -54,7 +54,8 @@ std::string RankMap::process_mapping() const {
 
 RankMap RankMap::from_blocks(std::vector<Block> blocks) {
   RankMap map;
-  for (const Block& block : blocks) map.size_ += block.nodes * block.ranks_per_node;
+  for (const Block& block : blocks)
+    map.size_ += block.nodes * block.ranks_per_node;
   map.blocks_ = std::move(blocks);
   return map;
 }

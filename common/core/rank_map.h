@@ -1,8 +1,8 @@
 // Which ranks live on which node: a list of blocks in rank order, as in PMI_process_mapping.
 //
-// A block (first_node, nodes, ranks_per_node) places the next nodes*ranks_per_node ranks, ranks_per_node
-// on each node from first_node on. A regular job of any size is one block, so the map travels to every
-// agent. Nodes are numbered in host-list order. Values only.
+// A block (first_node, nodes, ranks_per_node) places the next nodes*ranks_per_node ranks,
+// ranks_per_node on each node from first_node on. A regular job of any size is one block, so the
+// map travels to every agent. Nodes are numbered in host-list order. Values only.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,8 @@ class RankMap {
     friend bool operator==(const Block&, const Block&) = default;
   };
 
-  // Appends the next `ranks` ranks on `node`; merges with the last block when the pattern continues.
+  // Appends the next `ranks` ranks on `node`; merges with the last block when the pattern
+  // continues.
   void append(std::uint32_t node, std::uint32_t ranks);
 
   Rank size() const { return size_; }  // ranks in the job

@@ -40,6 +40,11 @@ void RankSet::add(Rank rank) {
 
 void RankSet::add(const RankSet& other) {
   if (other.empty()) return;
+  if (ranges_.empty() || ranges_.back().last < other.ranges_.front().first) {
+    for (const Range& range : other.ranges_)
+      append(ranges_, range);  // the usual case: ascending
+    return;
+  }
   std::vector<Range> merged;
   merged.reserve(ranges_.size() + other.ranges_.size());
   auto a = ranges_.begin();
@@ -51,7 +56,9 @@ void RankSet::add(const RankSet& other) {
   ranges_ = std::move(merged);
 }
 
-void RankSet::remove(const RankSet& other) { *this = minus(other); }
+void RankSet::remove(const RankSet& other) {
+  *this = minus(other);
+}
 
 bool RankSet::contains(Rank rank) const {
   const auto after = std::upper_bound(ranges_.begin(), ranges_.end(), rank,
@@ -59,9 +66,13 @@ bool RankSet::contains(Rank rank) const {
   return after != ranges_.begin() && std::prev(after)->last >= rank;
 }
 
-bool RankSet::contains_all(const RankSet& other) const { return other.minus(*this).empty(); }
+bool RankSet::contains_all(const RankSet& other) const {
+  return other.minus(*this).empty();
+}
 
-bool RankSet::intersects(const RankSet& other) const { return !intersection(other).empty(); }
+bool RankSet::intersects(const RankSet& other) const {
+  return !intersection(other).empty();
+}
 
 RankSet RankSet::intersection(const RankSet& other) const {
   RankSet out;
@@ -85,7 +96,8 @@ RankSet RankSet::minus(const RankSet& other) const {
   auto b = other.ranges_.begin();
   for (Range range : ranges_) {
     bool used_up = false;
-    while (b != other.ranges_.end() && b->last < range.first) ++b;
+    while (b != other.ranges_.end() && b->last < range.first)
+      ++b;
     for (auto cut = b; cut != other.ranges_.end() && cut->first <= range.last; ++cut) {
       if (cut->first > range.first) out.ranges_.push_back({range.first, cut->first - 1});
       if (cut->last >= range.last) {
@@ -101,7 +113,8 @@ RankSet RankSet::minus(const RankSet& other) const {
 
 std::uint64_t RankSet::size() const {
   std::uint64_t total = 0;
-  for (const Range& range : ranges_) total += std::uint64_t{range.last} - range.first + 1;
+  for (const Range& range : ranges_)
+    total += std::uint64_t{range.last} - range.first + 1;
   return total;
 }
 

@@ -1,4 +1,5 @@
-// A set of ranks (or of any small non-negative numbers) held as sorted, disjoint, non-adjacent ranges.
+// A set of ranks (or of any small non-negative numbers) held as sorted, disjoint, non-adjacent
+// ranges.
 //
 // A job's ranks come in runs, so a set of a million ranks is usually one range. Values only.
 #pragma once

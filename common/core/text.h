@@ -10,13 +10,21 @@
 namespace scela {
 
 namespace detail {
-inline void append(std::string& out, std::string_view text) { out += text; }
-inline void append(std::string& out, const char* text) { out += text; }
-inline void append(std::string& out, const std::string& text) { out += text; }
-inline void append(std::string& out, char c) { out += c; }
+inline void append(std::string& out, std::string_view text) {
+  out += text;
+}
+inline void append(std::string& out, const char* text) {
+  out += text;
+}
+inline void append(std::string& out, const std::string& text) {
+  out += text;
+}
+inline void append(std::string& out, char c) {
+  out += c;
+}
 template <class Number>
-  requires(std::is_arithmetic_v<Number> && !std::same_as<Number, char>)
-void append(std::string& out, Number number) {
+requires(std::is_arithmetic_v<Number> && !std::same_as<Number, char>) void append(std::string& out,
+                                                                                  Number number) {
   if constexpr (std::same_as<Number, bool>) {
     out += number ? "true" : "false";
   } else {
