@@ -262,7 +262,7 @@ def measured(options):
     programs = Programs(options.build, options.hydra)
     results = {"command": "bench/launch.py " + " ".join(sys.argv[1:]), "date": measure.today(),
                **measure.commit(ROOT), "machine": measure.machine(), "versions": programs.version(),
-               "repeat": options.repeat, "agent_noop": programs.agent_noop.split()[-1],
+               "repeat": options.repeat, "realtime": options.realtime, "agent_noop": programs.agent_noop.split()[-1],
                "load_before": measure.load()}
     for name in options.suites:
         say(name)
@@ -278,6 +278,9 @@ def main():
     parser.add_argument("--suites", type=lambda s: s.split(","), default=SUITES)
     parser.add_argument("--repeat", type=int, default=7, help="rounds after the warm-up (default: 7)")
     parser.add_argument("--quick", action="store_true", help="small sizes: does everything work?")
+    parser.add_argument("--realtime", action="store_true",
+                        help="run all contestants in the round-robin real-time class, so that other work on a "
+                             "shared machine waits meanwhile (root)")
     parser.add_argument("--results", help="write the figures to this JSON file")
     parser.add_argument("--render", help="do not measure: take the figures from this JSON file")
     parser.add_argument("--docs", help="write the tables into this Markdown file, curves beside it")
@@ -290,6 +293,8 @@ def main():
             results = json.load(f)
     else:
         options.build = os.path.join(ROOT, options.build)
+        if options.realtime:
+            os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
         results = measured(options)
     if options.results:
         with open(options.results, "w", encoding="utf-8") as f:

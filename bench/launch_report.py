@@ -21,6 +21,7 @@ def stated(results, suite):
             f"Commit: {results['commit']}{modified}.\n"
             f"Machine: {machine['cores']} cores of {machine['cpu']}, {machine['memory_gib']} GiB, Linux "
             f"{machine['kernel']}, {machine['system']}; {versions['scela']}, Hydra {versions['hydra']}; "
+            f"{'all contestants in the real-time class; ' if results.get('realtime') else ''}"
             f"load {results['load_before']:.1f} before, {results['load_after']:.1f} after.\n")
 
 
