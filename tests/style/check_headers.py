@@ -3,7 +3,7 @@
 
 A header whose text and whose includes are unchanged since it compiled is not compiled again.
 
-usage: check_headers.py ROOT CACHE_FILE COMPILER | check_headers.py --self-test COMPILER
+usage: check_headers.py ROOT BUILD COMPILER | check_headers.py --self-test COMPILER
 """
 import os
 import subprocess
@@ -16,18 +16,20 @@ FLAGS = ["-std=c++20", "-fsyntax-only", "-x", "c++", "-Wall", "-Wextra", "-Wpeda
          "-Wconversion", "-Werror"]
 
 
-def check(root, cache_file, compiler):
+def check(root, build, compiler):
     headers = [p for p in tree.files(root, (".h",)) if not p.startswith("tests/style/consumer/")]
     closure = tree.Closure(root)
+    definitions = tree.Definitions(root, build)
     salt = tree.first_line_of([compiler, "--version"]) + " ".join(FLAGS)
 
     def compile_alone(header):
         # Included from a one-line file: "#pragma once in main file" is a warning otherwise.
-        run = subprocess.run([compiler, *FLAGS, "-I", root, "-"], input=f'#include "{header}"\n', cwd=root,
+        run = subprocess.run([compiler, *FLAGS, *definitions.flags(header), "-I", root, "-"], input=f'#include "{header}"\n', cwd=root,
                              capture_output=True, text=True, check=False)
         return f"{header}: does not compile alone\n{run.stderr}" if run.returncode else ""
 
-    return tree.run_cached(cache_file, headers, lambda h: closure.digest(h, salt), compile_alone)
+    return tree.run_cached(os.path.join(build, "style-cache", "headers.json"), headers,
+                           lambda h: closure.digest(h, salt + " ".join(definitions.flags(h))), compile_alone)
 
 
 def self_test(compiler):
@@ -40,14 +42,14 @@ def self_test(compiler):
 
         write("room/good.h", "#pragma once\n#include <string>\ninline std::string a() { return {}; }\n")
         write("room/bad.h", "#pragma once\ninline std::string b() { return {}; }\n")
-        cache_file = os.path.join(root, "cache.json")
-        if [e.split(":")[0] for e in check(root, cache_file, compiler)] != ["room/bad.h"]:
+        build = os.path.join(root, "build")
+        if [e.split(":")[0] for e in check(root, build, compiler)] != ["room/bad.h"]:
             errors.append("a header without its includes was not seen")
         write("room/bad.h", '#pragma once\n#include "room/good.h"\ninline std::string b() { return a(); }\n')
-        if check(root, cache_file, compiler):
+        if check(root, build, compiler):
             errors.append("a mended header was refused")
         write("room/good.h", "#pragma once\n")
-        if len(check(root, cache_file, compiler)) != 1:
+        if len(check(root, build, compiler)) != 1:
             errors.append("a change below an unchanged header was not seen")
     return tree.finish(errors, "headers self-test")
 

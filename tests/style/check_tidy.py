@@ -3,7 +3,7 @@
 
 A file whose text, includes and configuration are unchanged since it was clean is not looked at again.
 
-usage: check_tidy.py ROOT CACHE_FILE | check_tidy.py --self-test ROOT
+usage: check_tidy.py ROOT BUILD | check_tidy.py --self-test ROOT
 """
 import os
 import re
@@ -20,26 +20,27 @@ FLAGS = ["-std=c++20"]
 COROUTINE = re.compile(r"\bco_(await|return|yield)\b|<boost/asio/(awaitable|co_spawn|use_awaitable)")
 
 
-def check(root, cache_file, sources=None):
-    if sources is None:
-        sources = [p for p in tree.files(root, (".c", ".cpp"))
-                   if not p.startswith(("examples/", "tests/style/consumer/"))]
-        unreadable = [p for p in sources if COROUTINE.search(tree.read(root, p))]
-        if unreadable:
-            print("coroutines, which clang 14 cannot read with this library: " + " ".join(unreadable))
-        sources = [p for p in sources if p not in unreadable]
+def check(root, build):
+    sources = [p for p in tree.files(root, (".c", ".cpp"))
+               if not p.startswith(("examples/", "tests/style/consumer/"))]
+    unreadable = [p for p in sources if COROUTINE.search(tree.read(root, p))]
+    if unreadable:
+        print("coroutines, which clang 14 cannot read with this library: " + " ".join(unreadable))
+    sources = [p for p in sources if p not in unreadable]
+    definitions = tree.Definitions(root, build)
     closure = tree.Closure(root)
     salt = tree.first_line_of([TIDY, "--version"]) + " ".join(FLAGS)
     salt += "".join(tree.read(root, p) for p in tree.files(root) if os.path.basename(p) == ".clang-tidy")
 
     def tidy(source):
-        flags = FLAGS if source.endswith(".cpp") else FLAGS[1:]
+        flags = definitions.flags(source) + (FLAGS if source.endswith(".cpp") else [])
         run = subprocess.run([TIDY, "--quiet", source, "--", *flags, "-I", root], cwd=root,
                              capture_output=True, text=True, check=False)
         wrong = run.returncode or run.stdout.strip() or "Error parsing" in run.stderr
         return f"{source}:\n{run.stdout}{run.stderr}" if wrong else ""
 
-    return tree.run_cached(cache_file, sources, lambda s: closure.digest(s, salt), tidy)
+    return tree.run_cached(os.path.join(build, "style-cache", "tidy.json"), sources,
+                           lambda s: closure.digest(s, salt + " ".join(definitions.flags(s))), tidy)
 
 
 BAD = """#include <string>
@@ -67,7 +68,7 @@ def self_test(root):
             f.write(BAD)
         with open(os.path.join(folder, "good.cpp"), "w", encoding="utf-8") as f:
             f.write("int good_function(int first) { return first; }\n")
-        found = "\n".join(check(folder, os.path.join(folder, "cache.json")))
+        found = "\n".join(check(folder, os.path.join(folder, "build")))
     errors = [f"not seen: {text}" for text in SEEN if text not in found]
     if "good.cpp" in found:
         errors.append("a clean file was refused: " + found)

@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 import re
+import shlex
 import subprocess
 
 SOURCE_SUFFIXES = (".h", ".c", ".cpp")
@@ -106,6 +107,42 @@ def run_cached(cache_file, jobs, digest, check, workers=None):
     os.replace(temporary, cache_file)
     print(f"{len(jobs)} files, {len(todo)} checked, {len(jobs) - len(todo)} unchanged since they were clean")
     return errors
+
+
+class Definitions:
+    """The -D, -I and -isystem flags that the build gives each file; a header has those of its folder's
+    sources, or of the nearest folder above or below that has any."""
+
+    def __init__(self, root, build):
+        self.of_file, self.of_folder = {}, {}
+        database = os.path.join(build, "compile_commands.json")
+        if not os.path.exists(database):
+            return
+        with open(database, encoding="utf-8") as f:
+            entries = json.load(f)
+        for entry in entries:
+            path = os.path.relpath(entry["file"], root)
+            flags = []
+            words = shlex.split(entry["command"])
+            for word, following in zip(words, words[1:] + [""]):
+                if word.startswith(("-D", "-I")):
+                    flags.append(word)
+                elif word == "-isystem":
+                    flags.append(word + following)
+            self.of_file[path] = flags
+            folder = os.path.dirname(path)
+            while folder:
+                known = self.of_folder.setdefault(folder, [])
+                known += [flag for flag in flags if flag not in known]
+                folder = os.path.dirname(folder)
+
+    def flags(self, path):
+        if path in self.of_file:
+            return self.of_file[path]
+        folder = os.path.dirname(path)
+        while folder and folder not in self.of_folder:
+            folder = os.path.dirname(folder)
+        return self.of_folder.get(folder, [])
 
 
 def first_line_of(command):
