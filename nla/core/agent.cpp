@@ -121,16 +121,16 @@ void Agent::State::on(const event::RankNotStarted& event) {
   outcome.ending = Ending::not_started;
   outcome.code = event.error;
   outcome.why = event.why;
-  if (event.error == kCancelled) outcome = Outcome{Ending::cancelled, 0, false, true, {}};
+  // A user's signal that ends a rank before its turn is as much a failure as one that ends it later.
+  if (event.error == kCancelled) outcome = Outcome{Ending::cancelled, 0, false, terminating, {}};
+  if (guardian_lost) outcome = guardian_outcome();
   rank_over(event.rank, std::move(outcome));
 }
 
 void Agent::State::on(const event::RankExited& event) {
   Outcome outcome = event.outcome;
   if (terminating) outcome.ended_by_us = true;
-  if (guardian_lost) {
-    outcome = Outcome{Ending::lost, 0, false, false, "the guardian of its agent was killed"};
-  }
+  if (guardian_lost) outcome = guardian_outcome();
   rank_over(event.rank, std::move(outcome));
 }
 
@@ -184,8 +184,7 @@ void Agent::State::on(const event::GuardianLost&) {
   report_node_failure(context, {context.node, StartPhase::running, "its guardian was killed"});
   const RankSet open = verdicts.open(context.own_ranks);
   if (!open.empty()) {
-    process_fail(open.front(),
-                 Outcome{Ending::lost, 0, false, false, "the guardian of its agent was killed"});
+    process_fail(open.front(), guardian_outcome());
     context.act(action::SignalRanks{15});
     context.act(action::SetTimer{Timer::grace, context.grace_ms});
   }
@@ -225,6 +224,7 @@ void Agent::State::on(const event::Measured& event) {
     context.act(action::JobEnded{verdicts.groups(), all});
   } else {
     context.send_up(msg::Done{all});
+    context.done = true;
   }
   phase = Phase::leaving;
 }

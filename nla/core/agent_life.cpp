@@ -42,7 +42,7 @@ void Agent::State::use_job(Job job) {
     if (looked_after || ranks.empty()) continue;
     const Outcome outcome{Ending::lost, 0, false, false, "its node has no agent: " + failure.why};
     verdicts.record(ranks, outcome);
-    process_fail(ranks.front(), outcome);
+    processes_lost(ranks, outcome);
   }
   for (Child& child : children.all()) {
     if (child.state == ChildState::lost) child_ended(child, "lost before the ranks were started");
@@ -51,7 +51,8 @@ void Agent::State::use_job(Job job) {
   if (context.own_ranks.empty()) return;
   if (terminating || guardian_lost) {
     const RankSet own = context.own_ranks;
-    own.for_each([&](Rank rank) { rank_over(rank, {Ending::cancelled, 0, false, true, {}}); });
+    const Outcome cancelled{Ending::cancelled, 0, false, true, {}};
+    own.for_each([&](Rank rank) { rank_over(rank, guardian_lost ? guardian_outcome() : cancelled); });
     return;
   }
   streams_open[0] = streams_open[1] = context.own_ranks;
@@ -83,6 +84,15 @@ void Agent::State::process_fail(Rank rank, const Outcome& outcome) {
   if (!needed) return;
   failure_sent = true;
   context.send_up(msg::ProcessFail{rank, outcome});
+}
+
+// One report ends the job; where it goes on, peers must hear of everyone they might wait for.
+void Agent::State::processes_lost(const RankSet& ranks, const Outcome& outcome) {
+  if (context.job->on_failure == OnFailure::kill) {
+    process_fail(ranks.front(), outcome);
+  } else {
+    ranks.for_each([&](Rank rank) { process_fail(rank, outcome); });
+  }
 }
 
 void Agent::State::first_failure(Rank rank, const Outcome& outcome) {
@@ -144,15 +154,27 @@ void Agent::State::child_ended(Child& child, const std::string& why) {
   }
   if (child.state == ChildState::ready) {
     report_node_failure(context, {child.slice.first, StartPhase::running, why});
+    // Before the job, whoever maps ranks must know that the nodes below are out of reach too.
+    for (std::uint32_t node = child.slice.first + 1; !context.job && node < child.slice.end; ++node) {
+      report_node_failure(context, {node, StartPhase::running,
+                                    cat("its parent agent on ", context.host(child.slice.first),
+                                        " was lost")});
+    }
   }
   child.state = ChildState::lost;
+  output.child_ended(child.link);
   bulletin.child_ended(child.link);
+  verdicts.open(child.ranks).for_each([&](Rank rank) {
+    if (const auto at = reported.find(rank); at != reported.end()) {
+      verdicts.record(RankSet::single(rank), at->second);
+    }
+  });
   const RankSet open = verdicts.open(child.ranks);
   if (!open.empty()) {
     const Outcome outcome{Ending::lost, 0, false, terminating,
                           cat("the agent on ", context.host(child.slice.first), " was lost: ", why)};
     verdicts.record(open, outcome);
-    if (!terminating) process_fail(open.front(), outcome);
+    if (!terminating) processes_lost(open, outcome);
   }
   collectives.child_ended(child);
   input.child_ended();
@@ -210,6 +232,11 @@ void Agent::State::advance() {
         context.send_up(msg::Launched{total});
       }
     }
+    // The parent must know that there are ended ranks here (see Collectives); at most once a subtree.
+    if (!verdicts_begun && !terminating && !verdicts.none() && !verdicts.complete()) {
+      verdicts_begun = true;
+      if (!context.is_root()) context.send_up(msg::Verdicts{verdicts.groups()});
+    }
     if (!verdicts_sent && launched_sent && verdicts.complete()) {
       verdicts_sent = true;
       if (context.is_root()) {
@@ -230,12 +257,13 @@ void Agent::State::advance() {
 void Agent::State::advance_start() {
   if (!children.all_ready()) return;
   phase = Phase::ready;
-  const std::uint32_t agents = children.ready_agents();
   if (shutdown) return;
   if (context.is_root()) {
-    context.act(action::AllReady{agents});
+    // Counted by failures: what a child said when it became ready may be out of date.
+    context.act(action::AllReady{
+        context.nodes - static_cast<std::uint32_t>(context.failed_nodes.size())});
   } else {
-    context.send_up(msg::Ready{agents + 1});
+    context.send_up(msg::Ready{children.ready_agents() + 1});
   }
 }
 

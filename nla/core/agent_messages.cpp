@@ -69,6 +69,7 @@ bool Agent::State::from_child(Child& child, const Message& message) {
           return true;
         } else if constexpr (std::is_same_v<M, msg::ProcessFail>) {
           if (!child.ranks.contains(one.rank)) return false;
+          reported.emplace(one.rank, one.outcome);
           process_fail(one.rank, one.outcome);
           return true;
         } else if constexpr (std::is_same_v<M, msg::CollectiveUp>) {
@@ -190,7 +191,11 @@ bool Agent::State::up(Child& child, const msg::Verdicts& message) {
     if (!child.ranks.contains_all(ranks)) return false;
     verdicts.record(ranks, outcome);
   }
-  if (!verdicts.open(child.ranks).empty()) return false;
+  if (!verdicts.open(child.ranks).empty()) {
+    child.some_ended = true;
+    collectives.child_has_ended_ranks();
+    return true;
+  }
   child.ended_ranks = true;
   collectives.child_ended(child);
   input.child_ended();
@@ -200,6 +205,7 @@ bool Agent::State::up(Child& child, const msg::Verdicts& message) {
 bool Agent::State::up(Child& child, const msg::Done& message) {
   if (!verdicts.open(child.ranks).empty()) return false;
   child.state = ChildState::done;
+  output.child_ended(child.link);
   below.agents += message.stats.agents;
   below.messages += message.stats.messages;
   below.bytes += message.stats.bytes;

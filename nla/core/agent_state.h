@@ -69,6 +69,7 @@ struct Agent::State {
   void child_ended(Child& child, const std::string& why);
   void rank_over(Rank rank, Outcome outcome);
   void process_fail(Rank rank, const Outcome& outcome);
+  void processes_lost(const RankSet& ranks, const Outcome& outcome);
   void first_failure(Rank rank, const Outcome& outcome);
   void violation(LinkId link, const std::string& why);
   void give_up();
@@ -76,6 +77,9 @@ struct Agent::State {
   void advance_start();
   void advance_end();
   std::uint32_t give_up_ms() const;
+  static Outcome guardian_outcome() {
+    return {Ending::lost, 0, false, false, "the guardian of its agent was killed"};
+  }
   bool ranks_over() const { return verdicts.open(context.own_ranks).empty(); }
 
   Context context;
@@ -94,9 +98,11 @@ struct Agent::State {
   RankSet started;
   RankSet streams_open[2];  // per Stream: ranks whose pipe has not ended
   std::map<Rank, Outcome> aborted;  // asked for the end of the job; counts instead of how it exits
+  std::map<Rank, Outcome> reported;  // by PROCESS_FAIL from below, until Verdicts say the same
   Stats below;                      // of children that are done
   std::uint32_t below_launched = 0;
   bool launched_sent = false;
+  bool verdicts_begun = false;
   bool verdicts_sent = false;
   bool failure_sent = false;
   bool terminating = false;

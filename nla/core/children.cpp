@@ -20,6 +20,8 @@ std::uint32_t output_window(std::size_t children) {
 }
 
 void report_node_failure(Context& context, msg::NodeFailed failure) {
+  if (context.failed_nodes.contains(failure.node)) return;
+  context.failed_nodes.add(failure.node);
   if (context.is_root()) {
     context.act(action::NodeFailed{std::move(failure)});
   } else {
@@ -112,7 +114,12 @@ void Children::broadcast(const Message& message) {
 }
 
 void Children::know_job(const RankMap& map) {
-  for (Child& child : children_) child.ranks = map.ranks_of(child.slice.first, child.slice.end);
+  for (Child& child : children_) {
+    // The rest of a failed child's slice was handed to a later child.
+    const std::uint32_t end =
+        child.state == ChildState::failed ? child.slice.first + 1 : child.slice.end;
+    child.ranks = map.ranks_of(child.slice.first, end);
+  }
 }
 
 }  // namespace scela::nla

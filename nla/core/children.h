@@ -29,7 +29,8 @@ struct Child {
   ChildState state = ChildState::starting;
   std::uint32_t agents = 0;      // ready in its subtree
   RankSet ranks;                 // of the job, in its subtree
-  bool ended_ranks = false;      // all of them have their verdicts
+  bool some_ended = false;       // some of them have their verdicts
+  bool ended_ranks = false;      // all of them
   bool launched = false;
   bool gone = false;             // nothing of its process is left
 

@@ -87,6 +87,7 @@ void Collectives::ask(Rank rank, RequestId id, ask::Collective call) {
   const auto at = open(CollectiveId{call.set, seq});
   Operation& op = at->second;
   agree(op, call.kind, call.root, cat("rank ", rank));
+  probe(at->first, op);
   op.callers.emplace_back(rank, id);
   if (carries_records(call.kind) && op.mismatch.empty()) contribute(op, at->first, call, rank);
   enter(at, rank);
@@ -118,6 +119,23 @@ void Collectives::add_record(Operation& op, const CollectiveId& id, Rank source,
 
 void Collectives::flush(Operation& op, const CollectiveId& id) {
   if (!op.pending.empty()) piece_up(op, id, Chunk(std::exchange(op.pending, {})), false);
+}
+
+// Makes children that have ended ranks open the operation, so that they report who is missing.
+void Collectives::probe(const CollectiveId& id, Operation& op) {
+  if (!probing_ || !op.known) return;
+  for (const LinkId link : op.open_children) {
+    const Child* child = children_.find(link);
+    if (child == nullptr || !child->some_ended || !child->serving()) continue;
+    if (std::find(op.probed.begin(), op.probed.end(), link) != op.probed.end()) continue;
+    op.probed.push_back(link);
+    context_.send(link, msg::CollectiveDown{id, op.kind, op.root, false, {}, {}, Chunk()});
+  }
+}
+
+void Collectives::child_has_ended_ranks() {
+  probing_ = true;
+  for (auto& [id, op] : operations_) probe(id, op);
 }
 
 void Collectives::enter(Operations::iterator at, Rank rank) {
@@ -160,6 +178,7 @@ bool Collectives::receive_up(const Child& child, const msg::CollectiveUp& messag
   // A subtree whose members are all missing does not know the kind.
   if (!message.last || message.missing != message.id.set.intersection(child.ranks)) {
     agree(op, message.kind, message.root, cat("a rank on ", context_.host(child.slice.first)));
+    probe(at->first, op);
   }
   if (op.mismatch.empty()) op.mismatch = message.mismatch;
   op.missing.add(message.missing);
@@ -188,8 +207,9 @@ void Collectives::advance(Operations::iterator at) {
   op.sent_last = true;
   if (op.kind == CollectiveKind::fence && policy_ != nullptr &&
       context_.own_ranks.intersects(at->first.set)) {
-    const std::string stage = policy_->take_stage();
-    cache::for_each_pair(stage, [&](std::string_view key, std::string_view value) {
+    unsettled_ += policy_->take_stage();
+    op.carried = unsettled_.size();
+    cache::for_each_pair(unsettled_, [&](std::string_view key, std::string_view value) {
       if (op.pending.size() + key.size() + value.size() > kRecordPayload) flush(op, at->first);
       cache::append_pair(op.pending, key, value);
     });
@@ -231,6 +251,11 @@ bool Collectives::receive_down(const msg::CollectiveDown& message) {
   Operation& op = at->second;
   if (message.last && !op.sent_last) return false;
   agree(op, message.kind, message.root, "a rank elsewhere");
+  if (!message.last && message.records.empty()) {
+    probe(at->first, op);
+    advance(at);
+    return true;
+  }
   if (message.last) {
     op.missing = message.missing;
     op.mismatch = message.mismatch;
@@ -296,9 +321,11 @@ bool Collectives::split_down(Operation& op, const CollectiveId& id, const Chunk&
 
 void Collectives::complete(Operations::iterator at) {
   Operation& op = at->second;
-  if (op.kind == CollectiveKind::fence && policy_ != nullptr && op.missing.empty()) {
+  if (op.kind == CollectiveKind::fence && policy_ != nullptr && op.missing.empty() &&
+      op.mismatch.empty()) {
     for (const Chunk& piece : op.pieces) policy_->commit(piece.view());
     committed_ = true;
+    if (at->first.set.size() == context_.job->map.size()) unsettled_.erase(0, op.carried);
   }
   answer(at->first, op);
   operations_.erase(at);

@@ -10,7 +10,12 @@
 // A fence carries the cache's pairs instead of records. Operations synchronise: the last piece goes down
 // only after every member has entered, so a set has one operation in flight and memory is bounded.
 // A member that ends without entering is "missing": the operation completes with an error for the
-// others instead of hanging. Every operation carries its set and its number in that set.
+// others instead of hanging. A subtree whose members have all ended never hears of an operation by
+// itself, so a child that has told of ended ranks is sent an empty piece (a probe) when one begins.
+// Every operation carries its set and its number in that set.
+//
+// A fence carries what the node has put since the last fence of the whole job that succeeded: one that
+// fails, or that not everybody takes part in, must not make pairs invisible to the next one.
 #pragma once
 
 #include <cstdint>
@@ -36,6 +41,8 @@ class Collectives {
   void rank_ended(Rank rank);
   // No rank of the child's subtree will enter anything any more; what it said before counts.
   void child_ended(const Child& child);
+  // Child::some_ended was set.
+  void child_has_ended_ranks();
 
   // False: the message breaks the protocol; the link must end.
   bool receive_up(const Child& child, const msg::CollectiveUp& message);
@@ -63,6 +70,8 @@ class Collectives {
     std::string mismatch;
     std::string pending;  // records on their way up
     bool sent_last = false;
+    std::vector<LinkId> probed;
+    std::size_t carried = 0;  // fence: bytes of unsettled_ that it took along
     std::vector<std::pair<Rank, RequestId>> callers;
     std::vector<Chunk> pieces;  // of the result, for this node
   };
@@ -71,6 +80,7 @@ class Collectives {
   Operations::iterator open(const CollectiveId& id);
   void agree(Operation& op, CollectiveKind kind, Rank root, const std::string& who);
   void enter(Operations::iterator at, Rank rank);
+  void probe(const CollectiveId& id, Operation& op);
   void contribute(Operation& op, const CollectiveId& id, const ask::Collective& call, Rank rank);
   void add_record(Operation& op, const CollectiveId& id, Rank source, std::uint32_t destination,
                   const Chunk& payload);
@@ -90,6 +100,8 @@ class Collectives {
   RankSet ended_ranks_;  // of this node
   std::map<RankSet, std::map<Rank, std::uint64_t>> next_seq_;
   bool committed_ = false;
+  bool probing_ = false;   // some child has ended ranks
+  std::string unsettled_;  // pairs of this node that not everybody has been sent
 };
 
 }  // namespace scela::nla

@@ -31,7 +31,9 @@ struct Context {
   std::optional<Job> job;
   RankSet own_ranks;      // on this node
   RankSet subtree_ranks;  // on the nodes of the slice
+  RankSet failed_nodes;   // reported as failed (numbers of nodes, not ranks)
   bool parent_lost = false;
+  bool done = false;  // Done was sent: nothing follows it
   std::uint64_t messages = 0;  // sent on links
   Actions* out = nullptr;
 
@@ -43,7 +45,7 @@ struct Context {
     out->emplace_back(std::forward<A>(action));
   }
   void send(LinkId link, Message message) {
-    if (link == kParentLink && parent_lost) return;
+    if (link == kParentLink && (parent_lost || done)) return;
     ++messages;
     act(action::Send{link, std::move(message)});
   }

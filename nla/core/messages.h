@@ -148,7 +148,7 @@ struct ProcessFail {  // u: PROCESS_FAIL, at once; the verdict follows in Verdic
   Outcome outcome;
   friend bool operator==(const ProcessFail&, const ProcessFail&) = default;
 };
-struct Verdicts {  // u: verdicts of ranks of the subtree, each rank in one message once
+struct Verdicts {  // u: verdicts of ranks of the subtree: when the first ended, and when all have
   std::vector<std::pair<Outcome, RankSet>> groups;
   friend bool operator==(const Verdicts&, const Verdicts&) = default;
 };

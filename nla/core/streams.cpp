@@ -90,6 +90,7 @@ void OutputFlow::forwarded(LinkId from, std::uint64_t bytes) {
     return;
   }
   FromChild& child = from_children_[from];
+  if (child.ended) return;
   child.owed += bytes;
   if (child.owed >= child.window / 4) {
     child.in_use -= child.owed;

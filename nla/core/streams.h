@@ -28,6 +28,8 @@ class OutputFlow {
   // False: the child sent more than its credit allows.
   bool receive(const Child& child, const msg::Output& message, std::uint32_t window);
   void credit(std::uint64_t bytes);
+  // It will send no more: what it sent is passed on, without credit for it.
+  void child_ended(LinkId child) { from_children_[child].ended = true; }
   // The parent is gone: what would be sent is dropped, so that ranks can still be drained.
   void drop_all();
 
@@ -52,6 +54,7 @@ class OutputFlow {
     std::uint64_t in_use = 0;  // sent by the child, not yet credited back
     std::uint64_t owed = 0;    // forwarded, not yet credited back
     std::uint32_t window = 0;
+    bool ended = false;
   };
   std::map<LinkId, FromChild> from_children_;
   std::uint64_t owed_local_ = 0;

@@ -1,7 +1,7 @@
 // Who has ended and how: one verdict per rank of the subtree, gathered until the subtree is complete.
 //
-// Verdicts travel in one message per agent, grouped by outcome into rank sets, so that a job of a
-// million successes is one range. Failures that matter at once travel as PROCESS_FAIL (agent.cpp).
+// Verdicts travel in two messages per agent at most, grouped by outcome into rank sets, so that a job
+// of a million successes is one range. Failures that matter at once travel as PROCESS_FAIL (agent.cpp).
 #pragma once
 
 #include <map>
@@ -29,6 +29,7 @@ class Verdicts {
   RankSet open(const RankSet& among) const { return among.intersection(expected_).minus(given_); }
   bool has(Rank rank) const { return given_.contains(rank); }
   bool complete() const { return given_.size() == expected_.size(); }
+  bool none() const { return given_.empty(); }
   Groups groups() const { return {groups_.begin(), groups_.end()}; }
 
  private:
