@@ -12,20 +12,34 @@ import tempfile
 
 import tree
 
-FLAGS = ["-std=c++20", "-fsyntax-only", "-x", "c++", "-Wall", "-Wextra", "-Wpedantic", "-Wshadow",
-         "-Wconversion", "-Werror"]
+FLAGS = ["-fsyntax-only", "-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Werror"]
+CXX_FLAGS = ["-x", "c++", "-std=c++20", "-Wconversion"]
+C_FLAGS = ["-x", "c", "-std=c11"]
+
+
+def headers_of_c(root):
+    """Headers that C sources include and no C++ source does."""
+    users = {".c": set(), ".cpp": set()}
+    for path in tree.files(root, (".c", ".cpp")):
+        for _, kind, target in tree.includes(tree.read(root, path)):
+            if kind == '"':
+                users[os.path.splitext(path)[1]] |= {target, os.path.join(os.path.dirname(path), target)}
+    return users[".c"] - users[".cpp"]
 
 
 def check(root, build, compiler):
     headers = [p for p in tree.files(root, (".h",)) if not p.startswith("tests/style/consumer/")]
     closure = tree.Closure(root)
     definitions = tree.Definitions(root, build)
-    salt = tree.first_line_of([compiler, "--version"]) + " ".join(FLAGS)
+    salt = tree.first_line_of([compiler, "--version"]) + " ".join(FLAGS + CXX_FLAGS + C_FLAGS)
+    only_c = headers_of_c(root)
 
     def compile_alone(header):
         # Included from a one-line file: "#pragma once in main file" is a warning otherwise.
-        run = subprocess.run([compiler, *FLAGS, *definitions.flags(header), "-I", root, "-"], input=f'#include "{header}"\n', cwd=root,
-                             capture_output=True, text=True, check=False)
+        language = C_FLAGS if header in only_c else CXX_FLAGS
+        run = subprocess.run([compiler, *FLAGS, *language, *definitions.flags(header), "-I", root, "-"],
+                             input=f'#include "{header}"\n', cwd=root, capture_output=True, text=True,
+                             check=False)
         return f"{header}: does not compile alone\n{run.stderr}" if run.returncode else ""
 
     return tree.run_cached(os.path.join(build, "style-cache", "headers.json"), headers,
