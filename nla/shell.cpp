@@ -173,8 +173,9 @@ void Shell::State::learn(const Event& event) {
     tell_grace(options.leash, start->grace_ms);
     use_settings(start->settings);
     // On the root's own machine the clocks are one; elsewhere the message's way here is the error.
-    const bool same_clock = !settings.boot_id.empty() && settings.boot_id == boot_id();
-    if (!same_clock && tracer.enabled()) clock_offset = start->clock_ns - monotonic_ns();
+    if (tracer.enabled() && (settings.boot_id.empty() || settings.boot_id != boot_id())) {
+      clock_offset = start->clock_ns - monotonic_ns();
+    }
     started_ns = clock_ns();
   } else if (std::holds_alternative<msg::Hello>(received->message) &&
              received->link <= children.size()) {

@@ -46,7 +46,9 @@ class Guardian {
     // From here on no message can come: the parent need not wait for the cleaning to know.
     ::shutdown(link_, SHUT_WR);
     end_descendants();
-    if (!directory_.empty()) static_cast<void>(remove_tree(directory_));
+    // An agent that ended well has removed it; asking again would cost another turn at the lock of
+    // a directory that all nodes of this machine share.
+    if (!well && !directory_.empty()) static_cast<void>(remove_tree(directory_));
     return well ? 0 : 1;
   }
 
@@ -99,7 +101,7 @@ class Guardian {
     }
   }
 
-  // Until a signal or a record comes, or the moment; true if somebody asks for the end.
+  // Until a signal comes, or the moment; true if somebody asks for the end.
   bool wait(std::uint64_t until) {
     // What the agent says over the leash keeps there until it matters: no wake-up for each word.
     pollfd asked[1] = {{signals_.get(), POLLIN, 0}};

@@ -47,8 +47,10 @@ TEST_CASE("a rank has descriptors 0 to 3 and no other") {
   REQUIRE(parent.launch(job));
   const std::vector<pid_t> ranks = parent.ranks();
   REQUIRE(ranks.size() == 4);
+  const std::set<std::string> expected = {"0", "1", "2", "3"};
   for (const pid_t rank : ranks) {
-    CHECK(names_in(cat("/proc/", rank, "/fd")) == std::set<std::string>{"0", "1", "2", "3"});
+    // The program's loader opens files for a moment; what leaked would stay.
+    CHECK(eventually([&] { return names_in(cat("/proc/", rank, "/fd")) == expected; }));
   }
 }
 
