@@ -33,6 +33,8 @@ namespace event = nla::event;
 // A partial line (a prompt) is shown after this long without its end.
 constexpr std::chrono::milliseconds kPartialLine{50};
 constexpr std::size_t kStdinPiece = std::size_t{64} * 1024;
+// Input that waits at the terminal of a job in the background is looked for again after this long.
+constexpr std::chrono::milliseconds kBackground{500};
 
 std::int64_t monotonic_ns() {
   timespec now{};
@@ -47,11 +49,18 @@ std::string boot_id() {
   return id;
 }
 
+// Reading would stop us with SIGTTIN. A terminal that is not the session's own does not do that.
+bool in_background() {
+  const pid_t foreground = ::tcgetpgrp(0);
+  return foreground >= 0 && foreground != ::getpgrp();
+}
+
 // A descriptor of ours that the loop may watch without owning it.
 class Watched {
  public:
   Watched(asio::io_context& io, int fd) : descriptor_(io), fd_(fd) {}
-  // False: this kind of descriptor cannot be watched (a regular file, /dev/null); it is always ready.
+  // False: this kind of descriptor cannot be watched (a regular file, /dev/null); it is always
+  // ready.
   bool open() {
     if (descriptor_.is_open()) return true;
     if (!can_be_watched()) return false;
@@ -112,6 +121,7 @@ class Session {
   void start_timeout();
   void stop(nla::StopCause cause, int signo, std::chrono::milliseconds grace);
   void read_stdin();
+  void wait_foreground();
   void wait_writable(int fd);
   void arm_partial_lines();
   void output_failed(const Error& error);
@@ -128,7 +138,7 @@ class Session {
   std::unique_ptr<OutputWriter> writer_;
   std::unique_ptr<Watched> in_, out_, err_;
   std::unique_ptr<asio::signal_set> signals_;
-  std::unique_ptr<asio::steady_timer> timeout_, partial_;
+  std::unique_ptr<asio::steady_timer> timeout_, partial_, foreground_;
   std::uint64_t stdin_credit_ = 0;
   bool stdin_over_ = false;
   bool partial_armed_ = false;
@@ -158,6 +168,7 @@ Result<SessionResult> Session::run(const std::string& agent) {
   signals_->add(SIGUSR2);
   timeout_ = std::make_unique<asio::steady_timer>(io);
   partial_ = std::make_unique<asio::steady_timer>(io);
+  foreground_ = std::make_unique<asio::steady_timer>(io);
   wait_signal();
   start_timeout();
   begin();
@@ -173,15 +184,16 @@ Result<void> Session::prepare_output() {
   settings.label = options_.label;
   settings.files = options_.output_dir.has_value();
   if (settings.files && ::mkdir(options_.output_dir->c_str(), 0777) != 0 && errno != EEXIST) {
-    return fail(Error{ErrorKind::io, cat("create the output directory '", *options_.output_dir, "'"),
-                      "", errno_text(errno), "name a directory that can be made with --output-dir"});
+    return fail(Error{ErrorKind::io,
+                      cat("create the output directory '", *options_.output_dir, "'"), "",
+                      errno_text(errno), "name a directory that can be made with --output-dir"});
   }
   OutputWriter::Hooks hooks;
   hooks.written = [this](std::uint64_t bytes) { shell_->post(event::OutputWritten{bytes}); };
   hooks.wait_writable = [this](int fd) { wait_writable(fd); };
   hooks.failed = [this](const Error& error) { output_failed(error); };
-  writer_ = std::make_unique<OutputWriter>(settings, options_.output_dir.value_or(""),
-                                           std::move(hooks));
+  writer_ =
+      std::make_unique<OutputWriter>(settings, options_.output_dir.value_or(""), std::move(hooks));
   return {};
 }
 
@@ -216,11 +228,11 @@ void Session::on(const action::NodeFailed& failed) {
   outcome_.failed_nodes.push_back(host);
   log_.say(Subsystem::tree, cat(host, ": ", name_of(failure.phase), ": ", failure.why));
   if (failure.phase == nla::StartPhase::running || outcome_.error) return;
-  const bool reached = failure.phase == nla::StartPhase::start_agent ||
-                       failure.phase == nla::StartPhase::hello;
-  outcome_.error = Error{reached ? ErrorKind::launch : ErrorKind::unreachable,
-                         cat("start its agent (", name_of(failure.phase), ")"), host, failure.why,
-                         ""};
+  const bool reached =
+      failure.phase == nla::StartPhase::start_agent || failure.phase == nla::StartPhase::hello;
+  outcome_.error =
+      Error{reached ? ErrorKind::launch : ErrorKind::unreachable,
+            cat("start its agent (", name_of(failure.phase), ")"), host, failure.why, ""};
 }
 
 void Session::on(const action::AllReady& ready) {
@@ -259,9 +271,11 @@ void Session::on(const action::JobEnded& ended) {
   phases_.ended = monotonic_ns();
   over_ = true;
   stats_ = ended.stats;
-  for (const auto& [outcome, ranks] : ended.verdicts) outcome_.add(ranks, to_rank_outcome(outcome));
+  for (const auto& [outcome, ranks] : ended.verdicts)
+    outcome_.add(ranks, to_rank_outcome(outcome));
   timeout_->cancel();
   partial_->cancel();
+  foreground_->cancel();
   signals_->cancel();
   in_->close();
 }
@@ -306,12 +320,11 @@ void Session::on(const action::ReadStdin& read) {
   read_stdin();
 }
 
-// Reads only what the tree can take, and a terminal only from the foreground: a job in the background
-// must not be stopped by SIGTTIN for input nobody asked for.
+// Reads only what the tree can take, and a terminal only from the foreground: a job in the
+// background must not be stopped by SIGTTIN for input nobody asked for.
 void Session::read_stdin() {
   if (stdin_over_ || stdin_credit_ == 0 || in_->waiting || over_) return;
   const auto take = [this] {
-    if (::isatty(0) != 0 && ::tcgetpgrp(0) != ::getpgrp()) return;
     std::string bytes(std::min<std::uint64_t>(stdin_credit_, kStdinPiece), '\0');
     const ssize_t got = ::read(0, bytes.data(), bytes.size());
     if (got < 0 && (errno == EINTR || errno == EAGAIN)) return;
@@ -321,7 +334,8 @@ void Session::read_stdin() {
     shell_->post(event::StdinRead{Chunk(std::move(bytes)), stdin_over_});
   };
   if (!in_->open()) {
-    while (!stdin_over_ && stdin_credit_ > 0) take();  // a file, or closed: never blocks
+    while (!stdin_over_ && stdin_credit_ > 0)
+      take();  // a file, or closed: never blocks
     return;
   }
   in_->waiting = true;
@@ -329,9 +343,19 @@ void Session::read_stdin() {
                         [this, take](const boost::system::error_code& error) {
                           in_->waiting = false;
                           if (error || over_) return;
+                          if (in_background()) return wait_foreground();
                           take();
                           read_stdin();
                         });
+}
+
+void Session::wait_foreground() {
+  in_->waiting = true;
+  foreground_->expires_after(kBackground);
+  foreground_->async_wait([this](const boost::system::error_code& error) {
+    in_->waiting = false;
+    if (!error && !over_) read_stdin();
+  });
 }
 
 void Session::wait_writable(int fd) {
@@ -361,7 +385,8 @@ void Session::output_failed(const Error& error) {
     return;
   }
   if (writer_ && writer_->reader_gone()) {
-    // Nobody reads any more (scela-run ... | head): the end that SIGPIPE would bring, without noise.
+    // Nobody reads any more (scela-run ... | head): the end that SIGPIPE would bring, without
+    // noise.
     if (!outcome_.interrupted) outcome_.interrupted = SIGPIPE;
   } else if (!outcome_.error) {
     outcome_.error = error;
