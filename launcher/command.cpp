@@ -1,5 +1,6 @@
 #include "launcher/command.h"
 
+#include <fcntl.h>
 #include <sys/random.h>
 #include <sys/utsname.h>
 #include <time.h>
@@ -7,11 +8,10 @@
 
 #include <csignal>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 
 #include "common/core/nodeset.h"
 #include "common/core/text.h"
+#include "common/os/fd.h"
 #include "launcher/core/options.h"
 #include "launcher/core/report.h"
 #include "launcher/plan.h"
@@ -46,17 +46,35 @@ int answer(std::string_view text) {
 }
 
 Result<std::string> read_file(const std::string& path, const std::string& what) {
-  std::ifstream file(path);
-  std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  if (file.is_open() && !file.bad() && !std::filesystem::is_directory(path)) return text;
-  const int error = std::filesystem::is_directory(path) ? EISDIR : errno;
-  return fail(Error{ErrorKind::usage, cat("read the ", what, " '", path, "'"), "",
-                    errno_text(error), "name a file that can be read"});
+  const auto refused = [&](int error) {
+    return fail(Error{ErrorKind::usage, cat("read the ", what, " '", path, "'"), "",
+                      errno_text(error), "name a file that can be read"});
+  };
+  const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file) return refused(errno);
+  std::string text;
+  char piece[4096];
+  for (;;) {
+    const ssize_t got = ::read(file.get(), piece, sizeof piece);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return refused(errno);
+    if (got == 0) return text;
+    text.append(piece, static_cast<std::size_t>(got));
+  }
+}
+
+// A standard descriptor that is closed would be the next one that is opened, and ranks' output
+// would be written to whatever that is. Opened the wrong way round it fails as a closed one does.
+void hold_standard_descriptors() {
+  for (const int fd : {0, 1, 2}) {
+    if (::fcntl(fd, F_GETFD) < 0) ::open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY);
+  }
 }
 
 std::vector<std::string> environment() {
   std::vector<std::string> out;
-  for (char** entry = environ; *entry != nullptr; ++entry) out.emplace_back(*entry);
+  for (char** entry = environ; *entry != nullptr; ++entry)
+    out.emplace_back(*entry);
   return out;
 }
 
@@ -111,12 +129,16 @@ int run_nodeset(const NodesetRequest& request) {
   auto set = NodeSet::parse(request.spec);
   if (!set) return complain(set.error());
   switch (request.operation) {
-    case NodesetOperation::fold: return answer(set->fold() + "\n");
-    case NodesetOperation::count: return answer(cat(set->size(), "\n"));
-    case NodesetOperation::expand: break;
+    case NodesetOperation::fold:
+      return answer(set->fold() + "\n");
+    case NodesetOperation::count:
+      return answer(cat(set->size(), "\n"));
+    case NodesetOperation::expand:
+      break;
   }
   std::string out;
-  for (const std::string& name : set->expand()) out += name + "\n";
+  for (const std::string& name : set->expand())
+    out += name + "\n";
   return answer(out);
 }
 
@@ -128,6 +150,7 @@ std::string plan_text(const Plan& plan) {
 }  // namespace
 
 int run_command(int argc, char** argv) {
+  hold_standard_descriptors();
   timespec now{};
   ::clock_gettime(CLOCK_MONOTONIC, &now);
   const std::int64_t began = std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
