@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/core/log.h"
 #include "common/core/text.h"
 #include "launcher/core/option_values.h"
 
@@ -69,8 +70,20 @@ Result<void> apply_stats(Target t, Text v) {
 Result<void> apply_verbose(Target t, Text v) {
   t.options.verbose_subsystems.clear();
   if (v.empty() || parse_flag(v)) return store_flag(v, t.options.verbose);
+  for (std::string& name : split_list(v, ',')) {
+    std::string known;
+    bool is_known = false;
+    for (int i = 0; i < kSubsystems; ++i) {
+      const Text subsystem = name_of(static_cast<Subsystem>(i));
+      is_known = is_known || name == subsystem;
+      known += cat(known.empty() ? "" : ", ", subsystem);
+    }
+    if (!is_known) {
+      return fail(value_error(cat("'", name, "' is no subsystem"), cat("there are ", known)));
+    }
+    t.options.verbose_subsystems.push_back(std::move(name));
+  }
   t.options.verbose = true;
-  t.options.verbose_subsystems = split_list(v, ',');
   return {};
 }
 

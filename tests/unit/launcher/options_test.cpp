@@ -102,7 +102,7 @@ TEST_CASE("every option of the command line reaches its value") {
                                   "t.json",
                                   "--record",
                                   "r.bin",
-                                  "--verbose=link,pmi",
+                                  "--verbose=launch,pmi",
                                   "./p"});
   const App& app = options.apps.at(0);
   CHECK(app.np == 8u);
@@ -133,7 +133,7 @@ TEST_CASE("every option of the command line reaches its value") {
   CHECK(options.trace == "t.json");
   CHECK(options.record == "r.bin");
   CHECK(options.verbose);
-  CHECK(options.verbose_subsystems == Words{"link", "pmi"});
+  CHECK(options.verbose_subsystems == Words{"launch", "pmi"});
   CHECK(parsed({"-f", "hosts.txt", "p"}).hostfile == "hosts.txt");
 }
 
@@ -181,6 +181,9 @@ TEST_CASE("wrong values name the option and what is allowed") {
   CHECK(refusal({"--timeout", "soon", "p"}).find("option --timeout: 'soon' is not a time") == 0);
   CHECK(refusal({"--env", "K", "p"}).find("option --env: 'K' is not NAME=VALUE") == 0);
   CHECK(refusal({"--label=perhaps", "p"}).find("option --label: 'perhaps' is neither") == 0);
+  CHECK(refusal({"--verbose=link", "p"}) ==
+        "option --verbose: 'link' is no subsystem (there are tree, launch, pmi, stdio, signal, "
+        "cache, trace; see scela-run --help)");
 }
 
 TEST_CASE("an option without its argument is an error that names it") {
