@@ -16,17 +16,31 @@ RankOutcome to_rank_outcome(const nla::Outcome& outcome) {
       out.signal = outcome.code;
       out.core_dumped = outcome.core_dumped;
       break;
-    case Ending::unfinished: out.kind = Kind::unfinalized; break;
-    case Ending::not_started: out = RankOutcome::exec_failed(outcome.code); break;
+    case Ending::unfinished:
+      out.kind = Kind::unfinalized;
+      break;
+    case Ending::not_started:
+      out = RankOutcome::exec_failed(outcome.code);
+      break;
     case Ending::aborted:
       out.kind = Kind::aborted;
       out.code = outcome.code;
       break;
-    case Ending::violated: out.kind = Kind::broke_protocol; break;
-    case Ending::lost: out.kind = Kind::lost; break;
-    case Ending::cancelled: out.kind = Kind::killed_by_us; break;
+    case Ending::violated:
+      out.kind = Kind::broke_protocol;
+      break;
+    case Ending::lost:
+      out.kind = Kind::lost;
+      break;
+    case Ending::cancelled:
+      out.kind = Kind::killed_by_us;
+      break;
   }
-  if (outcome.ended_by_us && !outcome.success()) out.kind = Kind::killed_by_us;
+  // How exactly it ended says nothing any more: in the summary these are one group.
+  if (outcome.ended_by_us && !outcome.success()) {
+    out = {};
+    out.kind = Kind::killed_by_us;
+  }
   if (!outcome.why.empty()) out.message = outcome.why;
   return out;
 }

@@ -9,6 +9,8 @@ using Kind = RankOutcome::Kind;
 TEST_CASE("a rank ended by the job is never the cause, one that succeeded is a success") {
   nla::Outcome outcome{nla::Ending::signaled, 15, false, true, {}};
   CHECK(to_rank_outcome(outcome).kind == Kind::killed_by_us);
+  // In the summary they are one group, however each of them ended.
+  CHECK(to_rank_outcome(outcome) == to_rank_outcome({nla::Ending::cancelled, 0, false, true, {}}));
   outcome = {nla::Ending::exited, 0, false, true, {}};
   CHECK(to_rank_outcome(outcome).kind == Kind::exited);
   CHECK_FALSE(to_rank_outcome(outcome).failed());
