@@ -1,0 +1,53 @@
+#include "common/os/reaper.h"
+
+#include <poll.h>
+
+#include <catch2/catch.hpp>
+#include <map>
+
+#include "tests/support/eventually.h"
+#include "tests/unit/os/child_run.h"
+
+using namespace scela;
+using namespace scela::test;
+
+namespace {
+
+bool readable(int fd, int timeout_ms) {
+  pollfd asked{fd, POLLIN, 0};
+  return ::poll(&asked, 1, timeout_ms) == 1;
+}
+
+}  // namespace
+
+TEST_CASE("every child that ended is told once, with its own status") {
+  Result<Reaper> reaper = Reaper::create();
+  REQUIRE(reaper);
+  CHECK_FALSE(readable(reaper->descriptor(), 0));
+  std::map<pid_t, int> expected;
+  // Signals of children that end together are one signal: nobody may be missed for that.
+  for (int code = 1; code <= 8; ++code) {
+    Command command({"/bin/sh", "-c", cat("exit ", code)});
+    const auto pid = start_child(command.spec);
+    REQUIRE(pid);
+    expected[*pid] = code;
+  }
+  Command killed(sleeper());
+  const auto pid = start_child(killed.spec);
+  REQUIRE(pid);
+  ::kill(*pid, SIGKILL);
+  expected[*pid] = -SIGKILL;
+
+  std::map<pid_t, int> told;
+  while (told.size() < expected.size()) {
+    REQUIRE(readable(reaper->descriptor(), static_cast<int>(kFailureGuardMs)));
+    reaper->clear();
+    reaper->reap([&](pid_t child, int status) {
+      CHECK(told.emplace(child, WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status))
+                .second);
+    });
+  }
+  CHECK(told == expected);
+  reaper->clear();
+  CHECK_FALSE(readable(reaper->descriptor(), 0));
+}
