@@ -2,7 +2,7 @@
 //
 //   scela-nla --link-fd N --name NODE
 //
-// Becomes the guardian, which forks the agent proper (nla/spawn/guardian.h); both stay until
+// Becomes the guardian, which forks the agent proper (nla/guardian.h); both stay until
 // nothing of the job is left on the node.
 
 #include <signal.h>
@@ -15,8 +15,8 @@
 #include <string_view>
 
 #include "common/os/syscall.h"
+#include "nla/guardian.h"
 #include "nla/shell.h"
-#include "nla/spawn/guardian.h"
 
 namespace {
 

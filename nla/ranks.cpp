@@ -137,7 +137,7 @@ struct Ranks::State final : pmi::JobServices, EndListener {
   RankState& of(Rank rank) const { return *states[own.index_of(rank)]; }
 
   void watch_poller();
-  void on_ready(Rank rank, int which, bool readable, bool writable) override;
+  void on_ready(Rank number, int which, bool readable, bool writable) override;
 
   // pmi::JobServices
   pmi::JobFacts facts(Rank rank) const override;
@@ -149,7 +149,7 @@ struct Ranks::State final : pmi::JobServices, EndListener {
   void ask(Rank rank, pmi::RequestId id, const char* name, Request request);
 
   void start_batch();
-  void start_one(Rank rank);
+  void start_one(Rank number);
   void read_output(RankState& rank, OutputPipe& pipe);
   void end_output(RankState& rank, OutputPipe& pipe);
   void watch_pmi(RankState& rank);

@@ -12,8 +12,8 @@
 
 #include "nla/core/actions.h"
 #include "nla/core/events.h"
+#include "nla/rank_starter.h"
 #include "nla/read_buffer.h"
-#include "nla/spawn/rank.h"
 #include "nla/trace.h"
 
 namespace boost::asio {

@@ -10,8 +10,8 @@
 #include "common/core/text.h"
 #include "common/os/private_dir.h"
 #include "common/os/syscall.h"
+#include "nla/guardian.h"
 #include "nla/shell_state.h"
-#include "nla/spawn/guardian.h"
 
 namespace scela::nla {
 

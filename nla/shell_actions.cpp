@@ -10,8 +10,8 @@
 #include "common/os/affinity.h"
 #include "common/os/memory.h"
 #include "common/os/private_dir.h"
+#include "nla/guardian.h"
 #include "nla/shell_state.h"
-#include "nla/spawn/guardian.h"
 
 namespace scela::nla {
 

@@ -1,4 +1,4 @@
-#include "nla/spawn/guardian.h"
+#include "nla/guardian.h"
 
 #include <poll.h>
 #include <signal.h>

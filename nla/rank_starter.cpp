@@ -1,0 +1,208 @@
+#include "nla/rank_starter.h"
+
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <string_view>
+
+#include "common/core/text.h"
+#include "common/os/affinity.h"
+#include "common/os/child.h"
+#include "common/os/syscall.h"
+
+namespace scela::nla {
+
+namespace {
+
+constexpr std::string_view kDefaultPath = "/usr/local/bin:/usr/bin:/bin";
+constexpr int kPmiDescriptor = 3;
+
+// Set by the agent, or left by a launcher around this one: a rank that believed them would speak to
+// the wrong server.
+constexpr std::string_view kOwnVariables[] = {
+    "SCELA_RANK",   "SCELA_SIZE",       "SCELA_LOCAL_RANK", "SCELA_LOCAL_SIZE", "SCELA_NODE",
+    "SCELA_JOB_ID", "SCELA_NODE_INDEX", "SCELA_NODE_DIR",   "MPI_LOCALRANKID",  "MPI_LOCALNRANKS"};
+constexpr std::string_view kOwnPrefixes[] = {"PMI_", "PMIX_"};
+
+std::string_view name_in(std::string_view variable) {
+  return variable.substr(0, variable.find('='));
+}
+
+bool is_own(std::string_view name) {
+  return std::ranges::find(kOwnVariables, name) != std::end(kOwnVariables) ||
+         std::ranges::any_of(kOwnPrefixes, [&](auto prefix) { return name.starts_with(prefix); });
+}
+
+// Later ones replace earlier ones of the same name.
+std::vector<std::string> merged(const std::vector<std::string>& first,
+                                const std::vector<std::string>& second) {
+  std::vector<std::string> out;
+  std::map<std::string_view, std::size_t> position;
+  out.reserve(first.size() + second.size());
+  for (const auto* list : {&first, &second}) {
+    for (const std::string& variable : *list) {
+      if (is_own(name_in(variable))) continue;
+      const auto [at, is_new] = position.emplace(name_in(variable), out.size());
+      if (is_new) {
+        out.push_back(variable);
+      } else {
+        out[at->second] = variable;
+      }
+    }
+  }
+  return out;
+}
+
+std::string_view value_of(const std::vector<std::string>& environment, std::string_view name) {
+  for (const std::string& variable : environment) {
+    if (name_in(variable) == name && variable.size() > name.size()) {
+      return std::string_view(variable).substr(name.size() + 1);
+    }
+  }
+  return {};
+}
+
+RankFailure failure(int error, const std::string& what) {
+  return {error, cat(what, ": ", errno_text(error))};
+}
+
+// Its errno would be taken for the program's: a missing directory is no missing program.
+RankFailure directory_failure(int error, const std::string& directory) {
+  return {EIO, cat("enter the working directory '", directory, "': ", errno_text(error))};
+}
+
+std::vector<char*> pointers(std::vector<std::string>& strings) {
+  std::vector<char*> out;
+  out.reserve(strings.size() + 1);
+  for (std::string& string : strings)
+    out.push_back(string.data());
+  out.push_back(nullptr);
+  return out;
+}
+
+}  // namespace
+
+RankStarter::RankStarter(const Job& job, const RankSet& own, NodeFacts node, Fd null)
+    : job_(&job), own_(own), node_(std::move(node)), null_(std::move(null)) {}
+
+Result<RankStarter> RankStarter::create(const Job& job, const RankSet& own, NodeFacts node) {
+  Result<Fd> null = open_file("/dev/null", O_RDONLY);
+  if (!null) return fail(null.error());
+  return RankStarter(job, own, std::move(node), std::move(*null));
+}
+
+RankStarter::Program RankStarter::prepare(const App& app) const {
+  Program program;
+  program.words = app.argv;
+  program.directory = app.wdir.empty() ? job_->wdir : app.wdir;
+  program.environment = merged(job_->env, app.env);
+  struct stat facts {};
+  if (!program.directory.empty() && ::stat(program.directory.c_str(), &facts) != 0) {
+    program.failure = directory_failure(errno, program.directory);
+    return program;
+  }
+  std::string_view path = value_of(program.environment, "PATH");
+  if (path.empty()) path = kDefaultPath;
+  const std::string search = app.path.empty() ? std::string(path) : cat(app.path, ":", path);
+  const std::string name = app.argv.empty() ? std::string() : app.argv.front();
+  auto found = find_program(name, search, program.directory);
+  if (found) {
+    program.path = std::move(*found);
+  } else if (name.find('/') != std::string::npos) {
+    program.failure = failure(found.error(), cat("execute '", name, "'"));
+  } else {
+    program.failure = failure(found.error(), cat("find '", name, "' in ", search));
+  }
+  return program;
+}
+
+RankStarter::Program& RankStarter::program_of(Rank rank) {
+  const std::size_t index = job_->app_of(rank);
+  const auto at = programs_.find(index);
+  if (at != programs_.end()) return at->second;
+  return programs_.emplace(index, prepare(job_->apps[index])).first->second;
+}
+
+tl::expected<StartedRank, RankFailure> RankStarter::start(Rank rank) {
+  Program& program = program_of(rank);
+  if (program.failure.error != 0) return tl::unexpected(program.failure);
+  const auto refused = [](const Error& error) {
+    return tl::unexpected(RankFailure{EMFILE, error.text()});
+  };
+  Result<Pipe> output = make_pipe();
+  if (!output) return refused(output.error());
+  Result<Pipe> error = make_pipe();
+  if (!error) return refused(error.error());
+  Result<SocketPair> pmi = make_socket_pair(SOCK_STREAM);
+  if (!pmi) return refused(pmi.error());
+  Pipe input;
+  if (job_->stdin_ranks.contains(rank)) {
+    Result<Pipe> made = make_pipe();
+    if (!made) return refused(made.error());
+    input = std::move(*made);
+  }
+  const int descriptors[] = {input.read ? input.read.get() : null_.get(), output->write.get(),
+                             error->write.get(), pmi->theirs.get()};
+  const auto pid = execute(program, rank, descriptors);
+  if (!pid) return tl::unexpected(pid.error());
+  return StartedRank{*pid, std::move(input.write), std::move(output->read), std::move(error->read),
+                     std::move(pmi->ours)};
+}
+
+tl::expected<pid_t, RankFailure> RankStarter::execute(Program& program, Rank rank,
+                                                      const int (&descriptors)[4]) {
+  const std::uint64_t local = own_.index_of(rank);
+  std::vector<std::string> own = {cat("SCELA_RANK=", rank),
+                                  cat("SCELA_SIZE=", job_->map.size()),
+                                  cat("SCELA_LOCAL_RANK=", local),
+                                  cat("SCELA_LOCAL_SIZE=", own_.size()),
+                                  cat("SCELA_NODE=", node_.name),
+                                  cat("SCELA_NODE_INDEX=", node_.index),
+                                  cat("SCELA_JOB_ID=", job_->id),
+                                  cat("SCELA_NODE_DIR=", node_.directory),
+                                  cat("PMI_RANK=", rank),
+                                  cat("PMI_SIZE=", job_->map.size()),
+                                  cat("PMI_FD=", kPmiDescriptor),
+                                  cat("MPI_LOCALRANKID=", local),
+                                  cat("MPI_LOCALNRANKS=", own_.size())};
+  std::vector<char*> envp = pointers(program.environment);
+  envp.pop_back();
+  const std::vector<char*> more = pointers(own);
+  envp.insert(envp.end(), more.begin(), more.end());
+  std::vector<char*> argv = pointers(program.words);
+
+  CpuMask cpus;
+  ChildSpec spec;
+  spec.program = program.path.c_str();
+  spec.argv = argv.data();
+  spec.envp = envp.data();
+  spec.directory = program.directory.empty() ? nullptr : program.directory.c_str();
+  spec.descriptors = descriptors;
+  if (job_->bind_to == BindTo::core && !node_.cpus.empty()) {
+    cpus = CpuMask({cpu_for(node_.cpus, static_cast<std::uint32_t>(local))});
+    spec.cpus = &cpus;
+  }
+  auto pid = start_child(spec);
+  if (!pid && pid.error().step == ChildStep::execute && pid.error().error == ENOEXEC) {
+    // A script without "#!", which execvp gives to the shell.
+    std::string shell = "/bin/sh";
+    argv.front() = program.path.data();
+    argv.insert(argv.begin(), shell.data());
+    spec.program = shell.c_str();
+    spec.argv = argv.data();
+    pid = start_child(spec);
+  }
+  if (pid) return *pid;
+  const auto [step, error] = pid.error();
+  if (step == ChildStep::directory) {
+    return tl::unexpected(directory_failure(error, program.directory));
+  }
+  RankFailure told = failure(error, cat(name_of(step), " '", program.path, "'"));
+  if (step == ChildStep::execute && error == ENOENT) told.why += " (its interpreter is missing)";
+  return tl::unexpected(std::move(told));
+}
+
+}  // namespace scela::nla

@@ -1,0 +1,76 @@
+// Starting the ranks of one node: environment, standard streams, PMI connection, binding.
+//
+// Descriptors of a rank: 0 standard input (a pipe for Job::stdin_ranks, else /dev/null), 1 and 2
+// pipes to the agent, 3 the PMI connection. Nothing else.
+//
+// Environment: Job::env, App::env, then
+//   SCELA_RANK SCELA_SIZE SCELA_LOCAL_RANK SCELA_LOCAL_SIZE, SCELA_NODE SCELA_NODE_INDEX,
+//   SCELA_JOB_ID, SCELA_NODE_DIR, PMI_RANK PMI_SIZE PMI_FD, MPI_LOCALRANKID MPI_LOCALNRANKS
+// (the last two as Hydra sets them). Variables of a PMI server around this job are taken out.
+//
+// Starting blocks as start_child() does.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "common/core/result.h"
+#include "common/os/fd.h"
+#include "nla/core/job.h"
+
+namespace scela::nla {
+
+struct NodeFacts {
+  std::string name;
+  std::uint32_t index = 0;
+  std::string directory;
+  std::vector<int> cpus;  // this node's share of the machine
+};
+
+struct StartedRank {
+  pid_t pid = 0;  // also its process group
+  Fd input;       // invalid: it reads /dev/null
+  Fd output;
+  Fd error;
+  Fd pmi;
+};
+
+struct RankFailure {
+  int error = 0;    // errno; EIO if not the program but something else is at fault
+  std::string why;  // for a person, with the errno's text
+};
+
+class RankStarter {
+ public:
+  // The job and its ranks on this node; both are copied as far as needed. Opens /dev/null.
+  static Result<RankStarter> create(const Job& job, const RankSet& own, NodeFacts node);
+
+  tl::expected<StartedRank, RankFailure> start(Rank rank);
+
+ private:
+  // What all ranks of one program on this node have in common.
+  struct Program {
+    std::string path;       // what is executed
+    RankFailure failure;    // error != 0: cannot be found
+    std::string directory;  // to run in
+    std::vector<std::string> words;
+    std::vector<std::string> environment;
+  };
+  RankStarter(const Job& job, const RankSet& own, NodeFacts node, Fd null);
+  Program& program_of(Rank rank);
+  Program prepare(const App& app) const;
+  tl::expected<pid_t, RankFailure> execute(Program& program, Rank rank,
+                                           const int (&descriptors)[4]);
+
+  const Job* job_;
+  RankSet own_;
+  NodeFacts node_;
+  Fd null_;
+  std::map<std::size_t, Program> programs_;
+};
+
+}  // namespace scela::nla
