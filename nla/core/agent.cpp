@@ -180,6 +180,10 @@ void Agent::State::on(const event::Asked& event) {
 
 void Agent::State::on(const event::GuardianLost&) {
   if (guardian_lost || phase >= Phase::measuring) return;
+  if (phase == Phase::waiting) {  // nothing depends on this agent yet: let its slice be handed on
+    parent_lost("its guardian was killed");
+    return;
+  }
   guardian_lost = true;
   report_node_failure(context, {context.node, StartPhase::running, "its guardian was killed"});
   const RankSet open = verdicts.open(context.own_ranks);

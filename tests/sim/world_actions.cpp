@@ -1,0 +1,298 @@
+// What agents want done, and the checks that belong to a single action.
+#include <algorithm>
+
+#include "common/core/text.h"
+#include "tests/sim/payload.h"
+#include "tests/sim/world.h"
+
+namespace scela::sim {
+
+namespace action = nla::action;
+namespace event = nla::event;
+namespace msg = nla::msg;
+
+void World::act(std::uint32_t node, nla::Action& action) {
+  std::visit([&](auto& one) { on(node, one); }, action);
+}
+
+void World::on(std::uint32_t index, action::Send& action) {
+  Node& node = nodes_[index];
+  const bool up = action.link == nla::kParentLink;
+  if (up ? index == 0 : action.link > node.children.size()) {
+    return fail(cat(name(index), " sends on link ", action.link, ", which it does not have"));
+  }
+  const std::uint32_t number = up ? node.up : node.children[action.link - 1];
+  Link& link = network_.at(number);
+  if (link.end_told[up ? 1 : 0]) {
+    return fail(
+        cat(name(index), " sends ", nla::name_of(action.message), " on a link that has ended"));
+  }
+  if (up && link.done_sent) {
+    return fail(cat(name(index), " sends ", nla::name_of(action.message), " after Done"));
+  }
+  link.done_sent = up && std::holds_alternative<msg::Done>(action.message);
+  if (const auto* output = std::get_if<msg::Output>(&action.message); output != nullptr && up) {
+    link.output_sent += output->bytes.size();
+    if (link.output_sent > link.output_credit) {
+      return fail(cat(name(index), " sends more output than its parent gave credit for"));
+    }
+  }
+  network_.send(number, !up, std::move(action.message));
+}
+
+void World::on(std::uint32_t index, const action::StartChild& action) {
+  Node& node = nodes_[index];
+  if (action.link != node.children.size() + 1) {
+    return fail(cat(name(index), " reuses or skips link numbers: ", action.link));
+  }
+  if (action.node >= schedule_.hosts || action.host != cat("h", action.node)) {
+    return fail(cat(name(index), " starts a host that is not in the list: ", action.host));
+  }
+  const std::uint32_t link = network_.open(index, action.link, action.node);
+  node.children.push_back(link);
+  begin_start(link);
+}
+
+void World::on(std::uint32_t index, const action::CloseLink& action) {
+  Node& node = nodes_[index];
+  if (action.link < 1 || action.link > node.children.size()) {
+    return fail(cat(name(index), " closes link ", action.link, ", which it does not have"));
+  }
+  if (!gave_up_) {
+    return fail(cat(name(index), " gives up host ",
+                    network_.at(node.children[action.link - 1]).host,
+                    ", which has kept to the protocol"));
+  }
+  network_.close_by_parent(node.children[action.link - 1]);
+}
+
+void World::on(std::uint32_t index, const action::UseJob& action) {
+  Node& node = nodes_[index];
+  if (node.has_job) return fail(name(index) + " is given its job twice");
+  node.has_job = true;
+  // The whole job only now and then: it is large when the tree is.
+  const bool right =
+      checks_++ % 64 == 0 || nodes_.size() < 20 ? action.job == job_ : action.job.id == job_.id;
+  if (!right) return fail(name(index) + " understood another job than the launcher's");
+  node.own = job_.map.ranks_of(node.host);
+}
+
+void World::on(std::uint32_t index, const action::StartRanks& action) {
+  Node& node = nodes_[index];
+  if (!node.has_job) return fail(name(index) + " starts ranks without a job");
+  if (action.ranks != node.own) {
+    return fail(
+        cat(name(index), " starts ranks ", action.ranks.text(), ", its own are ", node.own.text()));
+  }
+  Micros at = now_;
+  action.ranks.for_each([&](Rank rank) {
+    RankModel& model = ranks_[rank];
+    if (model.life != Life::none) return fail(cat("rank ", rank, " is started twice"));
+    model.life = Life::starting;
+    model.node = index;
+    node.ranks.push_back(rank);
+    at += random_.below(300);
+    tasks_.add(at, TaskKind::rank_start, rank);
+  });
+}
+
+void World::on(std::uint32_t index, const action::SignalRanks& action) {
+  Node& node = nodes_[index];
+  node.signalled = true;
+  for (const Rank rank : node.ranks)
+    signal(rank, action.signo);
+}
+
+void World::on(std::uint32_t index, const action::EndLeftovers& action) {
+  Node& node = nodes_[index];
+  node.empty_asked = true;
+  node.signalled = true;
+  if (action.force) {
+    for (const Rank rank : node.ranks)
+      signal(rank, 9);
+  }
+  for (std::uint32_t i = 0; i < node.leftovers.size(); ++i) {
+    const LeftoverModel& leftover = node.leftovers[i];
+    if (!leftover.alive || leftover.what.kind == LeftoverKind::outside) continue;
+    if (!action.force && leftover.what.kind == LeftoverKind::ignores) continue;
+    tasks_.add(now_ + random_.below(3000), TaskKind::leftover_end, index, i);
+  }
+  check_empty(index);
+}
+
+void World::on(std::uint32_t index, const action::SetTimer& action) {
+  TimerModel& timer = nodes_[index].timers[static_cast<std::size_t>(action.timer)];
+  timer.armed = true;
+  ++timer.generation;
+  tasks_.add(now_ + Micros{action.delay_ms} * 1000, TaskKind::timer, index,
+             static_cast<std::uint32_t>(action.timer), timer.generation);
+}
+
+void World::on(std::uint32_t index, const action::CancelTimer& action) {
+  nodes_[index].timers[static_cast<std::size_t>(action.timer)].armed = false;
+}
+
+void World::on(std::uint32_t index, action::Reply& action) {
+  if (action.rank >= ranks_.size() || ranks_[action.rank].node != index) {
+    return fail(cat(name(index), " answers rank ", action.rank, ", which is not on it"));
+  }
+  RankModel& rank = ranks_[action.rank];
+  const auto due = std::find_if(rank.due.begin(), rank.due.end(),
+                                [&](const auto& entry) { return entry.first == action.id; });
+  const bool again = std::count(rank.arriving.begin(), rank.arriving.end(), action.id) > 0;
+  if (due == rank.due.end() || again) {
+    return fail(cat("rank ", action.rank, " is answered request ", action.id,
+                    " twice, or without having asked"));
+  }
+  const std::uint32_t op = due->second;
+  const std::string complaint = reference_.answered(
+      op, action.rank, action.response, !action.response.ok && excused(op, action.rank));
+  if (!complaint.empty()) {
+    return fail(cat("rank ", action.rank, ", op ", schedule_.ops[op].id, ": ", complaint));
+  }
+  rank.arriving.push_back(action.id);
+  tasks_.add(now_ + random_.below(100), TaskKind::rank_reply, action.rank, 0, action.id);
+}
+
+void World::on(std::uint32_t index, const action::ReadOutput& action) {
+  nodes_[index].output_credit += action.bytes;
+  want_pump(index);
+}
+
+void World::on(std::uint32_t index, const action::DropStreams&) {
+  for (const Rank rank : nodes_[index].ranks) {
+    for (Pipe& pipe : ranks_[rank].pipe) {
+      if (!pipe.end_given) pipe.dropped = true;
+    }
+  }
+  want_pump(index);
+}
+
+void World::on(std::uint32_t index, const action::WriteStdin& action) {
+  Node& node = nodes_[index];
+  if (!node.own.intersects(schedule_.stdin_ranks)) {
+    return fail(name(index) + " is to write standard input and has no rank that reads it");
+  }
+  if (node.input_end) return fail(name(index) + " writes standard input after its end");
+  if (!stream_has(~std::uint64_t{0}, node.input, action.bytes.view())) {
+    return fail(name(index) + " writes other standard input than was read");
+  }
+  node.input += action.bytes.size();
+  node.input_end = action.end;
+  if (action.end && node.input != schedule_.stdin_bytes) {
+    return fail(name(index) + " ends standard input early");
+  }
+  for (const Rank rank : node.ranks)
+    wake(rank);
+  want_taken(index);
+}
+
+void World::on(std::uint32_t index, const action::Finishing&) {
+  if (nodes_[index].measured) return fail(name(index) + " is finishing twice");
+  nodes_[index].measured = true;
+  tasks_.add(now_ + random_.below(200), TaskKind::measure, index);
+}
+
+void World::on(std::uint32_t index, const action::Finish&) {
+  check_finish(index);
+  Node& node = nodes_[index];
+  node.state = State::finished;
+  // Children that were given up are closed by the process's end.
+  for (const std::uint32_t link : node.children) {
+    if (!network_.at(link).broken) network_.end_of(link, false, false);
+  }
+  if (index == 0) {
+    result_.ended_at = now_;
+    return;
+  }
+  if (!network_.at(node.up).broken) network_.end_of(node.up, true, false);
+  check_gone(index);
+}
+
+void World::on(std::uint32_t index, const action::NodeFailed& action) {
+  if (index != 0) return fail(name(index) + " shows a failed node, only the root may");
+  const std::uint32_t host = action.failure.node;
+  if (!failed_hosts_.insert(host).second) {
+    return fail(cat("host ", host, " is reported as failed twice"));
+  }
+  if (!host_had_fault(host)) {
+    fail(cat("host ", host, " is reported as failed and was not: ", action.failure.why));
+  }
+}
+
+void World::on(std::uint32_t index, const action::AllReady& action) {
+  if (index != 0 || all_ready_) return fail(name(index) + ": AllReady from an agent, or twice");
+  all_ready_ = true;
+  const std::uint64_t expected = schedule_.hosts - failed_hosts_.size();
+  if (action.agents != expected) {
+    return fail(cat("AllReady tells of ", action.agents, " agents, there are ", expected));
+  }
+  tasks_.add(now_ + random_.below(2000), TaskKind::decide);
+}
+
+void World::on(std::uint32_t index, const action::AllLaunched& action) {
+  if (index != 0 || all_launched_)
+    return fail(name(index) + ": AllLaunched from an agent, or twice");
+  all_launched_ = true;
+  if (action.ranks > result_.ranks) {
+    return fail(
+        cat("AllLaunched tells of ", action.ranks, " ranks, ", result_.ranks, " were started"));
+  }
+  if (schedule_.peaceful() && action.ranks != ranks_.size()) fail("AllLaunched counts wrong");
+}
+
+void World::on(std::uint32_t index, const action::ShowOutput& action) {
+  if (index != 0 || action.rank >= ranks_.size()) return fail(name(index) + " shows output");
+  const auto stream = static_cast<std::size_t>(action.stream);
+  Pipe& pipe = ranks_[action.rank].pipe[stream];
+  const std::string what = cat("rank ", action.rank, ", stream ", stream);
+  if (pipe.end_shown) return fail(what + ": output after its end");
+  if (!stream_has(mix(action.rank, stream), pipe.shown, action.bytes.view())) {
+    return fail(cat(what, ": wrong output at byte ", pipe.shown));
+  }
+  pipe.shown += action.bytes.size();
+  pipe.end_shown = action.end;
+  if (pipe.shown > pipe.read) return fail(what + ": output was shown that was never read");
+  if (action.bytes.empty()) return;
+  unshown_ += action.bytes.size();
+  tasks_.add(now_ + random_.below(schedule_.pace.show_max + 1), TaskKind::shown, 0, 0,
+             action.bytes.size());
+}
+
+void World::on(std::uint32_t index, const action::ShowLog& action) {
+  if (index != 0) return fail(name(index) + " shows a log record, only the root may");
+  if (action.record.level == LogLevel::error)
+    fail("an agent reports an error: " + action.record.text);
+}
+
+void World::on(std::uint32_t index, const action::FirstFailure& action) {
+  if (index != 0 || first_failure_)
+    return fail(name(index) + ": FirstFailure from an agent, or twice");
+  first_failure_.emplace(action.rank, action.outcome);
+  if (action.rank >= ranks_.size()) return fail("FirstFailure names no rank");
+  const std::string complaint = judge(action.rank, action.outcome);
+  if (!complaint.empty()) return fail("FirstFailure did not happen: " + complaint);
+  if (action.outcome.success() || action.outcome.ended_by_us) return fail("FirstFailure is none");
+  const bool ends = schedule_.on_failure == nla::OnFailure::kill || action.outcome.ends_job();
+  if (ends && must_end_since_ == 0) must_end_since_ = now_;
+}
+
+void World::on(std::uint32_t, const action::ReadStdin& action) {
+  input_credit_ += action.bytes;
+  want_stdin();
+}
+
+void World::on(std::uint32_t index, const action::TracePiece& action) {
+  if (index != 0) return fail(name(index) + " shows a trace");
+  if (traces_[action.node] < 0) return fail(cat("node ", action.node, ": trace after its end"));
+  traces_[action.node] = action.last ? -1 : 1;
+}
+
+void World::on(std::uint32_t index, const action::JobEnded& action) {
+  if (index != 0 || job_ended_) return fail(name(index) + ": JobEnded from an agent, or twice");
+  job_ended_ = true;
+  check_verdicts(action);
+  if (schedule_.peaceful()) check_peaceful(action);
+}
+
+}  // namespace scela::sim
