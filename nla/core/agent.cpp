@@ -169,6 +169,8 @@ void Agent::State::on(const event::Asked& event) {
           collectives.ask(event.rank, event.id, ask);
         } else if constexpr (std::is_same_v<Ask, ask::Send> || std::is_same_v<Ask, ask::Receive>) {
           mailbox.ask(event.rank, event.id, ask);
+        } else if (guardian_lost) {
+          // Its ranks are lost already, whatever they ask for on their way out.
         } else if constexpr (std::is_same_v<Ask, ask::Abort>) {
           process_fail(event.rank, Outcome{Ending::aborted, ask.code, false, false, ask.why});
         } else {
