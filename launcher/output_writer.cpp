@@ -30,7 +30,9 @@ void OutputWriter::accept(Rank rank, OutputStream stream, std::string_view bytes
   take(presentation_.accept(rank, stream, bytes, end));
 }
 
-void OutputWriter::flush_partial_lines() { take(presentation_.flush()); }
+void OutputWriter::moment_passed() {
+  take(presentation_.moment_passed(!idle()));
+}
 
 void OutputWriter::take(std::vector<PresentedWrite> writes) {
   for (PresentedWrite& write : writes) {
@@ -72,7 +74,8 @@ void OutputWriter::pump(int which) {
         break;
       }
       broken_[which] = true;
-      for (const Piece& lost : queue) credit += lost.credit;
+      for (const Piece& lost : queue)
+        credit += lost.credit;
       queue.clear();
       if (errno == EPIPE) reader_gone_ = true;
       fail(which == 0 ? "write standard output" : "write standard error", errno);
@@ -124,7 +127,7 @@ void OutputWriter::write_file(const PresentedWrite& write) {
 }
 
 void OutputWriter::finish() {
-  flush_partial_lines();
+  take(presentation_.flush());
   for (int which = 0; which < 2; ++which) {
     while (!queues_[which].empty()) {
       pollfd one{which + 1, POLLOUT, 0};

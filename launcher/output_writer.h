@@ -1,9 +1,9 @@
 // Writes what the ranks print to standard output, standard error or one file per rank and stream.
 //
 // Never blocks and never changes the descriptors' flags (they are shared with the user's shell): it
-// writes only what poll() says will be taken, keeps the rest, and asks to be called again. Credit for a
-// rank's bytes is given back when they have been written, so a slow terminal slows the ranks instead
-// of filling memory (decision D8).
+// writes only what poll() says will be taken, keeps the rest, and asks to be called again. Credit
+// for a rank's bytes is given back when they have been written, so a slow terminal slows the ranks
+// instead of filling memory (decision D8).
 #pragma once
 
 #include <cstdint>
@@ -31,8 +31,8 @@ class OutputWriter {
   OutputWriter(PresentationSettings settings, std::string directory, Hooks hooks);
 
   void accept(Rank rank, OutputStream stream, std::string_view bytes, bool end);
-  // A partial line has waited long enough.
-  void flush_partial_lines();
+  // To be called every moment while partial lines are held.
+  void moment_passed();
   bool holds_partial_lines() const { return presentation_.holds_partial_lines(); }
   void resume();
   bool idle() const { return queues_[0].empty() && queues_[1].empty(); }

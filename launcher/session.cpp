@@ -30,8 +30,8 @@ namespace asio = boost::asio;
 namespace action = nla::action;
 namespace event = nla::event;
 
-// A partial line (a prompt) is shown after this long without its end.
-constexpr std::chrono::milliseconds kPartialLine{50};
+// Partial lines (prompts) are looked after this often; see Presentation::moment_passed().
+constexpr std::chrono::milliseconds kMoment{25};
 constexpr std::size_t kStdinPiece = std::size_t{64} * 1024;
 // Input that waits at the terminal of a job in the background is looked for again after this long.
 constexpr std::chrono::milliseconds kBackground{500};
@@ -372,10 +372,12 @@ void Session::wait_writable(int fd) {
 void Session::arm_partial_lines() {
   if (partial_armed_ || !writer_->holds_partial_lines()) return;
   partial_armed_ = true;
-  partial_->expires_after(kPartialLine);
+  partial_->expires_after(kMoment);
   partial_->async_wait([this](const boost::system::error_code& error) {
     partial_armed_ = false;
-    if (!error) writer_->flush_partial_lines();
+    if (error || over_) return;
+    writer_->moment_passed();
+    arm_partial_lines();
   });
 }
 

@@ -31,7 +31,7 @@ std::vector<PresentedWrite> Presentation::accept(Rank rank, OutputStream stream,
   const auto newline = bytes.rfind('\n');
   std::size_t ready = newline == std::string_view::npos ? 0 : newline + 1;
   const auto line = lines_.find(key);
-  const std::size_t held = line == lines_.end() ? 0 : line->second.size();
+  const std::size_t held = line == lines_.end() ? 0 : line->second.text.size();
   const std::size_t waiting = ready > 0 ? bytes.size() - ready : held + bytes.size();
   if (eof || settings_.ranks <= 1 || waiting >= kMaxHeldLine) ready = bytes.size();
 
@@ -39,7 +39,7 @@ std::vector<PresentedWrite> Presentation::accept(Rank rank, OutputStream stream,
   if (ready > 0 || (eof && held > 0)) {
     std::string text;
     if (line != lines_.end()) {
-      text = std::move(line->second);
+      text = std::move(line->second.text);
       lines_.erase(line);
       held_ -= held;
     }
@@ -47,7 +47,9 @@ std::vector<PresentedWrite> Presentation::accept(Rank rank, OutputStream stream,
     writes.push_back(present(key, text));
   }
   if (ready < bytes.size()) {
-    lines_[key] += bytes.substr(ready);
+    Line& rest = lines_[key];
+    rest.text += bytes.substr(ready);
+    rest.moments = 0;
     held_ += bytes.size() - ready;
   }
   if (eof) end_stream(key, writes);
@@ -69,10 +71,29 @@ std::vector<PresentedWrite> Presentation::accept_file(const Key& key, std::strin
   return {std::move(write)};
 }
 
+std::vector<PresentedWrite> Presentation::moment_passed(bool congested) {
+  const bool is_quiet = !congested && accepted_ == accepted_before_;
+  accepted_before_ = accepted_;
+  quiet_moments_ = is_quiet ? quiet_moments_ + 1 : 0;
+  if (quiet_moments_ >= kQuietMoments) return flush();
+  std::vector<PresentedWrite> writes;
+  if (congested) return writes;
+  for (auto at = lines_.begin(); at != lines_.end();) {
+    if (++at->second.moments < kStaleMoments) {
+      ++at;
+      continue;
+    }
+    held_ -= at->second.text.size();
+    writes.push_back(present(at->first, at->second.text));
+    at = lines_.erase(at);
+  }
+  return writes;
+}
+
 std::vector<PresentedWrite> Presentation::flush() {
   std::vector<PresentedWrite> writes;
-  for (const auto& [key, text] : lines_)
-    writes.push_back(present(key, text));
+  for (const auto& [key, line] : lines_)
+    writes.push_back(present(key, line.text));
   lines_.clear();
   held_ = 0;
   return writes;

@@ -1,12 +1,12 @@
 // How the ranks' output becomes scela-run's: whole lines, labels, one file per rank and stream.
 //
-// Bytes in, writes out. Knows no descriptor and no clock: the shell writes, and calls flush() when
-// a partial line has waited long enough (so that prompts show). Plain mode adds and drops no byte.
-// Labelled mode prefixes every line with its rank ("03: ") and ends a line that another rank or the
-// end of the stream cuts short. Credit: each Write says how many of the rank's bytes it carries;
-// the shell returns that much credit to the rank's stream once the write is done. Bytes held as a
-// partial line keep their credit (at most kMaxHeldLine a stream). One loop owns an object; nothing
-// blocks.
+// Bytes in, writes out. Knows no descriptor and no clock: the shell writes, and tells of every
+// moment that passes while partial lines are held, so that prompts show. Plain mode adds and drops
+// no byte. Labelled mode prefixes every line with its rank ("03: ") and ends a line that another
+// rank or the end of the stream cuts short. Credit: each Write says how many of the rank's bytes it
+// carries; the shell returns that much credit to the rank's stream once the write is done. Bytes
+// held as a partial line keep their credit (at most kMaxHeldLine a stream). One loop owns an
+// object; nothing blocks.
 #pragma once
 
 #include <cstddef>
@@ -26,6 +26,12 @@ enum class OutputStream : std::uint8_t { out, err };
 
 // A longer line is passed on in pieces: memory stays bounded, whatever a program prints.
 inline constexpr std::size_t kMaxHeldLine = 64 * 1024;
+
+// A partial line is shown when nobody has printed for so many moments: then it is a prompt, not a
+// line on its way. Fewer would cut lines of ranks that the machine keeps waiting.
+inline constexpr std::uint32_t kQuietMoments = 4;
+// Beside ranks that go on printing it is shown after so many moments without a byte of its own.
+inline constexpr std::uint32_t kStaleMoments = 40;
 
 struct PresentationSettings {
   Rank ranks = 1;      // in the job; gives the width of labels and file names
@@ -51,6 +57,10 @@ class Presentation {
   // The next bytes of one rank's stream, in order; eof after the last (bytes may be empty then).
   std::vector<PresentedWrite> accept(Rank rank, OutputStream stream, std::string_view bytes,
                                      bool eof);
+  // Writes out the held partial lines that have waited long enough, in rank order. `congested`:
+  // what was written before has not left yet; a rank that is kept waiting by that may be within a
+  // line, so such a moment does not count.
+  std::vector<PresentedWrite> moment_passed(bool congested);
   // Writes out every held partial line, in rank order.
   std::vector<PresentedWrite> flush();
 
@@ -62,6 +72,10 @@ class Presentation {
 
  private:
   using Key = std::pair<Rank, OutputStream>;
+  struct Line {
+    std::string text;
+    std::uint32_t moments = 0;  // since its last byte
+  };
 
   PresentedWrite present(const Key& key, std::string_view bytes);
   std::string labelled(const Key& key, std::string_view bytes);
@@ -69,9 +83,11 @@ class Presentation {
   void end_stream(const Key& key, std::vector<PresentedWrite>& writes);
 
   PresentationSettings settings_;
-  std::map<Key, std::string> lines_;  // the partial lines held
-  std::uint64_t held_ = 0;            // bytes in them
+  std::map<Key, Line> lines_;  // the partial lines held
+  std::uint64_t held_ = 0;     // bytes in them
   std::uint64_t accepted_ = 0;
+  std::uint64_t accepted_before_ = 0;  // at the last moment
+  std::uint32_t quiet_moments_ = 0;
   std::uint64_t written_ = 0;
   // Labelled mode: whose unfinished line stands on standard output and on standard error.
   std::map<OutputStream, std::optional<Rank>> unfinished_;

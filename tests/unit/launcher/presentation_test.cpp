@@ -60,6 +60,47 @@ TEST_CASE("a flush shows a prompt, and the rest of its line follows") {
   CHECK(show(presentation, 0, "ok\n") == "ok\n");
 }
 
+TEST_CASE("a prompt is shown once nobody has printed for a while") {
+  Presentation presentation({.ranks = 2});
+  show(presentation, 0, "name? ");
+  CHECK(presentation.moment_passed(false).empty());  // something came within this moment
+  for (std::uint32_t i = 1; i < kQuietMoments; ++i)
+    CHECK(presentation.moment_passed(false).empty());
+  CHECK(joined(presentation.moment_passed(false)) == "name? ");
+  CHECK_FALSE(presentation.holds_partial_lines());
+}
+
+TEST_CASE("a line on its way is not cut while others print") {
+  Presentation presentation({.ranks = 2});
+  show(presentation, 0, "a line on ");
+  for (std::uint32_t i = 1; i < kStaleMoments; ++i) {
+    CHECK(show(presentation, 1, "other\n") == "other\n");
+    CHECK(presentation.moment_passed(false).empty());
+  }
+  CHECK(show(presentation, 0, "its way\n") == "a line on its way\n");
+}
+
+TEST_CASE("a prompt is shown at last though others print, the line that another is on is not") {
+  Presentation presentation({.ranks = 2});
+  show(presentation, 0, "name? ");
+  std::string shown;
+  for (std::uint32_t i = 0; i < kStaleMoments; ++i) {
+    CHECK(shown.empty());
+    show(presentation, 1, "more ");
+    shown += joined(presentation.moment_passed(false));
+  }
+  CHECK(shown == "name? ");
+  CHECK(presentation.holds_partial_lines());
+}
+
+TEST_CASE("while the reader is slow no partial line is shown, however long it takes") {
+  Presentation presentation({.ranks = 2});
+  show(presentation, 0, "a line on ");
+  for (std::uint32_t i = 0; i < 2 * kStaleMoments; ++i)
+    CHECK(presentation.moment_passed(true).empty());
+  CHECK(show(presentation, 0, "its way\n") == "a line on its way\n");
+}
+
 TEST_CASE("standard output and standard error of a rank are held apart") {
   Presentation presentation({.ranks = 2});
   CHECK(show(presentation, 0, "out") == "");
