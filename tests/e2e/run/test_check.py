@@ -1,0 +1,51 @@
+"""The check after each test sees what a job leaves behind."""
+import os
+import subprocess
+import tempfile
+import unittest
+import unittest.mock
+
+import job
+from job import JobTest
+
+
+class CheckTest(unittest.TestCase):
+    def failure_of(self, leave):
+        """What JobTest says after a test that leaves something."""
+        class Leaving(JobTest):
+            def runTest(self):  # pylint: disable=invalid-name
+                leave(self)
+        result = Leaving().run()
+        self.assertEqual((len(result.failures), len(result.errors)), (1, 0), result.errors)
+        return result.failures[0][1]
+
+    def test_a_process_is_seen_and_ended(self):
+        started = []
+        with unittest.mock.patch("job.GONE_DEADLINE_S", 0.05):
+            text = self.failure_of(lambda test: started.append(
+                subprocess.Popen(["sleep", "1000"], env=test.environment, start_new_session=True)))
+        self.assertIn(f"process {started[0].pid} (sleep 1000)", text)
+        self.assertEqual(started[0].wait(timeout=job.DEADLINE_S), -9)
+
+    def test_a_file_is_seen(self):
+        text = self.failure_of(lambda test: open(os.path.join(test.temporary, "left"), "wb").close())
+        self.assertRegex(text, "file .*/tmp/left")
+
+    def test_a_segment_is_seen(self):
+        # In a folder of its own: in /dev/shm other tests that run now would see it too.
+        with tempfile.TemporaryDirectory() as folder, unittest.mock.patch("job.SEGMENTS", folder):
+            text = self.failure_of(lambda test: open(f"{folder}/left", "wb").close())
+        self.assertIn("segment left", text)
+
+    def test_a_job_that_a_failed_test_forgets_is_ended(self):
+        def leave(test):
+            running = test.start("--sim-nodes", 2, "--ppn", 2, "sh", "-c", job.HOLD)
+            running.ranks(4)
+            test.fail("on purpose")
+        text = self.failure_of(leave)
+        self.assertIn("on purpose", text)
+        self.assertNotIn("left behind", text)
+
+
+if __name__ == "__main__":
+    job.main()

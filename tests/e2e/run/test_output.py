@@ -1,0 +1,196 @@
+"""What ranks print: whole, line by line, wherever it goes, and what happens when it cannot go there."""
+import os
+import re
+import resource
+import subprocess
+
+import job
+from job import JobTest, labelled
+
+# 2 MiB a rank: numbered lines of 61 bytes, so that no buffer of a usual size ends where a line does.
+LINES = 34380
+FILLER = ("abcdefghijklmnopqrstuvwxyz" * 2)[:49]
+PRINT_MUCH = ["awk", "-v", f"filler={FILLER}",
+              f'BEGIN {{ for (i = 0; i < {LINES}; i++) printf "%02d %07d %s\\n", ENVIRON["SCELA_RANK"], i, filler }}']
+
+
+def much(rank):
+    return [f"{rank:02} {i:07} {FILLER}" for i in range(LINES)]
+
+
+class OutputTest(JobTest):
+    def read(self, *names):
+        with open(os.path.join(self.folder, *names), "rb") as f:
+            return f.read()
+
+    def test_sixteen_ranks_of_two_megabytes_arrive_whole_line_by_line(self):
+        lines = self.succeed("--sim-nodes", 4, "--degree", 1, "--ppn", 4, *PRINT_MUCH).decode().splitlines()
+        found = {}
+        for line in lines:
+            found.setdefault(line[:2], []).append(line)
+        self.assertEqual(set(found), {f"{rank:02}" for rank in range(16)})
+        for rank in range(16):
+            self.assertTrue(found[f"{rank:02}"] == much(rank), f"output of rank {rank}")
+
+    def test_sixteen_ranks_of_two_megabytes_are_labelled_line_by_line(self):
+        lines = self.succeed("-l", "--sim-nodes", 4, "--degree", 2, "--ppn", 4, *PRINT_MUCH).decode().splitlines()
+        self.assertEqual(len(lines), 16 * LINES)
+        found = {}
+        for line in lines:
+            found.setdefault(line[:4], []).append(line[4:])
+        self.assertEqual(set(found), {f"{rank:02}: " for rank in range(16)})
+        for rank in range(16):
+            self.assertTrue(found[f"{rank:02}: "] == much(rank), f"output of rank {rank}")
+
+    def test_bytes_that_are_no_text_stay_as_they_are(self):
+        data = bytes(range(256)) * 300  # with carriage returns, zeros, and no newline at the end
+        path = os.path.join(self.folder, "data")
+        with open(path, "wb") as f:
+            f.write(data)
+        self.assertEqual(self.succeed("cat", path), data)
+        self.assertEqual(self.succeed("--sim-nodes", 2, "--ppn", 1, "-n", 1, "cat", path), data)
+
+    def test_standard_error_is_kept_apart(self):
+        ended = self.run_job("--sim-nodes", 2, "--ppn", 1, "-l", "sh", "-c", "echo out; echo err >&2")
+        self.assertEqual(ended.status, 0)
+        self.assertEqual(labelled(ended.lines), {0: ["out"], 1: ["out"]})
+        self.assertEqual(labelled(ended.err.splitlines()), {0: ["err"], 1: ["err"]})
+
+    def test_a_prompt_is_shown_before_its_line_ends(self):
+        read, write = os.pipe()
+        running = self.start("-n", 2, "sh", "-c", '[ "$SCELA_RANK" = 1 ] || { printf "name? "; read -r n; echo "hi $n"; }',
+                             stdin=subprocess.PIPE, stdout=write)
+        os.close(write)
+        with os.fdopen(read, "rb") as out:
+            self.assertEqual(out.read(6), b"name? ")
+            running.process.stdin.write(b"you\n")
+            running.process.stdin.close()
+            self.assertEqual(out.read(), b"hi you\n")
+        self.assertEqual(running.wait().status, 0)
+
+    def test_a_last_line_without_end_gets_one_if_labelled(self):
+        self.assertEqual(self.succeed("-n", 1, "-l", "printf", "no end"), b"0: no end\n")
+        self.assertEqual(self.succeed("-n", 1, "printf", "no end"), b"no end")
+
+    def test_a_line_longer_than_a_piece_is_whole(self):
+        out = self.succeed("-n", 1, "awk", 'BEGIN { for (i = 0; i < 300000; i++) printf "x"; print "" }')
+        self.assertTrue(out == b"x" * 300000 + b"\n")
+
+    def test_output_dir_gets_one_file_per_rank_and_stream(self):
+        ended = self.run_job("--output-dir", "out", "--sim-nodes", 4, "--ppn", 3, "sh", "-c",
+                             'echo "out $SCELA_RANK"; [ "$SCELA_RANK" = 5 ] || echo "err $SCELA_RANK" >&2')
+        self.assertEqual(ended, (0, b"", ""))
+        names = {f"rank.{rank:02}.{stream}" for rank in range(12) for stream in ("out", "err")}
+        self.assertEqual(set(os.listdir(os.path.join(self.folder, "out"))), names)
+        for rank in range(12):
+            self.assertEqual(self.read("out", f"rank.{rank:02}.out"), f"out {rank}\n".encode())
+            self.assertEqual(self.read("out", f"rank.{rank:02}.err"), b"" if rank == 5 else f"err {rank}\n".encode())
+
+    def test_output_dir_files_are_written_anew(self):
+        for word in ("a longer text", "short"):
+            self.succeed("--output-dir", "out", "echo", word)
+        self.assertEqual(self.read("out", "rank.0.out"), b"short\n")
+
+    def test_output_dir_takes_much(self):
+        self.succeed("--output-dir", "out", "--sim-nodes", 2, "--ppn", 2, *PRINT_MUCH)
+        for rank in range(4):
+            self.assertTrue(self.read("out", f"rank.{rank}.out").decode().splitlines() == much(rank), rank)
+
+    def test_an_output_dir_that_cannot_be_made_is_an_error(self):
+        ended = self.run_job("--output-dir", "/nowhere/out", "echo", "x")
+        self.assert_refused(ended, 74, "create the output directory '/nowhere/out': No such file.*--output-dir")
+
+    def test_an_output_dir_that_is_a_file_is_an_error(self):
+        path = self.file("taken")
+        ended = self.run_job("--output-dir", path, "echo", "x")
+        self.assertEqual(ended.status, 74, ended.err)
+        self.assertRegex(ended.last, "^scela-run: .*taken.*Not a directory")
+
+    def test_a_full_disk_behind_standard_output_ends_the_job(self):
+        with open("/dev/full", "wb") as full:
+            ended = self.run_job("--sim-nodes", 2, "--ppn", 2, "yes", stdout=full)
+        self.assert_ended(ended, 74, r"write standard output: No space left on device \(ENOSPC\) \(free some space.*\)")
+
+    def test_a_full_disk_is_an_error_even_if_all_ranks_end_well(self):
+        with open("/dev/full", "wb") as full:
+            ended = self.run_job("echo", "x", stdout=full)
+        self.assert_ended(ended, 74, r"write standard output: No space left on device.*")
+
+    def test_a_full_disk_behind_an_output_file_ends_the_job(self):
+        os.mkdir(os.path.join(self.folder, "out"))
+        os.symlink("/dev/full", os.path.join(self.folder, "out", "rank.1.out"))
+        ended = self.run_job("--output-dir", "out", "-n", 2, "yes")
+        self.assert_ended(ended, 74, r"write 'out/rank.1.out': No space left on device.*")
+
+    def test_a_full_file_system_behind_output_files_ends_the_job(self):
+        disk = os.path.join(self.folder, "disk")
+        os.mkdir(disk)
+        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k", "none", disk], check=False,
+                          stderr=subprocess.DEVNULL).returncode != 0:
+            self.skipTest("mounting is not allowed here")
+        self.addCleanup(subprocess.run, ["umount", disk], check=True)
+        ended = self.run_job("--output-dir", disk, "--sim-nodes", 2, "--ppn", 2, "yes")
+        self.assert_ended(ended, 74, r"write '.*/disk/rank.\d.out': No space left on device.*")
+
+    def test_a_closed_standard_output_is_an_error(self):
+        ended = self.run_job("--sim-nodes", 2, "--ppn", 2, "yes", before=["sh", "-c", 'exec "$@" >&-', "sh"])
+        self.assert_ended(ended, 74, r"write standard output: Bad file descriptor.*")
+
+    def test_a_closed_standard_output_that_nobody_needs_is_none(self):
+        ended = self.run_job("-n", 2, "true", before=["sh", "-c", 'exec "$@" >&-', "sh"])
+        self.assertEqual((ended.status, ended.err), (0, ""))
+
+    def test_all_standard_descriptors_closed_do_no_harm(self):
+        program = self.script("p", 'cat; echo "$SCELA_RANK $$" > "$E2E_READY"\n')
+        running = self.start("-n", 2, program, before=["sh", "-c", 'exec "$@" <&- >&- 2>&-', "sh"])
+        self.assertEqual(running.wait().status, 0)
+        self.read_fifo()
+        self.assertEqual(len(self.news), 2)
+
+    def test_a_reader_that_leaves_ends_the_job_quietly(self):
+        read, write = os.pipe()
+        running = self.start("--sim-nodes", 2, "--ppn", 2, "yes", stdout=write)
+        os.close(write)
+        self.assertEqual(os.read(read, 2), b"y\n")
+        os.close(read)
+        ended = running.wait()
+        self.assertEqual((ended.status, ended.err), (141, ""))  # 128 + SIGPIPE
+
+    def test_head_ends_a_job_that_never_would(self):
+        command = '"$SCELA_RUN" --sim-nodes 2 --ppn 2 yes | head -n 1'
+        shell = subprocess.run(["sh", "-c", command], env={**self.environment, "SCELA_RUN": os.environ["SCELA_RUN"]},
+                               capture_output=True, timeout=job.DEADLINE_S, check=False)
+        self.assertEqual((shell.stdout, shell.stderr), (b"y\n", b""))
+
+    def test_a_slow_reader_loses_nothing_and_slows_the_ranks(self):
+        # 48 MiB against a pipe that nobody reads at first.
+        read, write = os.pipe()
+        with os.fdopen(read, "rb", buffering=0) as out:
+            running = self.start("--sim-nodes", 2, "--ppn", 3, "sh", "-c",
+                                 job.TELL + "dd if=/dev/zero bs=1M count=8 status=none", stdout=write)
+            os.close(write)
+            ranks = running.ranks(6).values()
+            self.wait_standstill()
+            self.assertEqual([pid for pid in ranks if not job.process(pid)], [], "ranks that ended unread")
+            got, empty = 0, bytes(1000)
+            for _ in range(2000):
+                piece = out.read(1000)
+                got += len(piece)
+                self.assertTrue(piece == empty[:len(piece)])
+            while piece := out.read(1 << 20):
+                got += len(piece)
+        self.assertEqual(got, 6 * 8 << 20)
+        ended = running.wait()
+        self.assertEqual((ended.status, ended.err), (0, ""))
+        # The largest of the processes waited for: scela-run, and its children with it.
+        self.assertLess(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, 40 * 1024)
+
+    def test_output_of_a_failing_rank_is_shown_before_the_cause(self):
+        ended = self.run_job("--sim-nodes", 2, "--ppn", 1, "sh", "-c", 'echo "so far"; echo "oh no" >&2; exit 3')
+        self.assert_ended(ended, 3, r"rank \d on sim\d \(sh\) exited with code 3")
+        self.assertIn(b"so far\n", ended.out)
+        self.assertTrue(re.match("oh no\n", ended.err), ended.err)
+
+
+if __name__ == "__main__":
+    job.main()
