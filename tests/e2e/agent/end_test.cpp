@@ -62,8 +62,15 @@ TEST_CASE("leftovers of ranks that ended are ended with the job") {
   REQUIRE(running(parent, 1));
   REQUIRE(parent.expect<msg::Verdicts>());
   CHECK(parent.processes().size() > 2);
+  const pid_t agent = parent.agent();
   parent.send(msg::Shutdown{});
   CHECK(parent.expect<msg::Done>());
+  // Done means done: at most the agent and its guardian are still on their way out.
+  for (const pid_t pid : parent.processes()) {
+    CHECK((pid == agent || pid == parent.guardian()));
+  }
+  // That is what Done says: only the agent itself and its guardian may still be on their way out.
+  CHECK(parent.processes().size() <= 2);
   CHECK(parent.guardian_status() == 0);
   CHECK(parent.nothing_left());
 }
