@@ -29,7 +29,7 @@ inline constexpr std::size_t kMaxHeldLine = 64 * 1024;
 
 // A partial line is shown when nobody has printed for so many moments: then it is a prompt, not a
 // line on its way. Fewer would cut lines of ranks that the machine keeps waiting.
-inline constexpr std::uint32_t kQuietMoments = 4;
+inline constexpr std::uint32_t kQuietMoments = 8;
 // Beside ranks that go on printing it is shown after so many moments without a byte of its own.
 inline constexpr std::uint32_t kStaleMoments = 40;
 
