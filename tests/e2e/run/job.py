@@ -30,6 +30,8 @@ MARK = "E2E_MARK"
 READY = "E2E_READY"
 PYTHON = sys.executable
 SEGMENTS = "/dev/shm"
+# MPI libraries leave these when their processes are killed; the ranks here use none, so they are another test's.
+FOREIGN_SEGMENTS = ("ucx_shm_posix_", "mpich_", "sem.mp-")
 
 # What ranks run: shell text that tells the test its rank and process, then goes on.
 TELL = f'echo "$SCELA_RANK $$" > "${READY}"; '
@@ -124,7 +126,8 @@ def abandoned(before):
     """Files in /dev/shm that were not there before and that nobody uses; another test's are in use or go away."""
     deadline = time.monotonic() + 1
     while found := [name for name in set(os.listdir(SEGMENTS)) - before
-                    if not is_mapped(f"{SEGMENTS}/{name}") and os.path.exists(f"{SEGMENTS}/{name}")]:
+                    if not name.startswith(FOREIGN_SEGMENTS) and not is_mapped(f"{SEGMENTS}/{name}")
+                    and os.path.exists(f"{SEGMENTS}/{name}")]:
         if time.monotonic() > deadline:
             return found
         select.select([], [], [], 0.05)

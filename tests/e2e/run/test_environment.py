@@ -44,7 +44,8 @@ class EnvironmentTest(JobTest):
 
     def test_what_an_outer_launcher_set_does_not_reach_the_ranks(self):
         env = self.env_of("-n", 2, env={"SCELA_RANK": "77", "PMI_RANK": "77", "PMI_PORT": "x:1", "PMIX_RANK": "7"})
-        self.assertEqual([(env[rank]["SCELA_RANK"], env[rank]["PMI_RANK"]) for rank in (0, 1)], [("0", "0"), ("1", "1")])
+        self.assertEqual([(env[rank]["SCELA_RANK"], env[rank]["PMI_RANK"]) for rank in (0, 1)],
+                         [("0", "0"), ("1", "1")])
         self.assertEqual({name for name in env[0] if name in ("PMI_PORT", "PMIX_RANK")}, set())
 
     def test_env_sets_variables(self):

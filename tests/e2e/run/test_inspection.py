@@ -14,7 +14,8 @@ class InspectionTest(JobTest):
         self.assertRegex(ended.err, r"scela-run: 6 ranks on 3 nodes, degree 2, depth 2\n")
         for phase in ("prepare", "tree", "launch", "run", "leave", "total"):
             self.assertRegex(ended.err, rf"(?m)^scela-run:   {phase} +\d+\.\d+ ms ")
-        self.assertRegex(ended.err, r"(?m)^scela-run:   messages [1-9]\d*, [1-9]\d* bytes on links, 36 bytes of output$")
+        self.assertRegex(ended.err,
+                         r"(?m)^scela-run:   messages [1-9]\d*, [1-9]\d* bytes on links, 36 bytes of output$")
         self.assertRegex(ended.err, r"(?m)^scela-run:   largest agent [1-9]\d* KiB private, [1-9]\d* KiB resident")
 
     def test_stats_as_json_have_every_field(self):

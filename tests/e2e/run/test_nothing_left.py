@@ -38,9 +38,9 @@ class NothingLeftTest(JobTest):
 
     def ended_by_rank(self, program, status):
         channel = self.channel("go")
+        failing = f'if [ "$SCELA_RANK" = 5 ]; then {job.TELL} read -r x < "$0"; kill -SEGV $$; fi; '
         running = self.start("--sim-nodes", NODES, "--degree", 2, "--ppn", PPN, "--grace", 1, "sh", "-c",
-                             f'if [ "$SCELA_RANK" = 5 ]; then {job.TELL} read -r x < "$0"; kill -SEGV $$; fi; ' + program,
-                             channel)
+                             failing + program, channel)
         running.news((NODES * PPN - 1) * (2 if program == STUBBORN else 1) + 1)
         job.release(channel)
         self.assertEqual(running.wait().status, status)
@@ -66,7 +66,7 @@ class NothingLeftTest(JobTest):
         self.assertEqual([job.process(pid) for pid in daemons], [None, None])
 
     def test_after_ranks_fill_their_nodes_directory(self):
-        program = 'mkdir -p "$SCELA_NODE_DIR/a/b"; echo x > "$SCELA_NODE_DIR/a/b/$SCELA_RANK"; chmod 500 "$SCELA_NODE_DIR/a"'
+        program = 'cd "$SCELA_NODE_DIR" && mkdir -p a/b; echo x > "a/b/$SCELA_RANK"; chmod 500 a'
         self.succeed("--sim-nodes", 2, "--ppn", 2, "sh", "-c", program)
 
     def test_after_a_ranks_segmentation_fault(self):

@@ -58,8 +58,8 @@ class OutputTest(JobTest):
 
     def test_a_prompt_is_shown_before_its_line_ends(self):
         read, write = os.pipe()
-        running = self.start("-n", 2, "sh", "-c", '[ "$SCELA_RANK" = 1 ] || { printf "name? "; read -r n; echo "hi $n"; }',
-                             stdin=subprocess.PIPE, stdout=write)
+        program = '[ "$SCELA_RANK" = 1 ] || { printf "name? "; read -r n; echo "hi $n"; }'
+        running = self.start("-n", 2, "sh", "-c", program, stdin=subprocess.PIPE, stdout=write)
         os.close(write)
         with os.fdopen(read, "rb") as out:
             self.assertEqual(out.read(6), b"name? ")
@@ -109,7 +109,8 @@ class OutputTest(JobTest):
     def test_a_full_disk_behind_standard_output_ends_the_job(self):
         with open("/dev/full", "wb") as full:
             ended = self.run_job("--sim-nodes", 2, "--ppn", 2, "yes", stdout=full)
-        self.assert_ended(ended, 74, r"write standard output: No space left on device \(ENOSPC\) \(free some space.*\)")
+        self.assert_ended(ended, 74,
+                          r"write standard output: No space left on device \(ENOSPC\) \(free some space.*\)")
 
     def test_a_full_disk_is_an_error_even_if_all_ranks_end_well(self):
         with open("/dev/full", "wb") as full:

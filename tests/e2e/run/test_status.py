@@ -8,6 +8,8 @@ import job
 from job import JobTest
 
 RANK_1 = r"rank 1 on sim\d \(sh\) "
+NOT_FOUND = "not started, program not found: "
+NOT_EXECUTABLE = "not started, program cannot be executed: "
 
 
 def one_of_four(text):
@@ -38,7 +40,8 @@ class StatusTest(JobTest):
 
     def test_every_code_passes_through(self):
         for code in (1, 64, 124, 130, 255):
-            self.assert_ended(self.run_job("sh", "-c", f"exit {code}"), code, rf"rank 0 on \S+ \(sh\) exited with code {code}")
+            ended = self.run_job("sh", "-c", f"exit {code}")
+            self.assert_ended(ended, code, rf"rank 0 on \S+ \(sh\) exited with code {code}")
 
     def test_139_for_a_segmentation_fault_without_a_core(self):
         ended = self.run_job(*one_of_four("kill -SEGV $$"))
@@ -56,7 +59,8 @@ class StatusTest(JobTest):
     def test_137_for_a_rank_that_was_killed(self):
         running = self.start("--sim-nodes", 2, "--ppn", 2, "sh", "-c", job.HOLD)
         os.kill(running.ranks(4)[1], signal.SIGKILL)
-        self.assert_ended(running.wait(), 137, r"rank 1 on sim0 \(sh\) killed by signal 9 \(SIGKILL, Killed\), no core dumped")
+        self.assert_ended(running.wait(), 137,
+                          r"rank 1 on sim0 \(sh\) killed by signal 9 \(SIGKILL, Killed\), no core dumped")
 
     def test_130_after_sigint(self):
         running = self.hold()
@@ -116,19 +120,19 @@ class StatusTest(JobTest):
 
     def test_127_for_a_missing_path(self):
         ended = self.run_job("./missing", "x")
-        self.assert_ended(ended, 127, r"rank 0 on \S+ \(./missing\) not started, program not found: execute './missing': No such.*")
+        self.assert_ended(ended, 127, r"rank 0 on \S+ \(./missing\) " + NOT_FOUND + "execute './missing': No such.*")
 
     def test_127_for_a_script_whose_interpreter_is_missing(self):
         path = self.file("script", "#!/nowhere/interpreter\n", 0o755)
-        self.assert_ended(self.run_job(path), 127, r"rank 0 .* not started, program not found: .*\(its interpreter is missing\)")
+        self.assert_ended(self.run_job(path), 127, "rank 0 .* " + NOT_FOUND + r".*\(its interpreter is missing\)")
 
     def test_126_without_execute_permission(self):
         path = self.file("data", "echo x\n", 0o644)
         ended = self.run_job("--sim-nodes", 2, "--ppn", 1, path)
-        self.assert_ended(ended, 126, r"rank \d on sim\d \(.*/data\) not started, program cannot be executed: .*Permission denied.*")
+        self.assert_ended(ended, 126, r"rank \d on sim\d \(.*/data\) " + NOT_EXECUTABLE + ".*Permission denied.*")
 
     def test_126_for_a_directory(self):
-        self.assert_ended(self.run_job("/tmp"), 126, r"rank 0 on \S+ \(/tmp\) not started, program cannot be executed: .*")
+        self.assert_ended(self.run_job("/tmp"), 126, r"rank 0 on \S+ \(/tmp\) " + NOT_EXECUTABLE + ".*")
 
     def test_64_for_a_wrong_command_line(self):
         for words, text in ((["--bogus", "x"], "unknown option --bogus"),
@@ -167,7 +171,8 @@ class StatusTest(JobTest):
     def test_71_for_a_working_directory_that_cannot_be_entered(self):
         for path, why in (("/nowhere", "No such file or directory"), ("/etc/passwd", "Not a directory")):
             ended = self.run_job("--wdir", path, "true")
-            self.assert_ended(ended, 71, rf"rank 0 on \S+ \(true\) not started: enter the working directory '{path}': {why}.*")
+            self.assert_ended(ended, 71, r"rank 0 on \S+ \(true\) not started: "
+                              rf"enter the working directory '{path}': {why}.*")
 
     def test_the_first_failure_in_time_decides(self):
         channel = self.channel("go")
@@ -213,7 +218,8 @@ class StatusTest(JobTest):
         with open(path, encoding="utf-8") as f:
             table = f.read().split("EXIT STATUS", 1)[1]
         found = re.findall(r"^\\fB(\S+)\\fR$", table, re.M)
-        self.assertLessEqual({"0", "1", "64", "68", "70", "71", "74", "124", "126", "127", "128+N", "other"}, set(found))
+        known = {"0", "1", "64", "68", "70", "71", "74", "124", "126", "127", "128+N", "other"}
+        self.assertLessEqual(known, set(found))
 
 
 if __name__ == "__main__":
