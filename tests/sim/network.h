@@ -53,20 +53,20 @@ class Network {
   std::size_t size() const { return links_.size(); }
 
   // The child runs: what was kept is on its way.
-  void connect(std::uint32_t link, std::uint32_t child);
-  void send(std::uint32_t link, bool down, nla::Message message);
+  void connect(std::uint32_t index, std::uint32_t child);
+  void send(std::uint32_t index, bool down, nla::Message message);
   // The oldest message of that direction; false if it was lost meanwhile. `fault`: what the codec
   // did.
-  bool take(std::uint32_t link, bool down, nla::Message& message, std::string& fault);
+  bool take(std::uint32_t index, bool down, nla::Message& message, std::string& fault);
 
   // Both ends live and see the end, each when it notices.
-  void cut(std::uint32_t link);
+  void cut(std::uint32_t index);
   // One end has ended; what it sent arrives first, unless `silent`.
-  void end_of(std::uint32_t link, bool child_ended, bool silent);
+  void end_of(std::uint32_t index, bool child_ended, bool silent);
   // The parent gives the link up: it hears no more of it; the child sees the end.
-  void close_by_parent(std::uint32_t link);
+  void close_by_parent(std::uint32_t index);
   // Nothing is left of the child: ChildGone, after LinkEnded.
-  void gone(std::uint32_t link);
+  void gone(std::uint32_t index);
 
   std::uint64_t messages() const { return messages_; }
   std::uint64_t in_flight_output() const { return in_flight_output_; }
@@ -74,8 +74,8 @@ class Network {
  private:
   Micros delay();
   Micros notice() { return random_.below(schedule_.pace.notice_max + 1); }
-  void schedule_end(std::uint32_t link, bool at_child, Micros at);
-  void drop(std::uint32_t link, bool down);
+  void schedule_end(std::uint32_t index, bool at_child, Micros at);
+  void drop(std::uint32_t index, bool down);
 
   const Schedule& schedule_;
   TaskQueue& tasks_;

@@ -24,13 +24,13 @@ class Reference {
 
   // Positions in Schedule::ops, in the order in which `rank` runs them.
   const std::vector<std::uint32_t>& program(Rank rank) const { return programs_[rank]; }
-  nla::Request request(std::uint32_t op, Rank rank) const;
+  nla::Request request(std::uint32_t index, Rank rank) const;
 
   // `same_node`: a get whose pair was put on the reader's own node.
   void asked(std::uint32_t op, Rank rank, bool same_node);
   // What is wrong with this answer, or empty. `excused`: a member that has not asked, or the
   // asker's own connection, is gone, or the job is being ended; only then may a request fail.
-  std::string answered(std::uint32_t op, Rank rank, const nla::Response& response, bool excused);
+  std::string answered(std::uint32_t index, Rank rank, const nla::Response& response, bool excused);
 
   bool has_asked(std::uint32_t op, Rank rank) const;
   // Members of a collective that have not asked yet.
@@ -54,8 +54,8 @@ class Reference {
   Chunk part(const Op& op, Rank owner, Rank target) const;
   std::vector<Chunk> own_parts(const Op& op, nla::CollectiveKind what, Rank root, Rank rank) const;
   std::vector<Chunk> expected_parts(const Op& op, Rank rank) const;
-  std::string judge_get(std::uint32_t op, const nla::Response& response) const;
-  std::string judge_collective(std::uint32_t op, Rank rank, const nla::Response& response) const;
+  std::string judge_get(std::uint32_t index, const nla::Response& response) const;
+  std::string judge_collective(std::uint32_t index, Rank rank, const nla::Response& response) const;
   std::uint64_t position(std::uint32_t op, Rank rank) const;
 
   const Schedule& schedule_;

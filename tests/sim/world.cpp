@@ -167,7 +167,7 @@ void World::step_launcher(const Task& task) {
   }
 }
 
-void World::give(std::uint32_t index, Event event) {
+void World::give(std::uint32_t index, const Event& event) {
   if (index == kNobody || !result_.ok()) return;
   Node& node = nodes_[index];
   if (node.state != State::running) return;

@@ -180,7 +180,9 @@ void World::check_verdicts(const nla::action::JobEnded& action) {
   RankSet all;
   std::uint64_t count = 0;
   bool failing = false;
-  for (const auto& [outcome, ranks] : action.verdicts) {
+  for (const auto& group : action.verdicts) {
+    const nla::Outcome& outcome = group.first;
+    const RankSet& ranks = group.second;
     all.add(ranks);
     count += ranks.size();
     if (!outcome.success() && !outcome.ended_by_us) failing = true;

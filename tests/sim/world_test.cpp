@@ -68,7 +68,7 @@ std::string broken(const Schedule& schedule, Tamper tamper) {
 }
 
 // Drops, or doubles, the first action that `is_it` picks.
-Tamper once(std::function<bool(std::uint32_t, const Action&)> is_it, bool twice = false) {
+Tamper once(const std::function<bool(std::uint32_t, const Action&)>& is_it, bool twice = false) {
   auto done = std::make_shared<bool>(false);
   return [=](std::uint32_t node, const Event&, Actions& actions) {
     for (std::size_t i = 0; i < actions.size() && !*done; ++i) {
