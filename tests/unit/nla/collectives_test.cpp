@@ -83,14 +83,15 @@ Chunk first_piece(Rank source, std::uint32_t destination) {
 
 }  // namespace
 
+TEST_CASE("the first piece of the job is passed on before the last has come") {
+  Chain chain;
+  chain.from(kParentLink, msg::JobBytes{false, Chunk(std::string(kMaxPiece, 'j'))});
+  REQUIRE(chain.sent<msg::JobBytes>(1).size() == 1);
+  CHECK(chain.sent<msg::JobBytes>(1)[0].bytes.size() == kMaxPiece);
+}
+
 TEST_CASE("the first piece of a transfer is passed on before the last has come") {
   Chain chain;
-  SECTION("the job, downwards") {
-    chain.from(kParentLink, msg::JobBytes{false, Chunk(std::string(kMaxPiece, 'j'))});
-    REQUIRE(chain.sent<msg::JobBytes>(1).size() == 1);
-    CHECK(chain.sent<msg::JobBytes>(1)[0].bytes.size() == kMaxPiece);
-    return;  // it is no job
-  }
   chain.launch();
   const CollectiveId id{RankSet::run(0, 6), 0};
   SECTION("contributions, upwards") {
