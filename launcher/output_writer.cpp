@@ -137,6 +137,16 @@ void OutputWriter::finish() {
   }
 }
 
+void OutputWriter::discard() {
+  for (int which = 0; which < 2; ++which) {
+    broken_[which] = true;
+    std::uint64_t credit = 0;
+    for (const Piece& lost : queues_[which]) credit += lost.credit;
+    queues_[which].clear();
+    if (credit > 0) hooks_.written(credit);
+  }
+}
+
 void OutputWriter::fail(const std::string& what, int error) {
   if (failed_) return;
   failed_ = true;

@@ -40,6 +40,8 @@ class OutputWriter {
   bool reader_gone() const { return reader_gone_; }
   // At the end: writes what is left, waiting for the reader.
   void finish();
+  // Nobody wants it any more: what waits and what comes for the standard streams is dropped.
+  void discard();
 
  private:
   struct Piece {

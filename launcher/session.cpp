@@ -144,6 +144,7 @@ class Session {
   bool partial_armed_ = false;
   bool stopping_ = false;
   bool over_ = false;  // JobEnded came
+  std::optional<Error> lost_node_;  // the first node that was lost while the job ran
   std::vector<bool> node_failed_;
 };
 
@@ -227,7 +228,14 @@ void Session::on(const action::NodeFailed& failed) {
   const std::string& host = plan_.hosts[failure.node];
   outcome_.failed_nodes.push_back(host);
   log_.say(Subsystem::tree, cat(host, ": ", name_of(failure.phase), ": ", failure.why));
-  if (failure.phase == nla::StartPhase::running || outcome_.error) return;
+  if (outcome_.error) return;
+  if (failure.phase == nla::StartPhase::running) {
+    if (!lost_node_) {
+      lost_node_ = Error{ErrorKind::unreachable, "look after its ranks to the end", host,
+                         failure.why, "what they wrote last may be missing"};
+    }
+    return;
+  }
   const bool reached =
       failure.phase == nla::StartPhase::start_agent || failure.phase == nla::StartPhase::hello;
   outcome_.error =
@@ -276,7 +284,7 @@ void Session::on(const action::JobEnded& ended) {
   timeout_->cancel();
   partial_->cancel();
   foreground_->cancel();
-  signals_->cancel();
+  signals_->clear();  // from here on they do what they do to any program
   in_->close();
 }
 
@@ -312,6 +320,7 @@ void Session::start_timeout() {
 
 void Session::stop(nla::StopCause cause, int signo, std::chrono::milliseconds grace) {
   stopping_ = true;
+  if (grace.count() == 0) writer_->discard();
   shell_->post(event::Stop{cause, signo, static_cast<std::uint32_t>(grace.count())});
 }
 
@@ -397,6 +406,8 @@ void Session::output_failed(const Error& error) {
 }
 
 SessionResult Session::finish() {
+  // A node that is lost after its ranks have ended has no other way to be told.
+  if (!outcome_.error && !outcome_.first) outcome_.error = lost_node_;
   SessionResult result;
   result.outcome = std::move(outcome_);
   JobNumbers numbers;
@@ -421,7 +432,12 @@ SessionResult Session::finish() {
 
 Result<SessionResult> run_session(const Options& options, Plan plan, const std::string& agent,
                                   std::int64_t began_ns) {
-  return Session(options, std::move(plan), began_ns).run(agent);
+  try {
+    return Session(options, std::move(plan), began_ns).run(agent);
+  } catch (const boost::system::system_error& error) {
+    return fail(Error{ErrorKind::internal, "set the event loop up", "", error.what(),
+                      "see whether the limit of open files (ulimit -n) is too low"});
+  }
 }
 
 }  // namespace scela

@@ -25,6 +25,8 @@ inline constexpr std::uint32_t kDefaultGraceMs = 2000;
 inline constexpr std::uint32_t kAgentSlackMs = 3000;
 // A process can start another between being found and being killed; so killing is repeated.
 inline constexpr std::uint32_t kKillAgainMs = 20;
+// Rounds of killing what is left below scela-run at its end; about two seconds.
+inline constexpr int kRootSweeps = 100;
 // Spans kept per agent, about 64 bytes each. Later ones are counted, not kept.
 inline constexpr std::size_t kMaxSpans = 100'000;
 // Entries of the record are written out when this much has come together.

@@ -1,6 +1,7 @@
 #include "nla/ranks.h"
 
 #include <signal.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 
@@ -23,6 +24,9 @@ namespace {
 
 using Descriptor = boost::asio::posix::stream_descriptor;
 using boost::system::error_code;
+
+// Answers that a rank has not read. A well-behaved one has one request in flight.
+constexpr std::size_t kMaxUnreadAnswers = std::size_t{64} * 1024;
 
 bool ends_programs(int signo) {
   return signo == SIGTERM || signo == SIGKILL || signo == SIGINT || signo == SIGHUP ||
@@ -279,7 +283,10 @@ void Ranks::State::end_output(RankState& rank, OutputPipe& pipe) {
 
 void Ranks::State::watch_pmi(RankState& rank) {
   PmiConnection& pmi = rank.pmi;
-  pmi.end.watch(*poller, pmi_reading && !pmi.server.broken(), !pmi.output.empty());
+  // Who asks without reading the answers is not read either.
+  const bool read =
+      pmi_reading && !pmi.server.broken() && pmi.output.size() <= kMaxUnreadAnswers;
+  pmi.end.watch(*poller, read, !pmi.output.empty());
 }
 
 // Takes what is there, one buffer of it.
@@ -403,11 +410,15 @@ void Ranks::State::report_taken() {
 void Ranks::State::ended(RankState& rank, int status) {
   // What it asked before it ended must come before the news that it ended.
   if (rank.pmi.end.fd) {
-    for (char* const start = host.buffer.bytes; !rank.pmi.server.broken();) {
-      const ssize_t got =
-          ::recv(rank.pmi.end.fd.get(), start, sizeof host.buffer.bytes, MSG_DONTWAIT);
+    // Only what is there now: a process that it left behind may go on writing.
+    int left = 0;
+    ::ioctl(rank.pmi.end.fd.get(), FIONREAD, &left);
+    while (left > 0 && !rank.pmi.server.broken()) {
+      const std::size_t most = std::min(static_cast<std::size_t>(left), sizeof host.buffer.bytes);
+      const ssize_t got = ::recv(rank.pmi.end.fd.get(), host.buffer.bytes, most, MSG_DONTWAIT);
       if (got <= 0) break;
-      rank.pmi.server.receive({start, static_cast<std::size_t>(got)});
+      left -= static_cast<int>(got);
+      rank.pmi.server.receive({host.buffer.bytes, static_cast<std::size_t>(got)});
     }
     rank.pmi.server.closed();
     rank.pmi.end.close();

@@ -29,6 +29,8 @@ std::string boot_id() {
 // Beginning.
 
 void Shell::State::begin() {
+  // Children that a shell left to the program it executed are not ours to end.
+  sweeps = options.role == Role::root && children_of(::getpid()).empty();
   become_subreaper();
   ::signal(SIGPIPE, SIG_IGN);
   watch_reaper();
@@ -166,6 +168,9 @@ void Shell::State::learn(const Event& event) {
   const auto* received = std::get_if<event::Received>(&event);
   if (received == nullptr) return;
   if (received->link == kParentLink) {
+    if (const auto* end = std::get_if<msg::Terminate>(&received->message)) {
+      tell_grace(options.leash, end->grace_ms);
+    }
     const auto* start = std::get_if<msg::Start>(&received->message);
     if (start == nullptr || started_ns != 0) return;
     job_id = start->job_id;
@@ -225,7 +230,13 @@ Shell::~Shell() = default;
 Result<std::unique_ptr<Shell>> Shell::create(ShellOptions options) {
   Result<Reaper> reaper = Reaper::create();
   if (!reaper) return fail(reaper.error());
-  auto state = std::make_unique<State>(std::move(options), std::move(*reaper));
+  std::unique_ptr<State> state;
+  try {
+    state = std::make_unique<State>(std::move(options), std::move(*reaper));
+  } catch (const boost::system::system_error& error) {
+    return fail(Error{ErrorKind::internal, "set the event loop up", "", error.what(),
+                      "see whether the limit of open files (ulimit -n) is too low"});
+  }
   if (!state->options.record.empty()) {
     state->record_path = state->options.record;
     state->recorder.emplace(state->options.role);

@@ -1,5 +1,6 @@
 // How a shell carries out what its core wants done.
 
+#include <poll.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -213,6 +214,13 @@ void Shell::State::carry_out(action::Finishing&) {
 
 void Shell::State::carry_out(action::Finish&) {
   finished = true;
+  // The root has no guardian: what fell to it because an agent and its guardian were killed together.
+  for (int i = 0; sweeps && i < kRootSweeps && descendants.any(); ++i) {
+    descendants.signal_all(SIGKILL);
+    pollfd ended{reaper.descriptor(), POLLIN, 0};
+    ::poll(&ended, 1, static_cast<int>(kKillAgainMs));
+    reap();
+  }
   write_record(true);
   if (!directory.empty()) static_cast<void>(remove_tree(directory));
 }

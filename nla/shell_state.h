@@ -133,6 +133,7 @@ struct Shell::State final : LinkListener {
   std::string record_path;
   Fd record_file;
   bool finished = false;
+  bool sweeps = false;  // the root ends what falls to it before it leaves
 };
 
 }  // namespace scela::nla

@@ -176,7 +176,7 @@ const OptionRow kOptions[] = {
      apply_timeout},
     {"grace", 0, "TIME", kValue, kJob, job_end, "SCELA_GRACE",
      "time between SIGTERM and SIGKILL when the job is ended (default: 2)",
-     [](Target t, Text v) { return store(parse_duration(v), t.options.grace); }},
+     [](Target t, Text v) { return store(parse_grace(v), t.options.grace); }},
     {"on-failure", 0, "WHAT", kValue, kJob, job_end, "SCELA_ON_FAILURE",
      "when a rank fails: kill the job (default) or wait for the others",
      [](Target t, Text v) { return store_choice<OnFailure>(v, t.options.on_failure,

@@ -104,6 +104,14 @@ Result<std::chrono::milliseconds> parse_duration(std::string_view text) {
   return std::chrono::milliseconds(static_cast<std::int64_t>(total_us / 1'000));
 }
 
+Result<std::chrono::milliseconds> parse_grace(std::string_view text) {
+  auto grace = parse_duration(text);
+  if (grace && *grace > std::chrono::hours(24)) {
+    return fail(value_error(cat("'", text, "' is more than a day"), "give a shorter time"));
+  }
+  return grace;
+}
+
 Result<bool> parse_flag(std::string_view text) {
   for (const std::string_view yes : {"yes", "true", "on", "1"}) {
     if (text == yes) return true;

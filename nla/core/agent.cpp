@@ -153,7 +153,7 @@ void Agent::State::on(const event::TimerFired& event) {
       // Once forced, the shell repeats until nobody is left.
       if (!node_empty) context.act(action::EndLeftovers{true});
       break;
-    case Timer::drain: context.act(action::DropStreams{}); break;
+    case Timer::drain: drain(); break;
     case Timer::give_up: give_up(); break;
   }
 }

@@ -72,7 +72,10 @@ void Agent::State::rank_over(Rank rank, Outcome outcome) {
 }
 
 // PROCESS_FAIL (thesis section 2.2.1): at once to the launcher, which decides.
-void Agent::State::process_fail(Rank rank, const Outcome& outcome) {
+void Agent::State::process_fail(Rank rank, const Outcome& said) {
+  constexpr std::size_t kMaxWhy = 512;  // a rank's message may be long; the cause is in its beginning
+  Outcome outcome = said;
+  if (outcome.why.size() > kMaxWhy) outcome.why.resize(kMaxWhy);
   if (outcome.ends_job()) aborted.emplace(rank, outcome);
   if (context.is_root()) {
     first_failure(rank, outcome);
@@ -114,14 +117,43 @@ void Agent::State::terminate(std::int32_t signo, std::uint32_t grace_ms) {
   const bool again = std::exchange(terminating, true);
   context.grace_ms = grace_ms;
   context.act(action::SetTimer{Timer::give_up, give_up_ms()});
-  if (ranks_over()) return;
   if (grace_ms == 0) {
-    context.act(action::SignalRanks{SIGKILL});
-    context.act(action::EndLeftovers{true});
+    if (!context.is_root() && !node_empty) {
+      context.act(action::SignalRanks{SIGKILL});
+      context.act(action::EndLeftovers{true});
+    }
     return;
   }
+  if (ranks_over()) return;
   context.act(action::SignalRanks{signo});
   if (!again) context.act(action::SetTimer{Timer::grace, grace_ms});
+}
+
+// In as many messages as it takes to keep each within a piece.
+void Agent::State::send_verdicts() {
+  constexpr std::size_t kRangeBytes = 10;  // two varints of a rank
+  constexpr std::size_t kOutcomeBytes = 32;
+  constexpr std::size_t kMost = kMaxPiece / 2;
+  msg::Verdicts message;
+  std::size_t size = 0;
+  for (const auto& [outcome, ranks] : verdicts.groups()) {
+    RankSet part;
+    const auto close = [&] {
+      if (!part.empty()) message.groups.emplace_back(outcome, std::exchange(part, {}));
+    };
+    size += kOutcomeBytes + outcome.why.size();
+    for (const RankSet::Range& range : ranks.ranges()) {
+      if (size > kMost) {
+        close();
+        context.send_up(std::exchange(message, {}));
+        size = kOutcomeBytes + outcome.why.size();
+      }
+      part.add(RankSet::run(range.first, range.last - range.first + 1));
+      size += kRangeBytes;
+    }
+    close();
+  }
+  context.send_up(std::move(message));
 }
 
 void Agent::State::shut_down() {
@@ -195,7 +227,22 @@ void Agent::State::violation(LinkId link, const std::string& why) {
   }
 }
 
+// A pipe that waits for credit is held by nobody; one from which nothing comes, by an outsider.
+void Agent::State::drain() {
+  if (output.empty() && drained == output.read_bytes()) {
+    context.act(action::DropStreams{});
+    return;
+  }
+  drained = output.read_bytes();
+  context.act(action::SetTimer{Timer::drain, kDrainMs});
+}
+
 void Agent::State::give_up() {
+  if (!terminating && !output.empty()) {
+    // Whoever reads the output is slow; children that wait for credit are in good health.
+    context.act(action::SetTimer{Timer::give_up, give_up_ms()});
+    return;
+  }
   for (std::size_t i = 0; i < children.all().size(); ++i) {
     Child& child = children.all()[i];
     if (child.serving()) {
@@ -203,6 +250,8 @@ void Agent::State::give_up() {
       child_ended(child, "it did not end when told to");
     } else if (gave_up) {
       child.gone = true;  // its process cannot be waited for any longer
+    } else if (!child.gone) {
+      context.act(action::CloseLink{child.link});
     }
   }
   gave_up = true;
@@ -211,7 +260,9 @@ void Agent::State::give_up() {
 
 std::uint32_t Agent::State::give_up_ms() const {
   const std::uint32_t levels = height(context.slice, context.degree);
-  return 2 * context.grace_ms + kDrainMs + kSlackMs * levels;
+  const std::uint64_t wait = std::uint64_t{2} * context.grace_ms + kDrainMs +
+                             std::uint64_t{kSlackMs} * levels;
+  return static_cast<std::uint32_t>(std::min<std::uint64_t>(wait, UINT32_MAX));
 }
 
 void Agent::State::advance() {
@@ -235,14 +286,14 @@ void Agent::State::advance() {
     // The parent must know that there are ended ranks here (see Collectives); at most once a subtree.
     if (!verdicts_begun && !terminating && !verdicts.none() && !verdicts.complete()) {
       verdicts_begun = true;
-      if (!context.is_root()) context.send_up(msg::Verdicts{verdicts.groups()});
+      if (!context.is_root()) send_verdicts();
     }
     if (!verdicts_sent && launched_sent && verdicts.complete()) {
       verdicts_sent = true;
       if (context.is_root()) {
         shut_down();
       } else {
-        context.send_up(msg::Verdicts{verdicts.groups()});
+        send_verdicts();
       }
     }
   }
@@ -284,6 +335,7 @@ void Agent::State::advance_end() {
     node_empty_seen = true;
     context.act(action::CancelTimer{Timer::leftover});
     if (!streams_open[0].empty() || !streams_open[1].empty()) {
+      drained = output.read_bytes();
       context.act(action::SetTimer{Timer::drain, kDrainMs});
     }
   }

@@ -187,6 +187,7 @@ bool Agent::State::up(Child& child, const msg::Ready& message) {
 }
 
 bool Agent::State::up(Child& child, const msg::Verdicts& message) {
+  if (!context.job) return false;
   for (const auto& [outcome, ranks] : message.groups) {
     if (!child.ranks.contains_all(ranks)) return false;
     verdicts.record(ranks, outcome);
@@ -203,7 +204,7 @@ bool Agent::State::up(Child& child, const msg::Verdicts& message) {
 }
 
 bool Agent::State::up(Child& child, const msg::Done& message) {
-  if (!verdicts.open(child.ranks).empty()) return false;
+  if (!shutdown || !verdicts.open(child.ranks).empty()) return false;
   child.state = ChildState::done;
   output.child_ended(child.link);
   below.agents += message.stats.agents;

@@ -73,6 +73,8 @@ struct Agent::State {
   void first_failure(Rank rank, const Outcome& outcome);
   void violation(LinkId link, const std::string& why);
   void give_up();
+  void drain();
+  void send_verdicts();
   void advance();
   void advance_start();
   void advance_end();
@@ -111,6 +113,7 @@ struct Agent::State {
   bool leftovers_asked = false;
   bool node_empty = false;
   bool node_empty_seen = false;
+  std::uint64_t drained = 0;  // bytes of output read when the drain timer was set
   bool gave_up = false;
 };
 

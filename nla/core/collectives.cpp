@@ -9,6 +9,9 @@ namespace scela::nla {
 
 namespace {
 
+// Sets of ranks with an operation in flight, at one agent; a job has a handful.
+constexpr std::size_t kMaxOperations = 65536;
+
 bool carries_records(CollectiveKind kind) {
   return kind != CollectiveKind::barrier && kind != CollectiveKind::fence;
 }
@@ -168,7 +171,10 @@ void Collectives::child_ended(const Child& child) {
 }
 
 bool Collectives::receive_up(const Child& child, const msg::CollectiveUp& message) {
-  if (!message.id.set.intersects(child.ranks)) return false;
+  // A child speaks for its own ranks only, and cannot make us hold operations without bound.
+  const RankSet members = message.id.set.intersection(child.ranks);
+  if (members.empty() || !members.contains_all(message.missing)) return false;
+  if (operations_.size() >= kMaxOperations && !operations_.contains(message.id)) return false;
   const auto at = open(message.id);
   Operation& op = at->second;
   const bool expected =

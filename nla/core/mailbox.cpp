@@ -4,9 +4,18 @@
 
 namespace scela::nla {
 
+namespace {
+
+// Of one message between ranks, held whole at the destination's agent. Bootstrap data, not bulk.
+constexpr std::uint64_t kMaxMessage = std::uint64_t{1} << 30;
+
+}  // namespace
+
 void Mailbox::ask(Rank rank, RequestId id, const ask::Send& send) {
-  if (!context_.job || send.destination >= context_.job->map.size()) {
-    const std::string why = cat("rank ", send.destination, " is not in the job");
+  const bool too_large = send.bytes.size() > kMaxMessage;
+  if (too_large || !context_.job || send.destination >= context_.job->map.size()) {
+    const std::string why = too_large ? std::string("a message is at most 1 GiB")
+                                      : cat("rank ", send.destination, " is not in the job");
     context_.act(action::Reply{rank, id, Response{false, why, false, {}}});
     return;
   }
@@ -36,11 +45,15 @@ bool Mailbox::route(const msg::Parcel& parcel) {
 bool Mailbox::deliver(const msg::Parcel& parcel) {
   if (ended_.contains(parcel.destination)) return true;
   const Key key{parcel.destination, parcel.source, parcel.tag};
-  Box& box = boxes_[key];
-  if (parcel.offset != box.partial.size() ||
-      parcel.bytes.size() > parcel.total - parcel.offset) {
+  if (parcel.source >= context_.job->map.size() || parcel.total > kMaxMessage ||
+      parcel.offset > parcel.total || parcel.bytes.size() > parcel.total - parcel.offset) {
     return false;
   }
+  Box& box = boxes_[key];
+  if (parcel.offset != box.partial.size() || (parcel.offset > 0 && parcel.total != box.total)) {
+    return false;
+  }
+  box.total = parcel.total;
   if (parcel.bytes.size() == parcel.total) {
     box.messages.push_back(parcel.bytes);
   } else {

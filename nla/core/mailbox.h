@@ -33,6 +33,7 @@ class Mailbox {
  private:
   struct Box {  // of one (destination, source, tag)
     std::string partial;
+    std::uint64_t total = 0;  // of the message that partial belongs to
     std::deque<Chunk> messages;
     std::deque<RequestId> waiting;
   };

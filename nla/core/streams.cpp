@@ -33,6 +33,7 @@ void OutputFlow::local_end(Rank rank, Stream stream) {
 }
 
 bool OutputFlow::receive(const Child& child, const msg::Output& message, std::uint32_t window) {
+  if (message.bytes.empty() && !message.end) return false;
   FromChild& from = from_children_[child.link];
   from.window = window;
   from.in_use += message.bytes.size();

@@ -27,9 +27,20 @@ class StreamLink final : public Link {
       : stream_(io), buffer_(buffer), id_(id), listener_(listener) {}
 
   void attach(Fd stream) override {
-    error_code ignored;
-    stream_.assign(stream.release(), ignored);
-    stream_.non_blocking(true, ignored);
+    error_code error;
+    stream_.assign(stream.get(), error);
+    if (error) {
+      // The system refuses to watch it: as good as a stream that ends at once.
+      boost::asio::post(stream_.get_executor(), [this, why = error.message()] {
+        broken_ = true;
+        listener_.on_ended(id_, "the link cannot be watched: " + why);
+        listener_.on_closed(id_);
+        listener_.on_turn_over();
+      });
+      return;
+    }
+    static_cast<void>(stream.release());
+    stream_.non_blocking(true, error);
     if (given_up_) ::shutdown(stream_.native_handle(), SHUT_WR);
     wait_readable();
     flush();
