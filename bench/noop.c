@@ -1,5 +1,5 @@
 /* The least a rank can be: it ends at once. What is left is the cost of starting and reaping it. */
-#include "tiny.h"
+#include "bench/tiny.h"
 
 int main(int argc, char** argv) {
   (void)argc;

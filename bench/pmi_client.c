@@ -11,7 +11,7 @@
  * No allocation, and no C library where tiny.h can do without. Exit status 0, or 2 with one line on
  * standard error for no launcher, a wrong answer or a wrong value.
  */
-#include "tiny.h"
+#include "bench/tiny.h"
 
 enum { kLine = 2048, kKvsname = 257, kBarriers = 10000, kEintr = 4 };
 enum { kValue = 488 }; /* bytes, as MPICH over UCX puts per rank */

@@ -141,7 +141,8 @@ void OutputWriter::discard() {
   for (int which = 0; which < 2; ++which) {
     broken_[which] = true;
     std::uint64_t credit = 0;
-    for (const Piece& lost : queues_[which]) credit += lost.credit;
+    for (const Piece& lost : queues_[which])
+      credit += lost.credit;
     queues_[which].clear();
     if (credit > 0) hooks_.written(credit);
   }

@@ -125,9 +125,12 @@ std::vector<std::string> inherited(const EnvPass& pass, const std::vector<std::s
 
 RankSet stdin_ranks(const StdinTarget& target, Rank size) {
   switch (target.kind) {
-    case StdinTarget::Kind::none: return {};
-    case StdinTarget::Kind::all: return RankSet::run(0, size);
-    case StdinTarget::Kind::rank: return RankSet::single(target.rank);
+    case StdinTarget::Kind::none:
+      return {};
+    case StdinTarget::Kind::all:
+      return RankSet::run(0, size);
+    case StdinTarget::Kind::rank:
+      return RankSet::single(target.rank);
   }
   return {};
 }
@@ -203,10 +206,12 @@ Result<Plan> make_plan(const Options& options, const Surroundings& around) {
   drop_idle_hosts(*hosts, mapping->map);
 
   Plan plan;
-  for (const HostEntry& host : *hosts) plan.hosts.push_back(host.name);
+  for (const HostEntry& host : *hosts)
+    plan.hosts.push_back(host.name);
   const auto nodes = static_cast<std::uint32_t>(plan.hosts.size());
   plan.segments = mapping->segments;
-  for (const App& app : options.apps) plan.commands.push_back(app.argv);
+  for (const App& app : options.apps)
+    plan.commands.push_back(app.argv);
   plan.node_shares = nodes;
 
   const std::uint32_t most = most_ranks_on_a_node(mapping->map, nodes);
@@ -238,9 +243,9 @@ std::vector<std::int64_t> Plan::parents() const {
 }
 
 const std::string& Plan::program_of(Rank rank) const {
-  static const std::string kNone;
+  static const std::string none;
   const std::size_t app = job.app_of(rank);
-  return app < job.apps.size() ? job.apps[app].argv.front() : kNone;
+  return app < job.apps.size() ? job.apps[app].argv.front() : none;
 }
 
 }  // namespace scela

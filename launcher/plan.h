@@ -1,8 +1,8 @@
 // From what the user asked to what the tree is told: hosts, mapping, job, degree.
 //
-// Values in, values out: the surroundings (environment, directory, host name, the host file's text) are
-// passed in, so every rule is testable without them. Errors are the user's (kind usage) and say what
-// to change.
+// Values in, values out: the surroundings (environment, directory, host name, the host file's text)
+// are passed in, so every rule is testable without them. Errors are the user's (kind usage) and say
+// what to change.
 #pragma once
 
 #include <optional>

@@ -143,7 +143,7 @@ class Session {
   bool stdin_over_ = false;
   bool partial_armed_ = false;
   bool stopping_ = false;
-  bool over_ = false;  // JobEnded came
+  bool over_ = false;               // JobEnded came
   std::optional<Error> lost_node_;  // the first node that was lost while the job ran
   std::vector<bool> node_failed_;
 };

@@ -46,9 +46,9 @@ std::string stats_text(const Phases& phases, const JobNumbers& job, const nla::S
   }
   out += cat("scela-run:   messages ", stats.messages, ", ", stats.bytes, " bytes on links, ",
              stats.output_bytes, " bytes of output\n");
-  out += cat("scela-run:   largest agent ", stats.max_private_bytes / 1024, " KiB private, ",
-             stats.max_resident_bytes / 1024, " KiB resident, cache ", stats.cache_bytes,
-             " bytes\n");
+  out +=
+      cat("scela-run:   largest agent ", stats.max_private_bytes / 1024, " KiB private, ",
+          stats.max_resident_bytes / 1024, " KiB resident, cache ", stats.cache_bytes, " bytes\n");
   return out;
 }
 
@@ -58,7 +58,8 @@ std::string stats_json(const Phases& phases, const JobNumbers& job, const nla::S
   out["ranks"] = job.ranks;
   out["degree"] = job.degree;
   out["depth"] = job.depth;
-  for (const Span& span : spans(phases)) out["phases_ms"][span.name] = ms(span);
+  for (const Span& span : spans(phases))
+    out["phases_ms"][span.name] = ms(span);
   out["agents"] = stats.agents;
   out["messages"] = stats.messages;
   out["link_bytes"] = stats.bytes;
@@ -98,10 +99,8 @@ Result<void> TraceFile::write(const std::string& path) const {
   std::ofstream file(path);
   file << "[\n" << events_;
   const auto name = [&](std::size_t process, const std::string& text) {
-    const nlohmann::json event = {{"name", "process_name"},
-                                  {"ph", "M"},
-                                  {"pid", process},
-                                  {"args", {{"name", text}}}};
+    const nlohmann::json event = {
+        {"name", "process_name"}, {"ph", "M"}, {"pid", process}, {"args", {{"name", text}}}};
     return event.dump();
   };
   file << name(0, "scela-run") << "\n]\n";

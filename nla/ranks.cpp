@@ -284,8 +284,7 @@ void Ranks::State::end_output(RankState& rank, OutputPipe& pipe) {
 void Ranks::State::watch_pmi(RankState& rank) {
   PmiConnection& pmi = rank.pmi;
   // Who asks without reading the answers is not read either.
-  const bool read =
-      pmi_reading && !pmi.server.broken() && pmi.output.size() <= kMaxUnreadAnswers;
+  const bool read = pmi_reading && !pmi.server.broken() && pmi.output.size() <= kMaxUnreadAnswers;
   pmi.end.watch(*poller, read, !pmi.output.empty());
 }
 

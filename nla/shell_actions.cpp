@@ -214,7 +214,8 @@ void Shell::State::carry_out(action::Finishing&) {
 
 void Shell::State::carry_out(action::Finish&) {
   finished = true;
-  // The root has no guardian: what fell to it because an agent and its guardian were killed together.
+  // The root has no guardian: what fell to it because an agent and its guardian were killed
+  // together.
   for (int i = 0; sweeps && i < kRootSweeps && descendants.any(); ++i) {
     descendants.signal_all(SIGKILL);
     pollfd ended{reaper.descriptor(), POLLIN, 0};

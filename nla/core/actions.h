@@ -32,11 +32,12 @@ struct StartRanks {  // all of this node; the shell has the job from action::Use
 struct UseJob {  // comes before anything else about ranks
   Job job;
 };
-struct SignalRanks {  // to the process groups of the ranks that still run (SIGCONT follows SIGTERM, SIGINT, SIGHUP)
+struct SignalRanks {  // to the process groups of the ranks that still run (SIGCONT follows SIGTERM,
+                      // SIGINT, SIGHUP)
   std::int32_t signo = 0;
 };
-// Ask (SIGTERM) or force (SIGKILL, again until nobody is left) every descendant of this node that is
-// not another node's agent. Answered by event::NodeEmpty.
+// Ask (SIGTERM) or force (SIGKILL, again until nobody is left) every descendant of this node that
+// is not another node's agent. Answered by event::NodeEmpty.
 struct EndLeftovers {
   bool force = false;
 };
@@ -56,12 +57,13 @@ struct ReadOutput {  // this many more bytes may be read from this node's ranks
   std::uint64_t bytes = 0;
 };
 struct DropStreams {};  // close every pipe of a rank that has not ended
-struct WriteStdin {  // to every local rank of Job::stdin_ranks
+struct WriteStdin {     // to every local rank of Job::stdin_ranks
   Chunk bytes;
   bool end = false;
 };
-struct Finishing {};  // the end is near: measure yourself, then send the trace if the job asks for it
-struct Finish {};     // leave when what was sent has left
+struct Finishing {
+};                 // the end is near: measure yourself, then send the trace if the job asks for it
+struct Finish {};  // leave when what was sent has left
 
 // Root only: what the person sees.
 struct NodeFailed {

@@ -19,7 +19,9 @@ void Agent::handle(const Event& event, Actions& out) {
   state.context.out = nullptr;
 }
 
-bool Agent::finished() const { return state_->phase == Phase::finished; }
+bool Agent::finished() const {
+  return state_->phase == Phase::finished;
+}
 
 std::uint64_t Agent::held_bytes() const {
   return state_->collectives.held_bytes() + state_->mailbox.held_bytes() +
@@ -28,10 +30,10 @@ std::uint64_t Agent::held_bytes() const {
 
 std::string Agent::describe() const {
   const State& s = *state_;
-  std::string out = cat(s.context.is_root() ? std::string("root") : cat("agent ", s.context.node),
-                        " ", name_of(s.phase), s.terminating ? " terminating" : "",
-                        s.context.parent_lost ? " orphaned" : "", " open ranks ",
-                        s.verdicts.open().text());
+  std::string out =
+      cat(s.context.is_root() ? std::string("root") : cat("agent ", s.context.node), " ",
+          name_of(s.phase), s.terminating ? " terminating" : "",
+          s.context.parent_lost ? " orphaned" : "", " open ranks ", s.verdicts.open().text());
   for (const Child& child : s.children.all()) {
     out += cat(" child", child.link, "@", child.slice.first, ":", static_cast<int>(child.state),
                child.gone ? " gone" : "");
@@ -112,7 +114,9 @@ void Agent::State::on(const event::ChildGone& event) {
   if (child->serving()) child_ended(*child, "its process ended");
 }
 
-void Agent::State::on(const event::RankStarted& event) { started.add(event.rank); }
+void Agent::State::on(const event::RankStarted& event) {
+  started.add(event.rank);
+}
 
 void Agent::State::on(const event::RankNotStarted& event) {
   streams_open[0].remove(RankSet::single(event.rank));
@@ -121,7 +125,8 @@ void Agent::State::on(const event::RankNotStarted& event) {
   outcome.ending = Ending::not_started;
   outcome.code = event.error;
   outcome.why = event.why;
-  // A user's signal that ends a rank before its turn is as much a failure as one that ends it later.
+  // A user's signal that ends a rank before its turn is as much a failure as one that ends it
+  // later.
   if (event.error == kCancelled) outcome = Outcome{Ending::cancelled, 0, false, terminating, {}};
   if (guardian_lost) outcome = guardian_outcome();
   rank_over(event.rank, std::move(outcome));
@@ -134,7 +139,9 @@ void Agent::State::on(const event::RankExited& event) {
   rank_over(event.rank, std::move(outcome));
 }
 
-void Agent::State::on(const event::RankOutput& event) { output.local(event); }
+void Agent::State::on(const event::RankOutput& event) {
+  output.local(event);
+}
 
 void Agent::State::on(const event::RankStreamEnded& event) {
   const RankSet one = RankSet::single(event.rank);
@@ -144,7 +151,9 @@ void Agent::State::on(const event::RankStreamEnded& event) {
   output.local_end(event.rank, event.stream);
 }
 
-void Agent::State::on(const event::NodeEmpty&) { node_empty = true; }
+void Agent::State::on(const event::NodeEmpty&) {
+  node_empty = true;
+}
 
 void Agent::State::on(const event::TimerFired& event) {
   switch (event.timer) {
@@ -153,8 +162,12 @@ void Agent::State::on(const event::TimerFired& event) {
       // Once forced, the shell repeats until nobody is left.
       if (!node_empty) context.act(action::EndLeftovers{true});
       break;
-    case Timer::drain: drain(); break;
-    case Timer::give_up: give_up(); break;
+    case Timer::drain:
+      drain();
+      break;
+    case Timer::give_up:
+      give_up();
+      break;
   }
 }
 
@@ -196,7 +209,9 @@ void Agent::State::on(const event::GuardianLost&) {
   }
 }
 
-void Agent::State::on(const event::StdinTaken& event) { input.local_taken(event.bytes); }
+void Agent::State::on(const event::StdinTaken& event) {
+  input.local_taken(event.bytes);
+}
 
 void Agent::State::on(const event::SendTrace& event) {
   if (context.is_root()) {
@@ -245,8 +260,12 @@ void Agent::State::on(const event::Stop& event) {
   if (!context.job) shut_down();
 }
 
-void Agent::State::on(const event::StdinRead& event) { input.read(event); }
+void Agent::State::on(const event::StdinRead& event) {
+  input.read(event);
+}
 
-void Agent::State::on(const event::OutputWritten& event) { output.credit(event.bytes); }
+void Agent::State::on(const event::OutputWritten& event) {
+  output.credit(event.bytes);
+}
 
 }  // namespace scela::nla

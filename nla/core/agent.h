@@ -1,9 +1,9 @@
 // The node launch agent as a state machine: events in, actions out.
 //
-// The same class is the root of the tree (inside scela-run, without ranks of its own: decision D1) and
-// every agent below it. It knows no socket, process, clock or thread; nla/shell gives it those, and the
-// simulator (tests/sim) runs thousands of them under virtual time. Deterministic: the same events give
-// the same actions.
+// The same class is the root of the tree (inside scela-run, without ranks of its own: decision D1)
+// and every agent below it. It knows no socket, process, clock or thread; nla/shell gives it those,
+// and the simulator (tests/sim) runs thousands of them under virtual time. Deterministic: the same
+// events give the same actions.
 //
 // Life: see the table of phases in lifecycle.h.
 #pragma once
@@ -27,9 +27,9 @@ class Agent {
   // Takes one event and appends what is to be done to `out`.
   void handle(const Event& event, Actions& out);
 
-  bool finished() const;              // action::Finish was given
-  std::uint64_t held_bytes() const;   // payload held for later: what "memory bounded" is about
-  std::string describe() const;       // one line for a failing test
+  bool finished() const;             // action::Finish was given
+  std::uint64_t held_bytes() const;  // payload held for later: what "memory bounded" is about
+  std::string describe() const;      // one line for a failing test
 
  private:
   struct State;

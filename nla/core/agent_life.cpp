@@ -8,11 +8,11 @@ namespace scela::nla {
 
 namespace {
 
-// How long a pipe may stay open after the last process of the node is gone. Only a process that is no
-// descendant of ours can hold it then.
+// How long a pipe may stay open after the last process of the node is gone. Only a process that is
+// no descendant of ours can hold it then.
 constexpr std::uint32_t kDrainMs = 1000;
-// Slack per level of the tree before an agent stops waiting for children that must end: a healthy but
-// overloaded node must not be given up.
+// Slack per level of the tree before an agent stops waiting for children that must end: a healthy
+// but overloaded node must not be given up.
 constexpr std::uint32_t kSlackMs = 5000;
 
 }  // namespace
@@ -23,7 +23,8 @@ void Agent::State::use_job(Job job) {
   context.subtree_ranks = job.map.ranks_of(context.slice.first, context.slice.end);
   verdicts.expect(context.subtree_ranks);
   children.know_job(job.map);
-  Result<std::unique_ptr<cache::Policy>> made = cache::make_policy(job.cache_policy, context.is_root());
+  Result<std::unique_ptr<cache::Policy>> made =
+      cache::make_policy(job.cache_policy, context.is_root());
   if (!made) made = cache::make_policy(cache::PolicyKind::hcmab, context.is_root());
   policy = std::move(*made);
   collectives.use(policy.get());
@@ -34,10 +35,9 @@ void Agent::State::use_job(Job job) {
 
   // Nodes of this slice that have no agent, and children lost since they were ready.
   for (const msg::NodeFailed& failure : children.failures()) {
-    const bool looked_after =
-        std::any_of(children.all().begin(), children.all().end(), [&](const Child& child) {
-          return child.serving() && child.slice.contains(failure.node);
-        });
+    const bool looked_after = std::any_of(
+        children.all().begin(), children.all().end(),
+        [&](const Child& child) { return child.serving() && child.slice.contains(failure.node); });
     const RankSet ranks = context.job->map.ranks_of(failure.node);
     if (looked_after || ranks.empty()) continue;
     const Outcome outcome{Ending::lost, 0, false, false, "its node has no agent: " + failure.why};
@@ -52,7 +52,8 @@ void Agent::State::use_job(Job job) {
   if (terminating || guardian_lost) {
     const RankSet own = context.own_ranks;
     const Outcome cancelled{Ending::cancelled, 0, false, true, {}};
-    own.for_each([&](Rank rank) { rank_over(rank, guardian_lost ? guardian_outcome() : cancelled); });
+    own.for_each(
+        [&](Rank rank) { rank_over(rank, guardian_lost ? guardian_outcome() : cancelled); });
     return;
   }
   streams_open[0] = streams_open[1] = context.own_ranks;
@@ -73,7 +74,8 @@ void Agent::State::rank_over(Rank rank, Outcome outcome) {
 
 // PROCESS_FAIL (thesis section 2.2.1): at once to the launcher, which decides.
 void Agent::State::process_fail(Rank rank, const Outcome& said) {
-  constexpr std::size_t kMaxWhy = 512;  // a rank's message may be long; the cause is in its beginning
+  constexpr std::size_t kMaxWhy =
+      512;  // a rank's message may be long; the cause is in its beginning
   Outcome outcome = said;
   if (outcome.why.size() > kMaxWhy) outcome.why.resize(kMaxWhy);
   if (outcome.ends_job()) aborted.emplace(rank, outcome);
@@ -180,17 +182,19 @@ void Agent::State::parent_lost(const std::string&) {
 void Agent::State::child_ended(Child& child, const std::string& why) {
   const bool was_ready = child.state == ChildState::ready || child.state == ChildState::lost;
   if (!was_ready) {
-    children.failed(child, child.state == ChildState::starting ? StartPhase::start_agent
-                                                               : StartPhase::hello, why);
+    children.failed(
+        child, child.state == ChildState::starting ? StartPhase::start_agent : StartPhase::hello,
+        why);
     return;
   }
   if (child.state == ChildState::ready) {
     report_node_failure(context, {child.slice.first, StartPhase::running, why});
     // Before the job, whoever maps ranks must know that the nodes below are out of reach too.
-    for (std::uint32_t node = child.slice.first + 1; !context.job && node < child.slice.end; ++node) {
-      report_node_failure(context, {node, StartPhase::running,
-                                    cat("its parent agent on ", context.host(child.slice.first),
-                                        " was lost")});
+    for (std::uint32_t node = child.slice.first + 1; !context.job && node < child.slice.end;
+         ++node) {
+      report_node_failure(
+          context, {node, StartPhase::running,
+                    cat("its parent agent on ", context.host(child.slice.first), " was lost")});
     }
   }
   child.state = ChildState::lost;
@@ -203,8 +207,9 @@ void Agent::State::child_ended(Child& child, const std::string& why) {
   });
   const RankSet open = verdicts.open(child.ranks);
   if (!open.empty()) {
-    const Outcome outcome{Ending::lost, 0, false, terminating,
-                          cat("the agent on ", context.host(child.slice.first), " was lost: ", why)};
+    const Outcome outcome{
+        Ending::lost, 0, false, terminating,
+        cat("the agent on ", context.host(child.slice.first), " was lost: ", why)};
     verdicts.record(open, outcome);
     if (!terminating) processes_lost(open, outcome);
   }
@@ -260,8 +265,8 @@ void Agent::State::give_up() {
 
 std::uint32_t Agent::State::give_up_ms() const {
   const std::uint32_t levels = height(context.slice, context.degree);
-  const std::uint64_t wait = std::uint64_t{2} * context.grace_ms + kDrainMs +
-                             std::uint64_t{kSlackMs} * levels;
+  const std::uint64_t wait =
+      std::uint64_t{2} * context.grace_ms + kDrainMs + std::uint64_t{kSlackMs} * levels;
   return static_cast<std::uint32_t>(std::min<std::uint64_t>(wait, UINT32_MAX));
 }
 
@@ -283,7 +288,8 @@ void Agent::State::advance() {
         context.send_up(msg::Launched{total});
       }
     }
-    // The parent must know that there are ended ranks here (see Collectives); at most once a subtree.
+    // The parent must know that there are ended ranks here (see Collectives); at most once a
+    // subtree.
     if (!verdicts_begun && !terminating && !verdicts.none() && !verdicts.complete()) {
       verdicts_begun = true;
       if (!context.is_root()) send_verdicts();
@@ -311,8 +317,8 @@ void Agent::State::advance_start() {
   if (shutdown) return;
   if (context.is_root()) {
     // Counted by failures: what a child said when it became ready may be out of date.
-    context.act(action::AllReady{
-        context.nodes - static_cast<std::uint32_t>(context.failed_nodes.size())});
+    context.act(
+        action::AllReady{context.nodes - static_cast<std::uint32_t>(context.failed_nodes.size())});
   } else {
     context.send_up(msg::Ready{children.ready_agents() + 1});
   }

@@ -166,9 +166,9 @@ bool Agent::State::up(Child& child, const msg::Hello& message) {
   if (child.state != ChildState::starting || message.node != child.slice.first) return false;
   if (message.version != kProtocolVersion) {
     const LinkId link = child.link;
-    children.failed(child, StartPhase::hello,
-                    cat("it speaks protocol version ", message.version, ", this side ",
-                        kProtocolVersion));
+    children.failed(
+        child, StartPhase::hello,
+        cat("it speaks protocol version ", message.version, ", this side ", kProtocolVersion));
     context.act(action::CloseLink{link});
     return true;
   }
@@ -177,8 +177,7 @@ bool Agent::State::up(Child& child, const msg::Hello& message) {
 }
 
 bool Agent::State::up(Child& child, const msg::Ready& message) {
-  if (child.state != ChildState::up || message.agents == 0 ||
-      message.agents > child.slice.size()) {
+  if (child.state != ChildState::up || message.agents == 0 || message.agents > child.slice.size()) {
     return false;
   }
   child.state = ChildState::ready;

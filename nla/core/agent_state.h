@@ -98,10 +98,10 @@ struct Agent::State {
   std::string names;      // of the slice's hosts, while they come
   std::string job_bytes;  // while they come
   RankSet started;
-  RankSet streams_open[2];  // per Stream: ranks whose pipe has not ended
-  std::map<Rank, Outcome> aborted;  // asked for the end of the job; counts instead of how it exits
+  RankSet streams_open[2];           // per Stream: ranks whose pipe has not ended
+  std::map<Rank, Outcome> aborted;   // asked for the end of the job; counts instead of how it exits
   std::map<Rank, Outcome> reported;  // by PROCESS_FAIL from below, until Verdicts say the same
-  Stats below;                      // of children that are done
+  Stats below;                       // of children that are done
   std::uint32_t below_launched = 0;
   bool launched_sent = false;
   bool verdicts_begun = false;

@@ -10,8 +10,8 @@ void Bulletin::ask(Rank rank, RequestId id, const ask::Put& put) {
   if (!parked_.empty()) recheck();
 }
 
-void Bulletin::ask(Rank rank, RequestId id, const ask::Get& request) {
-  get(request.key, request.wait, Asker{kParentLink, rank, id});
+void Bulletin::ask(Rank rank, RequestId id, const ask::Get& wanted) {
+  get(wanted.key, wanted.wait, Asker{kParentLink, rank, id});
 }
 
 void Bulletin::receive(const msg::Put& message) {
@@ -25,7 +25,7 @@ void Bulletin::receive(LinkId from, const msg::Get& message) {
   get(message.key, message.wait, Asker{from, 0, 0});
 }
 
-void Bulletin::get(const std::string& key, bool wait, Asker asker) {
+void Bulletin::get(const std::string& key, bool wait, const Asker& asker) {
   const cache::Lookup lookup = policy_->get(key);
   switch (lookup.found) {
     case cache::Found::here:
@@ -58,9 +58,10 @@ void Bulletin::answer(const Asker& asker, const std::string& key, bool found, co
   context_.act(action::Reply{asker.rank, asker.id, std::move(response)});
 }
 
-void Bulletin::answer_all(std::vector<Asker> askers, const std::string& key, bool found,
+void Bulletin::answer_all(const std::vector<Asker>& askers, const std::string& key, bool found,
                           const Chunk& value) {
-  for (const Asker& asker : askers) answer(asker, key, found, value);
+  for (const Asker& asker : askers)
+    answer(asker, key, found, value);
 }
 
 void Bulletin::receive(const msg::Answer& message) {
@@ -71,7 +72,7 @@ void Bulletin::receive(const msg::Answer& message) {
     if (at == asked_.end()) continue;
     std::vector<Asker> askers = std::move(at->second);
     asked_.erase(at);
-    answer_all(std::move(askers), message.key, message.found, message.value);
+    answer_all(askers, message.key, message.found, message.value);
   }
   if (message.found) recheck();
 }
@@ -84,21 +85,25 @@ void Bulletin::recheck() {
       continue;
     }
     const Chunk value{std::string(lookup.value)};
-    answer_all(std::move(at->second), at->first, true, value);
+    answer_all(at->second, at->first, true, value);
     at = parked_.erase(at);
   }
 }
 
 void Bulletin::rank_ended(Rank rank) {
   const auto is_it = [&](const Asker& a) { return a.link == kParentLink && a.rank == rank; };
-  for (auto& [key, askers] : asked_) std::erase_if(askers, is_it);
-  for (auto& [key, askers] : parked_) std::erase_if(askers, is_it);
+  for (auto& [key, askers] : asked_)
+    std::erase_if(askers, is_it);
+  for (auto& [key, askers] : parked_)
+    std::erase_if(askers, is_it);
 }
 
 void Bulletin::child_ended(LinkId link) {
   const auto is_it = [&](const Asker& a) { return a.link == link; };
-  for (auto& [key, askers] : asked_) std::erase_if(askers, is_it);
-  for (auto& [key, askers] : parked_) std::erase_if(askers, is_it);
+  for (auto& [key, askers] : asked_)
+    std::erase_if(askers, is_it);
+  for (auto& [key, askers] : parked_)
+    std::erase_if(askers, is_it);
 }
 
 void Bulletin::fail_waiting(const std::string& why) {
@@ -119,7 +124,8 @@ void Bulletin::fail_waiting(const std::string& why) {
     fail_local(at->second);
     at = asked_.erase(at);
   }
-  for (auto& [key, askers] : parked_) fail_local(askers);
+  for (auto& [key, askers] : parked_)
+    fail_local(askers);
   parked_.clear();
 }
 

@@ -1,8 +1,9 @@
-// The bulletin board: NLA_Put and NLA_Get over the tree, through the node's cache (thesis 2.2.3, 2.2.4).
+// The bulletin board: NLA_Put and NLA_Get over the tree, through the node's cache
+// (thesis 2.2.3, 2.2.4).
 //
-// The cache policy says what is kept and who is asked; this part carries it out: one question per key
-// on its way up whatever the number of askers, answers cached on their way down, waiting gets parked
-// where the answer will appear.
+// The cache policy says what is kept and who is asked; this part carries it out: one question per
+// key on its way up whatever the number of askers, answers cached on their way down, waiting gets
+// parked where the answer will appear.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +27,7 @@ class Bulletin {
   void use(cache::Policy* policy) { policy_ = policy; }
 
   void ask(Rank rank, RequestId id, const ask::Put& put);
-  void ask(Rank rank, RequestId id, const ask::Get& get);
+  void ask(Rank rank, RequestId id, const ask::Get& wanted);
   void receive(const msg::Put& message);
   void receive(LinkId from, const msg::Get& message);
   void receive(const msg::Answer& message);
@@ -46,9 +47,9 @@ class Bulletin {
   };
   using Key = std::pair<std::string, bool>;  // key, waits
 
-  void get(const std::string& key, bool wait, Asker asker);
+  void get(const std::string& key, bool wait, const Asker& asker);
   void answer(const Asker& asker, const std::string& key, bool found, const Chunk& value);
-  void answer_all(std::vector<Asker> askers, const std::string& key, bool found,
+  void answer_all(const std::vector<Asker>& askers, const std::string& key, bool found,
                   const Chunk& value);
 
   Context& context_;

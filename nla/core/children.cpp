@@ -6,8 +6,8 @@ namespace scela::nla {
 
 namespace {
 
-// All children together may have this much output queued at their parent. Larger: more memory in every
-// inner agent; smaller: more credit messages when many children write at once.
+// All children together may have this much output queued at their parent. Larger: more memory in
+// every inner agent; smaller: more credit messages when many children write at once.
 constexpr std::uint32_t kOutputBudget = 1024 * 1024;
 constexpr std::uint32_t kLargestWindow = 64 * 1024;  // enough for the round trip of a fast link
 constexpr std::uint32_t kSmallestWindow = 4 * 1024;  // a pipe's worth; below it every write waits
@@ -30,7 +30,8 @@ void report_node_failure(Context& context, msg::NodeFailed failure) {
 }
 
 void Children::start(Slice below) {
-  for (const Slice& part : split(below, context_.degree)) start_one(part);
+  for (const Slice& part : split(below, context_.degree))
+    start_one(part);
 }
 
 void Children::start_one(Slice slice) {

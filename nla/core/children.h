@@ -1,8 +1,8 @@
 // The children of an agent: starting them, handing a failed child's slice to the slice's next host,
 // knowing when everything below is ready, and who is done, lost or gone.
 //
-// Decision D4: a child that cannot be started is reported at once and costs one node; its slice goes to
-// the first reachable host of that slice, so nobody's fan-in grows.
+// Decision D4: a child that cannot be started is reported at once and costs one node; its slice
+// goes to the first reachable host of that slice, so nobody's fan-in grows.
 #pragma once
 
 #include <cstdint>
@@ -27,12 +27,12 @@ struct Child {
   LinkId link = 0;
   Slice slice;  // the nodes it answers for; it runs on slice.first
   ChildState state = ChildState::starting;
-  std::uint32_t agents = 0;      // ready in its subtree
-  RankSet ranks;                 // of the job, in its subtree
-  bool some_ended = false;       // some of them have their verdicts
-  bool ended_ranks = false;      // all of them
+  std::uint32_t agents = 0;  // ready in its subtree
+  RankSet ranks;             // of the job, in its subtree
+  bool some_ended = false;   // some of them have their verdicts
+  bool ended_ranks = false;  // all of them
   bool launched = false;
-  bool gone = false;             // nothing of its process is left
+  bool gone = false;  // nothing of its process is left
 
   bool serving() const {
     return state == ChildState::starting || state == ChildState::up || state == ChildState::ready;
@@ -56,8 +56,8 @@ class Children {
   // Each reports the node's failure upwards and hands the slice on (unless stopping).
   void failed(Child& child, StartPhase phase, const std::string& why);
 
-  bool all_ready() const;              // no child is starting or up
-  bool all_ended() const;              // none is serving
+  bool all_ready() const;  // no child is starting or up
+  bool all_ended() const;  // none is serving
   bool all_gone() const;
   std::uint32_t ready_agents() const;
   // Nodes that this agent failed to start and that nobody else looks after.
@@ -79,8 +79,8 @@ class Children {
 // What a node's failure report becomes: to the parent, or at the root to the person, once per node.
 void report_node_failure(Context& context, msg::NodeFailed failure);
 
-// Output a child may have on its way before the parent has passed it on; the sum over children stays
-// under a fixed budget whatever the degree (decision D8).
+// Output a child may have on its way before the parent has passed it on; the sum over children
+// stays under a fixed budget whatever the degree (decision D8).
 std::uint32_t output_window(std::size_t children);
 
 }  // namespace scela::nla

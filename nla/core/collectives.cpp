@@ -34,12 +34,21 @@ std::string complaint(Rank rank, const ask::Collective& call) {
   std::uint64_t parts = 0;
   switch (call.kind) {
     case CollectiveKind::barrier:
-    case CollectiveKind::fence: break;
+    case CollectiveKind::fence:
+      break;
     case CollectiveKind::gather:
-    case CollectiveKind::allgather: parts = 1; break;
-    case CollectiveKind::broadcast: parts = rank == call.root ? 1 : 0; break;
-    case CollectiveKind::scatter: parts = rank == call.root ? call.set.size() : 0; break;
-    case CollectiveKind::alltoall: parts = call.set.size(); break;
+    case CollectiveKind::allgather:
+      parts = 1;
+      break;
+    case CollectiveKind::broadcast:
+      parts = rank == call.root ? 1 : 0;
+      break;
+    case CollectiveKind::scatter:
+      parts = rank == call.root ? call.set.size() : 0;
+      break;
+    case CollectiveKind::alltoall:
+      parts = call.set.size();
+      break;
   }
   if (call.parts.size() == parts) return {};
   return cat(name_of(call.kind), " needs ", parts, " parts, rank ", rank, " gave ",
@@ -75,13 +84,13 @@ void Collectives::agree(Operation& op, CollectiveKind kind, Rank root, const std
     op.root = root;
   } else if (op.kind != kind || (has_root(kind) && op.root != root)) {
     if (!op.mismatch.empty()) return;
-    op.mismatch = cat(who, " called ", name_of(kind), has_root(kind) ? cat(" with root ", root) : "",
-                      ", others ", name_of(op.kind),
-                      has_root(op.kind) ? cat(" with root ", op.root) : "");
+    op.mismatch =
+        cat(who, " called ", name_of(kind), has_root(kind) ? cat(" with root ", root) : "",
+            ", others ", name_of(op.kind), has_root(op.kind) ? cat(" with root ", op.root) : "");
   }
 }
 
-void Collectives::ask(Rank rank, RequestId id, ask::Collective call) {
+void Collectives::ask(Rank rank, RequestId id, const ask::Collective& call) {
   if (const std::string wrong = complaint(rank, call); !wrong.empty()) {
     context_.act(action::Reply{rank, id, Response{false, wrong, false, {}}});
     return;
@@ -138,7 +147,8 @@ void Collectives::probe(const CollectiveId& id, Operation& op) {
 
 void Collectives::child_has_ended_ranks() {
   probing_ = true;
-  for (auto& [id, op] : operations_) probe(id, op);
+  for (auto& [id, op] : operations_)
+    probe(id, op);
 }
 
 void Collectives::enter(Operations::iterator at, Rank rank) {
@@ -177,9 +187,8 @@ bool Collectives::receive_up(const Child& child, const msg::CollectiveUp& messag
   if (operations_.size() >= kMaxOperations && !operations_.contains(message.id)) return false;
   const auto at = open(message.id);
   Operation& op = at->second;
-  const bool expected =
-      std::find(op.open_children.begin(), op.open_children.end(), child.link) !=
-      op.open_children.end();
+  const bool expected = std::find(op.open_children.begin(), op.open_children.end(), child.link) !=
+                        op.open_children.end();
   if (!expected) return !child.serving() || child.ended_ranks;  // a piece after its last
   // A subtree whose members are all missing does not know the kind.
   if (!message.last || message.missing != message.id.set.intersection(child.ranks)) {
@@ -251,7 +260,8 @@ void Collectives::piece_up(Operation& op, const CollectiveId& id, Chunk records,
 }
 
 bool Collectives::receive_down(const msg::CollectiveDown& message) {
-  // Data may come before anybody here has entered; the last piece may come when all of them have ended.
+  // Data may come before anybody here has entered; the last piece may come when all of them have
+  // ended.
   const auto at = message.last ? operations_.find(message.id) : open(message.id);
   if (at == operations_.end()) return true;
   Operation& op = at->second;
@@ -318,8 +328,8 @@ bool Collectives::split_down(Operation& op, const CollectiveId& id, const Chunk&
     if (link == kParentLink) {
       op.pieces.emplace_back(std::move(bytes));
     } else {
-      context_.send(link, msg::CollectiveDown{id, op.kind, op.root, false, {}, {},
-                                              Chunk(std::move(bytes))});
+      context_.send(
+          link, msg::CollectiveDown{id, op.kind, op.root, false, {}, {}, Chunk(std::move(bytes))});
     }
   }
   return true;
@@ -329,7 +339,8 @@ void Collectives::complete(Operations::iterator at) {
   Operation& op = at->second;
   if (op.kind == CollectiveKind::fence && policy_ != nullptr && op.missing.empty() &&
       op.mismatch.empty()) {
-    for (const Chunk& piece : op.pieces) policy_->commit(piece.view());
+    for (const Chunk& piece : op.pieces)
+      policy_->commit(piece.view());
     committed_ = true;
     if (at->first.set.size() == context_.job->map.size()) unsettled_.erase(0, op.carried);
   }
@@ -390,7 +401,8 @@ std::uint64_t Collectives::held_bytes() const {
   std::uint64_t total = 0;
   for (const auto& [id, op] : operations_) {
     total += op.pending.size();
-    for (const Chunk& piece : op.pieces) total += piece.size();
+    for (const Chunk& piece : op.pieces)
+      total += piece.size();
   }
   return total;
 }

@@ -1,21 +1,23 @@
-// Collective operations over the tree: barrier, fence, gather, broadcast, allgather, scatter, alltoall.
+// Collective operations over the tree: barrier, fence, gather, broadcast, allgather, scatter,
+// alltoall.
 //
-// One engine for all (decision D5, thesis section 2.2.3). Contributions travel up as records and turn
-// round at the root of the tree; results travel down. Records are self-contained and at most a piece
-// long, so an agent forwards what has arrived before it holds the rest (cut through), merges children
-// by appending, and holds at most one piece per operation on the way up:
+// One engine for all (decision D5, thesis section 2.2.3). Contributions travel up as records and
+// turn round at the root of the tree; results travel down. Records are self-contained and at most a
+// piece long, so an agent forwards what has arrived before it holds the rest (cut through), merges
+// children by appending, and holds at most one piece per operation on the way up:
 //
-//   record := source:varint destination+1:varint (0: every member) total:varint offset:varint bytes:text
+//   record := source:varint destination+1:varint (0: every member) total:varint offset:varint
+//   bytes:text
 //
-// A fence carries the cache's pairs instead of records. Operations synchronise: the last piece goes down
-// only after every member has entered, so a set has one operation in flight and memory is bounded.
-// A member that ends without entering is "missing": the operation completes with an error for the
-// others instead of hanging. A subtree whose members have all ended never hears of an operation by
-// itself, so a child that has told of ended ranks is sent an empty piece (a probe) when one begins.
-// Every operation carries its set and its number in that set.
+// A fence carries the cache's pairs instead of records. Operations synchronise: the last piece goes
+// down only after every member has entered, so a set has one operation in flight and memory is
+// bounded. A member that ends without entering is "missing": the operation completes with an error
+// for the others instead of hanging. A subtree whose members have all ended never hears of an
+// operation by itself, so a child that has told of ended ranks is sent an empty piece (a probe)
+// when one begins. Every operation carries its set and its number in that set.
 //
-// A fence carries what the node has put since the last fence of the whole job that succeeded: one that
-// fails, or that not everybody takes part in, must not make pairs invisible to the next one.
+// A fence carries what the node has put since the last fence of the whole job that succeeded: one
+// that fails, or that not everybody takes part in, must not make pairs invisible to the next one.
 #pragma once
 
 #include <cstdint>
@@ -37,7 +39,7 @@ class Collectives {
   Collectives(Context& context, Children& children) : context_(context), children_(children) {}
   void use(cache::Policy* policy) { policy_ = policy; }
 
-  void ask(Rank rank, RequestId id, ask::Collective call);
+  void ask(Rank rank, RequestId id, const ask::Collective& call);
   void rank_ended(Rank rank);
   // No rank of the child's subtree will enter anything any more; what it said before counts.
   void child_ended(const Child& child);
@@ -62,8 +64,8 @@ class Collectives {
   struct Operation {
     CollectiveKind kind = CollectiveKind::barrier;
     Rank root = 0;
-    bool known = false;   // kind and root were said by somebody
-    RankSet waiting_for;  // local members that have not entered
+    bool known = false;                 // kind and root were said by somebody
+    RankSet waiting_for;                // local members that have not entered
     std::vector<LinkId> open_children;  // with members, their last piece has not come
     std::vector<LinkId> member_children;
     RankSet missing;

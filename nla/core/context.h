@@ -33,7 +33,7 @@ struct Context {
   RankSet subtree_ranks;  // on the nodes of the slice
   RankSet failed_nodes;   // reported as failed (numbers of nodes, not ranks)
   bool parent_lost = false;
-  bool done = false;  // Done was sent: nothing follows it
+  bool done = false;           // Done was sent: nothing follows it
   std::uint64_t messages = 0;  // sent on links
   Actions* out = nullptr;
 

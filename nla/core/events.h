@@ -1,4 +1,5 @@
-// What happens to an agent. A shell (nla/shell, or the simulator) reports each as it happens, in order.
+// What happens to an agent. A shell (nla/shell, or the simulator) reports each as it happens, in
+// order.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +15,8 @@
 
 namespace scela::nla {
 
-// Links of one agent: 0 leads to the parent, children count from 1 in the order they are started and
-// are never reused.
+// Links of one agent: 0 leads to the parent, children count from 1 in the order they are started
+// and are never reused.
 using LinkId = std::uint32_t;
 inline constexpr LinkId kParentLink = 0;
 
@@ -50,7 +51,8 @@ struct Received {
   Message message;
   std::uint64_t clock_ns = 0;  // only read for Start and Hello
 };
-// The stream of a link ended or broke: no message will come from it, none can be sent. Once per link.
+// The stream of a link ended or broke: no message will come from it, none can be sent. Once per
+// link.
 struct LinkEnded {
   LinkId link = kParentLink;
   std::string why;
@@ -75,7 +77,7 @@ struct RankNotStarted {
 };
 struct RankExited {  // reported after everything it asked of PMI
   Rank rank = 0;
-  Outcome outcome;   // exited, signaled or unfinished
+  Outcome outcome;  // exited, signaled or unfinished
 };
 struct RankOutput {  // at most kMaxPiece bytes, within the credit given by action::ReadOutput
   Rank rank = 0;
@@ -121,8 +123,8 @@ struct UserSignal {  // forward to all ranks
 };
 struct Stop {  // end the job
   StopCause cause = StopCause::signal;
-  std::int32_t signo = 15;       // what ranks get first
-  std::uint32_t grace_ms = 0;    // 0: SIGKILL at once
+  std::int32_t signo = 15;     // what ranks get first
+  std::uint32_t grace_ms = 0;  // 0: SIGKILL at once
 };
 struct StdinRead {
   Chunk bytes;

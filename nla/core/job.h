@@ -1,4 +1,5 @@
-// What every agent must know of the job to start its ranks: sent once, the same bytes to all agents.
+// What every agent must know of the job to start its ranks: sent once, the same bytes to all
+// agents.
 //
 // Values; encode/decode are inverse of each other and decode checks every field.
 #pragma once
@@ -27,17 +28,17 @@ struct App {
 };
 
 struct Job {
-  std::string id;                // unique per job: names of directories, the PMI key-value space
-  std::vector<App> apps;         // at least one; their ranks partition [0, map.size())
+  std::string id;         // unique per job: names of directories, the PMI key-value space
+  std::vector<App> apps;  // at least one; their ranks partition [0, map.size())
   RankMap map;
   std::vector<std::string> env;  // "K=V", complete
   std::string wdir;
-  RankSet stdin_ranks;           // who gets standard input; others read end of file
+  RankSet stdin_ranks;  // who gets standard input; others read end of file
   OnFailure on_failure = OnFailure::kill;
   BindTo bind_to = BindTo::none;
   std::uint32_t grace_ms = 2000;  // between the first signal and SIGKILL
   cache::PolicyKind cache_policy = cache::PolicyKind::hcmab;
-  bool trace = false;            // agents record spans and send them at the end
+  bool trace = false;  // agents record spans and send them at the end
 
   // Position in apps of a rank's program; apps.size() if the rank is not in the job.
   std::size_t app_of(Rank rank) const;

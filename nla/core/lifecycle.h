@@ -5,14 +5,14 @@
 //   starting   children are being started              every child is ready or its slice used up
 //   ready      Ready went up (root: AllReady shown)    the job came (root: Launch), or Shutdown
 //   running    ranks started                           Shutdown (root: every rank has its verdict)
-//   ending     Shutdown, or the parent is gone         no rank, no leftover, no output, children done
-//   measuring  Finishing was given                     Measured came: Done goes up
-//   leaving    Done sent (root: JobEnded shown)        every child process is gone: Finish
-//   finished   Finish was given                        -
+//   ending     Shutdown, or the parent is gone         no rank, no leftover, no output, children
+//   done measuring  Finishing was given                     Measured came: Done goes up leaving
+//   Done sent (root: JobEnded shown)        every child process is gone: Finish finished   Finish
+//   was given                        -
 //
 // Terminate (PROCESS_TERMINATE) may come in any phase: ranks get the signal, and SIGKILL after the
-// grace; their verdicts then end the job the usual way. Losing the parent is Terminate and Shutdown at
-// once, without anybody to report to.
+// grace; their verdicts then end the job the usual way. Losing the parent is Terminate and Shutdown
+// at once, without anybody to report to.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,14 @@
 namespace scela::nla {
 
 enum class Phase : std::uint8_t {
-  waiting, starting, ready, running, ending, measuring, leaving, finished
+  waiting,
+  starting,
+  ready,
+  running,
+  ending,
+  measuring,
+  leaving,
+  finished
 };
 
 constexpr std::string_view name_of(Phase phase) {

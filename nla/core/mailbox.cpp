@@ -28,7 +28,9 @@ void Mailbox::ask(Rank rank, RequestId id, const ask::Send& send) {
   context_.act(action::Reply{rank, id, Response{}});
 }
 
-bool Mailbox::receive(const msg::Parcel& parcel) { return route(parcel); }
+bool Mailbox::receive(const msg::Parcel& parcel) {
+  return route(parcel);
+}
 
 bool Mailbox::route(const msg::Parcel& parcel) {
   if (context_.own_ranks.contains(parcel.destination)) return deliver(parcel);
@@ -108,7 +110,8 @@ std::uint64_t Mailbox::held_bytes() const {
   std::uint64_t total = 0;
   for (const auto& [key, box] : boxes_) {
     total += box.partial.size();
-    for (const Chunk& message : box.messages) total += message.size();
+    for (const Chunk& message : box.messages)
+      total += message.size();
   }
   return total;
 }

@@ -1,4 +1,5 @@
-// NLA_Send and NLA_Recv: messages between ranks, routed over the tree by rank location (thesis 2.2.3).
+// NLA_Send and NLA_Recv: messages between ranks, routed over the tree by rank location
+// (thesis 2.2.3).
 //
 // A message goes up until an agent has the destination in its subtree, then down. Order is kept per
 // (source, destination, tag). Unreceived messages wait at the destination's agent.

@@ -1,10 +1,10 @@
 // What agents say to each other, and the bytes it takes.
 //
-// A frame (common/core/frame.h) carries one message: the frame's kind is the message's position in the
-// variant below plus one, its payload the fields in the order written here (integers little-endian or
-// varint, strings with a varint length, rank sets as ranges), then for messages that end in a Chunk its
-// bytes up to the end of the frame. Bulk data is cut into pieces of at most kMaxPiece bytes; every piece
-// can be forwarded on its own. docs/protocol.md has the reasons.
+// A frame (common/core/frame.h) carries one message: the frame's kind is the message's position in
+// the variant below plus one, its payload the fields in the order written here (integers
+// little-endian or varint, strings with a varint length, rank sets as ranges), then for messages
+// that end in a Chunk its bytes up to the end of the frame. Bulk data is cut into pieces of at most
+// kMaxPiece bytes; every piece can be forwarded on its own. docs/protocol.md has the reasons.
 //
 // d: parent to child, u: child to parent.
 #pragma once
@@ -36,7 +36,13 @@ enum class StartPhase : std::uint8_t { connect, authenticate, start_agent, hello
 std::string_view name_of(StartPhase phase);
 
 enum class CollectiveKind : std::uint8_t {
-  barrier, fence, gather, broadcast, allgather, scatter, alltoall
+  barrier,
+  fence,
+  gather,
+  broadcast,
+  allgather,
+  scatter,
+  alltoall
 };
 std::string_view name_of(CollectiveKind kind);
 
@@ -51,12 +57,12 @@ struct CollectiveId {
 // Totals over a subtree, sent once with Done.
 struct Stats {
   std::uint32_t agents = 0;
-  std::uint64_t messages = 0;             // sent on links
-  std::uint64_t bytes = 0;                // payload of those
-  std::uint64_t max_private_bytes = 0;    // largest of any agent
+  std::uint64_t messages = 0;           // sent on links
+  std::uint64_t bytes = 0;              // payload of those
+  std::uint64_t max_private_bytes = 0;  // largest of any agent
   std::uint64_t max_resident_bytes = 0;
-  std::uint64_t cache_bytes = 0;          // largest of any agent
-  std::uint64_t output_bytes = 0;         // read from ranks
+  std::uint64_t cache_bytes = 0;   // largest of any agent
+  std::uint64_t output_bytes = 0;  // read from ranks
   friend bool operator==(const Stats&, const Stats&) = default;
 };
 
@@ -65,8 +71,8 @@ namespace msg {
 struct Start {  // d: first on every link: who you are and what you look after
   std::uint16_t version = kProtocolVersion;
   std::string job_id;
-  Slice slice;                 // of the host list; the receiver runs on host slice.first
-  std::uint32_t nodes = 0;     // in the whole host list
+  Slice slice;              // of the host list; the receiver runs on host slice.first
+  std::uint32_t nodes = 0;  // in the whole host list
   std::uint32_t degree = 0;
   std::uint32_t output_window = 0;  // bytes of output the child may send before it gets credit
   std::uint64_t clock_ns = 0;       // the parent's clock when it sent this
@@ -139,7 +145,7 @@ struct Ready {  // u: every node of the subtree has its agent or was reported
   std::uint32_t agents = 0;
   friend bool operator==(const Ready&, const Ready&) = default;
 };
-struct Launched {  // u: every rank of the subtree was started or has its verdict
+struct Launched {           // u: every rank of the subtree was started or has its verdict
   std::uint32_t ranks = 0;  // started
   friend bool operator==(const Launched&, const Launched&) = default;
 };
@@ -160,7 +166,7 @@ struct CollectiveUp {  // u: a piece of the contributions of the subtree
   CollectiveId id;
   CollectiveKind kind = CollectiveKind::barrier;
   Rank root = 0;
-  bool last = false;     // with last: every member in the subtree has taken part or is missing
+  bool last = false;  // with last: every member in the subtree has taken part or is missing
   RankSet missing;
   std::string mismatch;
   Chunk records;
@@ -183,7 +189,8 @@ struct Output {  // u: bytes a rank wrote; end: nothing more will come from this
   Chunk bytes;
   friend bool operator==(const Output&, const Output&) = default;
 };
-struct StdinTaken {  // u: bytes of standard input that all targets of the subtree have taken, in all
+struct StdinTaken {  // u: bytes of standard input that all targets of the subtree have taken, in
+                     // all
   std::uint64_t bytes = 0;
   friend bool operator==(const StdinTaken&, const StdinTaken&) = default;
 };
@@ -217,15 +224,15 @@ struct PeersFailed {  // d: these ranks failed and the job goes on without them 
 
 using Message =
     std::variant<msg::Start, msg::SliceHosts, msg::JobBytes, msg::Signal, msg::Terminate,
-                 msg::Shutdown, msg::CollectiveDown, msg::Answer, msg::Stdin, msg::Credit, msg::Hello,
-                 msg::NodeFailed, msg::Ready, msg::Launched, msg::ProcessFail, msg::Verdicts, msg::Done,
-                 msg::CollectiveUp, msg::Get, msg::Put, msg::Output, msg::StdinTaken, msg::Log,
-                 msg::Report, msg::Parcel, msg::PeersFailed>;
+                 msg::Shutdown, msg::CollectiveDown, msg::Answer, msg::Stdin, msg::Credit,
+                 msg::Hello, msg::NodeFailed, msg::Ready, msg::Launched, msg::ProcessFail,
+                 msg::Verdicts, msg::Done, msg::CollectiveUp, msg::Get, msg::Put, msg::Output,
+                 msg::StdinTaken, msg::Log, msg::Report, msg::Parcel, msg::PeersFailed>;
 
 std::string_view name_of(const Message& message);
 
-// A message ready for a link: `head` is the frame header and the fields, `tail` (possibly empty) the
-// bytes after them, not copied.
+// A message ready for a link: `head` is the frame header and the fields, `tail` (possibly empty)
+// the bytes after them, not copied.
 struct Encoded {
   std::string head;
   Chunk tail;

@@ -35,8 +35,7 @@ bool for_each_record(const Chunk& records, F&& each) {
     record.total = in.varint();
     record.offset = in.varint();
     const std::string_view bytes = in.text();
-    if (!in.ok() || record.offset > record.total ||
-        bytes.size() > record.total - record.offset) {
+    if (!in.ok() || record.offset > record.total || bytes.size() > record.total - record.offset) {
       return false;
     }
     const auto at = static_cast<std::size_t>(bytes.data() - records.view().data());

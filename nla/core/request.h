@@ -1,7 +1,8 @@
 // The collective primitives, as a rank asks for them and is answered (thesis section 2.2.3).
 //
-// Protocols (PMI, PMGR, PMIx) translate into these; they know of no tree, and the tree of no protocol.
-// A rank has at most one collective per set in flight; sends, puts and gets may overlap it.
+// Protocols (PMI, PMGR, PMIx) translate into these; they know of no tree, and the tree of no
+// protocol. A rank has at most one collective per set in flight; sends, puts and gets may overlap
+// it.
 #pragma once
 
 #include <cstdint>
@@ -30,8 +31,8 @@ struct Get {
   std::string key;
   bool wait = false;
 };
-// Barrier, fence (a barrier that makes puts visible), gather, broadcast, allgather, scatter, alltoall
-// among the ranks of `set`, all of whom must call with the same kind and root.
+// Barrier, fence (a barrier that makes puts visible), gather, broadcast, allgather, scatter,
+// alltoall among the ranks of `set`, all of whom must call with the same kind and root.
 //   parts: barrier, fence: none. gather, allgather: one, the caller's. broadcast: one, root only.
 //   scatter: one per member in rank order, root only. alltoall: one per member in rank order.
 struct Collective {
@@ -63,13 +64,13 @@ struct Violation {
 
 }  // namespace ask
 
-using Request = std::variant<ask::Put, ask::Get, ask::Collective, ask::Send, ask::Receive, ask::Abort,
-                             ask::Violation>;
+using Request = std::variant<ask::Put, ask::Get, ask::Collective, ask::Send, ask::Receive,
+                             ask::Abort, ask::Violation>;
 
 struct Response {
   bool ok = true;
-  std::string error;  // when !ok, for a person
-  bool found = false;         // get
+  std::string error;   // when !ok, for a person
+  bool found = false;  // get
   // get: the value. gather (root), allgather, alltoall: one per member in rank order. broadcast,
   // scatter, receive: one.
   std::vector<Chunk> parts;

@@ -103,9 +103,13 @@ void InputFlow::start() {
   if (!context_.job->stdin_ranks.empty()) context_.act(action::ReadStdin{kInputWindow});
 }
 
-void InputFlow::read(const event::StdinRead& input) { pass_on(input.bytes, input.end); }
+void InputFlow::read(const event::StdinRead& input) {
+  pass_on(input.bytes, input.end);
+}
 
-void InputFlow::receive(const msg::Stdin& message) { pass_on(message.bytes, message.end); }
+void InputFlow::receive(const msg::Stdin& message) {
+  pass_on(message.bytes, message.end);
+}
 
 void InputFlow::pass_on(const Chunk& bytes, bool end) {
   if (!context_.job) return;

@@ -12,8 +12,8 @@
 
 namespace scela::nla {
 
-// Upwards. What may be sent to the parent is limited by the credit it gave; what may come from children
-// and local ranks by the credit given to them when their bytes have left here.
+// Upwards. What may be sent to the parent is limited by the credit it gave; what may come from
+// children and local ranks by the credit given to them when their bytes have left here.
 class OutputFlow {
  public:
   explicit OutputFlow(Context& context) : context_(context) {}
@@ -61,14 +61,14 @@ class OutputFlow {
   bool dropping_ = false;
 };
 
-// Downwards, to the ranks of Job::stdin_ranks: every agent reports how much all targets below it have
-// taken, and the root reads only so far ahead of the slowest.
+// Downwards, to the ranks of Job::stdin_ranks: every agent reports how much all targets below it
+// have taken, and the root reads only so far ahead of the slowest.
 class InputFlow {
  public:
   InputFlow(Context& context, Children& children) : context_(context), children_(children) {}
 
-  void start();  // root: the ranks run
-  void read(const event::StdinRead& input);     // root
+  void start();                              // root: the ranks run
+  void read(const event::StdinRead& input);  // root
   void receive(const msg::Stdin& message);
   void receive(LinkId child, const msg::StdinTaken& message);
   void local_taken(std::uint64_t bytes);

@@ -255,7 +255,7 @@ Pmi1Session::Served Pmi1Session::spawn_line(const Line& line, std::string_view t
   return refuse("spawn_result", "not_supported");
 }
 
-Pmi1Session::Served Pmi1Session::violation(std::string why) {
+Pmi1Session::Served Pmi1Session::violation(std::string_view why) {
   state_ = State::over;
   return ask::Violation{cat("PMI-1: the rank ", why)};
 }

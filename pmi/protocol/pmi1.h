@@ -90,7 +90,7 @@ class Pmi1Session {
   Served get(const Line& line, std::string_view text);
   Served abort(const Line& line);
   Served spawn_line(const Line& line, std::string_view text);
-  Served violation(std::string why);
+  Served violation(std::string_view why);
   Served reply(const LineWriter& line);
   Served refuse(std::string_view command, std::string_view why);
   Served ask_job(Pending pending, Request request);

@@ -1,7 +1,7 @@
 // A whole tree of agent cores in one thread, without time: events are handled in order of arrival.
 //
-// For unit tests of nla/core that want to see one thing happen. The simulator (tests/sim) is the place
-// for delays, faults drawn from seeds and invariants.
+// For unit tests of nla/core that want to see one thing happen. The simulator (tests/sim) is the
+// place for delays, faults drawn from seeds and invariants.
 #pragma once
 
 #include <deque>
@@ -22,7 +22,7 @@ class TreeHarness {
   struct Node {
     explicit Node(Role role) : agent(role) {}
     Agent agent;
-    int parent = -1;           // position in nodes_
+    int parent = -1;  // position in nodes_
     LinkId link_at_parent = 0;
     std::map<LinkId, int> children;
     bool dead = false;
@@ -59,7 +59,8 @@ class TreeHarness {
     nodes_.push_back(std::make_unique<Node>(Role::root));
     event::Begin begin;
     begin.job_id = "test";
-    for (std::uint32_t i = 0; i < hosts; ++i) begin.hosts.push_back("n" + std::to_string(i));
+    for (std::uint32_t i = 0; i < hosts; ++i)
+      begin.hosts.push_back("n" + std::to_string(i));
     begin.degree = degree;
     begin.grace_ms = 2000;
     begin_ = begin;
@@ -81,7 +82,8 @@ class TreeHarness {
     app.argv = {"program"};
     app.ranks = RankSet::run(0, hosts * ppn);
     job.apps.push_back(app);
-    for (std::uint32_t i = 0; i < hosts; ++i) job.map.append(i, ppn);
+    for (std::uint32_t i = 0; i < hosts; ++i)
+      job.map.append(i, ppn);
     job.on_failure = on_failure;
     return job;
   }

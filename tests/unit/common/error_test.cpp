@@ -1,7 +1,7 @@
 #include "common/core/error.h"
 
-#include <cerrno>
 #include <catch2/catch.hpp>
+#include <cerrno>
 
 using namespace scela;
 

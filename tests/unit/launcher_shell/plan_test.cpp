@@ -79,8 +79,8 @@ TEST_CASE("hosts elsewhere are refused with the way out, unless simulated") {
 }
 
 TEST_CASE("a later program may name hosts of its own") {
-  const Plan made = plan({"--launch", "local", "-w", "a,b", "-n", "2", "./p", ":", "-w", "c", "-n",
-                          "1", "./q"});
+  const Plan made =
+      plan({"--launch", "local", "-w", "a,b", "-n", "2", "./p", ":", "-w", "c", "-n", "1", "./q"});
   CHECK(made.hosts == std::vector<std::string>{"a", "b", "c"});
   CHECK(made.job.map.node_of(2) == 2u);
 }

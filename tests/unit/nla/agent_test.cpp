@@ -44,7 +44,8 @@ TEST_CASE("a healthy job starts, runs and ends on every node with one verdict pe
 TEST_CASE("no agent has more children than the degree") {
   TreeHarness tree(40, 3);
   tree.begin();
-  for (std::uint32_t host = 0; host < 40; ++host) CHECK(tree.node(host).children.size() <= 3);
+  for (std::uint32_t host = 0; host < 40; ++host)
+    CHECK(tree.node(host).children.size() <= 3);
   CHECK(tree.root().children.size() == 3);
 }
 
@@ -144,13 +145,15 @@ TEST_CASE("a barrier releases nobody before the last rank has entered") {
   tree.begin();
   tree.launch(TreeHarness::job(5, 2));
   const RankSet world = RankSet::run(0, 10);
-  for (Rank rank = 0; rank < 9; ++rank) tree.ask(rank, call(CollectiveKind::barrier, world));
+  for (Rank rank = 0; rank < 9; ++rank)
+    tree.ask(rank, call(CollectiveKind::barrier, world));
   tree.run();
   CHECK(tree.answers.empty());
   tree.ask(9, call(CollectiveKind::barrier, world));
   tree.run();
   CHECK(tree.answers.size() == 10);
-  for (const auto& one : tree.answers) CHECK(one.response.ok);
+  for (const auto& one : tree.answers)
+    CHECK(one.response.ok);
 }
 
 TEST_CASE("pairs put before a fence are found everywhere after it, and nowhere else before") {
@@ -176,9 +179,11 @@ TEST_CASE("pairs put before a fence are found everywhere after it, and nowhere e
   tree.run();
   REQUIRE(tree.answer(0, 4) != nullptr);
   CHECK(tree.answer(0, 4)->parts[0].view() == "v5");
-  for (Rank rank = 0; rank < 12; ++rank) tree.ask(rank, ask::Get{"k11", false}, 6);
+  for (Rank rank = 0; rank < 12; ++rank)
+    tree.ask(rank, ask::Get{"k11", false}, 6);
   tree.run();
-  for (Rank rank = 0; rank < 12; ++rank) CHECK(tree.answer(rank, 6)->parts[0].view() == "v11");
+  for (Rank rank = 0; rank < 12; ++rank)
+    CHECK(tree.answer(rank, 6)->parts[0].view() == "v11");
 }
 
 TEST_CASE("collectives move every part to where it belongs, on subsets and with large parts") {
@@ -187,7 +192,8 @@ TEST_CASE("collectives move every part to where it belongs, on subsets and with 
   tree.begin();
   tree.launch(TreeHarness::job(7, 2));
   RankSet set;
-  for (const Rank rank : {0, 1, 4, 5, 6, 9, 13}) set.add(rank);
+  for (const Rank rank : {0, 1, 4, 5, 6, 9, 13})
+    set.add(rank);
   const auto payload = [&](Rank from, Rank to) {
     return Chunk(std::string(size, static_cast<char>('a' + (from * 31 + to * 7) % 26)));
   };
@@ -250,7 +256,8 @@ TEST_CASE("under wait a collective that a dead rank left open fails for the othe
   tree.begin();
   tree.launch(TreeHarness::job(4, 2, OnFailure::wait));
   const RankSet world = RankSet::run(0, 8);
-  for (Rank rank = 0; rank < 7; ++rank) tree.ask(rank, call(CollectiveKind::barrier, world));
+  for (Rank rank = 0; rank < 7; ++rank)
+    tree.ask(rank, call(CollectiveKind::barrier, world));
   Outcome bad;
   bad.code = 3;
   tree.exit(7, bad);
