@@ -1,0 +1,19 @@
+#!/usr/bin/env bash
+# Runs scripts/quickstart on a copy of the tree, as a newcomer would on a fresh clone, and looks at what it
+# shows: check_quickstart.sh ROOT FOLDER. Installs nothing where the packages are there.
+set -euo pipefail
+root=$1 copy=$2/quickstart
+rm -rf "$copy"
+mkdir -p "$copy"
+git -C "$root" ls-files -co --exclude-standard -z | tar -C "$root" --null --ignore-failed-read -T - -cf - | tar -C "$copy" -xf -
+
+out=$("$copy/scripts/quickstart" 2>&1) || { echo "$out"; echo "quickstart ended with an error"; exit 1; }
+hellos=$(grep -cE '^ ?[0-9]+: hello from rank [0-9]+ of 16 on ' <<< "$out" || true)
+ranks=$(sed -nE 's/^ ?0?([0-9]+): hello from rank \1 of 16 on .*/\1/p' <<< "$out" | sort -nu | wc -l)
+phases=$(grep -cE '^scela-run:   (prepare|tree|launch|run|leave|total) ' <<< "$out" || true)
+if [ "$hellos" -ne 16 ] || [ "$ranks" -ne 16 ] || [ "$phases" -ne 6 ]; then
+  echo "$out" | tail -n 40
+  echo "expected 16 labelled ranks and 6 phases, found $hellos lines of $ranks ranks and $phases phases"
+  exit 1
+fi
+echo "16 ranks, each labelled with its number; 6 phases"
