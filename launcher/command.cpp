@@ -12,6 +12,7 @@
 #include "common/core/nodeset.h"
 #include "common/core/text.h"
 #include "common/os/fd.h"
+#include "common/os/syscall.h"
 #include "launcher/core/options.h"
 #include "launcher/core/report.h"
 #include "launcher/plan.h"
@@ -170,6 +171,7 @@ int run_command(int argc, char** argv) {
   if (options->dry_run) return answer(plan_text(*plan));
   if (options->show_map) print(2, plan_text(*plan));
 
+  raise_descriptor_limit();
   auto agent = nla::find_agent();
   if (!agent) return complain(agent.error());
   auto result = run_session(*options, std::move(*plan), *agent, began);

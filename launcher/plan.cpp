@@ -18,7 +18,7 @@ std::string padded(std::uint32_t number, std::uint32_t count) {
 }
 
 bool is_here(const std::string& name, const Surroundings& around) {
-  return name == "localhost" || name == around.host_name ||
+  return name == "localhost" || name.starts_with("127.") || name == around.host_name ||
          around.host_name.starts_with(name + ".");
 }
 
@@ -65,7 +65,7 @@ Result<std::vector<HostEntry>> find_hosts(const Options& options, const Surround
   }
   const bool simulated = options.sim_nodes || options.launch == LaunchMethod::local;
   for (const HostEntry& host : hosts) {
-    if (simulated || is_here(host.name, around)) continue;
+    if (simulated || options.dry_run || is_here(host.name, around)) continue;
     return fail(Error{ErrorKind::usage, "choose how to reach the hosts", host.name,
                       "this version starts agents on this machine only",
                       "add --launch local to run the named hosts as simulated nodes here"});
@@ -155,6 +155,9 @@ nla::Job make_job(const Options& options, const Surroundings& around, const Mapp
       app.env.push_back(variable.name + "=" + variable.value);
     }
     app.wdir = from.wdir.value_or("");
+    if (!app.wdir.empty() && app.wdir.front() != '/') {
+      app.wdir = around.directory + "/" + app.wdir;  // it is meant here, wherever the agent stands
+    }
     app.path = from.path.value_or("");
     app.ranks = RankSet::run(mapping.segments[i].first, mapping.segments[i].count);
     job.apps.push_back(std::move(app));

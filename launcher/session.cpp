@@ -7,6 +7,7 @@
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <csignal>
@@ -164,7 +165,14 @@ Result<SessionResult> Session::run(const std::string& agent) {
   in_ = std::make_unique<Watched>(io, 0);
   out_ = std::make_unique<Watched>(io, 1);
   err_ = std::make_unique<Watched>(io, 2);
-  signals_ = std::make_unique<asio::signal_set>(io, SIGINT, SIGTERM, SIGHUP);
+  signals_ = std::make_unique<asio::signal_set>(io, SIGTERM);
+  // What nohup or a script's "&" made us ignore stays ignored.
+  for (const int signo : {SIGINT, SIGHUP}) {
+    struct sigaction before {};
+    if (::sigaction(signo, nullptr, &before) == 0 && before.sa_handler != SIG_IGN) {
+      signals_->add(signo);
+    }
+  }
   signals_->add(SIGUSR1);
   signals_->add(SIGUSR2);
   timeout_ = std::make_unique<asio::steady_timer>(io);
@@ -343,8 +351,14 @@ void Session::read_stdin() {
     shell_->post(event::StdinRead{Chunk(std::move(bytes)), stdin_over_});
   };
   if (!in_->open()) {
-    while (!stdin_over_ && stdin_credit_ > 0)
-      take();  // a file, or closed: never blocks
+    // A file, or closed: never blocks. One piece a turn, so that signals and links get theirs.
+    in_->waiting = true;
+    asio::post(shell_->context(), [this, take] {
+      in_->waiting = false;
+      if (over_) return;
+      take();
+      read_stdin();
+    });
     return;
   }
   in_->waiting = true;
@@ -398,7 +412,7 @@ void Session::output_failed(const Error& error) {
   if (writer_ && writer_->reader_gone()) {
     // Nobody reads any more (scela-run ... | head): the end that SIGPIPE would bring, without
     // noise.
-    if (!outcome_.interrupted) outcome_.interrupted = SIGPIPE;
+    if (!outcome_.interrupted && !stopping_ && !outcome_.first) outcome_.interrupted = SIGPIPE;
   } else if (!outcome_.error) {
     outcome_.error = error;
   }

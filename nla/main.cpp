@@ -72,6 +72,7 @@ int main(int argc, char** argv) {
   // fails only where that is so already.
   ::setsid();
   ::signal(SIGPIPE, SIG_IGN);
+  scela::raise_descriptor_limit();
   scela::Result<scela::Fd> leash = scela::nla::fork_agent(arguments.link);
   if (!leash) return failed(leash.error());
 

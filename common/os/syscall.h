@@ -40,6 +40,9 @@ Result<SocketPair> make_socket_pair(int type);
 Result<Fd> open_file(const std::string& path, int flags);
 bool set_nonblocking(int fd);
 
+// Lets this process, and what it starts, open as many descriptors as the system allows it to.
+void raise_descriptor_limit();
+
 // The whole of a small file (of /proc), empty if it cannot be read.
 std::string read_small_file(const char* path);
 

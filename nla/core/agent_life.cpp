@@ -138,7 +138,9 @@ void Agent::State::send_verdicts() {
   constexpr std::size_t kMost = kMaxPiece / 2;
   msg::Verdicts message;
   std::size_t size = 0;
-  for (const auto& [outcome, ranks] : verdicts.groups()) {
+  for (const auto& group : verdicts.groups()) {
+    const Outcome& outcome = group.first;
+    const RankSet& ranks = group.second;
     RankSet part;
     const auto close = [&] {
       if (!part.empty()) message.groups.emplace_back(outcome, std::exchange(part, {}));

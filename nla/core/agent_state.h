@@ -68,7 +68,7 @@ struct Agent::State {
   void parent_lost(const std::string& why);
   void child_ended(Child& child, const std::string& why);
   void rank_over(Rank rank, Outcome outcome);
-  void process_fail(Rank rank, const Outcome& outcome);
+  void process_fail(Rank rank, const Outcome& said);
   void processes_lost(const RankSet& ranks, const Outcome& outcome);
   void first_failure(Rank rank, const Outcome& outcome);
   void violation(LinkId link, const std::string& why);

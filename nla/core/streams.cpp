@@ -116,7 +116,7 @@ void InputFlow::pass_on(const Chunk& bytes, bool end) {
   received_ += bytes.size();
   const RankSet& targets = context_.job->stdin_ranks;
   for (const Child& child : children_.all()) {
-    if (child.serving() && child.ranks.intersects(targets)) {
+    if (child.serving() && !child.ended_ranks && child.ranks.intersects(targets)) {
       context_.send(child.link, msg::Stdin{end, bytes});
     }
   }
@@ -147,13 +147,20 @@ void InputFlow::report() {
   if (!context_.job) return;
   const RankSet& targets = context_.job->stdin_ranks;
   std::uint64_t least = received_;
+  bool somebody = false;
   for (const Child& child : children_.all()) {
     if (child.serving() && !child.ended_ranks && child.ranks.intersects(targets)) {
       least = std::min(least, taken_[child.link]);
+      somebody = true;
     }
   }
   const RankSet local = context_.own_ranks.intersection(targets);
-  if (!ended_.contains_all(local)) least = std::min(least, local_);
+  if (!ended_.contains_all(local)) {
+    least = std::min(least, local_);
+    somebody = true;
+  }
+  // Once no target is left the rest of the input stays where it is.
+  if (context_.is_root() && !somebody) return;
   if (least <= reported_ || (least - reported_ < kInputStep && least < received_)) return;
   const std::uint64_t step = least - std::exchange(reported_, least);
   if (context_.is_root()) {

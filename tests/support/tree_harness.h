@@ -128,14 +128,15 @@ class TreeHarness {
   void post_to_host(std::uint32_t host, Event event) { post(agent_of(host), std::move(event)); }
   void run() {
     while (!queue_.empty()) {
-      auto [at, event] = std::move(queue_.front());
+      const int who = queue_.front().first;
+      const Event event = std::move(queue_.front().second);
       queue_.pop_front();
-      Node& node = *nodes_[static_cast<std::size_t>(at)];
+      Node& node = *nodes_[static_cast<std::size_t>(who)];
       if (node.dead || node.left) continue;
       Actions actions;
       node.agent.handle(event, actions);
       for (Action& action : actions) {
-        std::visit([&](auto& one) { carry_out(at, one); }, action);
+        std::visit([&](auto& one) { carry_out(who, one); }, action);
       }
     }
   }

@@ -18,9 +18,9 @@ RankSet with_outcome(const action::JobEnded& ended, Ending ending) {
   return out;
 }
 
-ask::Collective call(CollectiveKind kind, RankSet set, Rank root = 0,
+ask::Collective call(CollectiveKind kind, const RankSet& set, Rank root = 0,
                      std::vector<Chunk> parts = {}) {
-  return ask::Collective{kind, std::move(set), root, std::move(parts)};
+  return ask::Collective{kind, set, root, std::move(parts)};
 }
 
 }  // namespace
