@@ -1,9 +1,9 @@
 // Who has ended and how: one verdict per rank of the subtree, gathered until the subtree is
 // complete.
 //
-// Verdicts travel in two messages per agent at most, grouped by outcome into rank sets, so that a
-// job of a million successes is one range. Failures that matter at once travel as PROCESS_FAIL
-// (agent.cpp).
+// Verdicts travel when the first has ended and when all have, grouped by outcome into rank sets, so
+// that a job of a million successes is one range. Failures that matter at once travel as
+// PROCESS_FAIL (agent.cpp).
 #pragma once
 
 #include <map>
