@@ -5,6 +5,7 @@
 // Becomes the guardian, which forks the agent proper (nla/guardian.h); both stay until
 // nothing of the job is left on the node.
 
+#include <malloc.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -73,6 +74,8 @@ int main(int argc, char** argv) {
   ::setsid();
   ::signal(SIGPIPE, SIG_IGN);
   scela::raise_descriptor_limit();
+  // Pieces of transfers go back to the system when they are done with, not into the heap's holes.
+  ::mallopt(M_MMAP_THRESHOLD, 48 * 1024);
   scela::Result<scela::Fd> leash = scela::nla::fork_agent(arguments.link);
   if (!leash) return failed(leash.error());
 

@@ -339,8 +339,10 @@ void Collectives::complete(Operations::iterator at) {
   Operation& op = at->second;
   if (op.kind == CollectiveKind::fence && policy_ != nullptr && op.missing.empty() &&
       op.mismatch.empty()) {
-    for (const Chunk& piece : op.pieces)
+    for (Chunk& piece : op.pieces) {
       policy_->commit(piece.view());
+      piece = Chunk();  // the table holds it now; both at once would double the peak
+    }
     committed_ = true;
     if (at->first.set.size() == context_.job->map.size()) unsettled_.erase(0, op.carried);
   }
