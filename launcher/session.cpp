@@ -33,6 +33,8 @@ namespace event = nla::event;
 
 // Partial lines (prompts) are looked after this often; see Presentation::moment_passed().
 constexpr std::chrono::milliseconds kMoment{25};
+// What a slow reader of an ended job's output gets on top of the grace.
+constexpr std::chrono::milliseconds kReaderSlack{1000};
 constexpr std::size_t kStdinPiece = std::size_t{64} * 1024;
 // Input that waits at the terminal of a job in the background is looked for again after this long.
 constexpr std::chrono::milliseconds kBackground{500};
@@ -139,7 +141,7 @@ class Session {
   std::unique_ptr<OutputWriter> writer_;
   std::unique_ptr<Watched> in_, out_, err_;
   std::unique_ptr<asio::signal_set> signals_;
-  std::unique_ptr<asio::steady_timer> timeout_, partial_, foreground_;
+  std::unique_ptr<asio::steady_timer> timeout_, partial_, foreground_, discard_;
   std::uint64_t stdin_credit_ = 0;
   bool stdin_over_ = false;
   bool partial_armed_ = false;
@@ -177,6 +179,7 @@ Result<SessionResult> Session::run(const std::string& agent) {
   signals_->add(SIGUSR2);
   timeout_ = std::make_unique<asio::steady_timer>(io);
   partial_ = std::make_unique<asio::steady_timer>(io);
+  discard_ = std::make_unique<asio::steady_timer>(io);
   foreground_ = std::make_unique<asio::steady_timer>(io);
   wait_signal();
   start_timeout();
@@ -291,6 +294,7 @@ void Session::on(const action::JobEnded& ended) {
     outcome_.add(ranks, to_rank_outcome(outcome));
   timeout_->cancel();
   partial_->cancel();
+  discard_->cancel();
   foreground_->cancel();
   signals_->clear();  // from here on they do what they do to any program
   in_->close();
@@ -328,7 +332,16 @@ void Session::start_timeout() {
 
 void Session::stop(nla::StopCause cause, int signo, std::chrono::milliseconds grace) {
   stopping_ = true;
-  if (grace.count() == 0) writer_->discard();
+  if (grace.count() == 0) {
+    writer_->discard();
+  } else {
+    // A reader that stalls must not keep a job that is being ended: after the grace nobody waits
+    // for it.
+    discard_->expires_after(grace + kReaderSlack);
+    discard_->async_wait([this](const boost::system::error_code& error) {
+      if (!error && !over_) writer_->discard();
+    });
+  }
   shell_->post(event::Stop{cause, signo, static_cast<std::uint32_t>(grace.count())});
 }
 
