@@ -1,5 +1,6 @@
 #include "pmi/protocol/pmi1.h"
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -42,6 +43,7 @@ void Pmi1Session::receive(std::string_view bytes) {
   // What was served goes before the buffer grows, so that it holds the unserved bytes only.
   input_.erase(0, consumed_);
   searched_ -= consumed_;
+  looked_through_ -= std::min(looked_through_, consumed_);
   consumed_ = 0;
   input_.append(bytes);
 }
@@ -49,6 +51,7 @@ void Pmi1Session::receive(std::string_view bytes) {
 std::optional<Request> Pmi1Session::next() {
   while (state_ != State::over) {
     if (state_ == State::waiting) {
+      if (Served aborted = queued_abort()) return aborted;
       if (input_.size() - consumed_ <= kMaxBacklog) return std::nullopt;
       return violation(cat("sent more than ", kMaxBacklog, " bytes without waiting for an answer"));
     }
@@ -67,6 +70,22 @@ std::optional<Request> Pmi1Session::next() {
     if (Served request = serve(text)) return request;
   }
   return std::nullopt;
+}
+
+// Another thread of the rank may abort while the first waits, perhaps for ever: that line does not
+// queue behind the answer. No other line is looked at out of turn.
+Pmi1Session::Served Pmi1Session::queued_abort() {
+  looked_through_ = std::max(looked_through_, consumed_);
+  for (;;) {
+    const std::size_t end = input_.find('\n', looked_through_);
+    if (end == std::string::npos) return std::nullopt;
+    const std::string_view text =
+        std::string_view(input_).substr(looked_through_, end - looked_through_);
+    looked_through_ = end + 1;
+    if (text.find("abort") == std::string_view::npos) continue;
+    const Result<Line> line = parse_line(text);
+    if (line && line->find("cmd") == "abort") return abort(*line);
+  }
 }
 
 void Pmi1Session::answer(const Answer& answer) {

@@ -3,12 +3,14 @@
 // Follows pmodels/mpich src/pmi/maint/pmi-1.1.txt and flux-framework/rfc spec_13. Answers whatever
 // the facts of the job hold by itself (init, get_maxes, get_universe_size, get_appnum,
 // get_my_kvsname, PMI_process_mapping, finalize); hands put, get and barrier_in to the job, one at
-// a time: lines that arrive meanwhile wait, so that a client that pipelines is served in order.
+// a time: lines that arrive meanwhile wait, so that a client that pipelines is served in order. Only
+// an abort does not wait: another thread of the rank may send it while the first is in a barrier
+// that never ends.
 //
 //   state      enters              accepts                         leaves to
 //   start      -                   init, abort                     ready
 //   ready      init                everything but init             waiting, finalized
-//   waiting    put, get, barrier   nothing (lines are kept)        ready, by answer()
+//   waiting    put, get, barrier   abort (other lines are kept)    ready, by answer()
 //   finalized  finalize            abort                           -
 //   over       abort, violation    nothing (bytes are dropped)     -
 //
@@ -64,8 +66,8 @@ class Pmi1Session {
   // Takes what the client wrote, in pieces of any size.
   void receive(std::string_view bytes);
 
-  // The next thing for the job to do. None while an answer is outstanding or no whole line is
-  // there.
+  // The next thing for the job to do. None while no whole line is there; while an answer is
+  // outstanding only Abort and Violation, which end the session.
   std::optional<Request> next();
 
   // Answers the last Put, Get or Fence that next() gave. Ignored when none is outstanding.
@@ -89,6 +91,7 @@ class Pmi1Session {
   Served put(const Line& line, std::string_view text);
   Served get(const Line& line, std::string_view text);
   Served abort(const Line& line);
+  Served queued_abort();
   Served spawn_line(const Line& line, std::string_view text);
   Served violation(std::string_view why);
   Served reply(const LineWriter& line);
@@ -107,6 +110,7 @@ class Pmi1Session {
   std::string input_;
   std::size_t consumed_ = 0;  // of input_
   std::size_t searched_ = 0;  // of input_: no newline in [consumed_, searched_)
+  std::size_t looked_through_ = 0;  // of input_: whole lines before it hold no abort
   std::string output_;
 };
 

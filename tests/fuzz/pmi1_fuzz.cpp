@@ -1,8 +1,8 @@
 // Feeds a PMI-1 session arbitrary bytes in arbitrary pieces and answers what it asks.
 //
-// The first byte is the size of the pieces. Checked: at most one request is outstanding, what the
-// job is asked is within the limits, every byte that goes out belongs to a line that parses, and a
-// session that was broken or aborted stays silent.
+// The first byte is the size of the pieces. Checked: at most one request is outstanding (but for an
+// abort, which waits for no answer), what the job is asked is within the limits, every byte that
+// goes out belongs to a line that parses, and a session that was broken or aborted stays silent.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -44,7 +44,10 @@ bool serve(Pmi1Session& session) {
     if (const auto* put = std::get_if<ask::Put>(&*request)) {
       require(!put->key.empty() && put->key.size() < kMaxKey && put->value.size() < kMaxValue);
     }
-    require(!session.next().has_value());
+    if (auto early = session.next()) {
+      require(std::holds_alternative<ask::Abort>(*early));
+      return false;
+    }
     session.answer({.found = true, .value = "v"});
   }
   return true;

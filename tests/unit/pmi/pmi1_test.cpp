@@ -276,6 +276,33 @@ TEST_CASE("abort is accepted in every state and ends the session") {
   CHECK(feed(bare, "cmd=abort\n") == std::vector<std::string>{"abort 1 "});
 }
 
+TEST_CASE("an abort does not wait for the answer of another request, other lines do") {
+  const std::string request = GENERATE("cmd=barrier_in\n", "cmd=get kvsname=kvs_0 key=k\n",
+                                       "cmd=put kvsname=kvs_0 key=k value=1\n");
+  Pmi1Session session = ready();
+  REQUIRE(feed(session, request).size() == 1);
+  // Neither another command, nor an abort in a value, nor one whose line has not ended.
+  CHECK(feed(session, "cmd=get_maxes\n=\ncmd=put kvsname=kvs_0 key=k value=x cmd=abort\n").empty());
+  CHECK(feed(session, "cmd=abort exitcode=7 mess").empty());
+  CHECK(session.take_output().empty());
+  CHECK(feed(session, "age=stuck\ncmd=finalize\n") == std::vector<std::string>{"abort 7 stuck"});
+  session.answer({});
+  CHECK(feed(session, "cmd=get_maxes\n").empty());
+  CHECK(session.take_output().empty());
+}
+
+TEST_CASE("lines kept while a request waits are served whether or not they were looked through") {
+  Pmi1Session session = ready();
+  REQUIRE(feed(session, "cmd=barrier_in\n").size() == 1);
+  REQUIRE(feed(session, "cmd=barrier_in\ncmd=put kvsname=kvs_0 key=k value=abort\ncmd=ab").empty());
+  session.answer({});
+  CHECK(name_of(*session.next()) == "fence");
+  REQUIRE_FALSE(session.next());
+  session.answer({});
+  CHECK(name_of(*session.next()) == "put k=abort");
+  CHECK(feed(session, "ort exitcode=3\n") == std::vector<std::string>{"abort 3 "});
+}
+
 TEST_CASE("commands in the wrong state are violations that name the command") {
   CHECK(violation_of(Pmi1Session(facts()), "cmd=barrier_in\n") ==
         "violation: PMI-1: the rank sent \"cmd=barrier_in\" before init");
