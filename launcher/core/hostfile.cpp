@@ -1,5 +1,6 @@
 #include "launcher/core/hostfile.h"
 
+#include <algorithm>
 #include <map>
 #include <utility>
 
@@ -13,6 +14,29 @@ namespace {
 constexpr std::string_view kBlank = " \t\r";
 constexpr std::string_view kSyntax = "write host, host:slots or node[1-4]:slots";
 
+// A name of the name service (letters, digits, '.', '-', '_'; never an option of another program).
+bool is_host_name(std::string_view name) {
+  constexpr std::size_t kLongestName = 255;  // RFC 1035 section 2.3.4
+  const auto is_part = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
+           c == '-' || c == '_';
+  };
+  return !name.empty() && name.size() <= kLongestName && name.front() != '-' &&
+         name.front() != '.' && std::all_of(name.begin(), name.end(), is_part);
+}
+
+// fe80::1%eth0, ::1, 2001:db8::10.0.0.1: told from "host:slots" by "::" or by eight groups. What is
+// wrong in other ways the resolver refuses.
+bool is_ipv6_literal(std::string_view text) {
+  const std::string_view address = text.substr(0, text.find('%'));
+  if (address.find("::") == std::string_view::npos &&
+      std::count(address.begin(), address.end(), ':') != 7) {
+    return false;
+  }
+  if (address.find_first_not_of("0123456789abcdefABCDEF:.") != std::string_view::npos) return false;
+  return address.size() == text.size() || is_host_name(text.substr(address.size() + 1));
+}
+
 // Hosts in order of first mention; a second mention adds its slots to the first.
 class HostList {
  public:
@@ -21,21 +45,30 @@ class HostList {
     auto names = expand_ordered(nodes);
     if (!names) return fail(std::move(names.error()));
     for (std::string& name : *names) {
-      const auto [known, is_new] = index_.try_emplace(name, entries_.size());
-      if (is_new) {
-        if (entries_.size() == NodeSet::kMaxNodes) {
-          return fail(value_error(cat("more than ", NodeSet::kMaxNodes, " hosts are named"), ""));
-        }
-        entries_.push_back({std::move(name), slots});
-        continue;
+      if (!is_host_name(name)) {
+        return fail(value_error(cat("'", name, "' cannot be the name of a host"),
+                                "a name is made of letters, digits, '.', '-' and '_'"));
       }
-      HostEntry& entry = entries_[known->second];
-      if (!slots) continue;
-      entry.slots = entry.slots.value_or(0) + *slots;
-      if (*entry.slots > kMaxSlots) {
-        return fail(value_error(cat("host ", entry.name, " would have ", *entry.slots, " slots"),
-                                cat("at most ", kMaxSlots, " are possible")));
+      if (auto added = add_one(std::move(name), slots); !added) return added;
+    }
+    return {};
+  }
+
+  Result<void> add_one(std::string name, std::optional<std::uint32_t> slots) {
+    const auto [known, is_new] = index_.try_emplace(name, entries_.size());
+    if (is_new) {
+      if (entries_.size() == NodeSet::kMaxNodes) {
+        return fail(value_error(cat("more than ", NodeSet::kMaxNodes, " hosts are named"), ""));
       }
+      entries_.push_back({std::move(name), slots});
+      return {};
+    }
+    HostEntry& entry = entries_[known->second];
+    if (!slots) return {};
+    entry.slots = entry.slots.value_or(0) + *slots;
+    if (*entry.slots > kMaxSlots) {
+      return fail(value_error(cat("host ", entry.name, " would have ", *entry.slots, " slots"),
+                              cat("at most ", kMaxSlots, " are possible")));
     }
     return {};
   }
@@ -70,23 +103,31 @@ std::size_t find_outside(std::string_view text, std::string_view characters) {
   return std::string_view::npos;
 }
 
-// "node[1-4]:8" without blanks or commas outside brackets.
+// "node[1-4]:8", "fe80::1" or "[fe80::1]:8", without blanks or commas outside brackets.
 Result<void> add_element(HostList& hosts, std::string_view element) {
-  const auto colon = find_outside(element, ":");
-  const std::string_view nodes = element.substr(0, colon);
-  if (nodes.find(':') != std::string_view::npos ||
-      (colon != std::string_view::npos && element.find(':', colon + 1) != std::string_view::npos)) {
+  if (is_ipv6_literal(element)) return hosts.add_one(std::string(element), std::nullopt);
+  auto colon = find_outside(element, ":");
+  std::string_view nodes = element.substr(0, colon);
+  const bool address = nodes.size() > 2 && nodes.front() == '[' && nodes.back() == ']' &&
+                       is_ipv6_literal(nodes.substr(1, nodes.size() - 2));
+  if (!address && (nodes.find(':') != std::string_view::npos ||
+                   (colon != std::string_view::npos &&
+                    element.find(':', colon + 1) != std::string_view::npos))) {
     return fail(value_error("there is more than one ':' in it",
-                            "IPv6 addresses are not understood yet: give the host a name"));
+                            "write an IPv6 address with slots as [ADDRESS]:SLOTS"));
   }
   if (nodes.empty()) return fail(value_error("no host stands before ':'", std::string(kSyntax)));
-  if (colon == std::string_view::npos) return hosts.add(nodes, std::nullopt);
-  auto slots = parse_number(element.substr(colon + 1), 1, kMaxSlots);
-  if (!slots) {
-    return fail(
-        value_error(cat("the slots after ':' are wrong: ", slots.error().why), slots.error().hint));
+  std::optional<std::uint32_t> slots;
+  if (colon != std::string_view::npos) {
+    auto number = parse_number(element.substr(colon + 1), 1, kMaxSlots);
+    if (!number) {
+      return fail(value_error(cat("the slots after ':' are wrong: ", number.error().why),
+                              number.error().hint));
+    }
+    slots = *number;
   }
-  return hosts.add(nodes, *slots);
+  if (address) return hosts.add_one(std::string(nodes.substr(1, nodes.size() - 2)), slots);
+  return hosts.add(nodes, slots);
 }
 
 // A whole SPEC; operators of node sets reach over commas as long as no slots are given.
@@ -190,6 +231,8 @@ Result<std::vector<HostEntry>> parse_hosts(std::string_view spec, std::string_vi
 }
 
 Result<std::vector<HostEntry>> parse_hostfile(std::string_view text, std::string_view file_name) {
+  constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
   HostList hosts;
   for (std::size_t number = 1; !text.empty(); ++number) {
     const auto end = text.find('\n');

@@ -50,8 +50,30 @@ TEST_CASE("unknown host syntax is refused with its text and the right form") {
   CHECK(refusal(parse_hosts("n[1-:2")).find("--hosts: ") == 0);
   CHECK(refusal(parse_hosts("")).find("it names no host") != std::string::npos);
   CHECK(refusal(parse_hosts(" , ", "SCELA_HOSTS")).find("SCELA_HOSTS: ") == 0);
-  CHECK(refusal(parse_hosts("fe80::1")).find("IPv6") != std::string::npos);
-  CHECK(refusal(parse_hosts("[::1]:2")).find("IPv6") != std::string::npos);
+  CHECK(refusal(parse_hosts("a:1:2")).find("IPv6") != std::string::npos);
+  CHECK(refusal(parse_hosts("[::1]:x")).find("'x' is not a number") != std::string::npos);
+}
+
+TEST_CASE("an IPv6 address is a host, with slots behind brackets") {
+  CHECK(parse_hosts("fe80::1,::1,a:2") == Hosts{{"fe80::1", kNone}, {"::1", kNone}, {"a", 2}});
+  CHECK(parse_hosts("fe80::1%eth0") == Hosts{{"fe80::1%eth0", kNone}});
+  CHECK(parse_hosts("[2001:db8::7]:2") == Hosts{{"2001:db8::7", 2}});
+  CHECK(parse_hosts("[2001:db8::7]:2,[2001:db8::7]:1") == Hosts{{"2001:db8::7", 3}});
+  CHECK(parse_hostfile("::1\n", "f") == Hosts{{"::1", kNone}});
+}
+
+TEST_CASE("what no host can be called is refused before anything is told it") {
+  for (const char* name :
+       {"-oProxyCommand=x", "a/b", "$(x)", "a;b", "a'b", ".hidden", "caf\xc3\xa9"}) {
+    CAPTURE(name);
+    CHECK(refusal(parse_hosts(name)).find("cannot be the name of a host") != std::string::npos);
+  }
+  CHECK_FALSE(refusal(parse_hosts("a\x01z")).empty());
+  CHECK_FALSE(refusal(parse_hosts(std::string(300, 'a'))).empty());
+  CHECK(parse_hosts("n_1.example-x.org") == Hosts{{"n_1.example-x.org", kNone}});
+  CHECK(parse_hostfile("\xef\xbb\xbf"
+                       "a\n",
+                       "f") == Hosts{{"a", kNone}});
 }
 
 TEST_CASE("a host file has one host or node set a line, comments and blank lines") {
