@@ -46,11 +46,15 @@ int answer(std::string_view text) {
   return complain({ErrorKind::io, "write standard output", "", errno_text(errno), ""});
 }
 
+// A file of a hundred thousand hosts has a few megabytes; one that never ends is a mistake.
+constexpr std::size_t kLargestFile = std::size_t{64} << 20;
+
 Result<std::string> read_file(const std::string& path, const std::string& what) {
-  const auto refused = [&](int error) {
-    return fail(Error{ErrorKind::usage, cat("read the ", what, " '", path, "'"), "",
-                      errno_text(error), "name a file that can be read"});
+  const auto refused_because = [&](std::string why) {
+    return fail(Error{ErrorKind::usage, cat("read the ", what, " '", path, "'"), "", std::move(why),
+                      "name a file that can be read"});
   };
+  const auto refused = [&](int error) { return refused_because(errno_text(error)); };
   const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file) return refused(errno);
   std::string text;
@@ -61,6 +65,9 @@ Result<std::string> read_file(const std::string& path, const std::string& what) 
     if (got < 0) return refused(errno);
     if (got == 0) return text;
     text.append(piece, static_cast<std::size_t>(got));
+    if (text.size() > kLargestFile) {
+      return refused_because(cat("it is larger than ", kLargestFile >> 20, " MiB"));
+    }
   }
 }
 

@@ -154,6 +154,9 @@ class Session {
 Result<SessionResult> Session::run(const std::string& agent) {
   node_failed_.assign(plan_.hosts.size(), false);
   if (auto prepared = prepare_output(); !prepared) return fail(prepared.error());
+  if (options_.trace) {
+    if (auto opened = trace_.open(*options_.trace); !opened) return fail(opened.error());
+  }
   nla::ShellOptions shell;
   shell.role = nla::Role::root;
   shell.agent = agent;
@@ -448,7 +451,7 @@ SessionResult Session::finish() {
   if (options_.stats == StatsFormat::json) result.statistics = stats_json(phases_, numbers, stats_);
   if (options_.trace) {
     trace_.add_launcher(phases_);
-    if (auto written = trace_.write(*options_.trace); !written && !result.outcome.error) {
+    if (auto written = trace_.write(); !written && !result.outcome.error) {
       result.outcome.error = written.error();
     }
   }

@@ -2,7 +2,6 @@
 
 #include <cstdio>
 #include <cstring>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <vector>
 
@@ -95,18 +94,26 @@ void TraceFile::add_launcher(const Phases& phases) {
   }
 }
 
-Result<void> TraceFile::write(const std::string& path) const {
-  std::ofstream file(path);
-  file << "[\n" << events_;
+Result<void> TraceFile::open(const std::string& path) {
+  path_ = path;
+  file_.open(path);
+  if (file_) return {};
+  return fail(Error{ErrorKind::io, cat("write the trace '", path, "'"), "", errno_text(errno),
+                    "name a file that can be made with --trace"});
+}
+
+Result<void> TraceFile::write() {
+  file_ << "[\n" << events_;
   const auto name = [&](std::size_t process, const std::string& text) {
     const nlohmann::json event = {
         {"name", "process_name"}, {"ph", "M"}, {"pid", process}, {"args", {{"name", text}}}};
     return event.dump();
   };
-  file << name(0, "scela-run") << "\n]\n";
-  file.close();
-  if (file) return {};
-  return fail(Error{ErrorKind::io, cat("write the trace '", path, "'"), "", errno_text(errno), ""});
+  file_ << name(0, "scela-run") << "\n]\n";
+  file_.close();
+  if (file_) return {};
+  return fail(
+      Error{ErrorKind::io, cat("write the trace '", path_, "'"), "", errno_text(errno), ""});
 }
 
 }  // namespace scela

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <fstream>
 #include <map>
 #include <string>
 #include <string_view>
@@ -38,11 +39,15 @@ std::string stats_json(const Phases& phases, const JobNumbers& job, const nla::S
 // load it in a trace viewer). One process per node, the launcher is process 0.
 class TraceFile {
  public:
+  // Before the job runs: what cannot be written must not cost a run. Error (io): it cannot be.
+  Result<void> open(const std::string& path);
   void add(std::uint32_t node, std::string_view lines);  // pieces of one node come in order
   void add_launcher(const Phases& phases);
-  Result<void> write(const std::string& path) const;
+  Result<void> write();  // Error (io)
 
  private:
+  std::string path_;
+  std::ofstream file_;
   std::string events_;
   std::map<std::uint32_t, std::string> partial_;  // per process: an unfinished line
 };

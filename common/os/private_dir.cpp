@@ -69,7 +69,8 @@ Result<void> make_private_directory(const std::string& path) {
   if (::mkdir(path.c_str(), 0700) == 0) return {};
   const int number = errno;
   return fail(os_error(ErrorKind::launch, cat("make the node's directory '", path, "'"), number,
-                       number == EEXIST ? "remove it: it is left from another job" : ""));
+                       number == EEXIST ? "remove it: it is left from another job"
+                                        : "name a directory that can be written in TMPDIR"));
 }
 
 Result<void> remove_tree(const std::string& path) {

@@ -56,6 +56,13 @@ class BadInputTest(JobTest):
             ended = self.run_job("-f", self.file("hosts", "a\n", 0o000), "true")
         self.assert_refused(ended, 64, r"read the host file '.*/hosts': Permission denied \(EACCES\)")
 
+    def test_a_host_file_that_never_ends(self):
+        ended = self.run_job("-f", "/dev/zero", "true")
+        self.assert_refused(ended, 64, r"read the host file '/dev/zero': it is larger than 64 MiB")
+
+    def test_a_host_that_would_be_an_option_of_ssh(self):
+        self.assert_refused(self.run_job("-w", "-oProxyCommand=x", "true"), 64, "cannot be the name of a host")
+
     def test_an_empty_host_file(self):
         self.assert_refused(self.run_job("-f", self.file("hosts", "# nobody\n"), "true"), 64, "it names no host")
 
