@@ -165,6 +165,8 @@ Result<Fd> fork_agent(int link) {
   if (agent < 0) return fail(refused("fork the agent from its guardian"));
   if (agent == 0) {
     ::sigprocmask(SIG_SETMASK, &before, nullptr);
+    // Without its guardian it is a child of its parent agent, which must know it for an agent.
+    ::setsid();
     return std::move(leash->theirs);
   }
   leash->theirs.reset();

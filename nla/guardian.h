@@ -4,6 +4,8 @@
 //   scela-nla (guardian) ── forks ──► agent ── starts ──► ranks, further agents
 //
 // Both are child subreapers: orphans of ranks fall to the agent, and if it dies, to the guardian.
+// Both lead sessions, so that other agents tell them from what ranks leave behind
+// (process_tree.h), also if the guardian dies and its agent falls to the parent agent.
 // The two are joined by a leash (a socket pair): the agent tells the grace and the node's
 // directory; either sees at once when the other is gone. The guardian also holds the link, so that
 // the parent knows the node to be clean when the link is closed. Whatever ends the agent (exit,

@@ -69,8 +69,8 @@ int main(int argc, char** argv) {
     std::fputs(kHelp, stderr);
     return kUsage;
   }
-  // Leading a session is how an agent is recognised by the guardian of another (process_tree.h); it
-  // fails only where that is so already.
+  // Leading a session is how an agent is recognised by another's (process_tree.h); it fails only
+  // where that is so already.
   ::setsid();
   ::signal(SIGPIPE, SIG_IGN);
   scela::raise_descriptor_limit();

@@ -95,8 +95,12 @@ void Shell::State::carry_out(action::CloseLink& close) {
   child.given_up = true;
   child.link->give_up();
   // An agent that does not read its link either is left to its guardian (even to one that was
-  // stopped).
-  if (child.pid == 0) return;
+  // stopped). If that is dead, the agent fell to us: one that was stopped reads once it goes on.
+  if (child.pid == 0) {
+    for (const pid_t pid : descendants.orphaned_agents(child_pids()))
+      ::kill(pid, SIGCONT);
+    return;
+  }
   ::kill(child.pid, SIGTERM);
   ::kill(child.pid, SIGCONT);
 }
@@ -155,13 +159,17 @@ void Shell::State::carry_out(action::EndLeftovers& end) {
   if (leftovers == Leftovers::asked) descendants.signal_all(SIGTERM);
 }
 
-void Shell::State::check_leftovers() {
-  std::vector<pid_t> agents;
+std::vector<pid_t> Shell::State::child_pids() const {
+  std::vector<pid_t> pids;
   for (const auto& child : children) {
-    if (child->pid != 0) agents.push_back(child->pid);
+    if (child->pid != 0) pids.push_back(child->pid);
   }
-  std::ranges::sort(agents);
-  if (descendants.any(agents)) return;
+  std::ranges::sort(pids);
+  return pids;
+}
+
+void Shell::State::check_leftovers() {
+  if (descendants.any(child_pids())) return;
   leftovers = Leftovers::none;
   if (kill_timer) kill_timer->cancel();
   emit(event::NodeEmpty{});

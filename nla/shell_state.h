@@ -83,6 +83,7 @@ struct Shell::State final : LinkListener {
 
   void start_child(LinkId id);
   void child_gone_if(ChildAgent& child, LinkId id);
+  std::vector<pid_t> child_pids() const;  // ascending
   void check_leftovers();
   void kill_again();
   void flush_links();

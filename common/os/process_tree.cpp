@@ -165,4 +165,12 @@ bool Descendants::any(const std::vector<pid_t>& known) const {
   return false;
 }
 
+std::vector<pid_t> Descendants::orphaned_agents(const std::vector<pid_t>& known) const {
+  std::vector<pid_t> found;
+  for (const pid_t pid : children_of(::getpid())) {
+    if (!std::binary_search(known.begin(), known.end(), pid) && is_agent(pid)) found.push_back(pid);
+  }
+  return found;
+}
+
 }  // namespace scela

@@ -32,6 +32,10 @@ class Descendants {
   // count.
   bool any(const std::vector<pid_t>& known = {}) const;
 
+  // Children that are agents, but for those in `known` (ascending): whose guardian is dead, so that
+  // they fell to this process.
+  std::vector<pid_t> orphaned_agents(const std::vector<pid_t>& known) const;
+
  private:
   bool is_agent(pid_t pid) const;
   void collect(pid_t parent, int depth, std::vector<pid_t>& out) const;

@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 
 #include <catch2/catch.hpp>
+#include <map>
 
 #include "common/os/process_tree.h"
 #include "tests/e2e/agent/fake_parent.h"
@@ -191,6 +192,65 @@ TEST_CASE("an agent below that is killed with its guardian leaves nothing either
   REQUIRE(parent.expect<msg::ProcessFail>());
   parent.send(msg::Terminate{SIGTERM, 300});
   CHECK(parent.expect<msg::Verdicts>());
+  parent.send(msg::Shutdown{});
+  CHECK(parent.expect<msg::Done>());
+  CHECK(parent.nothing_left());
+}
+
+TEST_CASE("an inner agent whose guardian is killed loses its own ranks and serves the node below") {
+  FakeParent parent;
+  REQUIRE(parent.bring_up(3));
+  nla::Job job = parent.job_of({"/bin/sh", "-c", kUnruly}, 1);
+  job.on_failure = nla::OnFailure::wait;
+  REQUIRE(parent.launch(job));
+  REQUIRE(running(parent, 9));
+  const pid_t guardian = parent.child_guardian();
+  const std::vector<pid_t> below = children_of(guardian);
+  REQUIRE(below.size() == 1);
+  REQUIRE(::kill(guardian, SIGKILL) == 0);
+  const auto failed = parent.expect<msg::NodeFailed>();
+  REQUIRE(failed);
+  CHECK(failed->node == 1);
+  CHECK(failed->why.find("guardian") != std::string::npos);
+  const auto fail = parent.expect<msg::ProcessFail>();
+  REQUIRE(fail);
+  CHECK(fail->rank == 1);
+  // The node's own ranks end; it stays, for the one below it.
+  const std::vector<pid_t> children = children_of(below.front());
+  CHECK(eventually([&] { return children_of(below.front()).size() < children.size(); }));
+
+  parent.send(msg::Terminate{SIGTERM, 300});
+  std::map<Rank, nla::Ending> endings;
+  while (endings.size() < 3) {
+    const auto verdicts = parent.expect<msg::Verdicts>();
+    REQUIRE(verdicts);
+    for (const auto& [outcome, ranks] : verdicts->groups)
+      ranks.for_each([&, ending = outcome.ending](Rank rank) { endings.emplace(rank, ending); });
+  }
+  CHECK(endings[0] == nla::Ending::signaled);
+  CHECK(endings[1] == nla::Ending::lost);
+  CHECK(endings[2] == nla::Ending::signaled);
+  parent.send(msg::Shutdown{});
+  // Ending its leftovers, the first node spares the second's agent, which is busy with its own.
+  const auto done = parent.expect<msg::Done>();
+  REQUIRE(done);
+  CHECK(done->stats.agents == 3);
+  CHECK(parent.guardian_status() == 0);
+  CHECK(parent.nothing_left());
+}
+
+TEST_CASE("an agent below that is stopped after its guardian was killed ends in time") {
+  FakeParent parent;
+  REQUIRE(parent.bring_up(2));
+  REQUIRE(parent.launch(kUnruly));
+  REQUIRE(running(parent, 6));
+  const pid_t guardian = parent.child_guardian();
+  const std::vector<pid_t> below = children_of(guardian);
+  REQUIRE(below.size() == 1);
+  REQUIRE(::kill(guardian, SIGKILL) == 0);
+  REQUIRE(::kill(below.front(), SIGSTOP) == 0);
+  parent.send(msg::Terminate{SIGTERM, 300});
+  REQUIRE(parent.expect<msg::Verdicts>());
   parent.send(msg::Shutdown{});
   CHECK(parent.expect<msg::Done>());
   CHECK(parent.nothing_left());

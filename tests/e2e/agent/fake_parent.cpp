@@ -83,7 +83,8 @@ FakeParent::FakeParent(Parentage parentage, std::uint32_t grace_ms)
     for (const pid_t pid : processes()) {
       ProcessFacts facts;
       const bool leads = facts_of(pid, facts) && facts.session == pid;
-      if (leads && program_of(pid).ends_with("/scela-nla")) guardian_ = pid;
+      if (!leads || !program_of(pid).ends_with("/scela-nla")) continue;
+      if (!program_of(facts.parent).ends_with("/scela-nla")) guardian_ = pid;  // else the agent
     }
     return guardian_ != 0;
   });

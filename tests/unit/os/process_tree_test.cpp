@@ -118,11 +118,14 @@ TEST_CASE("agents of other nodes and what is below them are left alone") {
   REQUIRE(eventually([&] { return children_of(other).size() == 1; }));
   CHECK_FALSE(below.any());
   CHECK(below.signal_all(SIGTERM) == 0);
+  CHECK(below.orphaned_agents({}) == std::vector<pid_t>{other});
+  CHECK(below.orphaned_agents({other}).empty());
 
   // The same executable without a session of its own is a rank's, or one that was just cloned.
   const pid_t rank = start(script, ChildGroup::own_group);
   REQUIRE(eventually([&] { return children_of(rank).size() == 1; }));
   CHECK(below.any());
+  CHECK(below.orphaned_agents({other}).empty());
   CHECK_FALSE(below.any({std::min(other, rank), std::max(other, rank)}));
   CHECK(below.signal_all(SIGKILL) == 2);
   CHECK(kill_until_empty(below));
