@@ -11,6 +11,8 @@ from job import JobTest, labelled
 DATA = random.Random(1).randbytes(1_000_000)
 SUM = hashlib.sha256(DATA).hexdigest()
 EMPTY = hashlib.sha256(b"").hexdigest()
+MANY = 50  # times DATA
+READ_AHEAD = 16 << 20  # bytes; what scela-run may take that no rank has asked for, generously
 HASH = ["sh", "-c", "sha256sum | cut -c1-64"]
 
 
@@ -86,6 +88,50 @@ class StdinTest(JobTest):
         ended = running.wait()
         running.process.stdin.close()
         self.assertEqual((ended.status, ended.err), (0, ""))
+
+    def zeros(self):
+        zero = open("/dev/zero", "rb")
+        self.addCleanup(zero.close)
+        return zero
+
+    def big_file(self):
+        path = os.path.join(self.folder, "big")
+        with open(path, "wb") as f:
+            f.write(DATA * MANY)
+        file = open(path, "rb")
+        self.addCleanup(file.close)
+        return file
+
+    def test_input_without_end_does_not_keep_ranks_that_end_early(self):
+        for options in ([], ["--stdin", "all"], ["--stdin", "3"]):
+            for program in (["true"], ["sh", "-c", "head -c 100000 >/dev/null"]):
+                ended = self.run_job("--sim-nodes", 2, "--ppn", 2, *options, *program, stdin=self.zeros())
+                self.assertEqual((ended.status, ended.out), (0, b""), ended.err)
+
+    def test_a_big_file_does_not_keep_ranks_that_end_early(self):
+        file = self.big_file()
+        for options in ([], ["--stdin", "all"]):
+            self.succeed("--sim-nodes", 2, "--ppn", 2, *options, "true", stdin=file)
+
+    def test_input_is_not_read_on_when_its_ranks_have_ended(self):
+        # Rank 1 goes on, in another part of the tree than rank 0, which takes a part of the input.
+        channel = self.channel("go")
+        text = 'if [ "$SCELA_RANK" = 1 ]; then ' + job.TELL + 'read -r x < "$0" || :; else head -c 100000 | wc -c; fi'
+        for stdin in (self.big_file(), self.zeros()):
+            running = self.start("--sim-nodes", 2, "--degree", 2, "--ppn", 1, "sh", "-c", text, channel, stdin=stdin)
+            running.ranks(1)
+            self.wait_standstill()
+            self.assertLess(job.moved(running.pid)[0], READ_AHEAD)
+            job.release(channel)
+            ended = running.wait()
+            self.assertEqual((ended.status, ended.out, ended.err), (0, b"100000\n", ""))
+
+    def test_ranks_that_end_early_do_not_cut_the_others_input(self):
+        digest = hashlib.sha256(DATA * MANY).hexdigest()
+        text = 'case "$SCELA_RANK" in 1) exit 0;; 2) exec head -c 100000 >/dev/null;; esac; sha256sum | cut -c1-64'
+        ended = self.run_job("--sim-nodes", 2, "--degree", 1, "--ppn", 2, "--stdin", "all", "-l",
+                             "sh", "-c", text, stdin=self.big_file())
+        self.assertEqual(labelled(ended.lines), {0: [digest], 3: [digest]}, ended.err)
 
     def test_a_rank_that_stops_reading_does_not_hang_the_others(self):
         program = 'if [ "$SCELA_RANK" = 1 ]; then exec <&-; fi; sha256sum 2>/dev/null | cut -c1-64'
