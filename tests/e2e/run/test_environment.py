@@ -1,5 +1,6 @@
 """What a rank finds: variables, directory, search path, descriptors, processors."""
 import os
+import resource
 
 import job
 from job import JobTest, labelled
@@ -81,6 +82,19 @@ class EnvironmentTest(JobTest):
         self.script("sub/p", "echo below\n")
         self.assertEqual(self.succeed("--wdir", os.path.join(self.folder, "sub"), "./p"), b"below\n")
 
+    def test_a_relative_wdir_is_meant_from_the_launchers_directory_on_every_node(self):
+        os.makedirs(os.path.join(self.folder, "one", "two"))
+        self.script("one/two/p", 'pwd; cat "$0"2\n')
+        self.file("one/two/p2", "text\n")
+        tree = ["--sim-nodes", 7, "--degree", 2, "--ppn", 2, "-l"]
+        for wdir, cwd in (("one/two", self.folder), ("two", os.path.join(self.folder, "one")), ("../one/./two",
+                          os.path.join(self.folder, "one"))):
+            out = self.succeed(*tree, "--wdir", wdir, "./p", cwd=cwd)
+            found = {rank: [os.path.realpath(lines[0]), *lines[1:]]
+                     for rank, lines in labelled(out.decode().splitlines()).items()}
+            here = os.path.realpath(os.path.join(self.folder, "one", "two"))
+            self.assertEqual(found, {rank: [here, "text"] for rank in range(14)}, wdir)
+
     def test_path_is_searched_first(self):
         for folder in ("one", "two"):
             os.mkdir(os.path.join(self.folder, folder))
@@ -100,6 +114,15 @@ class EnvironmentTest(JobTest):
         out = self.succeed("-n", 2, "--stdin", "all", "-l", "ls", "/proc/self/fd")
         self.assertEqual(labelled(out.decode().splitlines()), {rank: list("01234") for rank in range(2)})
 
+    def test_a_low_soft_limit_of_open_files_does_not_stop_a_job(self):
+        # 64 ranks on one node are some 200 descriptors of its agent; 64 nodes below scela-run are 64 of scela-run's.
+        if resource.getrlimit(resource.RLIMIT_NOFILE)[1] < 1024:
+            self.skipTest("the hard limit is low")
+        for options in (["-n", 64], ["--sim-nodes", 64, "--degree", 64, "--ppn", 1]):
+            out = self.succeed(*options, "--stdin", "all", "sh", "-c", 'cat; echo "$SCELA_RANK"',
+                               before=["sh", "-c", 'ulimit -Sn 64 && exec "$@"', "sh"])
+            self.assertEqual(sorted(map(int, out.split())), list(range(64)), options)
+
     def test_descriptors_are_input_pipes_and_the_pmi_socket(self):
         out = self.succeed("-n", 2, "-l", "sh", "-c", "for i in 0 1 2 3; do readlink /proc/$$/fd/$i; done")
         found = labelled(out.decode().splitlines())
@@ -109,6 +132,15 @@ class EnvironmentTest(JobTest):
     def test_ranks_start_with_default_signals(self):
         out = self.succeed("-n", 1, "grep", "-E", "^Sig(Blk|Ign)", "/proc/self/status")
         self.assertEqual([int(line.split()[1], 16) for line in out.splitlines()], [0, 0])
+
+    def test_ranks_start_with_default_signals_whatever_scela_run_ignores(self):
+        for before in (["nohup"], ["sh", "-c", "trap '' HUP INT QUIT TERM PIPE CHLD; exec \"$@\"", "sh"],
+                       ["sh", "-c", '"$@" & wait $!', "sh"]):
+            out = self.succeed("--sim-nodes", 2, "--degree", 1, "--ppn", 1, "-l", "grep", "-E", "^Sig(Blk|Ign)",
+                               "/proc/self/status", before=before)
+            found = labelled(out.decode().splitlines())
+            self.assertEqual({rank: [int(line.split()[1], 16) for line in lines] for rank, lines in found.items()},
+                             {0: [0, 0], 1: [0, 0]}, before)
 
     def test_each_rank_has_a_process_group_of_its_own(self):
         out = self.succeed("-n", 2, "-l", "sh", "-c", 'read -r pid name state parent group rest </proc/$$/stat; '

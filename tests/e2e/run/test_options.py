@@ -100,6 +100,16 @@ class OptionsTest(JobTest):
         ended = self.run_job("--dry-run", "-n", 2, "./missing", env={"SCELA_AGENT": "/nowhere/scela-nla"})
         self.assertEqual((ended.status, ended.err), (0, ""))
 
+    def test_dry_run_of_hosts_elsewhere_needs_no_way_to_reach_them(self):
+        witness = os.path.join(self.folder, "witness")
+        hosts = self.file("hosts", "far[1-3] slots=2\n")
+        for words in (["-w", "far[1-3]:2"], ["-f", hosts]):
+            ended = self.run_job("--dry-run", *words, "--degree", 1, "touch", witness,
+                                 env={"SCELA_AGENT": "/nowhere/scela-nla"})
+            self.assertEqual(ended, (0, b"6 ranks on 3 nodes\nscela-run\n`-- far1  ranks 0-1\n    `-- far2  ranks 2-3\n"
+                                     b"        `-- far3  ranks 4-5\n" + f"ranks 0-5: touch {witness}\n".encode(), ""))
+        self.assertFalse(os.path.exists(witness))
+
     def test_dry_run_shows_every_program(self):
         out = self.dry_run("-w", "a:2,b:2", "--launch", "local", "-n", 1, "./p", ":", "-n", 3, "./q", "x y")
         self.assertEqual({name: ranks for name, (_, ranks) in tree_of(out).items()}, {"a": "0-1", "b": "2-3"})

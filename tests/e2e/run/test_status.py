@@ -87,6 +87,32 @@ class StatusTest(JobTest):
         running.signal(signal.SIGHUP)
         self.assert_ended(running.wait(), 129, r"interrupted by signal 1 \(SIGHUP, Hangup\); the job was ended")
 
+    def ignored(self, signo, before):
+        """A job of which scela-run ignores a signal from the start; it goes on until it is released."""
+        channel = self.channel(f"go{len(self.jobs)}")
+        text = job.TELL + 'read -r x < "$0"; echo end'
+        running = self.start("-n", 1, "sh", "-c", text, channel, before=before)
+        running.ranks(1)
+        launcher, = [one.pid for one in self.processes() if one.name == "scela-run"]
+        with open(f"/proc/{launcher}/status", encoding="ascii") as f:
+            mask = int(re.search(r"(?m)^SigIgn:\s*(\S+)$", f.read())[1], 16)
+        self.assertTrue(mask & 1 << (signo - 1), f"{before}: {mask:x}")
+        os.kill(launcher, signo)
+        return running, launcher, channel
+
+    def test_a_signal_that_is_ignored_at_the_start_stays_ignored(self):
+        for signo, before in ((signal.SIGHUP, ["nohup"]), (signal.SIGINT, ["sh", "-c", '"$@" & wait $!', "sh"])):
+            running, _, channel = self.ignored(signo, before)
+            job.release(channel)
+            ended = running.wait()
+            self.assertEqual((ended.status, ended.lines[-1], ended.err), (0, "end", ""), before)
+
+    def test_sigterm_ends_a_job_that_ignores_the_other_signals(self):
+        for signo, before in ((signal.SIGHUP, ["nohup"]), (signal.SIGINT, ["sh", "-c", '"$@" & wait $!', "sh"])):
+            running, launcher, _ = self.ignored(signo, before)
+            os.kill(launcher, signal.SIGTERM)
+            self.assert_ended(running.wait(), 143, r"interrupted by signal 15 .*; the job was ended")
+
     def test_a_second_sigint_does_not_wait_for_the_grace(self):
         text = "trap 'echo \"$SCELA_RANK int\" > \"$E2E_READY\"' INT TERM; " + job.TELL + \
             "while :; do sleep 1000 & wait; done"
