@@ -5,6 +5,15 @@
 
 namespace scela::nla {
 
+namespace {
+
+// Bytes of trace from one node: several times what kMaxSpans (nla/constants.h) take. Smaller: the
+// agent of a node with very many ranks would be taken for hostile; larger: such a one could keep
+// the job from its end for longer.
+constexpr std::uint64_t kMaxReport = std::uint64_t{64} * 1024 * 1024;
+
+}  // namespace
+
 bool Agent::State::from_parent(const Message& message) {
   const bool knows_itself = phase != Phase::waiting;
   return std::visit(
@@ -57,7 +66,8 @@ bool Agent::State::from_child(Child& child, const Message& message) {
       [&](const auto& one) {
         using M = std::decay_t<decltype(one)>;
         if constexpr (std::is_same_v<M, msg::Hello> || std::is_same_v<M, msg::Ready> ||
-                      std::is_same_v<M, msg::Verdicts> || std::is_same_v<M, msg::Done>) {
+                      std::is_same_v<M, msg::Verdicts> || std::is_same_v<M, msg::Report> ||
+                      std::is_same_v<M, msg::Done>) {
           return up(child, one);
         } else if constexpr (std::is_same_v<M, msg::NodeFailed>) {
           if (!child.slice.contains(one.node)) return false;
@@ -75,9 +85,7 @@ bool Agent::State::from_child(Child& child, const Message& message) {
         } else if constexpr (std::is_same_v<M, msg::CollectiveUp>) {
           return collectives.receive_up(child, one);
         } else if constexpr (std::is_same_v<M, msg::Get>) {
-          if (!policy) return false;
-          bulletin.receive(child.link, one);
-          return true;
+          return policy && bulletin.receive(child, one);
         } else if constexpr (std::is_same_v<M, msg::Put>) {
           if (!policy) return false;
           bulletin.receive(one);
@@ -90,13 +98,6 @@ bool Agent::State::from_child(Child& child, const Message& message) {
           return true;
         } else if constexpr (std::is_same_v<M, msg::Log>) {
           on(event::Say{one.record});
-          return true;
-        } else if constexpr (std::is_same_v<M, msg::Report>) {
-          if (context.is_root()) {
-            context.act(action::TracePiece{one.node, one.last, one.bytes});
-          } else {
-            context.send_up(one);
-          }
           return true;
         } else if constexpr (std::is_same_v<M, msg::Parcel>) {
           return child.ranks.contains(one.source) && mailbox.receive(one);
@@ -199,6 +200,23 @@ bool Agent::State::up(Child& child, const msg::Verdicts& message) {
   child.ended_ranks = true;
   collectives.child_ended(child);
   input.child_ended();
+  return true;
+}
+
+// Only at the end, only if the job is traced (without a job only the shells know), from each node
+// once.
+bool Agent::State::up(Child& child, const msg::Report& message) {
+  if (!shutdown || (context.job && !context.job->trace)) return false;
+  if (!child.slice.contains(message.node) || traced_nodes.contains(message.node)) return false;
+  if (message.bytes.empty() && !message.last) return false;
+  child.report_bytes += message.bytes.size();
+  if (child.report_bytes > kMaxReport * child.slice.size()) return false;
+  if (message.last) traced_nodes.add(message.node);
+  if (context.is_root()) {
+    context.act(action::TracePiece{message.node, message.last, message.bytes});
+  } else {
+    context.send_up(message);
+  }
   return true;
 }
 

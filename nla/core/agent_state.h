@@ -59,6 +59,7 @@ struct Agent::State {
   bool up(Child& child, const msg::Hello& message);
   bool up(Child& child, const msg::Ready& message);
   bool up(Child& child, const msg::Verdicts& message);
+  bool up(Child& child, const msg::Report& message);
   bool up(Child& child, const msg::Done& message);
 
   // Life (agent_life.cpp).
@@ -102,6 +103,7 @@ struct Agent::State {
   std::map<Rank, Outcome> aborted;   // asked for the end of the job; counts instead of how it exits
   std::map<Rank, Outcome> reported;  // by PROCESS_FAIL from below, until Verdicts say the same
   Stats below;                       // of children that are done
+  RankSet traced_nodes;              // of nodes below, not ranks: their trace came to its end
   std::uint32_t below_launched = 0;
   bool launched_sent = false;
   bool verdicts_begun = false;

@@ -4,6 +4,17 @@
 
 namespace scela::nla {
 
+namespace {
+
+// What a child may have asked and not been answered. Its ranks ask one key at a time, or a few; it
+// passes each key on once, whoever asks. Smaller: a job that waits for many keys would break;
+// larger: more memory for a hostile child.
+constexpr std::size_t kMinQuestions = 1024;
+constexpr std::size_t kQuestionsPerRank = 16;
+constexpr std::size_t kMaxKey = 1024;
+
+}  // namespace
+
 void Bulletin::ask(Rank rank, RequestId id, const ask::Put& put) {
   if (policy_->put(put.key, put.value.view())) context_.send_up(msg::Put{put.key, put.value});
   context_.act(action::Reply{rank, id, Response{}});
@@ -21,8 +32,26 @@ void Bulletin::receive(const msg::Put& message) {
   recheck();
 }
 
-void Bulletin::receive(LinkId from, const msg::Get& message) {
-  get(message.key, message.wait, Asker{from, 0, 0});
+bool Bulletin::receive(const Child& from, const msg::Get& message) {
+  const std::size_t most = std::max(kMinQuestions, kQuestionsPerRank * from.ranks.size());
+  if (message.key.size() > kMaxKey || questions_[from.link] >= most) return false;
+  get(message.key, message.wait, Asker{from.link, 0, 0});
+  return true;
+}
+
+bool Bulletin::keep(Askers& askers, const Asker& asker) {
+  if (asker.link != kParentLink) {
+    // A child that was told of a failure has forgotten what it asked, and may ask again.
+    const auto is_it = [&](const Asker& other) { return other.link == asker.link; };
+    if (std::any_of(askers.begin(), askers.end(), is_it)) return false;
+    ++questions_[asker.link];
+  }
+  askers.push_back(asker);
+  return true;
+}
+
+void Bulletin::forget(const Asker& asker) {
+  if (asker.link != kParentLink) --questions_[asker.link];
 }
 
 void Bulletin::get(const std::string& key, bool wait, const Asker& asker) {
@@ -32,14 +61,13 @@ void Bulletin::get(const std::string& key, bool wait, const Asker& asker) {
       answer(asker, key, true, Chunk(std::string(lookup.value)));
       break;
     case cache::Found::above: {
-      std::vector<Asker>& askers = asked_[{key, wait}];
-      askers.push_back(asker);
-      if (askers.size() == 1) context_.send_up(msg::Get{key, wait});
+      Askers& askers = asked_[{key, wait}];
+      if (keep(askers, asker) && askers.size() == 1) context_.send_up(msg::Get{key, wait});
       break;
     }
     case cache::Found::absent:
       if (wait) {
-        parked_[key].push_back(asker);
+        keep(parked_[key], asker);
       } else {
         answer(asker, key, false, Chunk());
       }
@@ -58,10 +86,12 @@ void Bulletin::answer(const Asker& asker, const std::string& key, bool found, co
   context_.act(action::Reply{asker.rank, asker.id, std::move(response)});
 }
 
-void Bulletin::answer_all(const std::vector<Asker>& askers, const std::string& key, bool found,
+void Bulletin::answer_all(const Askers& askers, const std::string& key, bool found,
                           const Chunk& value) {
-  for (const Asker& asker : askers)
+  for (const Asker& asker : askers) {
+    forget(asker);
     answer(asker, key, found, value);
+  }
 }
 
 void Bulletin::receive(const msg::Answer& message) {
@@ -70,7 +100,7 @@ void Bulletin::receive(const msg::Answer& message) {
     if (waits && !message.found) break;
     const auto at = asked_.find({message.key, waits});
     if (at == asked_.end()) continue;
-    std::vector<Asker> askers = std::move(at->second);
+    Askers askers = std::move(at->second);
     asked_.erase(at);
     answer_all(askers, message.key, message.found, message.value);
   }
@@ -104,11 +134,13 @@ void Bulletin::child_ended(LinkId link) {
     std::erase_if(askers, is_it);
   for (auto& [key, askers] : parked_)
     std::erase_if(askers, is_it);
+  questions_.erase(link);
 }
 
 void Bulletin::fail_waiting(const std::string& why) {
-  const auto fail_local = [&](std::vector<Asker>& askers) {
+  const auto fail_local = [&](Askers& askers) {
     for (const Asker& asker : askers) {
+      forget(asker);
       if (asker.link == kParentLink) {
         context_.act(action::Reply{asker.rank, asker.id, Response{false, why, false, {}}});
       }

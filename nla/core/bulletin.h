@@ -29,7 +29,8 @@ class Bulletin {
   void ask(Rank rank, RequestId id, const ask::Put& put);
   void ask(Rank rank, RequestId id, const ask::Get& wanted);
   void receive(const msg::Put& message);
-  void receive(LinkId from, const msg::Get& message);
+  // False: the child asks for more than its ranks can be waiting for.
+  bool receive(const Child& from, const msg::Get& message);
   void receive(const msg::Answer& message);
 
   // Pairs may have become visible: answer the parked gets that can be.
@@ -47,16 +48,21 @@ class Bulletin {
   };
   using Key = std::pair<std::string, bool>;  // key, waits
 
+  using Askers = std::vector<Asker>;
+
   void get(const std::string& key, bool wait, const Asker& asker);
+  // False: the asker is kept already.
+  bool keep(Askers& askers, const Asker& asker);
+  void forget(const Asker& asker);
   void answer(const Asker& asker, const std::string& key, bool found, const Chunk& value);
-  void answer_all(const std::vector<Asker>& askers, const std::string& key, bool found,
-                  const Chunk& value);
+  void answer_all(const Askers& askers, const std::string& key, bool found, const Chunk& value);
 
   Context& context_;
   Children& children_;
   cache::Policy* policy_ = nullptr;
-  std::map<Key, std::vector<Asker>> asked_;           // a Get went up
-  std::map<std::string, std::vector<Asker>> parked_;  // waiting here
+  std::map<Key, Askers> asked_;              // a Get went up
+  std::map<std::string, Askers> parked_;     // waiting here
+  std::map<LinkId, std::size_t> questions_;  // of children, in both of the above
 };
 
 }  // namespace scela::nla

@@ -32,7 +32,8 @@ struct Child {
   bool some_ended = false;   // some of them have their verdicts
   bool ended_ranks = false;  // all of them
   bool launched = false;
-  bool gone = false;  // nothing of its process is left
+  bool gone = false;               // nothing of its process is left
+  std::uint64_t report_bytes = 0;  // of its subtree's trace, so far
 
   bool serving() const {
     return state == ChildState::starting || state == ChildState::up || state == ChildState::ready;

@@ -34,6 +34,10 @@ void OutputFlow::local_end(Rank rank, Stream stream) {
 
 bool OutputFlow::receive(const Child& child, const msg::Output& message, std::uint32_t window) {
   if (message.bytes.empty() && !message.end) return false;
+  // Ends cost no credit: more than one a stream would queue without bound.
+  RankSet& ended = ended_[static_cast<int>(message.stream)];
+  if (ended.contains(message.rank)) return false;
+  if (message.end) ended.add(message.rank);
   FromChild& from = from_children_[child.link];
   from.window = window;
   from.in_use += message.bytes.size();

@@ -25,7 +25,7 @@ class OutputFlow {
 
   void local(const event::RankOutput& output);
   void local_end(Rank rank, Stream stream);
-  // False: the child sent more than its credit allows.
+  // False: the child sent more than its credit allows, or something after the end of a stream.
   bool receive(const Child& child, const msg::Output& message, std::uint32_t window);
   void credit(std::uint64_t bytes);
   // It will send no more: what it sent is passed on, without credit for it.
@@ -57,6 +57,7 @@ class OutputFlow {
     bool ended = false;
   };
   std::map<LinkId, FromChild> from_children_;
+  RankSet ended_[2];  // per Stream: ranks below whose stream has ended
   std::uint64_t owed_local_ = 0;
   bool dropping_ = false;
 };

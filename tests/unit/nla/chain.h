@@ -1,0 +1,87 @@
+// One agent's core between neighbours that a test plays: what they send is as good or bad as the
+// test wants it.
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "nla/core/agent.h"
+
+namespace scela::nla::testing {
+
+// One agent that runs a job, its neighbours played by the test: node 0 of a chain of three, so its
+// only child (link 1) looks after nodes 1 and 2; node 3 is elsewhere. Two ranks a node.
+struct Chain {
+  Chain() {
+    msg::Start start;
+    start.slice = {0, 3};
+    start.nodes = 4;
+    start.degree = 1;
+    from(kParentLink, start);
+    from(kParentLink, msg::SliceHosts{true, Chunk(std::string("a\nb\nc\n"))});
+    msg::Hello hello;
+    hello.node = 1;
+    from(1, hello);
+    from(1, msg::Ready{2});
+  }
+  void launch() {
+    from(kParentLink, msg::JobBytes{true, Chunk(job_bytes())});
+    give(event::RankStarted{0});
+    give(event::RankStarted{1});
+    actions.clear();
+  }
+  std::string job_bytes() const {
+    Job job;
+    job.id = "test";
+    job.trace = traced;
+    App app;
+    app.argv = {"program"};
+    app.ranks = RankSet::run(0, 8);
+    job.apps.push_back(std::move(app));
+    for (std::uint32_t node = 0; node < 4; ++node)
+      job.map.append(node, 2);
+    return encode(job);
+  }
+  // What the agent does about this one event is in `actions` afterwards.
+  void give(const Event& event) {
+    actions.clear();
+    agent.handle(event, actions);
+  }
+  void from(LinkId link, Message message) { give(event::Received{link, std::move(message), 0}); }
+  void ask(Rank rank, const RankSet& set) {
+    give(event::Asked{rank, ++request, ask::Collective{CollectiveKind::barrier, set, 0, {}}});
+  }
+
+  template <class M>
+  std::vector<M> sent(LinkId link) const {
+    std::vector<M> found;
+    for (const Action& action : actions) {
+      const auto* send = std::get_if<action::Send>(&action);
+      if (send != nullptr && send->link == link && std::holds_alternative<M>(send->message))
+        found.push_back(std::get<M>(send->message));
+    }
+    return found;
+  }
+  std::size_t replies() const {
+    return static_cast<std::size_t>(std::count_if(
+        actions.begin(), actions.end(),
+        [](const Action& action) { return std::holds_alternative<action::Reply>(action); }));
+  }
+
+  // The agent has given a neighbour up.
+  bool closed(LinkId link) const {
+    return std::any_of(actions.begin(), actions.end(), [&](const Action& action) {
+      const auto* close = std::get_if<action::CloseLink>(&action);
+      return close != nullptr && close->link == link;
+    });
+  }
+
+  Agent agent{Role::agent};
+  Actions actions;
+  RequestId request = 0;
+  bool traced = false;
+};
+
+}  // namespace scela::nla::testing

@@ -1,0 +1,127 @@
+// A child agent that keeps to the frames but not to the protocol, to make its parent hold or pass
+// on without bound: its link is closed, the ranks behind it are lost, nobody else notices.
+#include <catch2/catch.hpp>
+
+#include "common/core/text.h"
+#include "tests/unit/nla/chain.h"
+
+using namespace scela;
+using namespace scela::nla;
+using scela::nla::testing::Chain;
+
+namespace {
+
+msg::Output end_of(Rank rank, Stream stream) {
+  return {rank, stream, true, {}};
+}
+
+}  // namespace
+
+TEST_CASE("a rank's stream ends once: whatever a child sends of it later breaks the protocol") {
+  Chain chain;
+  chain.launch();
+  chain.from(1, msg::Output{2, Stream::out, true, Chunk(std::string("last"))});
+  chain.from(1, end_of(2, Stream::err));
+  chain.from(1, end_of(3, Stream::out));
+  CHECK_FALSE(chain.closed(1));
+  SECTION("another end") {
+    chain.from(1, end_of(3, Stream::out));
+  }
+  SECTION("more bytes") {
+    chain.from(1, msg::Output{2, Stream::err, false, Chunk(std::string("more"))});
+  }
+  CHECK(chain.closed(1));
+}
+
+TEST_CASE("a trace that nobody asked for breaks the protocol") {
+  Chain chain;
+  chain.launch();
+  chain.from(kParentLink, msg::Shutdown{});
+  chain.from(1, msg::Report{1, true, Chunk(std::string("{}\n"))});
+  CHECK(chain.closed(1));
+  CHECK(chain.sent<msg::Report>(kParentLink).empty());
+}
+
+TEST_CASE("a trace that was asked for is passed on at the end, of each node once") {
+  Chain chain;
+  chain.traced = true;
+  chain.launch();
+  const Chunk bytes(std::string("{}\n"));
+  SECTION("not before the end") {
+    chain.from(1, msg::Report{1, true, bytes});
+    CHECK(chain.closed(1));
+    return;
+  }
+  chain.from(kParentLink, msg::Shutdown{});
+  chain.from(1, msg::Report{2, false, bytes});
+  CHECK(chain.sent<msg::Report>(kParentLink).size() == 1);
+  chain.from(1, msg::Report{2, true, {}});
+  chain.from(1, msg::Report{1, true, bytes});
+  REQUIRE_FALSE(chain.closed(1));
+  CHECK(chain.sent<msg::Report>(kParentLink).size() == 1);
+  SECTION("a node that has told all") {
+    chain.from(1, msg::Report{2, true, bytes});
+  }
+  SECTION("a node elsewhere") {
+    chain.from(1, msg::Report{3, true, bytes});
+  }
+  SECTION("a node of its own parent") {
+    chain.from(1, msg::Report{0, true, bytes});
+  }
+  CHECK(chain.closed(1));
+  CHECK(chain.sent<msg::Report>(kParentLink).empty());
+}
+
+TEST_CASE("a trace is bounded, in pieces and in bytes") {
+  Chain chain;
+  chain.traced = true;
+  chain.launch();
+  chain.from(kParentLink, msg::Shutdown{});
+  SECTION("a piece of nothing") {
+    chain.from(1, msg::Report{1, false, {}});
+    CHECK(chain.closed(1));
+  }
+  SECTION("pieces without end") {
+    const Chunk piece(std::string(kMaxPiece, 'x'));
+    std::size_t pieces = 0;
+    while (!chain.closed(1) && pieces < 10'000) {
+      chain.from(1, msg::Report{1, false, piece});
+      ++pieces;
+    }
+    CHECK(pieces > 1024);
+    CHECK(pieces < 10'000);
+  }
+}
+
+TEST_CASE("the questions that a child may leave waiting are bounded") {
+  Chain chain;
+  chain.launch();
+  std::size_t asked = 0;
+  while (!chain.closed(1) && asked < 100'000) {
+    chain.from(1, msg::Get{cat("key", asked), true});
+    ++asked;
+  }
+  CHECK(asked > 1000);
+  CHECK(asked < 100'000);
+}
+
+TEST_CASE("a child that asks for one key again is answered once, and answers make room") {
+  Chain chain;
+  chain.launch();
+  for (int round = 0; round < 3; ++round) {
+    for (int i = 0; i < 1000; ++i) {
+      chain.from(1, msg::Get{cat("key", round), true});
+      chain.from(1, msg::Get{cat("other", round, ".", i), true});
+    }
+    REQUIRE_FALSE(chain.closed(1));
+    chain.give(event::Asked{0, 1, ask::Put{cat("key", round), Chunk(std::string("v"))}});
+    CHECK(chain.sent<msg::Answer>(1).size() == 1);
+    for (int i = 0; i < 1000; ++i) {
+      chain.give(
+          event::Asked{0, 1, ask::Put{cat("other", round, ".", i), Chunk(std::string("v"))}});
+    }
+  }
+  CHECK_FALSE(chain.closed(1));
+  chain.from(1, msg::Get{std::string(5000, 'k'), true});
+  CHECK(chain.closed(1));
+}
