@@ -1,6 +1,7 @@
 """Nothing of a job stays behind, whatever ends it. What is left is looked for after each test, by JobTest."""
 import os
 import signal
+import time
 
 import job
 from job import JobTest
@@ -10,8 +11,9 @@ from job import JobTest
 SLEEPER = job.HOLD
 STUBBORN = ("trap '' TERM INT HUP; setsid sh -c 'sleep 1000 & echo \"daemon $!\" > \"$E2E_READY\"; exit 0' & wait; " +
             job.TELL + '[ "$SCELA_LOCAL_RANK" = 0 ] || kill -STOP $$; while :; do sleep 1000; done')
+DAEMON = ("(trap '' TERM INT HUP; setsid sh -c 'sleep 1000 & echo \"daemon $!\" > \"$E2E_READY\"; exit 0' & wait); ")
 NODES, PPN = 7, 2  # of degree 2: sim0 (sim1 (sim2), sim3), sim4 (sim5, sim6)
-LEAF, INNER = "sim2", "sim0"
+LEAF, MIDDLE, INNER = "sim2", "sim1", "sim0"
 
 
 class NothingLeftTest(JobTest):
@@ -22,6 +24,14 @@ class NothingLeftTest(JobTest):
         expected = NODES * PPN * (2 if program == STUBBORN else 1)
         told = running.news(expected)
         self.assertEqual(len([one for one in told if one[0] != "daemon"]), NODES * PPN)
+        return running
+
+    def hold_for_hours(self, program):
+        """Two nodes of two ranks, a daemon each; told_ranks are the ranks' processes."""
+        running = self.start("--sim-nodes", 2, "--degree", 1, "--ppn", 2, "--grace", 10000, "sh", "-c", program)
+        told = running.news(8)
+        self.told_ranks = [int(pid) for rank, pid in told if rank != "daemon"]
+        self.assertEqual(len(self.told_ranks), 4)
         return running
 
     def ended_by_signal(self, program, signo, status):
@@ -81,6 +91,27 @@ class NothingLeftTest(JobTest):
     def test_after_sigint_with_stubborn_ranks(self):
         self.ended_by_signal(STUBBORN, signal.SIGINT, 130)
 
+    def test_after_a_second_sigint_at_once(self):
+        # With a grace of hours, and with daemons that ignore everything. Rank 0 tells that the first signal came.
+        trap = 'if [ "$SCELA_RANK" = 0 ]; then trap \'echo heard > "$E2E_READY"\' INT; else trap "" INT; fi; '
+        text = DAEMON + "trap '' TERM; " + trap + job.TELL + "while :; do sleep 1000 & wait $!; done"
+        running = self.hold_for_hours(text)
+        running.signal(signal.SIGINT)
+        running.news(1)
+        running.signal(signal.SIGINT)
+        self.assertEqual(running.wait().status, 130)
+        self.assertEqual(self.processes(), [])
+
+    def test_after_a_second_sigint_when_only_daemons_are_left(self):
+        running = self.hold_for_hours(DAEMON + job.HOLD)
+        ranks = self.told_ranks
+        running.signal(signal.SIGINT)
+        self.assertEqual(job.wait_gone(ranks, time.monotonic() + job.DEADLINE_S), [])
+        self.wait_standstill()
+        running.signal(signal.SIGINT)
+        self.assertEqual(running.wait().status, 130)
+        self.assertEqual(self.processes(), [])
+
     def test_after_sigterm(self):
         self.ended_by_signal(SLEEPER, signal.SIGTERM, 143)
 
@@ -133,6 +164,28 @@ class NothingLeftTest(JobTest):
         ended = running.wait()
         self.assertEqual(ended.status, 68, ended.err)
         self.assertRegex(ended.last, rf"^scela-run: .*{node}.*")
+
+    def ended_by_both(self, program, node):
+        """An agent and its guardian are killed together: whoever is above must end that node's ranks."""
+        running = self.hold(program)
+        lost = running.nodes()[node]
+        for pid in (lost.guardian, lost.agent):
+            os.kill(pid, signal.SIGSTOP)  # neither acts on the other's end
+        for pid in (lost.guardian, lost.agent):
+            os.kill(pid, signal.SIGKILL)
+        ended = running.wait()
+        self.assertEqual(ended.status, 68, ended.err)
+        self.assertRegex(ended.last, rf"^scela-run: rank \d+ on sim\d \(sh\) lost with its node: .*{node}")
+        self.assertRegex(ended.err, r"(?m)^scela-run:   failed nodes: sim")
+
+    def test_after_sigkill_to_agent_and_guardian_of_a_leaf_with_stubborn_ranks(self):
+        self.ended_by_both(STUBBORN, LEAF)
+
+    def test_after_sigkill_to_agent_and_guardian_below_the_root_with_stubborn_ranks(self):
+        self.ended_by_both(STUBBORN, INNER)
+
+    def test_after_sigkill_to_agent_and_guardian_in_the_middle_with_stubborn_ranks(self):
+        self.ended_by_both(STUBBORN, MIDDLE)
 
     def test_after_sigstop_of_a_leaf_agent(self):
         self.ended_by_loss(SLEEPER, LEAF, "agent", signal.SIGSTOP)
