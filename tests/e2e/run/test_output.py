@@ -1,8 +1,11 @@
 """What ranks print: whole, line by line, wherever it goes, and what happens when it cannot go there."""
+import hashlib
 import os
 import re
 import resource
+import signal
 import subprocess
+import time
 
 import job
 from job import JobTest, labelled
@@ -12,6 +15,27 @@ LINES = 34380
 FILLER = ("abcdefghijklmnopqrstuvwxyz" * 2)[:49]
 PRINT_MUCH = ["awk", "-v", f"filler={FILLER}",
               f'BEGIN {{ for (i = 0; i < {LINES}; i++) printf "%02d %07d %s\\n", ENVIRON["SCELA_RANK"], i, filler }}']
+
+
+# 20 MB a rank in numbered lines of 50 bytes. The last megabyte fits into the pipe, which is enlarged for it: a rank
+# writes it when the fifo is opened, and can end although nobody reads.
+BODY, TAIL = 380_000, 20_000  # lines
+PRINT_AND_END = [job.PYTHON, "-c", f"""
+import fcntl, os, sys
+rank = os.environ["SCELA_RANK"]
+lines = [f"{{rank}} {{i:047}}\\n" for i in range({BODY + TAIL})]
+fcntl.fcntl(1, fcntl.F_SETPIPE_SZ, 1 << 20)
+with open(1, "w", closefd=False) as out:
+    out.writelines(lines[:{BODY}])
+with open(os.environ["E2E_READY"], "w") as ready:
+    print(rank, os.getpid(), file=ready)
+open(sys.argv[1]).close()
+os.write(1, "".join(lines[{BODY}:]).encode())
+"""]
+
+
+def printed(rank):
+    return "".join(f"{rank} {i:047}\n" for i in range(BODY + TAIL)).encode()
 
 
 def much(rank):
@@ -185,6 +209,60 @@ class OutputTest(JobTest):
         self.assertEqual((ended.status, ended.err), (0, ""))
         # The largest of the processes waited for: scela-run, and its children with it.
         self.assertLess(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, 40 * 1024)
+
+    def test_a_slow_reader_loses_nothing_of_ranks_that_have_ended(self):
+        channel = self.channel("go")
+        read, write = os.pipe()
+        hashes = {b"%d" % rank: hashlib.sha256() for rank in range(4)}
+        with os.fdopen(read, "rb") as out:
+            running = self.start("--sim-nodes", 2, "--degree", 2, "--ppn", 2, "--grace", "0.1", *PRINT_AND_END,
+                                 channel, stdout=write)
+            os.close(write)
+            for _ in range(4 * BODY):
+                line = out.readline()
+                hashes[line[:1]].update(line)
+            ranks = running.ranks(4).values()
+            with open(channel, "wb"):
+                self.assertEqual(job.wait_gone(ranks, time.monotonic() + job.DEADLINE_S), [])
+            # Most of what they wrote last waits in their pipes now. For longer than agents give a pipe that a
+            # stranger holds, or a node that does not end.
+            for _ in range(60):
+                self.wait_standstill()
+            for line in out:
+                hashes[line[:1]].update(line)
+        ended = running.wait()
+        self.assertEqual((ended.status, ended.err), (0, ""))
+        self.assertEqual([hashes[b"%d" % rank].hexdigest() for rank in range(4)],
+                         [hashlib.sha256(printed(rank)).hexdigest() for rank in range(4)])
+
+    def stall(self, *options):
+        """A job that prints for ever to a pipe that nobody reads."""
+        read, write = os.pipe()
+        self.addCleanup(os.close, read)
+        running = self.start("--sim-nodes", 2, "--degree", 1, "--ppn", 2, "--grace", "0.2", *options, "sh", "-c",
+                             job.TELL + "exec yes", stdout=write)
+        os.close(write)
+        running.ranks(4)
+        return running
+
+    def test_a_reader_that_stalls_does_not_outlast_the_time_limit(self):
+        ended = self.stall("--timeout", 2).wait()
+        self.assert_ended(ended, 124, r"the job reached its time limit of 2 s \(--timeout\) and was ended")
+
+    def test_a_reader_that_stalls_does_not_outlast_sigint(self):
+        for options in ([], ["-l"]):
+            running = self.stall(*options)
+            self.wait_standstill()
+            running.signal(signal.SIGINT)
+            self.assert_ended(running.wait(), 130, r"interrupted by signal 2 .*; the job was ended")
+
+    def test_a_reader_that_stalls_does_not_outlast_a_second_sigint(self):
+        running = self.stall("--grace", 10000)
+        self.wait_standstill()
+        running.signal(signal.SIGINT)
+        self.wait_standstill()
+        running.signal(signal.SIGINT)
+        self.assert_ended(running.wait(), 130, r"interrupted by signal 2 .*; the job was ended")
 
     def test_output_of_a_failing_rank_is_shown_before_the_cause(self):
         ended = self.run_job("--sim-nodes", 2, "--ppn", 1, "sh", "-c", 'echo "so far"; echo "oh no" >&2; exit 3')
