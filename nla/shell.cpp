@@ -35,8 +35,8 @@ void Shell::State::begin() {
   ::signal(SIGPIPE, SIG_IGN);
   watch_reaper();
   if (options.role == Role::agent) {
-    parent = make_stream_link(io, buffer, kParentLink, *this);
-    parent->attach(std::move(options.parent));
+    parent = make_stream_link(buffer, kParentLink, *this);
+    parent->attach(make_fd_transport(io, std::move(options.parent)));
     if (options.leash) {
       leash_watch.assign(options.leash.get());
       watch_leash();

@@ -57,7 +57,7 @@ void Shell::State::carry_out(action::Send& send) {
 
 void Shell::State::carry_out(action::StartChild& start) {
   auto child = std::make_unique<ChildAgent>();
-  child->link = make_stream_link(io, buffer, start.link, *this);
+  child->link = make_stream_link(buffer, start.link, *this);
   child->link->set_reading(!paused);
   child->host = std::move(start.host);
   child->asked_ns = clock_ns();

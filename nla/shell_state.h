@@ -42,7 +42,7 @@ struct Shell::State final : LinkListener {
         reaper_watch(io, reaper.descriptor()),
         leash_watch(io),
         descendants(options.agent),
-        spawner(make_local_spawner(options.agent)) {}
+        spawner(make_local_spawner(io, options.agent)) {}
   ~State() override {
     // The reaper owns this one.
     reaper_watch.release();

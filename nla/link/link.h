@@ -10,9 +10,9 @@
 #include <string>
 
 #include "common/core/frame.h"
-#include "common/os/fd.h"
 #include "nla/core/events.h"
 #include "nla/core/messages.h"
+#include "nla/link/transport.h"
 
 namespace scela::nla {
 
@@ -35,7 +35,7 @@ class Link {
  public:
   virtual ~Link() = default;
 
-  virtual void attach(Fd stream) = 0;
+  virtual void attach(std::unique_ptr<Transport> stream) = 0;
   virtual void send(Encoded message) = 0;  // queued until flush()
   virtual void flush() = 0;                // writes what the stream takes now, the rest as it can
   virtual void set_reading(bool on) = 0;   // on at first

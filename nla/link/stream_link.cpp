@@ -1,7 +1,5 @@
-// A link over any connected stream descriptor: socket pair, TCP socket, ssh channel's descriptor.
+// A link over any transport.
 
-#include <poll.h>
-#include <sys/socket.h>
 #include <sys/uio.h>
 
 #include <cerrno>
@@ -9,8 +7,6 @@
 #include <utility>
 
 #include "common/core/text.h"
-#include "common/os/asio.h"
-#include "common/os/syscall.h"
 #include "nla/link/factory.h"
 #include "nla/read_buffer.h"
 
@@ -18,30 +14,14 @@ namespace scela::nla {
 
 namespace {
 
-using Descriptor = boost::asio::posix::stream_descriptor;
-using boost::system::error_code;
-
 class StreamLink final : public Link {
  public:
-  StreamLink(boost::asio::io_context& io, ReadBuffer& buffer, LinkId id, LinkListener& listener)
-      : stream_(io), buffer_(buffer), id_(id), listener_(listener) {}
+  StreamLink(ReadBuffer& buffer, LinkId id, LinkListener& listener)
+      : buffer_(buffer), id_(id), listener_(listener) {}
 
-  void attach(Fd stream) override {
-    error_code error;
-    stream_.assign(stream.get(), error);
-    if (error) {
-      // The system refuses to watch it: as good as a stream that ends at once.
-      boost::asio::post(stream_.get_executor(), [this, why = error.message()] {
-        broken_ = true;
-        listener_.on_ended(id_, "the link cannot be watched: " + why);
-        listener_.on_closed(id_);
-        listener_.on_turn_over();
-      });
-      return;
-    }
-    static_cast<void>(stream.release());
-    stream_.non_blocking(true, error);
-    if (given_up_) ::shutdown(stream_.native_handle(), SHUT_WR);
+  void attach(std::unique_ptr<Transport> stream) override {
+    stream_ = std::move(stream);
+    if (given_up_) stream_->end_writing();
     wait_readable();
     flush();
   }
@@ -54,7 +34,7 @@ class StreamLink final : public Link {
   }
 
   void flush() override {
-    if (!stream_.is_open() || waiting_to_write_) return;
+    if (!is_open() || waiting_to_write_) return;
     while (!queue_.empty()) {
       const ssize_t wrote = write_some();
       if (wrote >= 0) {
@@ -72,7 +52,7 @@ class StreamLink final : public Link {
 
   void set_reading(bool on) override {
     if (std::exchange(reading_, on) == on) return;
-    if (on && stream_.is_open() && !at_end_) wait_readable();
+    if (on && is_open() && !at_end_) wait_readable();
   }
 
   void give_up() override {
@@ -80,8 +60,8 @@ class StreamLink final : public Link {
     queue_.clear();
     queued_ = 0;
     offset_ = 0;
-    if (!stream_.is_open()) return;
-    ::shutdown(stream_.native_handle(), SHUT_WR);
+    if (!is_open()) return;
+    stream_->end_writing();
     set_reading(true);
   }
 
@@ -89,6 +69,8 @@ class StreamLink final : public Link {
   std::uint64_t sent_bytes() const override { return sent_; }
 
  private:
+  bool is_open() const { return stream_ != nullptr && stream_->is_open(); }
+
   ssize_t write_some() {
     iovec parts[kWriteParts];
     int count = 0;
@@ -98,14 +80,11 @@ class StreamLink final : public Link {
         const std::string_view rest = bytes.substr(std::min(skip, bytes.size()));
         skip -= bytes.size() - rest.size();
         if (rest.empty()) continue;
-        if (count == kWriteParts) return retry([&] { return write_parts(parts, count); });
+        if (count == kWriteParts) return stream_->write(parts, count);
         parts[count++] = {const_cast<char*>(rest.data()), rest.size()};
       }
     }
-    return retry([&] { return write_parts(parts, count); });
-  }
-  ssize_t write_parts(const iovec* parts, int count) {
-    return ::writev(stream_.native_handle(), parts, count);
+    return stream_->write(parts, count);
   }
 
   void forget(std::size_t wrote) {
@@ -120,8 +99,7 @@ class StreamLink final : public Link {
 
   void wait_writable() {
     waiting_to_write_ = true;
-    stream_.async_wait(Descriptor::wait_write, [this](const error_code& error) {
-      if (error) return;
+    stream_->wait_writable([this] {
       waiting_to_write_ = false;
       flush();
       listener_.on_turn_over();
@@ -131,8 +109,7 @@ class StreamLink final : public Link {
   void wait_readable() {
     if (waiting_to_read_ || !reading_) return;
     waiting_to_read_ = true;
-    stream_.async_wait(Descriptor::wait_read, [this](const error_code& error) {
-      if (error) return;
+    stream_->wait_readable([this] {
       waiting_to_read_ = false;
       if (!reading_) return;
       read_turn();
@@ -142,11 +119,10 @@ class StreamLink final : public Link {
 
   void read_turn() {
     for (std::size_t total = 0; total < kLinkTurn;) {
-      const ssize_t got = retry(
-          [&] { return ::read(stream_.native_handle(), buffer_.bytes, sizeof buffer_.bytes); });
+      const ssize_t got = stream_->read(buffer_.bytes, sizeof buffer_.bytes);
       if (got < 0 && errno == EAGAIN) break;
-      if (got <= 0)
-        return at_end(got == 0 || errno == ECONNRESET ? std::string() : errno_text(errno));
+      if (got == 0 || (got < 0 && errno == ECONNRESET)) return at_end(stream_->trouble());
+      if (got < 0) return at_end(errno_text(errno));
       const auto size = static_cast<std::size_t>(got);
       total += size;
       if (!given_up_) take({buffer_.bytes, size});
@@ -182,33 +158,18 @@ class StreamLink final : public Link {
     if (!std::exchange(told_end_, true)) listener_.on_ended(id_, std::move(why));
   }
 
-  bool peer_has_closed() {
-    pollfd asked{stream_.native_handle(), 0, 0};
-    return ::poll(&asked, 1, 0) > 0 && (asked.revents & (POLLHUP | POLLERR | POLLNVAL)) != 0;
-  }
-
   void wait_closed() {
-    if (peer_has_closed()) {
-      // Not from within the caller's turn: on_closed may come only after its frames were acted on.
-      boost::asio::post(stream_.get_executor(), [this] { closed(); });
-      return;
-    }
-    stream_.async_wait(Descriptor::wait_error, [this](const error_code& error) {
-      if (!error) wait_closed();
+    stream_->wait_closed([this] {
+      broken_ = true;
+      queue_.clear();
+      queued_ = 0;
+      stream_->close();
+      listener_.on_closed(id_);
+      listener_.on_turn_over();
     });
   }
 
-  void closed() {
-    error_code ignored;
-    broken_ = true;
-    queue_.clear();
-    queued_ = 0;
-    stream_.close(ignored);
-    listener_.on_closed(id_);
-    listener_.on_turn_over();
-  }
-
-  Descriptor stream_;
+  std::unique_ptr<Transport> stream_;  // none before attach()
   ReadBuffer& buffer_;
   LinkId id_;
   LinkListener& listener_;
@@ -228,9 +189,8 @@ class StreamLink final : public Link {
 
 }  // namespace
 
-std::unique_ptr<Link> make_stream_link(boost::asio::io_context& io, ReadBuffer& buffer, LinkId id,
-                                       LinkListener& listener) {
-  return std::make_unique<StreamLink>(io, buffer, id, listener);
+std::unique_ptr<Link> make_stream_link(ReadBuffer& buffer, LinkId id, LinkListener& listener) {
+  return std::make_unique<StreamLink>(buffer, id, listener);
 }
 
 }  // namespace scela::nla

@@ -15,7 +15,8 @@ namespace {
 
 class LocalSpawner final : public Spawner {
  public:
-  explicit LocalSpawner(std::string agent) : agent_(std::move(agent)) {}
+  LocalSpawner(boost::asio::io_context& io, std::string agent)
+      : io_(io), agent_(std::move(agent)) {}
 
   void start(const std::string& node,
              std::function<void(tl::expected<StartedAgent, SpawnFailure>)> done) override {
@@ -49,21 +50,22 @@ class LocalSpawner final : public Spawner {
           SpawnFailure{StartPhase::start_agent,
                        cat(name_of(error.step), " '", agent_, "': ", errno_text(error.error))});
     }
-    return StartedAgent{std::move(pair->ours), *pid};
+    return StartedAgent{make_fd_transport(io_, std::move(pair->ours)), *pid};
   }
 
   static tl::unexpected<SpawnFailure> failure(const Error& error) {
     return tl::unexpected(SpawnFailure{StartPhase::start_agent, error.text()});
   }
 
+  boost::asio::io_context& io_;
   std::string agent_;
   Fd null_;
 };
 
 }  // namespace
 
-std::unique_ptr<Spawner> make_local_spawner(std::string agent) {
-  return std::make_unique<LocalSpawner>(std::move(agent));
+std::unique_ptr<Spawner> make_local_spawner(boost::asio::io_context& io, std::string agent) {
+  return std::make_unique<LocalSpawner>(io, std::move(agent));
 }
 
 Result<std::string> find_agent() {

@@ -11,13 +11,13 @@
 #include <string>
 
 #include "common/core/result.h"
-#include "common/os/fd.h"
 #include "nla/core/messages.h"
+#include "nla/link/transport.h"
 
 namespace scela::nla {
 
 struct StartedAgent {
-  Fd stream;      // the link to it
+  std::unique_ptr<Transport> stream;  // the link to it
   pid_t pid = 0;  // of the child that stands for it: once that has ended and the stream is closed,
                   // nothing is left of the node
 };

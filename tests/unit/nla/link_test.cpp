@@ -39,7 +39,7 @@ struct Probe final : LinkListener {
 
 struct Bench {
   Bench() : ends(make_socket_pair(SOCK_STREAM).value()) {}
-  std::unique_ptr<Link> link(Probe& probe) { return make_stream_link(io, buffer, 1, probe); }
+  std::unique_ptr<Link> link(Probe& probe) { return make_stream_link(buffer, 1, probe); }
   // Handles what is there to be handled.
   void settle() {
     io.restart();
@@ -66,8 +66,8 @@ TEST_CASE("what is sent before the stream is there arrives, in order") {
     left->send(sized(i, static_cast<char>(i)));
   left->flush();
   CHECK(left->queued_bytes() > 0);
-  left->attach(std::move(bench.ends.ours));
-  right->attach(std::move(bench.ends.theirs));
+  left->attach(make_fd_transport(bench.io, std::move(bench.ends.ours)));
+  right->attach(make_fd_transport(bench.io, std::move(bench.ends.theirs)));
   bench.settle();
   REQUIRE(b.frames.size() == 200);
   for (std::size_t i = 0; i < 200; ++i) {
@@ -82,8 +82,8 @@ TEST_CASE("more than the stream holds waits its turn, and its owner is told of p
   Probe a, b;
   auto left = bench.link(a);
   auto right = bench.link(b);
-  left->attach(std::move(bench.ends.ours));
-  right->attach(std::move(bench.ends.theirs));
+  left->attach(make_fd_transport(bench.io, std::move(bench.ends.ours)));
+  right->attach(make_fd_transport(bench.io, std::move(bench.ends.theirs)));
   right->set_reading(false);
   bench.settle();
   for (int i = 0; i < 100; ++i)
@@ -104,7 +104,7 @@ TEST_CASE("the end is told after the last frame, the close when nobody holds the
   Bench bench;
   Probe a;
   auto link = bench.link(a);
-  link->attach(std::move(bench.ends.ours));
+  link->attach(make_fd_transport(bench.io, std::move(bench.ends.ours)));
   Fd held(::fcntl(bench.ends.theirs.get(), F_DUPFD_CLOEXEC, 0));
   const Encoded last = sized(10);
   REQUIRE(::write(held.get(), last.head.data(), last.head.size()) > 0);
@@ -126,7 +126,7 @@ TEST_CASE("a stream that ends inside a message, or has no frames, says so") {
   Bench cut;
   Probe a;
   auto first = cut.link(a);
-  first->attach(std::move(cut.ends.ours));
+  first->attach(make_fd_transport(cut.io, std::move(cut.ends.ours)));
   const Encoded whole = sized(10);
   REQUIRE(::write(cut.ends.theirs.get(), whole.head.data(), whole.head.size()) > 0);
   cut.ends.theirs.reset();
@@ -138,7 +138,7 @@ TEST_CASE("a stream that ends inside a message, or has no frames, says so") {
   Bench nonsense;
   Probe b;
   auto second = nonsense.link(b);
-  second->attach(std::move(nonsense.ends.ours));
+  second->attach(make_fd_transport(nonsense.io, std::move(nonsense.ends.ours)));
   REQUIRE(::write(nonsense.ends.theirs.get(), "GET / HTTP/1.0\r\n", 16) == 16);
   nonsense.settle();
   CHECK(b.ended == 1);
@@ -160,7 +160,7 @@ TEST_CASE("a link that was given up drops what comes and waits for the peer to g
   Bench bench;
   Probe a;
   auto link = bench.link(a);
-  link->attach(std::move(bench.ends.ours));
+  link->attach(make_fd_transport(bench.io, std::move(bench.ends.ours)));
   link->send(sized(10));
   link->give_up();
   link->send(sized(10));
@@ -182,7 +182,7 @@ TEST_CASE("writing to a peer that is gone breaks nothing") {
   Bench bench;
   Probe a;
   auto link = bench.link(a);
-  link->attach(std::move(bench.ends.ours));
+  link->attach(make_fd_transport(bench.io, std::move(bench.ends.ours)));
   bench.ends.theirs.reset();
   link->send(sized(kMaxPiece));
   link->flush();
