@@ -1,0 +1,126 @@
+#include "nla/core/remote_shell.h"
+
+#include <algorithm>
+
+#include "common/core/text.h"
+
+namespace scela::nla {
+
+namespace {
+
+constexpr std::string_view kMagic = "SCELA-NLA ";
+
+// Means itself between double quotes in any shell.
+bool is_plain(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+         std::string_view("/._-+@%,:= ").find(c) != std::string_view::npos;
+}
+
+bool is_plain(std::string_view text) {
+  return std::all_of(text.begin(), text.end(), [](char c) { return is_plain(c); });
+}
+
+// Looks for a place, asks for the agent, executes it. An empty file that may be executed is run by
+// the shell itself and succeeds; on a noexec mount it fails. The file is filled once before it is
+// asked for, so that a quota is met before any byte was sent that would then be lost.
+constexpr std::string_view kShip =
+    "f=; c() { test -z \"$f\" || rm -f \"$f\"; }; trap c EXIT; trap \"exit 1\" HUP INT TERM; R=; "
+    "for d in \"${TMPDIR:-/tmp}\" /tmp /dev/shm /var/tmp \"$HOME\" \"/run/user/$(id -u)\"; do "
+    "f=\"$d/.scela-nla-@TOKEN@\"; "
+    "if (umask 077; set -C; : > \"$f\") 2> /dev/null; then "
+    "if chmod 700 \"$f\" && (\"$f\") < /dev/null > /dev/null 2>&1 && "
+    "head -c @SIZE@ /dev/zero 2> /dev/null > \"$f\"; then "
+    "echo; echo \"SCELA\"\"-NLA ship $(uname -m)\"; "
+    "read -r D && head -c @SIZE@ 1<> \"$f\" && "
+    "exec \"$f\" --stdio --name \"@NODE@\" --id @BUILD@ --digest \"$D\" --unlink \"$f\"; "
+    "exit 1; fi; "
+    "rm -f \"$f\"; R=\"$R, $d (no room or noexec)\"; else R=\"$R, $d\"; fi; f=; done; "
+    "echo; echo \"SCELA\"\"-NLA refused no directory takes an executable file of @SIZE@ bytes; "
+    "tried${R#,}\"";
+
+void replace(std::string& text, std::string_view from, std::string_view to) {
+  for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size()) {
+    text.replace(at, from.size(), to);
+  }
+}
+
+}  // namespace
+
+Result<std::string> remote_command(const RemoteAgent& agent, std::string_view node) {
+  for (const std::string_view text : {std::string_view(agent.path), node}) {
+    if (is_plain(text)) continue;
+    return fail(Error{ErrorKind::usage, "start an agent through a remote shell", std::string(node),
+                      cat("'", text, "' has characters that shells do not agree about"),
+                      "use letters, digits and /._-+@ only"});
+  }
+  std::string script;
+  if (!agent.path.empty()) {
+    script = cat("A=\"", agent.path, "\"; test -x \"$A\" && exec \"$A\" --stdio --name \"", node,
+                 "\" --id ", agent.build, "; ");
+  }
+  script += kShip;
+  replace(script, "@TOKEN@", agent.token);
+  replace(script, "@SIZE@", cat(agent.size));
+  replace(script, "@NODE@", node);
+  replace(script, "@BUILD@", agent.build);
+  return cat("exec /bin/sh -c '", script, "'");
+}
+
+// Each begins with a newline: noise may have left an unfinished line.
+std::string ready_line(std::string_view build) {
+  return cat("\n", kMagic, "ready 1 ", build, "\n");
+}
+std::string other_line(std::string_view version, std::string_view build) {
+  return cat("\n", kMagic, "other ", version, " ", build, "\n");
+}
+std::string refused_line(std::string_view why) {
+  return cat("\n", kMagic, "refused ", why, "\n");
+}
+
+Result<std::optional<RemoteAnswer>> AnswerScanner::feed(std::string_view& bytes) {
+  while (!bytes.empty()) {
+    const std::size_t end = bytes.find('\n');
+    const std::string_view piece = bytes.substr(0, end);
+    bytes.remove_prefix(end == std::string_view::npos ? bytes.size() : end + 1);
+    skipped_ += piece.size() + 1;
+    if (line_.size() + piece.size() > kMaxLine) overlong_ = true;
+    line_ += piece.substr(0, kMaxLine - line_.size());
+    if (end != std::string_view::npos) {
+      if (auto answer = end_line()) {
+        skipped_ = 0;
+        return answer;
+      }
+    }
+    if (skipped_ > kMaxNoise) {
+      return fail(Error{
+          ErrorKind::protocol,
+          "wait for the agent's first word",
+          {},
+          cat("the login shell printed more than ", kMaxNoise >> 20, " MiB, last '", noise_, "'"),
+          "let its start-up files print nothing when there is no terminal"});
+    }
+  }
+  return std::optional<RemoteAnswer>();
+}
+
+std::optional<RemoteAnswer> AnswerScanner::end_line() {
+  std::string line = std::exchange(line_, {});
+  if (line.ends_with('\r')) line.pop_back();
+  const bool whole = !std::exchange(overlong_, false);
+  std::string_view rest = line;
+  if (whole && rest.starts_with(kMagic)) {
+    rest.remove_prefix(kMagic.size());
+    const std::string_view word = rest.substr(0, rest.find(' '));
+    const std::string text(rest.substr(std::min(rest.size(), word.size() + 1)));
+    using Kind = RemoteAnswer::Kind;
+    if (word == "ready" && text.starts_with("1 ")) return RemoteAnswer{Kind::ready, text.substr(2)};
+    if (word == "other") return RemoteAnswer{Kind::other, text};
+    if (word == "ship") return RemoteAnswer{Kind::ship, text};
+    if (word == "refused") return RemoteAnswer{Kind::refused, text};
+  }
+  constexpr std::size_t kShown = 200;
+  if (!line.empty()) noise_ = line.substr(0, kShown);
+  return std::nullopt;
+}
+
+}  // namespace scela::nla

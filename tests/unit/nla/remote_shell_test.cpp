@@ -1,0 +1,92 @@
+#include "nla/core/remote_shell.h"
+
+#include <catch2/catch.hpp>
+
+#include "common/core/text.h"
+
+using namespace scela;
+using namespace scela::nla;
+using Kind = RemoteAnswer::Kind;
+
+namespace {
+
+std::vector<RemoteAnswer> answers(std::string_view text, std::size_t piece) {
+  AnswerScanner scanner;
+  std::vector<RemoteAnswer> out;
+  while (!text.empty()) {
+    std::string_view part = text.substr(0, piece);
+    text.remove_prefix(part.size());
+    while (!part.empty()) {
+      const auto answer = scanner.feed(part);
+      REQUIRE(answer);
+      if (*answer) out.push_back(**answer);
+    }
+  }
+  return out;
+}
+
+RemoteAgent agent() {
+  return {"/opt/scela/scela-nla", "abc123", 4096, "T0ken"};
+}
+
+}  // namespace
+
+TEST_CASE("answers are found between the noise of shells, however it is cut") {
+  const std::string text =
+      cat("Welcome to node7!\r\nlast login: never", ready_line("b1"), "prompt> ",
+          other_line("0.9", "b2"), "\x1b[0m", refused_line("it is Sunday"),
+          "SCELA-NLA ship x86_64\n", "SCELA-NLA nonsense\nxSCELA-NLA ready 1 b3\n",
+          std::string(9000, 'y'), "\n", "SCELA-NLA ready 1 b4\r\n");
+  const std::vector<RemoteAnswer> expected = {{Kind::ready, "b1"},
+                                              {Kind::other, "0.9 b2"},
+                                              {Kind::refused, "it is Sunday"},
+                                              {Kind::ship, "x86_64"},
+                                              {Kind::ready, "b4"}};
+  for (const std::size_t piece : {1u, 2u, 7u, 64u, 100000u})
+    CHECK(answers(text, piece) == expected);
+}
+
+TEST_CASE("bytes behind an answer are left to whoever reads next") {
+  const std::string text = ready_line("b") + "frames";
+  std::string_view rest = text;
+  AnswerScanner scanner;
+  REQUIRE(scanner.feed(rest).value());
+  CHECK(rest == "frames");
+}
+
+TEST_CASE("a login that prints without end is refused, with its last line") {
+  AnswerScanner scanner;
+  const std::string line = "no such module\n";
+  std::string all;
+  while (all.size() <= AnswerScanner::kMaxNoise + line.size())
+    all += line;
+  std::string_view rest = all;
+  const auto answer = scanner.feed(rest);
+  REQUIRE_FALSE(answer);
+  CHECK(answer.error().why.find("last 'no such module'") != std::string::npos);
+}
+
+TEST_CASE("the command is one word in single quotes that no shell reads differently") {
+  const auto command = remote_command(agent(), "node7");
+  REQUIRE(command);
+  CHECK(command->starts_with("exec /bin/sh -c '"));
+  const std::string inner = command->substr(17, command->size() - 18);
+  CHECK(inner.find_first_of("'\\!\n`") == std::string::npos);
+  CHECK(inner.find("@") == std::string::npos);
+  CHECK(inner.find("--name \"node7\"") != std::string::npos);
+  // A shell that echoes its command is not an answer.
+  CHECK(answers(*command + "\n", 1000).empty());
+  CHECK(command->find("SCELA-NLA") == std::string::npos);
+}
+
+TEST_CASE("what cannot stand in the command is refused") {
+  RemoteAgent odd = agent();
+  odd.path = "/opt/$(reboot)/scela-nla";
+  CHECK_FALSE(remote_command(odd, "a"));
+  CHECK_FALSE(remote_command(agent(), "a'b"));
+  CHECK_FALSE(remote_command(agent(), "a\"b"));
+  odd.path.clear();
+  const auto ship = remote_command(odd, "a");
+  REQUIRE(ship);
+  CHECK(ship->find("test -x") == std::string::npos);
+}
