@@ -144,7 +144,8 @@ class Guardian {
 };
 
 Error refused(std::string what) {
-  return os_error(ErrorKind::internal, std::move(what), errno);
+  const int number = errno;
+  return os_error(ErrorKind::launch, std::move(what), number, std::string(limit_advice(number)));
 }
 
 }  // namespace

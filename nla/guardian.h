@@ -24,7 +24,7 @@
 namespace scela::nla {
 
 // Forks. In the agent: the leash. In the guardian it does not return: it waits, cleans up, and ends
-// the process with status 0 if the agent ended with 0, else 1. Error (internal): the system
+// the process with status 0 if the agent ended with 0, else 1. Error (launch): the system
 // refuses; nothing was forked.
 Result<Fd> fork_agent(int link);
 

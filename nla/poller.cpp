@@ -21,7 +21,11 @@ epoll_event interest(bool read, bool write, Poller::Watcher& watcher) {
 
 Result<Poller> Poller::create() {
   Fd set(::epoll_create1(EPOLL_CLOEXEC));
-  if (!set) return fail(os_error(ErrorKind::internal, "watch descriptors", errno));
+  if (!set) {
+    const int number = errno;
+    return fail(os_error(ErrorKind::internal, "watch descriptors", number,
+                         std::string(limit_advice(number))));
+  }
   return Poller(std::move(set));
 }
 

@@ -200,7 +200,7 @@ tl::expected<pid_t, RankFailure> RankStarter::execute(Program& program, Rank ran
   if (step == ChildStep::directory) {
     return tl::unexpected(directory_failure(error, program.directory));
   }
-  RankFailure told = failure(error, cat(name_of(step), " '", program.path, "'"));
+  RankFailure told{error, text_of(pid.error(), program.path)};
   if (step == ChildStep::execute && error == ENOENT) told.why += " (its interpreter is missing)";
   return tl::unexpected(std::move(told));
 }

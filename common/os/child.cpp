@@ -107,6 +107,13 @@ std::string_view name_of(ChildStep step) {
   return "start";
 }
 
+std::string text_of(const ChildError& error, std::string_view program) {
+  std::string out = cat(name_of(error.step), " '", program, "': ", errno_text(error.error));
+  const std::string_view advice = limit_advice(error.error);
+  if (!advice.empty()) out += cat(" (", advice, ")");
+  return out;
+}
+
 tl::expected<pid_t, ChildError> start_child(const ChildSpec& spec) {
   if (spec.descriptors.size() > kMaxDescriptors) {
     return tl::unexpected(ChildError{ChildStep::descriptors, EINVAL});

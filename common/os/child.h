@@ -28,6 +28,8 @@ struct ChildError {
 };
 // "enter the working directory": what was tried, for the text of an Error.
 std::string_view name_of(ChildStep step);
+// "create a process 'x': Resource temporarily unavailable (EAGAIN) (raise the limit ...)".
+std::string text_of(const ChildError& error, std::string_view program);
 
 enum class ChildGroup : std::uint8_t {
   own_group,    // leads a process group of its own, so that a signal reaches what it starts

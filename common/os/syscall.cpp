@@ -14,13 +14,26 @@ Error os_error(ErrorKind kind, std::string what, int number, std::string hint) {
   return Error{kind, std::move(what), {}, errno_text(number), std::move(hint)};
 }
 
+std::string_view limit_advice(int number) {
+  switch (number) {
+    case EAGAIN:
+      return "raise the limit of processes (ulimit -u), or run fewer at once";
+    case EMFILE:
+      return "raise the limit of open files (ulimit -n)";
+    case ENFILE:
+      return "raise the machine's limit of open files (sysctl fs.file-max), or lower that of its "
+             "processes (ulimit -n)";
+    default:
+      return {};
+  }
+}
+
 namespace {
 
-// The one failure of pipe2 and socketpair that a user can do something about.
+// Of a pipe or a socket pair.
 Error out_of_descriptors(std::string what) {
   const int number = errno;
-  return os_error(ErrorKind::launch, std::move(what), number,
-                  number == EMFILE ? "raise the limit of open files (ulimit -n)" : "");
+  return os_error(ErrorKind::launch, std::move(what), number, std::string(limit_advice(number)));
 }
 
 }  // namespace
@@ -41,7 +54,11 @@ Result<SocketPair> make_socket_pair(int type) {
 
 Result<Fd> open_file(const std::string& path, int flags) {
   const int number = retry([&] { return ::open(path.c_str(), flags | O_CLOEXEC, 0600); });
-  if (number < 0) return fail(os_error(ErrorKind::io, cat("open '", path, "'"), errno));
+  if (number < 0) {
+    // EAGAIN is about the file here (a lease), not about a limit.
+    const std::string_view advice = errno == EAGAIN ? std::string_view() : limit_advice(errno);
+    return fail(os_error(ErrorKind::io, cat("open '", path, "'"), errno, std::string(advice)));
+  }
   return Fd(number);
 }
 

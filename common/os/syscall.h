@@ -15,6 +15,10 @@ namespace scela {
 // The Error of a system call that left `number` in errno.
 Error os_error(ErrorKind kind, std::string what, int number, std::string hint = {});
 
+// What to do about a call that makes a process or a descriptor and ran into a limit ("raise the
+// limit of open files (ulimit -n)"); empty if `number` (errno) speaks of no limit.
+std::string_view limit_advice(int number);
+
 // Repeats a call that a signal interrupted.
 template <class Call>
 auto retry(Call call) {

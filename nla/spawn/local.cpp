@@ -45,10 +45,7 @@ class LocalSpawner final : public Spawner {
     spec.group = ChildGroup::own_session;
     const tl::expected<pid_t, ChildError> pid = start_child(spec);
     if (!pid) {
-      const ChildError& error = pid.error();
-      return tl::unexpected(
-          SpawnFailure{StartPhase::start_agent,
-                       cat(name_of(error.step), " '", agent_, "': ", errno_text(error.error))});
+      return tl::unexpected(SpawnFailure{StartPhase::start_agent, text_of(pid.error(), agent_)});
     }
     return StartedAgent{make_fd_transport(io_, std::move(pair->ours)), *pid};
   }
