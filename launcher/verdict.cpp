@@ -20,6 +20,7 @@ RankOutcome to_rank_outcome(const nla::Outcome& outcome) {
       out.kind = Kind::unfinalized;
       break;
     case Ending::not_started:
+    case Ending::refused:
       out = RankOutcome::exec_failed(outcome.code);
       break;
     case Ending::aborted:

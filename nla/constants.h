@@ -19,6 +19,9 @@ inline constexpr std::size_t kHighWater = std::size_t{1024} * 1024;
 inline constexpr int kWriteParts = 64;
 // Ranks started between two turns of the loop: a start suspends the agent for about 0.3 ms.
 inline constexpr int kStartBatch = 8;
+// Ranks of one node from which on its limits are asked before the first is started (ten files of
+// /proc, 0.1 ms).
+inline constexpr std::uint64_t kManyRanks = 64;
 // What the guardian allows ranks between SIGTERM and SIGKILL before the agent has told it.
 inline constexpr std::uint32_t kDefaultGraceMs = 2000;
 // How much longer than the grace an agent may take to end after its guardian got SIGTERM.

@@ -11,6 +11,7 @@
 #include "common/os/affinity.h"
 #include "common/os/memory.h"
 #include "common/os/private_dir.h"
+#include "nla/capacity.h"
 #include "nla/guardian.h"
 #include "nla/shell_state.h"
 
@@ -112,6 +113,12 @@ void Shell::State::carry_out(action::UseJob& use) {
 }
 
 void Shell::State::carry_out(action::StartRanks& start) {
+  // Fewer are not worth the look: the start of one too many says the same.
+  if (start.ranks.size() >= kManyRanks) {
+    const std::uint64_t with_input = start.ranks.intersection(job->stdin_ranks).size();
+    auto refused = too_many(start.ranks.size(), with_input, options.node, system_limits());
+    if (refused) return emit(event::RanksRefused{refused->error, refused->text.text()});
+  }
   NodeFacts facts;
   facts.name = options.node;
   facts.index = node_index;

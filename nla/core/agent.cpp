@@ -132,6 +132,15 @@ void Agent::State::on(const event::RankNotStarted& event) {
   rank_over(event.rank, std::move(outcome));
 }
 
+void Agent::State::on(const event::RanksRefused& event) {
+  const RankSet ranks = verdicts.open(context.own_ranks);
+  streams_open[0].remove(ranks);
+  streams_open[1].remove(ranks);
+  Outcome outcome{Ending::refused, event.error, false, false, event.why};
+  if (guardian_lost) outcome = guardian_outcome();
+  ranks_over(ranks, outcome);
+}
+
 void Agent::State::on(const event::RankExited& event) {
   Outcome outcome = event.outcome;
   if (terminating) outcome.ended_by_us = true;

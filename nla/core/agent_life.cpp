@@ -50,10 +50,8 @@ void Agent::State::use_job(Job job) {
   }
   if (context.own_ranks.empty()) return;
   if (terminating || guardian_lost) {
-    const RankSet own = context.own_ranks;
     const Outcome cancelled{Ending::cancelled, 0, false, true, {}};
-    own.for_each(
-        [&](Rank rank) { rank_over(rank, guardian_lost ? guardian_outcome() : cancelled); });
+    ranks_over(context.own_ranks, guardian_lost ? guardian_outcome() : cancelled);
     return;
   }
   streams_open[0] = streams_open[1] = context.own_ranks;
@@ -64,12 +62,18 @@ void Agent::State::use_job(Job job) {
 void Agent::State::rank_over(Rank rank, Outcome outcome) {
   if (!context.own_ranks.contains(rank) || verdicts.has(rank)) return;
   if (const auto at = aborted.find(rank); at != aborted.end()) outcome = at->second;
-  verdicts.record(RankSet::single(rank), outcome);
-  if (!outcome.success() && !outcome.ended_by_us) process_fail(rank, outcome);
-  collectives.rank_ended(rank);
-  bulletin.rank_ended(rank);
-  mailbox.rank_ended(rank);
-  input.rank_ended(rank);
+  ranks_over(RankSet::single(rank), outcome);
+}
+
+// All of them the same way.
+void Agent::State::ranks_over(const RankSet& ranks, const Outcome& outcome) {
+  if (ranks.empty()) return;
+  verdicts.record(ranks, outcome);
+  if (!outcome.success() && !outcome.ended_by_us) processes_lost(ranks, outcome);
+  collectives.ranks_ended(ranks);
+  bulletin.ranks_ended(ranks);
+  mailbox.ranks_ended(ranks);
+  input.ranks_ended(ranks);
 }
 
 // PROCESS_FAIL (thesis section 2.2.1): at once to the launcher, which decides.
@@ -93,7 +97,7 @@ void Agent::State::process_fail(Rank rank, const Outcome& said) {
 
 // One report ends the job; where it goes on, peers must hear of everyone they might wait for.
 void Agent::State::processes_lost(const RankSet& ranks, const Outcome& outcome) {
-  if (context.job->on_failure == OnFailure::kill) {
+  if (context.job->on_failure == OnFailure::kill || outcome.ends_job()) {
     process_fail(ranks.front(), outcome);
   } else {
     ranks.for_each([&](Rank rank) { process_fail(rank, outcome); });
@@ -126,7 +130,7 @@ void Agent::State::terminate(std::int32_t signo, std::uint32_t grace_ms) {
     }
     return;
   }
-  if (ranks_over()) return;
+  if (no_rank_left()) return;
   context.act(action::SignalRanks{signo});
   if (!again) context.act(action::SetTimer{Timer::grace, grace_ms});
 }
@@ -328,7 +332,7 @@ void Agent::State::advance_start() {
 
 void Agent::State::advance_end() {
   if (phase >= Phase::measuring) return;
-  if (!ranks_over()) return;
+  if (!no_rank_left()) return;
   if (!leftovers_asked) {
     leftovers_asked = true;
     node_empty = context.is_root();

@@ -33,6 +33,7 @@ struct Agent::State {
   void on(const event::ChildGone& event);
   void on(const event::RankStarted& event);
   void on(const event::RankNotStarted& event);
+  void on(const event::RanksRefused& event);
   void on(const event::RankExited& event);
   void on(const event::RankOutput& event);
   void on(const event::RankStreamEnded& event);
@@ -69,6 +70,7 @@ struct Agent::State {
   void parent_lost(const std::string& why);
   void child_ended(Child& child, const std::string& why);
   void rank_over(Rank rank, Outcome outcome);
+  void ranks_over(const RankSet& ranks, const Outcome& outcome);
   void process_fail(Rank rank, const Outcome& said);
   void processes_lost(const RankSet& ranks, const Outcome& outcome);
   void first_failure(Rank rank, const Outcome& outcome);
@@ -83,7 +85,7 @@ struct Agent::State {
   static Outcome guardian_outcome() {
     return {Ending::lost, 0, false, false, "the guardian of its agent was killed"};
   }
-  bool ranks_over() const { return verdicts.open(context.own_ranks).empty(); }
+  bool no_rank_left() const { return verdicts.open(context.own_ranks).empty(); }
 
   Context context;
   Children children;

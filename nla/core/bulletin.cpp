@@ -120,8 +120,10 @@ void Bulletin::recheck() {
   }
 }
 
-void Bulletin::rank_ended(Rank rank) {
-  const auto is_it = [&](const Asker& a) { return a.link == kParentLink && a.rank == rank; };
+void Bulletin::ranks_ended(const RankSet& ranks) {
+  const auto is_it = [&](const Asker& a) {
+    return a.link == kParentLink && ranks.contains(a.rank);
+  };
   for (auto& [key, askers] : asked_)
     std::erase_if(askers, is_it);
   for (auto& [key, askers] : parked_)

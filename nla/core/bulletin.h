@@ -35,7 +35,7 @@ class Bulletin {
 
   // Pairs may have become visible: answer the parked gets that can be.
   void recheck();
-  void rank_ended(Rank rank);
+  void ranks_ended(const RankSet& ranks);
   void child_ended(LinkId link);
   // A rank failed and the job goes on: who waits for a pair is told, it may never come.
   void fail_waiting(const std::string& why);

@@ -102,7 +102,7 @@ void Collectives::ask(Rank rank, RequestId id, const ask::Collective& call) {
   probe(at->first, op);
   op.callers.emplace_back(rank, id);
   if (carries_records(call.kind) && op.mismatch.empty()) contribute(op, at->first, call, rank);
-  enter(at, rank);
+  enter(at, RankSet::single(rank));
 }
 
 void Collectives::contribute(Operation& op, const CollectiveId& id, const ask::Collective& call,
@@ -151,21 +151,22 @@ void Collectives::child_has_ended_ranks() {
     probe(id, op);
 }
 
-void Collectives::enter(Operations::iterator at, Rank rank) {
+void Collectives::enter(Operations::iterator at, const RankSet& ranks) {
   Operation& op = at->second;
-  op.waiting_for.remove(RankSet::single(rank));
+  op.waiting_for.remove(ranks);
   advance(at);
 }
 
-void Collectives::rank_ended(Rank rank) {
-  ended_ranks_.add(rank);
+void Collectives::ranks_ended(const RankSet& ranks) {
+  ended_ranks_.add(ranks);
   for (auto at = operations_.begin(); at != operations_.end();) {
     const auto here = at++;  // advance() may erase it
     Operation& op = here->second;
-    std::erase_if(op.callers, [&](const auto& caller) { return caller.first == rank; });
-    if (!op.waiting_for.contains(rank)) continue;
-    op.missing.add(rank);
-    enter(here, rank);
+    std::erase_if(op.callers, [&](const auto& caller) { return ranks.contains(caller.first); });
+    const RankSet missing = op.waiting_for.intersection(ranks);
+    if (missing.empty()) continue;
+    op.missing.add(missing);
+    enter(here, missing);
   }
 }
 

@@ -40,7 +40,7 @@ class Collectives {
   void use(cache::Policy* policy) { policy_ = policy; }
 
   void ask(Rank rank, RequestId id, const ask::Collective& call);
-  void rank_ended(Rank rank);
+  void ranks_ended(const RankSet& ranks);
   // No rank of the child's subtree will enter anything any more; what it said before counts.
   void child_ended(const Child& child);
   // Child::some_ended was set.
@@ -81,7 +81,7 @@ class Collectives {
 
   Operations::iterator open(const CollectiveId& id);
   void agree(Operation& op, CollectiveKind kind, Rank root, const std::string& who);
-  void enter(Operations::iterator at, Rank rank);
+  void enter(Operations::iterator at, const RankSet& ranks);
   void probe(const CollectiveId& id, Operation& op);
   void contribute(Operation& op, const CollectiveId& id, const ask::Collective& call, Rank rank);
   void add_record(Operation& op, const CollectiveId& id, Rank source, std::uint32_t destination,

@@ -75,6 +75,11 @@ struct RankNotStarted {
   std::int32_t error = 0;  // errno; ECANCELED: SignalRanks came before its turn
   std::string why;
 };
+// None of this node's ranks will be started: it cannot hold so many. Answers StartRanks.
+struct RanksRefused {
+  std::int32_t error = 0;  // errno: what starting the first one too many would have given
+  std::string why;
+};
 struct RankExited {  // reported after everything it asked of PMI
   Rank rank = 0;
   Outcome outcome;  // exited, signaled or unfinished
@@ -142,6 +147,6 @@ using Event =
                  event::RankOutput, event::RankStreamEnded, event::NodeEmpty, event::TimerFired,
                  event::Asked, event::GuardianLost, event::StdinTaken, event::SendTrace, event::Say,
                  event::Measured, event::UserSignal, event::Stop, event::StdinRead,
-                 event::OutputWritten>;
+                 event::OutputWritten, event::RanksRefused>;
 
 }  // namespace scela::nla

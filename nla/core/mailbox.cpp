@@ -89,9 +89,9 @@ void Mailbox::ask(Rank rank, RequestId id, const ask::Receive& receive) {
   match(key, box);
 }
 
-void Mailbox::rank_ended(Rank rank) {
-  ended_.add(rank);
-  std::erase_if(boxes_, [&](const auto& entry) { return std::get<0>(entry.first) == rank; });
+void Mailbox::ranks_ended(const RankSet& ranks) {
+  ended_.add(ranks);
+  std::erase_if(boxes_, [&](const auto& box) { return ranks.contains(std::get<0>(box.first)); });
 }
 
 void Mailbox::peers_failed(const RankSet& ranks) {

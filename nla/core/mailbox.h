@@ -26,7 +26,7 @@ class Mailbox {
   // False: the message breaks the protocol; the link must end.
   bool receive(const msg::Parcel& parcel);
 
-  void rank_ended(Rank rank);
+  void ranks_ended(const RankSet& ranks);
   // Ranks failed and the job goes on: who waits for them is told.
   void peers_failed(const RankSet& ranks);
   std::uint64_t held_bytes() const;

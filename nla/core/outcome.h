@@ -16,6 +16,7 @@ enum class Ending : std::uint8_t {
   lost,         // its agent is gone; why says how that was noticed
   cancelled,    // never started: the job was ended first
   violated,     // broke the protocol it speaks to its agent; why says how
+  refused,      // its node cannot hold as many ranks as it was given; code is errno, why the limit
 };
 
 struct Outcome {
@@ -25,8 +26,11 @@ struct Outcome {
   bool ended_by_us = false;  // after PROCESS_TERMINATE or a user's signal: not a cause of anything
   std::string why;
 
-  // The rank itself asked for or forced the end of the whole job, whatever the policy.
-  bool ends_job() const { return ending == Ending::aborted || ending == Ending::violated; }
+  // The rank itself asked for or forced the end of the whole job, or the job cannot be as it was
+  // asked for; whatever the policy.
+  bool ends_job() const {
+    return ending == Ending::aborted || ending == Ending::violated || ending == Ending::refused;
+  }
   bool success() const { return ending == Ending::exited && code == 0; }
   friend bool operator==(const Outcome&, const Outcome&) = default;
   friend auto operator<=>(const Outcome&, const Outcome&) = default;

@@ -137,6 +137,9 @@ auto fields(Is<RankStarted> auto& e) {
 auto fields(Is<RankNotStarted> auto& e) {
   return std::tie(e.rank, e.error, e.why);
 }
+auto fields(Is<RanksRefused> auto& e) {
+  return std::tie(e.error, e.why);
+}
 auto fields(Is<RankExited> auto& e) {
   return std::tie(e.rank, e.outcome);
 }
@@ -264,10 +267,12 @@ namespace {
 constexpr std::string_view kMagic = "ScELA-rec";
 
 constexpr std::array kEventNames = std::to_array<std::string_view>(
-    {"Begin",       "Launch",         "Received",     "LinkEnded",  "ChildFailed",     "ChildGone",
-     "RankStarted", "RankNotStarted", "RankExited",   "RankOutput", "RankStreamEnded", "NodeEmpty",
-     "TimerFired",  "Asked",          "GuardianLost", "StdinTaken", "SendTrace",       "Say",
-     "Measured",    "UserSignal",     "Stop",         "StdinRead",  "OutputWritten"});
+    {"Begin",       "Launch",     "Received",        "LinkEnded",
+     "ChildFailed", "ChildGone",  "RankStarted",     "RankNotStarted",
+     "RankExited",  "RankOutput", "RankStreamEnded", "NodeEmpty",
+     "TimerFired",  "Asked",      "GuardianLost",    "StdinTaken",
+     "SendTrace",   "Say",        "Measured",        "UserSignal",
+     "Stop",        "StdinRead",  "OutputWritten",   "RanksRefused"});
 static_assert(kEventNames.size() == std::variant_size_v<Event>);
 
 constexpr std::array kActionNames = std::to_array<std::string_view>(

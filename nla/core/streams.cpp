@@ -138,8 +138,8 @@ void InputFlow::local_taken(std::uint64_t bytes) {
   report();
 }
 
-void InputFlow::rank_ended(Rank rank) {
-  ended_.add(rank);
+void InputFlow::ranks_ended(const RankSet& ranks) {
+  ended_.add(ranks);
   if (received_ > reported_) report();
 }
 

@@ -73,7 +73,7 @@ class InputFlow {
   void receive(const msg::Stdin& message);
   void receive(LinkId child, const msg::StdinTaken& message);
   void local_taken(std::uint64_t bytes);
-  void rank_ended(Rank rank);
+  void ranks_ended(const RankSet& ranks);
   void child_ended();  // some child does not serve any more
 
  private:

@@ -42,6 +42,8 @@ class TreeHarness {
   std::set<std::uint32_t> unreachable;
   // Ranks that cannot be started.
   std::set<Rank> not_startable;
+  // Hosts that cannot hold their ranks.
+  std::set<std::uint32_t> refusing;
   bool ranks_obey_signals = true;
 
   std::vector<Answered> answers;
@@ -199,6 +201,7 @@ class TreeHarness {
     post(child->second, event::LinkEnded{kParentLink, "closed"});
   }
   void carry_out(int from, action::StartRanks& start) {
+    if (refusing.contains(at(from).host)) return post(from, event::RanksRefused{11, "too many"});
     start.ranks.for_each([&](Rank rank) {
       if (not_startable.contains(rank)) {
         post(from, event::RankNotStarted{rank, 2, "program: No such file or directory"});

@@ -139,6 +139,22 @@ TEST_CASE("a program without execute permission and a missing directory are told
   CHECK(lost.why.find("enter the working directory '/no/such/directory'") == 0);
 }
 
+TEST_CASE("more ranks than a node can hold are refused at once, with the limit and the advice") {
+  FakeParent parent;
+  REQUIRE(parent.bring_up());
+  nla::Job job = parent.job_of({"/bin/true"}, 1u << 24);
+  job.on_failure = nla::OnFailure::wait;
+  const nla::Outcome outcome = outcome_of(job, parent);
+  CHECK(outcome.ending == nla::Ending::refused);
+  CHECK(outcome.why.find("node0: start 16777216 ranks: ") == 0);
+  CHECK(outcome.why.find("or put fewer ranks on a node") != std::string::npos);
+  parent.send(msg::Shutdown{});
+  const auto done = parent.expect<msg::Done>();
+  REQUIRE(done);
+  CHECK(done->stats.max_private_bytes < std::uint64_t{16} << 20);
+  CHECK(parent.nothing_left());
+}
+
 TEST_CASE("exit codes and signals reach the verdict as they were") {
   FakeParent parent;
   REQUIRE(parent.bring_up());

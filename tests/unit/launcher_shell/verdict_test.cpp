@@ -23,6 +23,8 @@ TEST_CASE("the errno of a program that could not be executed decides its kind") 
         Kind::not_executable);
   CHECK(to_rank_outcome({nla::Ending::not_started, ENOMEM, false, false, "x"}).kind ==
         Kind::not_started);
+  CHECK(to_rank_outcome({nla::Ending::refused, EAGAIN, false, false, "x"}).kind ==
+        Kind::not_started);
 }
 
 TEST_CASE("signals keep their number and core, aborts their code and message") {

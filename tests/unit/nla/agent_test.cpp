@@ -128,6 +128,53 @@ TEST_CASE("a program that cannot be started ends the job with the error number")
   CHECK(tree.everybody_left());
 }
 
+TEST_CASE("a node that cannot hold its ranks ends the whole job, whatever the policy") {
+  const OnFailure policy = GENERATE(OnFailure::kill, OnFailure::wait);
+  TreeHarness tree(3, 2);
+  tree.refusing = {1};
+  tree.begin();
+  tree.launch(TreeHarness::job(3, 100, policy));
+  REQUIRE(tree.first_failures.size() == 1);
+  CHECK(tree.first_failures[0].rank == 100);
+  CHECK(tree.first_failures[0].outcome.ending == Ending::refused);
+  CHECK(tree.first_failures[0].outcome.code == 11);
+  CHECK(tree.first_failures[0].outcome.why == "too many");
+  REQUIRE(tree.ended.size() == 1);
+  CHECK(with_outcome(tree.ended[0], Ending::refused).text() == "100-199");
+  CHECK(tree.everybody_left());
+}
+
+TEST_CASE("who waits for the ranks of a node that cannot hold them is told at once") {
+  Agent agent(Role::agent);
+  Actions actions;
+  const auto from_parent = [&](Message message) {
+    agent.handle(event::Received{kParentLink, std::move(message), 0}, actions);
+  };
+  msg::Start start;
+  start.slice = {0, 1};
+  start.nodes = 2;
+  start.degree = 1;
+  from_parent(start);
+  from_parent(msg::SliceHosts{true, Chunk(std::string("a\n"))});
+  from_parent(msg::JobBytes{true, Chunk(encode(TreeHarness::job(2, 1u << 23, OnFailure::wait)))});
+  const CollectiveId id{RankSet::run(0, 1u << 24), 0};
+  from_parent(msg::CollectiveDown{id, CollectiveKind::barrier, 0, false, {}, {}, Chunk()});
+  actions.clear();
+  agent.handle(event::RanksRefused{11, "too many"}, actions);
+  std::size_t sent = 0;
+  for (const Action& action : actions) {
+    const auto* send = std::get_if<action::Send>(&action);
+    if (send == nullptr) continue;
+    ++sent;
+    if (const auto* up = std::get_if<msg::CollectiveUp>(&send->message)) {
+      CHECK(up->last);
+      CHECK(up->missing == RankSet::run(0, 1u << 23));
+    }
+  }
+  // ProcessFail, CollectiveUp, Launched, Verdicts: not one for each of eight million.
+  CHECK(sent == 4);
+}
+
 TEST_CASE("a lost agent costs its subtree's ranks and, under kill, the job") {
   TreeHarness tree(7, 2);
   tree.begin();

@@ -118,6 +118,7 @@ std::vector<Event> rank_events() {
   vary<Event, RankNotStarted>(
       out, {},
       {[](auto& e) { e.rank = 1; }, [](auto& e) { e.error = 2; }, [](auto& e) { e.why = "w"; }});
+  vary<Event, RanksRefused>(out, {}, {[](auto& e) { e.error = 2; }, [](auto& e) { e.why = "w"; }});
   vary<Event, RankExited>(
       out, {},
       {[](auto& e) { e.rank = 1; }, [](auto& e) { e.outcome.ending = Ending::signaled; },
