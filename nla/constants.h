@@ -24,7 +24,9 @@ inline constexpr int kStartBatch = 8;
 inline constexpr std::uint64_t kManyRanks = 64;
 // What the guardian allows ranks between SIGTERM and SIGKILL before the agent has told it.
 inline constexpr std::uint32_t kDefaultGraceMs = 2000;
-// How much longer than the grace an agent may take to end after its guardian got SIGTERM.
+// How much longer than the grace an agent may take to end after its guardian got SIGTERM, or after
+// its parent was gone. Smaller: a busy agent is cut off in the midst of its cleaning, which the
+// guardian then does again; larger: a stuck one keeps its ranks longer.
 inline constexpr std::uint32_t kAgentSlackMs = 3000;
 // A process can start another between being found and being killed; so killing is repeated.
 inline constexpr std::uint32_t kKillAgainMs = 20;

@@ -71,11 +71,15 @@ class Guardian {
         ::kill(agent_, SIGKILL);
       }
       if (monotonic_ns() >= kill_at) ::kill(agent_, SIGKILL);
-      if (wait(kill_at) && kill_at == kForever) {
-        hear_leash();
+      const Asked asked = wait(kill_at, true);
+      if (asked == Asked::nothing || kill_at != kForever) continue;
+      hear_leash();
+      // Of its parent's end the agent hears by itself, unless it is busy or stuck; its children
+      // hear of its own.
+      if (asked == Asked::end) {
         static_cast<void>(::send(leash_.get(), &kEndNode, 1, MSG_NOSIGNAL | MSG_DONTWAIT));
-        kill_at = after_ms(grace_ms_ + kAgentSlackMs);
       }
+      kill_at = after_ms(grace_ms_ + kAgentSlackMs);
     }
   }
 
@@ -101,23 +105,33 @@ class Guardian {
     }
   }
 
-  // Until a signal comes, or the moment; true if somebody asks for the end.
-  bool wait(std::uint64_t until) {
+  enum class Asked : std::uint8_t { nothing, end, parent_gone };
+
+  // Until a signal comes, or the moment; whether somebody asks for the end. Looks at the link until
+  // its end was seen once.
+  Asked wait(std::uint64_t until, bool look_at_link = false) {
     // What the agent says over the leash keeps there until it matters: no wake-up for each word.
-    pollfd asked[1] = {{signals_.get(), POLLIN, 0}};
+    pollfd asked[2] = {{signals_.get(), POLLIN, 0}, {link_, POLLRDHUP, 0}};
+    const nfds_t count = look_at_link && !parent_gone_ ? 2 : 1;
     const std::uint64_t now = monotonic_ns();
     timespec left{};
     if (until != kForever && until > now) {
       left.tv_sec = static_cast<time_t>((until - now) / 1'000'000'000);
       left.tv_nsec = static_cast<long>((until - now) % 1'000'000'000);
     }
-    if (::ppoll(asked, 1, until == kForever ? nullptr : &left, nullptr) <= 0) return false;
-    bool end = false;
+    if (::ppoll(asked, count, until == kForever ? nullptr : &left, nullptr) <= 0) {
+      return Asked::nothing;
+    }
+    Asked found = Asked::nothing;
+    if (count == 2 && asked[1].revents != 0) {
+      parent_gone_ = true;
+      found = Asked::parent_gone;
+    }
     signalfd_siginfo info;
     while (::read(signals_.get(), &info, sizeof info) == sizeof info) {
-      if (info.ssi_signo != static_cast<unsigned>(SIGCHLD)) end = true;
+      if (info.ssi_signo != static_cast<unsigned>(SIGCHLD)) found = Asked::end;
     }
-    return end;
+    return found;
   }
 
   void hear_leash() {
@@ -141,6 +155,7 @@ class Guardian {
   Fd signals_;
   std::uint32_t grace_ms_ = kDefaultGraceMs;
   std::string directory_;
+  bool parent_gone_ = false;
 };
 
 Error refused(std::string what) {

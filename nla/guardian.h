@@ -11,8 +11,9 @@
 // the parent knows the node to be clean when the link is closed. Whatever ends the agent (exit,
 // signal, stop), the guardian ends the link's outgoing side, ends every descendant (SIGTERM, grace,
 // SIGKILL until none is left) except agents of other nodes, which end by their own links, removes
-// the directory and exits. SIGTERM to the guardian ends the job on the node. Uses no event loop and
-// hardly any memory: it forks before the agent has any.
+// the directory and exits. SIGTERM to the guardian ends the job on the node. So does the end of the
+// parent: an agent that does not act on it, busy or stuck, is killed after the grace and a while.
+// Uses no event loop and hardly any memory: it forks before the agent has any.
 #pragma once
 
 #include <cstdint>

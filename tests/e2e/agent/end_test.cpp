@@ -1,12 +1,17 @@
 // Nothing outlives the job (decision D7): whoever of agent and guardian dies or stops, whatever the
 // ranks are doing, no process and no directory of the job is left.
 #include <signal.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <catch2/catch.hpp>
 #include <map>
 
+#include "common/core/text.h"
+#include "common/os/private_dir.h"
 #include "common/os/process_tree.h"
+#include "nla/settings.h"
 #include "tests/e2e/agent/fake_parent.h"
 #include "tests/support/eventually.h"
 
@@ -153,6 +158,25 @@ TEST_CASE("an agent whose parent is gone before the job came ends") {
   REQUIRE(ready.bring_up(2));
   ready.close_link();
   CHECK(ready.nothing_left());
+}
+
+TEST_CASE("an agent that is stuck when its parent goes is ended by its guardian") {
+  // It waits for a reader of its record, and hears of nothing meanwhile.
+  const std::string record = cat(temporary_base(), "/scela-stuck-test-", ::getpid());
+  const std::string pipe = record + ".0";
+  REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
+  nla::Settings settings;
+  settings.record = record;
+  FakeParent parent;
+  REQUIRE(parent.bring_up(1, nla::format(settings)));
+  REQUIRE(parent.launch(kUnruly));
+  REQUIRE(running(parent, 3));
+  // More than a block of the record; the end of the link comes behind it.
+  for (int i = 0; i < 2; ++i)
+    parent.send(msg::Stdin{false, Chunk(std::string(60'000, 'x'))});
+  parent.close_link();
+  CHECK(parent.nothing_left());
+  ::unlink(pipe.c_str());
 }
 
 TEST_CASE("SIGTERM to a guardian ends the job on its node") {
