@@ -11,9 +11,7 @@ host looks like and how faults work. Nothing of the machine's own network, home,
 A Cluster may be used from several threads, and must be made in one that outlives it: a process that dies, by SIGKILL
 too, takes its clusters along. Clusters do not know of each other and may be up at once. Needs root.
 
-usage: cluster.py shell N          a shell on the head of a cluster of N hosts
-       cluster.py up N             holds a cluster until interrupted, and prints its number
-       cluster.py exec NUMBER HOST COMMAND...
+By hand: people.py.
 """
 import array
 import contextlib
@@ -228,7 +226,7 @@ class Cluster(faults.Faults):
     def popen(self, host, argv, *, env=None, cwd=layout.HOME, stdin=subprocess.DEVNULL, **options):
         """argv on the host, as subprocess.Popen: a child of ours in a session of its own, and its streams, signals,
         exit status and process ID are as usual. terminal=True: standard input becomes its controlling terminal."""
-        first = os.pidfd_open(self._inits[self._index[host]])
+        first = os.pidfd_open(self.first_process(host))
 
         def enter():
             kernel.setns(first, ALL)
@@ -246,6 +244,7 @@ class Cluster(faults.Faults):
         """argv on the host to its end, as subprocess.run, with both outputs captured as text."""
         options.setdefault("stdout", subprocess.PIPE)
         options.setdefault("stderr", subprocess.PIPE)
+        options.setdefault("errors", "surrogateescape" if text else None)
         if input is not None:
             options["stdin"] = subprocess.PIPE
         process = self.popen(host, argv, text=text, **options)
@@ -266,9 +265,13 @@ class Cluster(faults.Faults):
 
     # What is there.
 
+    def first_process(self, host):
+        """The harness's own on the host, as seen by the test: its namespaces are the host's."""
+        return self._inits[self._index[host]]
+
     def path(self, host, path):
         """The host's file as a path of the test."""
-        return f"/proc/{self._inits[self._index[host]]}/root{path}"
+        return f"/proc/{self.first_process(host)}/root{path}"
 
     def address(self, host):
         return layout.address(self._index[host])
@@ -284,7 +287,7 @@ class Cluster(faults.Faults):
     def processes(self, *hosts):
         """Running processes of the hosts, or of all nodes, that are not the harness's."""
         names = hosts or self.hosts
-        networks = {os.stat(f"/proc/{self._inits[self._index[name]]}/ns/net").st_ino: name for name in names}
+        networks = {os.stat(f"/proc/{self.first_process(name)}/ns/net").st_ino: name for name in names}
         own = dict(zip(names, self._ask_hosts(names, "own")))
         found = []
         for word in os.listdir("/proc"):

@@ -37,12 +37,16 @@ class Faults:
         else:
             self._undo[host, kind] = undo
 
+    def undo(self, *hosts):
+        """Ends all faults of the hosts, or of all."""
+        for (host, kind), undo in list(self._undo.items()):
+            if host in (hosts or self.everyone) and (host, kind) in self._undo:
+                undo()
+
     def reset(self, *hosts):
         """The hosts, or all, as they were at first: faults undone, foreign processes killed, files removed."""
         names = hosts or self.everyone
-        for (host, kind), undo in list(self._undo.items()):
-            if host in names and (host, kind) in self._undo:
-                undo()
+        self.undo(*names)
         self._ask_hosts(names, "kill", listener=False)
         for host in names:
             paths = [each.split(":", 1)[1] for each in self.files(host)]
@@ -164,6 +168,12 @@ class Faults:
             if ms is not None or (host, "delay") in self._undo:
                 self._ask_holder("delay", index=self._index[host], ms=ms)
                 self._note(host, "delay", None if ms is None else lambda host=host: self.delay(None, host))
+
+    def firewall(self, host, closed=True):
+        """TCP passes to and from port 22 only; all else meets silence, new connections and those that there are."""
+        if closed != ((host, "firewall") in self._undo):
+            self._ask_hosts([host], "firewall", closed=closed)
+        self._note(host, "firewall", (lambda: self.firewall(host, False)) if closed else None)
 
     # Files and shells.
 

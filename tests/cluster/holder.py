@@ -54,6 +54,7 @@ class Holder:
         for name in ("all", "default"):
             sysctl(f"ipv4/conf/{name}/send_redirects", 0)
         run("ip", "-batch", "-", text=layout.bridge())
+        sysctl("ipv4/conf/default/arp_ignore", 8)  # a port that left the bridge does not answer in its stead
         gc.freeze()  # so that hosts share this process's memory
         pids = [self._fork(index, hello, plan) for index in range(plan["count"] + 1)]
         hello.close()
@@ -112,7 +113,7 @@ class Holder:
             if self._channel in readable:
                 text = self._channel.recv(host.MESSAGE_BYTES)
                 if not text:
-                    return
+                    os._exit(0)
                 self._channel.send(json.dumps(self._answer(json.loads(text))).encode())
 
     def _answer(self, request):

@@ -258,6 +258,11 @@ class Host:
     def op_rate(self, mbit):
         subprocess.run(["tc", *rate_words("eth0", mbit)], check=True, capture_output=True)
 
+    def op_firewall(self, closed):
+        """Packets of TCP that are neither to nor from port 22 leave for an address that nobody has."""
+        for words in layout.firewall(closed):
+            subprocess.run(["ip", *words], check=True, capture_output=True, text=True)
+
     # Loop.
 
     def serve(self):
@@ -309,6 +314,7 @@ def rate_words(device, mbit):
 
 def main(index, channel, hello, plan):
     """Never returns."""
+    signal.set_wakeup_fd(-1)  # the holder's
     try:
         host = Host(index, channel, plan)
         key = host.prepare()

@@ -78,9 +78,9 @@ def network_of_host(index):
 
 
 def bridge():
-    """Lines of ip -batch that make the bridge."""
+    """Lines of ip -batch that make the bridge: with an address of its own, else it has the least of its ports'."""
     return (f"link set lo up\n"
-            f"link add br0 type bridge stp_state 0 forward_delay 0 mcast_snooping 0\n"
+            f"link add br0 address 02:00:00:00:00:02 type bridge stp_state 0 forward_delay 0 mcast_snooping 0\n"
             f"addr add {GATEWAY}/16 dev br0\nlink set br0 up\n")
 
 
@@ -92,3 +92,15 @@ def port(index):
 def cable(index, pid):
     """A line of ip -batch: a cable from the bridge to the namespace of the process."""
     return f"link add {port(index)} up master br0 type veth peer name eth0 netns {pid}\n"
+
+
+def firewall(closed):
+    """Commands of ip that let only port 22 out of a host, so that all else meets silence; or that end this."""
+    for family, network, hole in (("-4", NETWORK, "10.99.254.253"), ("-6", NETWORK6, "fd00::dead")):
+        verb = "add" if closed else "del"
+        if closed:
+            yield [family, "neigh", "replace", hole, "lladdr", "02:00:00:00:00:01", "dev", "eth0", "nud", "permanent"]
+        yield [family, "route", verb, network, "via", hole, "dev", "eth0", "onlink", "table", "22"]
+        for priority, what in (("101", ["sport", "22", "lookup", "main"]), ("102", ["dport", "22", "lookup", "main"]),
+                               ("103", ["lookup", "22"])):
+            yield [family, "rule", verb, "pref", priority, "ipproto", "tcp", "to", network, *what]

@@ -1,0 +1,169 @@
+"""Nothing is left of simulated hosts, however they end; and people can use them."""
+import os
+import select
+import signal
+import subprocess
+import sys
+import unittest
+
+import case
+import cluster
+import layout
+from case import DEADLINE_S
+
+
+def of_the_machine():
+    """What a cluster could leave on the machine, as far as no other test changes it."""
+    with open("/proc/self/mountinfo", encoding="utf-8") as f:
+        mounts = f.read()
+    home = os.path.expanduser("~/.ssh")
+    settings = []
+    for name in ("ipv4/ip_forward", "ipv4/neigh/default/gc_thresh3", "ipv4/icmp_ratelimit"):
+        with open(f"/proc/sys/net/{name}", encoding="ascii") as f:
+            settings.append(f.read())
+    with open("/etc/hosts", encoding="utf-8") as f:
+        hosts = f.read()
+    return (mounts, os.listdir("/sys/class/net"), settings, hosts, os.uname().nodename,
+            {entry.name: entry.stat().st_mtime_ns for entry in os.scandir(home)} if os.path.isdir(home) else None,
+            os.listdir(layout.SHARED))
+
+
+def networks(hosts):
+    """The network namespaces of a cluster's hosts."""
+    return {os.stat(f"/proc/{hosts.first_process(host)}/ns/net").st_ino for host in hosts.everyone}
+
+
+def in_networks(inodes):
+    """Processes of the machine in one of the network namespaces."""
+    found = []
+    for word in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            if os.stat(f"/proc/{word}/ns/net").st_ino in inodes:
+                found.append(word)
+        except (FileNotFoundError, ProcessLookupError, PermissionError):
+            pass
+    return found
+
+
+class NothingLeftTest(unittest.TestCase):
+    # Makes a cluster in the mood to leave things, tells its processes, and waits to be killed.
+    HELD = ("import cluster, os, signal, test_harness_life\n"
+            "c = cluster.Cluster(8, own_processes={})\n"
+            "c.up()\n"
+            "c.delay(5, 'node001')\n"
+            "c.popen('node002', ['sh', '-c', 'setsid sleep 1000 & sleep 1000'])\n"
+            "c.ssh('node003', 'nohup sleep 1000 > /dev/null 2>&1 &')\n"
+            "c.freeze('node003')\n"
+            "c.cut('node004')\n"
+            "print(*test_harness_life.in_networks(test_harness_life.networks(c)), flush=True)\n"
+            "signal.pause()\n")
+
+    def test_two_clusters_do_not_meet_and_leave_nothing(self):
+        before = of_the_machine()
+        with cluster.Cluster(2) as one, cluster.Cluster(2) as two:
+            inodes = networks(one) | networks(two)
+            self.assertEqual(len(inodes), 6)
+            self.assertTrue(in_networks(inodes))
+            one.crash("node001")
+            self.assertEqual(two.ssh("node001", "hostname").stdout, "node001\n")
+            one.run("node002", ["touch", "/tmp/left", f"{layout.HOME}/left", f"{layout.SHARED}/left"])
+            one.popen("node002", ["sleep", "1000"])
+            self.assertEqual(of_the_machine(), before)
+        self.assertEqual(in_networks(inodes), [])
+        self.assertEqual(of_the_machine(), before)
+
+    def held(self, own_processes):
+        """A process that holds a cluster, and descriptors of the cluster's processes."""
+        holder = subprocess.Popen([sys.executable, "-B", "-c", self.HELD.format(own_processes)], cwd=cluster.HERE,
+                                  stdout=subprocess.PIPE, text=True)
+        self.addCleanup(holder.stdout.close)
+        self.addCleanup(holder.wait)
+        self.addCleanup(holder.kill)
+        pids = holder.stdout.readline().split()
+        self.assertGreater(len(pids), 8 * 2 + 4)
+        return holder, [os.pidfd_open(int(pid)) for pid in pids]
+
+    def check_killed(self, own_processes):
+        before = of_the_machine()
+        holder, pidfds = self.held(own_processes)
+        holder.kill()
+        for pidfd in pidfds:
+            self.assertTrue(select.select([pidfd], [], [], DEADLINE_S)[0], "a process outlives its cluster")
+            os.close(pidfd)
+        self.assertEqual(of_the_machine(), before)
+
+    def test_nothing_outlives_a_killed_test(self):
+        self.check_killed(True)
+
+    def test_nothing_outlives_a_killed_test_without_process_namespaces(self):
+        self.check_killed(False)
+
+    def test_nothing_outlives_a_test_that_is_killed_while_hosts_start(self):
+        for _ in range(4):
+            holder = subprocess.Popen([sys.executable, "-B", "-c", "import cluster; cluster.Cluster(8).up()"],
+                                      cwd=cluster.HERE)
+            own, inside = os.stat("/proc/self/ns/net").st_ino, set()
+            children = f"/proc/{holder.pid}/task/{holder.pid}/children"
+            while not inside:
+                with open(children, encoding="ascii") as f:
+                    for pid in f.read().split():
+                        try:
+                            inside.add(os.stat(f"/proc/{pid}/ns/net").st_ino)
+                        except (FileNotFoundError, ProcessLookupError):
+                            pass
+                inside.discard(own)
+            pidfds = [os.pidfd_open(int(pid)) for pid in in_networks(inside)]
+            holder.kill()
+            holder.wait()
+            for pidfd in pidfds:
+                self.assertTrue(select.select([pidfd], [], [], DEADLINE_S)[0], "a process outlives its cluster")
+                os.close(pidfd)
+            self.assertEqual(in_networks(inside), [])
+
+    def test_a_failed_start_says_why_and_leaves_nothing(self):
+        before = of_the_machine()
+        with self.assertRaisesRegex(cluster.ClusterError, "(?s)node002: .*sshd does not start: .*Nonsense"):
+            cluster.Cluster(3, sshd={"node002": ["Nonsense yes"]}).up()
+        self.assertEqual(of_the_machine(), before)
+
+
+class PeopleTest(unittest.TestCase):
+    COMMAND = [sys.executable, "-B", os.path.join(cluster.HERE, "people.py")]
+
+    def test_a_cluster_is_held_and_entered(self):
+        holder = subprocess.Popen([*self.COMMAND, "up", "2", "--kex", "curve25519-sha256"], stdout=subprocess.PIPE,
+                                  text=True)
+        self.addCleanup(holder.stdout.close)
+        self.addCleanup(holder.kill)
+        number = holder.stdout.readline().split()[-1]
+        done = subprocess.run([*self.COMMAND, "exec", number, "node002", "ssh", "node001", "hostname; exit 3"],
+                              stdout=subprocess.PIPE, text=True, timeout=DEADLINE_S, check=False)
+        self.assertEqual((done.stdout, done.returncode), ("node001\n", 3))
+        done = subprocess.run([*self.COMMAND, "exec", number, "node009", "true"], stderr=subprocess.PIPE, text=True,
+                              timeout=DEADLINE_S, check=False)
+        self.assertEqual((done.stderr, done.returncode),
+                         (f"people.py: there is no host node009 in a cluster with the number {number}\n", 1))
+        holder.send_signal(signal.SIGINT)
+        self.assertEqual(holder.wait(DEADLINE_S), 0)
+
+    def test_a_shell_on_the_head_has_a_terminal(self):
+        pid, terminal = os.forkpty()
+        if pid == 0:
+            os.execv(sys.executable, [*self.COMMAND, "shell", "2"])
+        text, asked = b"", False
+        while True:
+            try:
+                text += os.read(terminal, 4096)
+            except OSError:
+                break  # the shell has ended
+            if b"# " in text and not asked:
+                os.write(terminal, b"ssh node002 'echo on $(hostname)'; exit 5\n")
+                asked = True
+        os.close(terminal)
+        self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), 5, text)
+        self.assertIn(b"\ron node002\r", text)
+        self.assertNotIn(b"no job control", text)
+
+
+if __name__ == "__main__":
+    case.main()
