@@ -280,6 +280,19 @@ TEST_CASE("an agent below that is stopped after its guardian was killed ends in 
   CHECK(parent.nothing_left());
 }
 
+TEST_CASE("a guardian below that is stopped goes on when its agent is given up") {
+  FakeParent parent;
+  REQUIRE(parent.bring_up(2));
+  REQUIRE(parent.launch(kUnruly));
+  REQUIRE(running(parent, 6));
+  REQUIRE(::kill(parent.child_guardian(), SIGSTOP) == 0);
+  parent.send(msg::Terminate{SIGTERM, 300});
+  REQUIRE(parent.expect<msg::Verdicts>());
+  parent.send(msg::Shutdown{});
+  CHECK(parent.expect<msg::Done>());
+  CHECK(parent.nothing_left());
+}
+
 TEST_CASE("PROCESS_TERMINATE ends ranks that do not want to end") {
   FakeParent parent;
   REQUIRE(parent.bring_up());
