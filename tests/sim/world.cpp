@@ -134,7 +134,7 @@ void World::step_rank(const Task& task) {
     case TaskKind::measure: {
       if (schedule_.trace) {
         for (std::uint64_t piece = random_.below(3) + 1; piece > 0; --piece) {
-          give(task.a, event::SendTrace{piece == 1, payload(task.a, random_.below(5000))});
+          give(task.a, event::SendTrace{piece == 1, payload(task.a, 1 + random_.below(5000))});
         }
       }
       return give(task.a, event::Measured{0, 1000 + task.a, 2000});
