@@ -381,6 +381,7 @@ void Ranks::State::flush_input(RankState& rank) {
       full = true;
     } else {
       close_input(rank);  // EPIPE: it does not read, so it misses nothing
+      host.emit(event::StdinClosed{rank.rank});
     }
   }
   if (in.last && in.queue.empty() && in.end.fd) close_input(rank);

@@ -73,7 +73,7 @@ void Agent::State::ranks_over(const RankSet& ranks, const Outcome& outcome) {
   collectives.ranks_ended(ranks);
   bulletin.ranks_ended(ranks);
   mailbox.ranks_ended(ranks);
-  input.ranks_ended(ranks);
+  input.ranks_closed(ranks);
 }
 
 // PROCESS_FAIL (thesis section 2.2.1): at once to the launcher, which decides.

@@ -42,6 +42,7 @@ struct Agent::State {
   void on(const event::Asked& event);
   void on(const event::GuardianLost& event);
   void on(const event::StdinTaken& event);
+  void on(const event::StdinClosed& event);
   void on(const event::SendTrace& event);
   void on(const event::Say& event);
   void on(const event::Measured& event);

@@ -108,6 +108,9 @@ struct GuardianLost {};
 struct StdinTaken {  // bytes all local targets have taken since the start, in all
   std::uint64_t bytes = 0;
 };
+struct StdinClosed {  // a rank that runs has closed its standard input; once a rank
+  Rank rank = 0;
+};
 struct SendTrace {  // the shell's own trace, to be carried to the root; pieces of at most kMaxPiece
   bool last = false;
   Chunk bytes;
@@ -147,6 +150,6 @@ using Event =
                  event::RankOutput, event::RankStreamEnded, event::NodeEmpty, event::TimerFired,
                  event::Asked, event::GuardianLost, event::StdinTaken, event::SendTrace, event::Say,
                  event::Measured, event::UserSignal, event::Stop, event::StdinRead,
-                 event::OutputWritten, event::RanksRefused>;
+                 event::OutputWritten, event::RanksRefused, event::StdinClosed>;
 
 }  // namespace scela::nla

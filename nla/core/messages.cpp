@@ -77,7 +77,7 @@ auto fields(Is<Output> auto& m) {
   return std::tie(m.rank, m.stream, m.end, m.bytes);
 }
 auto fields(Is<StdinTaken> auto& m) {
-  return std::tie(m.bytes);
+  return std::tie(m.bytes, m.last);
 }
 auto fields(Is<Log> auto& m) {
   return std::tie(m.record);

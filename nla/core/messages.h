@@ -189,9 +189,9 @@ struct Output {  // u: bytes a rank wrote; end: nothing more will come from this
   Chunk bytes;
   friend bool operator==(const Output&, const Output&) = default;
 };
-struct StdinTaken {  // u: bytes of standard input that all targets of the subtree have taken, in
-                     // all
-  std::uint64_t bytes = 0;
+struct StdinTaken {         // u
+  std::uint64_t bytes = 0;  // of standard input that all targets of the subtree have taken, in all
+  bool last = false;        // none of them takes any more: nothing needs to be sent from now on
   friend bool operator==(const StdinTaken&, const StdinTaken&) = default;
 };
 struct Log {  // u

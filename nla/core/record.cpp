@@ -164,6 +164,9 @@ auto fields(Is<GuardianLost> auto&) {
 auto fields(Is<StdinTaken> auto& e) {
   return std::tie(e.bytes);
 }
+auto fields(Is<StdinClosed> auto& e) {
+  return std::tie(e.rank);
+}
 auto fields(Is<SendTrace> auto& e) {
   return std::tie(e.last, e.bytes);
 }
@@ -272,7 +275,8 @@ constexpr std::array kEventNames = std::to_array<std::string_view>(
      "RankExited",  "RankOutput", "RankStreamEnded", "NodeEmpty",
      "TimerFired",  "Asked",      "GuardianLost",    "StdinTaken",
      "SendTrace",   "Say",        "Measured",        "UserSignal",
-     "Stop",        "StdinRead",  "OutputWritten",   "RanksRefused"});
+     "Stop",        "StdinRead",  "OutputWritten",   "RanksRefused",
+     "StdinClosed"});
 static_assert(kEventNames.size() == std::variant_size_v<Event>);
 
 constexpr std::array kActionNames = std::to_array<std::string_view>(

@@ -118,18 +118,17 @@ void InputFlow::receive(const msg::Stdin& message) {
 void InputFlow::pass_on(const Chunk& bytes, bool end) {
   if (!context_.job) return;
   received_ += bytes.size();
-  const RankSet& targets = context_.job->stdin_ranks;
   for (const Child& child : children_.all()) {
-    if (child.serving() && !child.ended_ranks && child.ranks.intersects(targets)) {
-      context_.send(child.link, msg::Stdin{end, bytes});
-    }
+    if (takes(child)) context_.send(child.link, msg::Stdin{end, bytes});
   }
-  if (context_.own_ranks.intersects(targets)) context_.act(action::WriteStdin{bytes, end});
+  if (local_takes()) context_.act(action::WriteStdin{bytes, end});
   report();  // there may be nobody left to take it
 }
 
 void InputFlow::receive(LinkId child, const msg::StdinTaken& message) {
-  taken_[child] = std::max(taken_[child], message.bytes);
+  FromChild& from = from_children_[child];
+  from.taken = std::max(from.taken, message.bytes);
+  from.last = from.last || message.last;
   report();
 }
 
@@ -138,8 +137,8 @@ void InputFlow::local_taken(std::uint64_t bytes) {
   report();
 }
 
-void InputFlow::ranks_ended(const RankSet& ranks) {
-  ended_.add(ranks);
+void InputFlow::ranks_closed(const RankSet& ranks) {
+  closed_.add(ranks);
   if (received_ > reported_) report();
 }
 
@@ -147,30 +146,38 @@ void InputFlow::child_ended() {
   if (received_ > reported_) report();
 }
 
+bool InputFlow::takes(const Child& child) const {
+  if (!child.serving() || child.ended_ranks) return false;
+  const auto from = from_children_.find(child.link);
+  if (from != from_children_.end() && from->second.last) return false;
+  return child.ranks.intersects(context_.job->stdin_ranks);
+}
+
+bool InputFlow::local_takes() const {
+  return !closed_.contains_all(context_.own_ranks.intersection(context_.job->stdin_ranks));
+}
+
 void InputFlow::report() {
-  if (!context_.job) return;
-  const RankSet& targets = context_.job->stdin_ranks;
+  if (!context_.job || last_told_) return;
   std::uint64_t least = received_;
-  bool somebody = false;
+  bool last = true;
   for (const Child& child : children_.all()) {
-    if (child.serving() && !child.ended_ranks && child.ranks.intersects(targets)) {
-      least = std::min(least, taken_[child.link]);
-      somebody = true;
-    }
+    if (!takes(child)) continue;
+    least = std::min(least, from_children_[child.link].taken);
+    last = false;
   }
-  const RankSet local = context_.own_ranks.intersection(targets);
-  if (!ended_.contains_all(local)) {
+  if (local_takes()) {
     least = std::min(least, local_);
-    somebody = true;
+    last = false;
   }
-  // Once no target is left the rest of the input stays where it is.
-  if (context_.is_root() && !somebody) return;
+  if (context_.is_root() && last) return;
   if (least <= reported_ || (least - reported_ < kInputStep && least < received_)) return;
   const std::uint64_t step = least - std::exchange(reported_, least);
   if (context_.is_root()) {
     context_.act(action::ReadStdin{step});
   } else {
-    context_.send_up(msg::StdinTaken{reported_});
+    context_.send_up(msg::StdinTaken{reported_, last});
+    last_told_ = last;
   }
 }
 

@@ -63,7 +63,9 @@ class OutputFlow {
 };
 
 // Downwards, to the ranks of Job::stdin_ranks: every agent reports how much all targets below it
-// have taken, and the root reads only so far ahead of the slowest.
+// have taken, and the root reads only so far ahead of the slowest. Who has no target left that
+// takes any is sent nothing more, and without any at all the root stops reading: the rest of the
+// input stays where it is.
 class InputFlow {
  public:
   InputFlow(Context& context, Children& children) : context_(context), children_(children) {}
@@ -73,20 +75,27 @@ class InputFlow {
   void receive(const msg::Stdin& message);
   void receive(LinkId child, const msg::StdinTaken& message);
   void local_taken(std::uint64_t bytes);
-  void ranks_ended(const RankSet& ranks);
-  void child_ended();  // some child does not serve any more
+  void ranks_closed(const RankSet& ranks);  // of this node: ended, or do not want any more
+  void child_ended();                       // some child does not serve any more
 
  private:
   void pass_on(const Chunk& bytes, bool end);
   void report();
+  bool takes(const Child& child) const;
+  bool local_takes() const;
 
   Context& context_;
   Children& children_;
-  RankSet ended_;
+  RankSet closed_;
   std::uint64_t received_ = 0;
   std::uint64_t reported_ = 0;
   std::uint64_t local_ = 0;
-  std::map<LinkId, std::uint64_t> taken_;
+  bool last_told_ = false;
+  struct FromChild {
+    std::uint64_t taken = 0;
+    bool last = false;
+  };
+  std::map<LinkId, FromChild> from_children_;
 };
 
 }  // namespace scela::nla

@@ -55,6 +55,7 @@ class TreeHarness {
   std::uint32_t ready_agents = 0;
   bool launched = false;
   std::uint64_t sends = 0;
+  std::uint64_t input_wanted = 0;  // bytes the root may read, in all
   bool root_left = false;
 
   TreeHarness(std::uint32_t hosts, std::uint32_t degree) {
@@ -263,7 +264,7 @@ class TreeHarness {
   void carry_out(int, action::ReadOutput&) {}
   void carry_out(int, action::DropStreams&) {}
   void carry_out(int, action::ShowLog&) {}
-  void carry_out(int, action::ReadStdin&) {}
+  void carry_out(int, action::ReadStdin& read) { input_wanted += read.bytes; }
   void carry_out(int, action::TracePiece&) {}
 
   std::vector<std::unique_ptr<Node>> nodes_;

@@ -114,17 +114,20 @@ class StdinTest(JobTest):
             self.succeed("--sim-nodes", 2, "--ppn", 2, *options, "true", stdin=file)
 
     def test_input_is_not_read_on_when_its_ranks_have_ended(self):
-        # Rank 1 goes on, in another part of the tree than rank 0, which takes a part of the input.
+        # The others go on, also those of the same node; rank 0 takes a part of the input.
         channel = self.channel("go")
-        text = 'if [ "$SCELA_RANK" = 1 ]; then ' + job.TELL + 'read -r x < "$0" || :; else head -c 100000 | wc -c; fi'
-        for stdin in (self.big_file(), self.zeros()):
-            running = self.start("--sim-nodes", 2, "--degree", 2, "--ppn", 1, "sh", "-c", text, channel, stdin=stdin)
-            running.ranks(1)
-            self.wait_standstill()
-            self.assertLess(job.moved(running.pid)[0], READ_AHEAD)
-            job.release(channel)
-            ended = running.wait()
-            self.assertEqual((ended.status, ended.out, ended.err), (0, b"100000\n", ""))
+        wait = job.TELL + ': < "$0"; '
+        takes = f'if [ "$SCELA_RANK" = 0 ]; then head -c 100000 | wc -c; else {wait}fi'
+        closes = f'if [ "$SCELA_RANK" = 0 ]; then head -c 100000 | wc -c; exec <&-; fi; {wait}'
+        for text, going_on in ((takes, 3), (closes, 4)):
+            for stdin in (self.big_file(), self.zeros()):
+                running = self.start("--sim-nodes", 2, "--ppn", 2, "sh", "-c", text, channel, stdin=stdin)
+                running.ranks(going_on)
+                self.wait_standstill()
+                self.assertLess(job.moved(running.pid)[0], READ_AHEAD)
+                with open(channel, "wb"):
+                    ended = running.wait()
+                self.assertEqual((ended.status, ended.out, ended.err), (0, b"100000\n", ""))
 
     def test_ranks_that_end_early_do_not_cut_the_others_input(self):
         digest = hashlib.sha256(DATA * MANY).hexdigest()

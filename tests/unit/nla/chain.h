@@ -36,6 +36,7 @@ struct Chain {
     Job job;
     job.id = "test";
     job.trace = traced;
+    job.stdin_ranks = stdin_ranks;
     App app;
     app.argv = {"program"};
     app.ranks = RankSet::run(0, 8);
@@ -82,6 +83,7 @@ struct Chain {
   Actions actions;
   RequestId request = 0;
   bool traced = false;
+  RankSet stdin_ranks;
 };
 
 }  // namespace scela::nla::testing

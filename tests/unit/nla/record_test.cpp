@@ -130,6 +130,7 @@ std::vector<Event> rank_events() {
   vary<Event, RankStreamEnded>(
       out, {}, {[](auto& e) { e.rank = 1; }, [](auto& e) { e.stream = Stream::err; }});
   vary<Event, StdinTaken>(out, {}, {[](auto& e) { e.bytes = 1; }});
+  vary<Event, StdinClosed>(out, {}, {[](auto& e) { e.rank = 1; }});
   vary<Event, Asked>(out, {}, {[](auto& e) { e.rank = 1; }, [](auto& e) { e.id = 1; }});
   for (const Request& request : requests())
     out.emplace_back(Asked{9, 9, request});

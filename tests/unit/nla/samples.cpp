@@ -146,7 +146,7 @@ void fill(Random& r, msg::Output& m) {
   m = {number(r), one_of(r, Stream::err), flag(r), chunk(r)};
 }
 void fill(Random& r, msg::StdinTaken& m) {
-  m = {large_number(r)};
+  m = {large_number(r), flag(r)};
 }
 void fill(Random& r, msg::Log& m) {
   m = {log_record(r)};
