@@ -38,13 +38,21 @@ std::uint64_t after_ms(std::uint64_t ms) {
 
 class Guardian {
  public:
-  Guardian(pid_t agent, int link, Fd leash, Fd signals)
-      : agent_(agent), link_(link), leash_(std::move(leash)), signals_(std::move(signals)) {}
+  Guardian(pid_t agent, int link, int link_out, Fd leash, Fd signals)
+      : agent_(agent),
+        link_(link),
+        link_out_(link_out),
+        leash_(std::move(leash)),
+        signals_(std::move(signals)) {}
 
   int run() {
     const bool well = watch_agent();
     // From here on no message can come: the parent need not wait for the cleaning to know.
-    ::shutdown(link_, SHUT_WR);
+    if (link_out_ >= 0) {
+      ::close(link_out_);
+    } else {
+      ::shutdown(link_, SHUT_WR);
+    }
     end_descendants();
     // An agent that ended well has removed it; asking again would cost another turn at the lock of
     // a directory that all nodes of this machine share.
@@ -151,6 +159,7 @@ class Guardian {
 
   pid_t agent_;
   int link_;
+  int link_out_;  // -1: link_ goes both ways
   Fd leash_;
   Fd signals_;
   std::uint32_t grace_ms_ = kDefaultGraceMs;
@@ -165,7 +174,7 @@ Error refused(std::string what) {
 
 }  // namespace
 
-Result<Fd> fork_agent(int link) {
+Result<Fd> fork_agent(int link, int link_out) {
   Result<SocketPair> leash = make_socket_pair(SOCK_SEQPACKET);
   if (!leash) return fail(leash.error());
   // Blocked before there is a child whose end could be missed.
@@ -187,7 +196,7 @@ Result<Fd> fork_agent(int link) {
   }
   leash->theirs.reset();
   ::prctl(PR_SET_NAME, "scela-guardian");  // so that a person can tell the two apart
-  Guardian guardian(agent, link, std::move(leash->ours), std::move(signals));
+  Guardian guardian(agent, link, link_out, std::move(leash->ours), std::move(signals));
   ::_exit(guardian.run());
 }
 

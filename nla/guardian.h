@@ -27,7 +27,7 @@ namespace scela::nla {
 // Forks. In the agent: the leash. In the guardian it does not return: it waits, cleans up, and ends
 // the process with status 0 if the agent ended with 0, else 1. Error (launch): the system
 // refuses; nothing was forked.
-Result<Fd> fork_agent(int link);
+Result<Fd> fork_agent(int link, int link_out = -1);
 
 // What the agent says over the leash; silently nothing without one or when the guardian is gone.
 void tell_grace(const Fd& leash, std::uint32_t grace_ms);

@@ -1,12 +1,18 @@
 // scela-nla: the agent of one node. Started by scela-run or by another agent, never by a person.
 //
-//   scela-nla --link-fd N --name NODE
+//   scela-nla --link-fd N --name NODE          the link is descriptor N, a socket
+//   scela-nla --stdio --name NODE --id BUILD [--digest SHA256 --unlink FILE]
+//                                              the link is standard input and output, through a
+//                                              remote shell; says first who it is
+//                                              (nla/core/remote_shell.h)
 //
 // Becomes the guardian, which forks the agent proper (nla/guardian.h); both stay until
 // nothing of the job is left on the node.
 
+#include <fcntl.h>
 #include <malloc.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <charconv>
@@ -16,28 +22,48 @@
 #include <string_view>
 
 #include "common/os/syscall.h"
+#include "nla/core/remote_shell.h"
 #include "nla/guardian.h"
 #include "nla/shell.h"
+#include "nla/spawn/agent_file.h"
 
 namespace {
 
 constexpr int kUsage = 64;     // EX_USAGE
 constexpr int kInternal = 70;  // EX_SOFTWARE
+constexpr int kOther = 69;     // EX_UNAVAILABLE: not the build that was asked for
 constexpr char kHelp[] =
     "usage: scela-nla --link-fd N --name NODE\n"
+    "       scela-nla --stdio --name NODE --id BUILD [--digest SHA256] [--unlink FILE]\n"
     "The node launch agent of ScELA. scela-run starts it; see scela-run(1).\n";
 
 struct Arguments {
   int link = -1;
+  int link_out = -1;
+  bool stdio = false;
   std::string name;
+  std::string build;   // that the parent wants
+  std::string digest;  // of this file, as the parent sent it
+  std::string file;    // to be removed: this program was shipped
 };
 
 bool parse(int argc, char** argv, Arguments& out) {
-  for (int i = 1; i + 1 < argc; i += 2) {
+  for (int i = 1; i < argc; ++i) {
     const std::string_view option = argv[i];
-    const std::string_view value = argv[i + 1];
+    if (option == "--stdio") {
+      out.stdio = true;
+      continue;
+    }
+    if (++i == argc) return false;
+    const std::string_view value = argv[i];
     if (option == "--name") {
       out.name = value;
+    } else if (option == "--id") {
+      out.build = value;
+    } else if (option == "--digest") {
+      out.digest = value;
+    } else if (option == "--unlink") {
+      out.file = value;
     } else if (option == "--link-fd") {
       const auto end = value.data() + value.size();
       if (std::from_chars(value.data(), end, out.link).ptr != end) return false;
@@ -45,7 +71,45 @@ bool parse(int argc, char** argv, Arguments& out) {
       return false;
     }
   }
-  return argc % 2 == 1 && out.link >= 0 && !out.name.empty();
+  return !out.name.empty() && (out.stdio ? out.link < 0 && !out.build.empty() : out.link >= 0);
+}
+
+void say(const std::string& line) {
+  static_cast<void>(!::write(STDOUT_FILENO, line.data(), line.size()));
+}
+
+// Standard input and output become the link, out of the way of whatever else uses those numbers.
+// Non-zero: this is not the agent that was asked for, which was said.
+int take_stdio(Arguments& arguments) {
+  if (!arguments.file.empty()) ::unlink(arguments.file.c_str());
+  const scela::Result<scela::nla::AgentFile> self =
+      scela::nla::AgentFile::open("/proc/self/exe", "");
+  const std::string build = self ? self->build() : "unknown";
+  if (build != arguments.build) {
+    say(scela::nla::other_line(SCELA_VERSION, build));
+    return kOther;
+  }
+  if (!arguments.digest.empty()) {
+    const scela::Result<std::string> digest = scela::nla::file_digest("/proc/self/exe");
+    if (!digest || *digest != arguments.digest) {
+      say(scela::nla::refused_line("the agent was damaged on its way to the node"));
+      return kOther;
+    }
+  }
+  say(scela::nla::ready_line(build));
+  struct stat in {
+  }, out{};
+  ::fstat(STDIN_FILENO, &in);
+  ::fstat(STDOUT_FILENO, &out);
+  arguments.link = ::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
+  if (in.st_ino != out.st_ino || in.st_dev != out.st_dev) {
+    arguments.link_out = ::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+  }
+  const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+  ::dup2(null, STDIN_FILENO);
+  ::dup2(null, STDOUT_FILENO);
+  ::close(null);
+  return 0;
 }
 
 int failed(const scela::Error& error) {
@@ -69,6 +133,9 @@ int main(int argc, char** argv) {
     std::fputs(kHelp, stderr);
     return kUsage;
   }
+  if (arguments.stdio) {
+    if (const int status = take_stdio(arguments); status != 0) return status;
+  }
   // Leading a session is how an agent is recognised by another's (process_tree.h); it fails only
   // where that is so already.
   ::setsid();
@@ -76,7 +143,7 @@ int main(int argc, char** argv) {
   scela::raise_descriptor_limit();
   // Pieces of transfers go back to the system when they are done with, not into the heap's holes.
   ::mallopt(M_MMAP_THRESHOLD, 48 * 1024);
-  scela::Result<scela::Fd> leash = scela::nla::fork_agent(arguments.link);
+  scela::Result<scela::Fd> leash = scela::nla::fork_agent(arguments.link, arguments.link_out);
   if (!leash) return failed(leash.error());
 
   scela::nla::ShellOptions options;
@@ -84,6 +151,7 @@ int main(int argc, char** argv) {
   options.agent = scela::own_executable();
   options.node = arguments.name;
   options.parent = scela::Fd(arguments.link);
+  options.parent_out = scela::Fd(arguments.link_out);
   options.leash = std::move(*leash);
   auto shell = scela::nla::Shell::create(std::move(options));
   if (!shell) return failed(shell.error());

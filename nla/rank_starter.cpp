@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <initializer_list>
 #include <string_view>
 
 #include "common/core/text.h"
@@ -37,12 +38,10 @@ bool is_own(std::string_view name) {
 }
 
 // Later ones replace earlier ones of the same name.
-std::vector<std::string> merged(const std::vector<std::string>& first,
-                                const std::vector<std::string>& second) {
+std::vector<std::string> merged(std::initializer_list<const std::vector<std::string>*> lists) {
   std::vector<std::string> out;
   std::map<std::string_view, std::size_t> position;
-  out.reserve(first.size() + second.size());
-  for (const auto* list : {&first, &second}) {
+  for (const auto* list : lists) {
     for (const std::string& variable : *list) {
       if (is_own(name_in(variable))) continue;
       const auto [at, is_new] = position.emplace(name_in(variable), out.size());
@@ -98,7 +97,7 @@ RankStarter::Program RankStarter::prepare(const App& app) const {
   Program program;
   program.words = app.argv;
   program.directory = app.wdir.empty() ? job_->wdir : app.wdir;
-  program.environment = merged(job_->env, app.env);
+  program.environment = merged({&node_.environment, &job_->env, &app.env});
   struct stat facts {};
   if (!program.directory.empty() && ::stat(program.directory.c_str(), &facts) != 0) {
     program.failure = directory_failure(errno, program.directory);

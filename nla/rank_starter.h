@@ -28,7 +28,8 @@ struct NodeFacts {
   std::string name;
   std::uint32_t index = 0;
   std::string directory;
-  std::vector<int> cpus;  // this node's share of the machine
+  std::vector<int> cpus;                 // this node's share of the machine
+  std::vector<std::string> environment;  // below the job's
 };
 
 struct StartedRank {

@@ -23,6 +23,16 @@ bool apply(std::string_view key, std::string_view value, Settings& settings) {
     settings.boot_id = value;
   } else if (key == "shares") {
     return parse_number(value, settings.shares) && settings.shares > 0;
+  } else if (key == "launch") {
+    settings.launch = value;
+  } else if (key == "agent") {
+    settings.agent = value;
+  } else if (key == "fanout") {
+    return parse_number(value, settings.fanout) && settings.fanout > 0;
+  } else if (key == "connect_ms") {
+    return parse_number(value, settings.connect_ms) && settings.connect_ms > 0;
+  } else if (key == "node_env") {
+    settings.node_env = value == "1";
   } else if (key == "measure") {
     settings.measure = value == "1";
   } else if (key == "trace") {
@@ -39,6 +49,13 @@ std::string format(const Settings& settings) {
   if (!settings.directory.empty()) out += cat("directory=", settings.directory, "\n");
   if (!settings.boot_id.empty()) out += cat("boot=", settings.boot_id, "\n");
   if (settings.shares != 1) out += cat("shares=", settings.shares, "\n");
+  if (settings.launch != kLaunchSsh) out += cat("launch=", settings.launch, "\n");
+  if (!settings.agent.empty()) out += cat("agent=", settings.agent, "\n");
+  if (settings.fanout != Settings().fanout) out += cat("fanout=", settings.fanout, "\n");
+  if (settings.connect_ms != Settings().connect_ms) {
+    out += cat("connect_ms=", settings.connect_ms, "\n");
+  }
+  if (settings.node_env) out += "node_env=1\n";
   if (settings.measure) out += "measure=1\n";
   if (settings.trace) out += "trace=1\n";
   return out;

@@ -12,13 +12,23 @@
 
 namespace scela::nla {
 
+inline constexpr char kLaunchSsh[] = "ssh";  // by libssh, within the process
+
 struct Settings {
   std::string record;        // agents record their core's events in "<record>.<node index>"
   std::string directory;     // where nodes make their directories; empty: TMPDIR or /tmp
   std::string boot_id;       // of the root's machine: agents there share its clock
   std::uint32_t shares = 1;  // agents that share a machine's processors; agent i: i % shares
-  bool measure = false;      // measure memory exactly (about 0.1 ms per agent)
-  bool trace = false;        // keep spans, and send them at the end
+  // How agents start further agents on other machines.
+  std::string launch = kLaunchSsh;  // "ssh", or a program and its arguments, see make_spawner()
+  std::string agent;                // path of scela-nla there; empty: it is shipped
+  std::uint32_t fanout = 128;       // sessions that one process has under way at a time, at least 1
+  std::uint32_t connect_ms = 10000;  // limit of each phase of a start
+  // Ranks' environment stands on the node's own, and a command whose directory the node lacks runs
+  // at home.
+  bool node_env = false;
+  bool measure = false;  // measure memory exactly (about 0.1 ms per agent)
+  bool trace = false;    // keep spans, and send them at the end
   friend bool operator==(const Settings&, const Settings&) = default;
 };
 

@@ -36,7 +36,9 @@ void Shell::State::begin() {
   watch_reaper();
   if (options.role == Role::agent) {
     parent = make_stream_link(buffer, kParentLink, *this);
-    parent->attach(make_fd_transport(io, std::move(options.parent)));
+    parent->attach(options.parent_out ? make_pipe_transport(io, std::move(options.parent),
+                                                            std::move(options.parent_out))
+                                      : make_fd_transport(io, std::move(options.parent)));
     if (options.leash) {
       leash_watch.assign(options.leash.get());
       watch_leash();
@@ -64,6 +66,7 @@ void Shell::State::reap() {
       child.status = status;
       return child_gone_if(child, static_cast<LinkId>(i + 1));
     }
+    if (spawner) spawner->reaped(pid, status);
   });
   if (leftovers != Leftovers::none) check_leftovers();
 }
@@ -119,7 +122,9 @@ void Shell::State::child_gone_if(ChildAgent& child, LinkId id) {
   if (child.gone || child.starting || child.pid != 0 || !child.closed) return;
   child.gone = true;
   // Its guardian did not end in peace, so nobody may have removed the directory.
-  if (child.status != 0) static_cast<void>(remove_tree(directory_of(child.host)));
+  if (child.status != 0 && child.contact.here()) {
+    static_cast<void>(remove_tree(directory_of(child.contact.name)));
+  }
   emit(event::ChildGone{id});
 }
 

@@ -19,6 +19,7 @@
 #include "nla/core/actions.h"
 #include "nla/core/agent.h"
 #include "nla/core/events.h"
+#include "nla/spawn/factory.h"
 
 namespace boost::asio {
 class io_context;
@@ -28,13 +29,15 @@ namespace scela::nla {
 
 struct ShellOptions {
   Role role = Role::agent;
-  std::string agent;  // path of scela-nla, started for children
+  std::string agent;   // path of scela-nla, started for children
+  SpawnContext spawn;  // for agents of other machines; its agent and root are filled in
   // Root.
   std::function<void(const Action&)> on_action;  // the actions marked "root only", in order
   std::string record;                            // file for the core's events; empty: none
   // Agent.
   std::string node;  // name of this node
-  Fd parent;         // the link to the parent
+  Fd parent;         // the link to the parent, or what comes from it
+  Fd parent_out;     // invalid: `parent` goes both ways
   Fd leash;          // to the guardian; invalid: there is none
 };
 

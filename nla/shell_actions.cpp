@@ -20,6 +20,20 @@ namespace scela::nla {
 using boost::asio::steady_timer;
 using boost::system::error_code;
 
+namespace {
+
+// What the node's login gave this agent, but for what is about its own session.
+std::vector<std::string> node_environment() {
+  std::vector<std::string> out;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string_view variable = *entry;
+    if (!variable.starts_with("SSH_") && !variable.starts_with("_=")) out.emplace_back(variable);
+  }
+  return out;
+}
+
+}  // namespace
+
 template <class A>
 void Shell::State::carry_out(A& action) {
   using std::is_same_v;
@@ -60,7 +74,9 @@ void Shell::State::carry_out(action::StartChild& start) {
   auto child = std::make_unique<ChildAgent>();
   child->link = make_stream_link(buffer, start.link, *this);
   child->link->set_reading(!paused);
-  child->host = std::move(start.host);
+  Result<Contact> contact = parse_contact(start.host);
+  // A host list that was cut or forged: no name, no address, so nothing is started.
+  if (contact) child->contact = std::move(*contact);
   child->asked_ns = clock_ns();
   children.push_back(std::move(child));  // links count from 1 in the order they are started
   // Not now: a start takes a while, and there are other children to start and links to serve.
@@ -69,13 +85,19 @@ void Shell::State::carry_out(action::StartChild& start) {
 
 void Shell::State::start_child(LinkId id) {
   ChildAgent& child = *children[id - 1];
+  if (!spawner) {
+    SpawnContext context = options.spawn;
+    context.agent = options.agent;
+    context.root = options.role == Role::root;
+    spawner = make_spawner(io, std::move(context), settings);
+  }
   if (child.given_up) {
     child.starting = false;
     child.closed = true;
     child_gone_if(child, id);
     return pump();
   }
-  spawner->start(child.host, [this, id](tl::expected<StartedAgent, SpawnFailure> started) {
+  spawner->start(child.contact, [this, id](tl::expected<StartedAgent, SpawnFailure> started) {
     ChildAgent& one = *children[id - 1];
     one.starting = false;
     if (started) {
@@ -84,7 +106,8 @@ void Shell::State::start_child(LinkId id) {
     } else {
       one.gone = true;
       one.link->give_up();
-      emit(event::ChildFailed{id, started.error().phase, std::move(started.error().why)});
+      emit(event::ChildFailed{id, started.error().phase, std::move(started.error().why),
+                              started.error().hand_back});
     }
     pump();
   });
@@ -124,6 +147,7 @@ void Shell::State::carry_out(action::StartRanks& start) {
   facts.index = node_index;
   const std::string problem = make_directory();
   facts.directory = directory;
+  if (settings.node_env) facts.environment = node_environment();
   if (job->bind_to != BindTo::none) {
     facts.cpus = share_of(allowed_cpus(), node_index % settings.shares, settings.shares);
   }

@@ -24,7 +24,7 @@ namespace scela::nla {
 // Another node's agent, started from here.
 struct ChildAgent {
   std::unique_ptr<Link> link;
-  std::string host;
+  Contact contact;
   std::uint64_t asked_ns = 0;  // when it was to be started
   pid_t pid = 0;               // 0: not started, or reaped
   int status = 0;              // of the reaped process
@@ -41,8 +41,7 @@ struct Shell::State final : LinkListener {
         reaper(std::move(made)),
         reaper_watch(io, reaper.descriptor()),
         leash_watch(io),
-        descendants(options.agent),
-        spawner(make_local_spawner(io, options.agent)) {}
+        descendants(options.agent) {}
   ~State() override {
     // The reaper owns this one.
     reaper_watch.release();

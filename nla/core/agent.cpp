@@ -104,7 +104,12 @@ void Agent::State::on(const event::ChildFailed& event) {
   Child* child = children.find(event.link);
   if (child == nullptr) return;
   child->gone = true;
-  if (child->serving()) children.failed(*child, event.phase, event.why);
+  if (!child->serving()) return;
+  if (event.hand_back && !context.is_root()) {
+    children.hand_back(*child);
+  } else {
+    children.failed(*child, event.phase, event.why);
+  }
 }
 
 void Agent::State::on(const event::ChildGone& event) {

@@ -21,6 +21,8 @@ void Agent::State::use_job(Job job) {
   context.grace_ms = job.grace_ms;
   context.own_ranks = context.is_root() ? RankSet() : job.map.ranks_of(context.node);
   context.subtree_ranks = job.map.ranks_of(context.slice.first, context.slice.end);
+  context.handed_back.for_each(
+      [&](std::uint32_t node) { context.subtree_ranks.remove(job.map.ranks_of(node)); });
   verdicts.expect(context.subtree_ranks);
   children.know_job(job.map);
   Result<std::unique_ptr<cache::Policy>> made =
@@ -37,7 +39,7 @@ void Agent::State::use_job(Job job) {
   for (const msg::NodeFailed& failure : children.failures()) {
     const bool looked_after = std::any_of(
         children.all().begin(), children.all().end(),
-        [&](const Child& child) { return child.serving() && child.slice.contains(failure.node); });
+        [&](const Child& child) { return child.serving() && child.covers(failure.node); });
     const RankSet ranks = context.job->map.ranks_of(failure.node);
     if (looked_after || ranks.empty()) continue;
     const Outcome outcome{Ending::lost, 0, false, false, "its node has no agent: " + failure.why};
@@ -198,6 +200,7 @@ void Agent::State::child_ended(Child& child, const std::string& why) {
     // Before the job, whoever maps ranks must know that the nodes below are out of reach too.
     for (std::uint32_t node = child.slice.first + 1; !context.job && node < child.slice.end;
          ++node) {
+      if (!child.covers(node)) continue;
       report_node_failure(
           context, {node, StartPhase::running,
                     cat("its parent agent on ", context.host(child.slice.first), " was lost")});

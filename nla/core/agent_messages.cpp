@@ -70,9 +70,11 @@ bool Agent::State::from_child(Child& child, const Message& message) {
                       std::is_same_v<M, msg::Done>) {
           return up(child, one);
         } else if constexpr (std::is_same_v<M, msg::NodeFailed>) {
-          if (!child.slice.contains(one.node)) return false;
+          if (!child.covers(one.node)) return false;
           report_node_failure(context, one);
           return true;
+        } else if constexpr (std::is_same_v<M, msg::HandBack>) {
+          return children.receive(child, one);
         } else if constexpr (std::is_same_v<M, msg::Launched>) {
           child.launched = true;
           below_launched += one.ranks;

@@ -81,7 +81,38 @@ void Children::failed(Child& child, StartPhase phase, const std::string& why) {
   report_node_failure(context_, std::move(failure));
   if (slice.size() < 2) return;
   if (stopping_) return;
-  start_one({slice.first + 1, slice.end});  // `child` may dangle from here on
+  RankSet rest = RankSet::run(slice.first + 1, slice.size() - 1);
+  rest.remove(child.handed_back);
+  for (const RankSet::Range& run : rest.ranges())
+    start_one({run.first, run.last + 1});  // `child` may dangle from here on
+}
+
+void Children::hand_back(Child& child) {
+  child.state = ChildState::failed;
+  const Slice slice = child.slice;
+  child.handed_back = RankSet::run(slice.first, slice.size());
+  context_.handed_back.add(child.handed_back);
+  context_.send_up(msg::HandBack{slice});
+}
+
+bool Children::receive(Child& child, const msg::HandBack& message) {
+  const Slice slice = message.slice;
+  if (child.state != ChildState::up || slice.first <= child.slice.first ||
+      slice.first >= slice.end || slice.end > child.slice.end) {
+    return false;
+  }
+  const RankSet nodes = RankSet::run(slice.first, slice.size());
+  if (child.handed_back.intersects(nodes)) return false;
+  child.handed_back.add(nodes);
+  if (!context_.is_root()) {
+    context_.handed_back.add(nodes);
+    context_.send_up(message);
+  } else if (!stopping_) {
+    // Who is refused at one node is refused below it too: the root starts each of these itself.
+    for (std::uint32_t node = slice.first; node < slice.end; ++node)
+      start_one({node, node + 1});  // `child` may dangle from here on
+  }
+  return true;
 }
 
 bool Children::all_ready() const {
@@ -120,6 +151,7 @@ void Children::know_job(const RankMap& map) {
     const std::uint32_t end =
         child.state == ChildState::failed ? child.slice.first + 1 : child.slice.end;
     child.ranks = map.ranks_of(child.slice.first, end);
+    child.handed_back.for_each([&](std::uint32_t node) { child.ranks.remove(map.ranks_of(node)); });
   }
 }
 

@@ -25,7 +25,8 @@ enum class ChildState : std::uint8_t {
 
 struct Child {
   LinkId link = 0;
-  Slice slice;  // the nodes it answers for; it runs on slice.first
+  Slice slice;          // the nodes it answers for; it runs on slice.first
+  RankSet handed_back;  // of those, the ones that the root was asked to start instead
   ChildState state = ChildState::starting;
   std::uint32_t agents = 0;  // ready in its subtree
   RankSet ranks;             // of the job, in its subtree
@@ -35,6 +36,9 @@ struct Child {
   bool gone = false;               // nothing of its process is left
   std::uint64_t report_bytes = 0;  // of its subtree's trace, so far
 
+  bool covers(std::uint32_t node) const {
+    return slice.contains(node) && !handed_back.contains(node);
+  }
   bool serving() const {
     return state == ChildState::starting || state == ChildState::up || state == ChildState::ready;
   }
@@ -56,6 +60,11 @@ class Children {
 
   // Each reports the node's failure upwards and hands the slice on (unless stopping).
   void failed(Child& child, StartPhase phase, const std::string& why);
+
+  // This agent may not start it: the root is asked to, and nothing of it is reported as failed.
+  void hand_back(Child& child);
+  // A child asks the same. False: those are not nodes that it answers for.
+  bool receive(Child& child, const msg::HandBack& message);
 
   bool all_ready() const;  // no child is starting or up
   bool all_ended() const;  // none is serving

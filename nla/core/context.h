@@ -22,6 +22,7 @@ struct Context {
   Role role = Role::agent;
   std::uint32_t node = kRootNode;
   Slice slice;                     // nodes this agent answers for, itself first (root: all)
+  RankSet handed_back;             // of those, the ones that the root was asked to start instead
   std::vector<std::string> hosts;  // their names
   std::uint32_t nodes = 0;         // in the whole host list
   std::uint32_t degree = 1;

@@ -62,6 +62,7 @@ struct ChildFailed {
   LinkId link = 0;
   StartPhase phase = StartPhase::connect;
   std::string why;
+  bool hand_back = false;  // this agent may not start it, the root may
 };
 // Nothing of the child's node is left; after its LinkEnded.
 struct ChildGone {

@@ -88,6 +88,9 @@ auto fields(Is<Report> auto& m) {
 auto fields(Is<Parcel> auto& m) {
   return std::tie(m.source, m.destination, m.tag, m.total, m.offset, m.bytes);
 }
+auto fields(Is<HandBack> auto& m) {
+  return std::tie(m.slice);
+}
 auto fields(Is<PeersFailed> auto& m) {
   return std::tie(m.ranks);
 }
@@ -97,12 +100,12 @@ auto fields(Is<PeersFailed> auto& m) {
 namespace {
 
 constexpr std::array<std::string_view, std::variant_size_v<Message>> kNames = {
-    "Start",      "SliceHosts",     "JobBytes",     "Signal",   "Terminate",
-    "Shutdown",   "CollectiveDown", "Answer",       "Stdin",    "Credit",
-    "Hello",      "NodeFailed",     "Ready",        "Launched", "ProcessFail",
-    "Verdicts",   "Done",           "CollectiveUp", "Get",      "Put",
-    "Output",     "StdinTaken",     "Log",          "Report",   "Parcel",
-    "PeersFailed"};
+    "Start",       "SliceHosts",     "JobBytes",     "Signal",   "Terminate",
+    "Shutdown",    "CollectiveDown", "Answer",       "Stdin",    "Credit",
+    "Hello",       "NodeFailed",     "Ready",        "Launched", "ProcessFail",
+    "Verdicts",    "Done",           "CollectiveUp", "Get",      "Put",
+    "Output",      "StdinTaken",     "Log",          "Report",   "Parcel",
+    "PeersFailed", "HandBack"};
 
 // What the fields alone cannot say. A slice that ends before it starts would have billions of
 // nodes.
@@ -143,8 +146,12 @@ constexpr auto kDecoders = decoders(std::make_index_sequence<std::variant_size_v
 
 std::string_view name_of(StartPhase phase) {
   switch (phase) {
+    case StartPhase::resolve:
+      return "resolve the name";
     case StartPhase::connect:
       return "connect";
+    case StartPhase::host_key:
+      return "check the host key";
     case StartPhase::authenticate:
       return "authenticate";
     case StartPhase::start_agent:

@@ -32,7 +32,15 @@ inline constexpr std::uint16_t kProtocolVersion = 1;
 enum class Stream : std::uint8_t { out, err };
 
 // Why a node has no agent. The phase decides the advice and the exit status.
-enum class StartPhase : std::uint8_t { connect, authenticate, start_agent, hello, running };
+enum class StartPhase : std::uint8_t {
+  resolve,
+  connect,
+  host_key,
+  authenticate,
+  start_agent,
+  hello,
+  running
+};
 std::string_view name_of(StartPhase phase);
 
 enum class CollectiveKind : std::uint8_t {
@@ -215,6 +223,12 @@ struct Parcel {  // both ways: NLA_Send, routed by rank location; large payloads
   friend bool operator==(const Parcel&, const Parcel&) = default;
 };
 
+struct HandBack {  // u: these nodes of the slice this agent may not start; the root is to start
+                   // them
+  Slice slice;
+  friend bool operator==(const HandBack&, const HandBack&) = default;
+};
+
 struct PeersFailed {  // d: these ranks failed and the job goes on without them (OnFailure::wait)
   RankSet ranks;
   friend bool operator==(const PeersFailed&, const PeersFailed&) = default;
@@ -222,12 +236,12 @@ struct PeersFailed {  // d: these ranks failed and the job goes on without them 
 
 }  // namespace msg
 
-using Message =
-    std::variant<msg::Start, msg::SliceHosts, msg::JobBytes, msg::Signal, msg::Terminate,
-                 msg::Shutdown, msg::CollectiveDown, msg::Answer, msg::Stdin, msg::Credit,
-                 msg::Hello, msg::NodeFailed, msg::Ready, msg::Launched, msg::ProcessFail,
-                 msg::Verdicts, msg::Done, msg::CollectiveUp, msg::Get, msg::Put, msg::Output,
-                 msg::StdinTaken, msg::Log, msg::Report, msg::Parcel, msg::PeersFailed>;
+using Message = std::variant<msg::Start, msg::SliceHosts, msg::JobBytes, msg::Signal,
+                             msg::Terminate, msg::Shutdown, msg::CollectiveDown, msg::Answer,
+                             msg::Stdin, msg::Credit, msg::Hello, msg::NodeFailed, msg::Ready,
+                             msg::Launched, msg::ProcessFail, msg::Verdicts, msg::Done,
+                             msg::CollectiveUp, msg::Get, msg::Put, msg::Output, msg::StdinTaken,
+                             msg::Log, msg::Report, msg::Parcel, msg::PeersFailed, msg::HandBack>;
 
 std::string_view name_of(const Message& message);
 

@@ -126,7 +126,7 @@ auto fields(Is<LinkEnded> auto& e) {
   return std::tie(e.link, e.why);
 }
 auto fields(Is<ChildFailed> auto& e) {
-  return std::tie(e.link, e.phase, e.why);
+  return std::tie(e.link, e.phase, e.why, e.hand_back);
 }
 auto fields(Is<ChildGone> auto& e) {
   return std::tie(e.link);

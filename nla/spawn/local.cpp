@@ -2,12 +2,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <cstdlib>
-
 #include "common/core/text.h"
 #include "common/os/child.h"
 #include "common/os/syscall.h"
-#include "nla/spawn/factory.h"
+#include "nla/spawn/kinds.h"
 
 namespace scela::nla {
 
@@ -18,10 +16,7 @@ class LocalSpawner final : public Spawner {
   LocalSpawner(boost::asio::io_context& io, std::string agent)
       : io_(io), agent_(std::move(agent)) {}
 
-  void start(const std::string& node,
-             std::function<void(tl::expected<StartedAgent, SpawnFailure>)> done) override {
-    done(start_now(node));
-  }
+  void start(const Contact& contact, Done done) override { done(start_now(contact.name)); }
 
  private:
   tl::expected<StartedAgent, SpawnFailure> start_now(const std::string& node) {
@@ -63,26 +58,6 @@ class LocalSpawner final : public Spawner {
 
 std::unique_ptr<Spawner> make_local_spawner(boost::asio::io_context& io, std::string agent) {
   return std::make_unique<LocalSpawner>(io, std::move(agent));
-}
-
-Result<std::string> find_agent() {
-  const char* wanted = std::getenv("SCELA_AGENT");
-  const std::string own = own_executable();
-  const std::string folder = own.substr(0, own.rfind('/'));
-  const std::string places[] = {wanted == nullptr ? std::string() : wanted, folder + "/scela-nla",
-                                folder + "/../libexec/scela/scela-nla"};
-  std::string tried;
-  for (const std::string& place : places) {
-    if (place.empty()) continue;
-    if (::access(place.c_str(), X_OK) == 0) return place;
-    tried += cat(tried.empty() ? "" : ", ", place);
-    if (&place == &places[0]) break;  // who names one wants that one
-  }
-  return fail(Error{ErrorKind::launch,
-                    "find the agent scela-nla",
-                    {},
-                    cat("not at ", tried),
-                    "install ScELA completely, or name the agent in SCELA_AGENT"});
 }
 
 }  // namespace scela::nla

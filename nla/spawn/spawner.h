@@ -11,6 +11,7 @@
 #include <string>
 
 #include "common/core/result.h"
+#include "nla/core/contact.h"
 #include "nla/core/messages.h"
 #include "nla/link/transport.h"
 
@@ -18,21 +19,27 @@ namespace scela::nla {
 
 struct StartedAgent {
   std::unique_ptr<Transport> stream;  // the link to it
-  pid_t pid = 0;  // of the child that stands for it: once that has ended and the stream is closed,
-                  // nothing is left of the node
+  pid_t pid = 0;  // of the child that stands for it here, if there is one: once that has ended and
+                  // the stream is closed, nothing is left of the node
 };
 
 struct SpawnFailure {
   StartPhase phase = StartPhase::start_agent;
   std::string why;
+  bool hand_back = false;  // this process may not start it; scela-run itself may
 };
 
 class Spawner {
  public:
   virtual ~Spawner() = default;
+  using Done = std::function<void(tl::expected<StartedAgent, SpawnFailure>)>;
   // `done` is called exactly once, perhaps from within.
-  virtual void start(const std::string& node,
-                     std::function<void(tl::expected<StartedAgent, SpawnFailure>)> done) = 0;
+  virtual void start(const Contact& contact, Done done) = 0;
+  // A child process of this one has ended, which no started agent stands for.
+  virtual void reaped(pid_t pid, int status) {
+    static_cast<void>(pid);
+    static_cast<void>(status);
+  }
 };
 
 }  // namespace scela::nla

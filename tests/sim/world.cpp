@@ -73,7 +73,7 @@ void World::step(const Task& task) {
     case TaskKind::child_failed: {
       const Link& link = network_.at(task.a);
       return give(link.parent, event::ChildFailed{link.parent_link,
-                                                  static_cast<nla::StartPhase>(task.b), "planned"});
+                                                  static_cast<nla::StartPhase>(task.b), "planned", false});
     }
     case TaskKind::child_gone: {
       const Link& link = network_.at(task.a);

@@ -187,7 +187,7 @@ class TreeHarness {
   }
   void carry_out(int from, action::StartChild& start) {
     if (unreachable.contains(start.node)) {
-      post(from, event::ChildFailed{start.link, StartPhase::connect, "connection refused"});
+      post(from, event::ChildFailed{start.link, StartPhase::connect, "connection refused", false});
       return;
     }
     nodes_.push_back(std::make_unique<Node>(Role::agent));

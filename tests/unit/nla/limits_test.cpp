@@ -74,7 +74,9 @@ std::string agent_refused_under(void (*limit)()) {
     const auto spawner = make_local_spawner(io, "/bin/true");
     limit();
     std::string said = "nothing";
-    spawner->start("node", [&](tl::expected<StartedAgent, SpawnFailure> started) {
+    Contact node;
+    node.name = "node";
+    spawner->start(node, [&](tl::expected<StartedAgent, SpawnFailure> started) {
       said = started ? "started" : started.error().why;
     });
     return said;

@@ -190,8 +190,8 @@ TEST_CASE("enumerations, flags and slices outside their range are errors") {
   CHECK(with(output, 1, 2));  // stream
   CHECK_FALSE(with(output, 2, 1));
   CHECK(with(output, 2, 2));  // flag
-  CHECK_FALSE(with(msg::NodeFailed{1, StartPhase::connect, ""}, 1, 4));
-  CHECK(with(msg::NodeFailed{1, StartPhase::connect, ""}, 1, 5));
+  CHECK_FALSE(with(msg::NodeFailed{1, StartPhase::connect, ""}, 1, 6));
+  CHECK(with(msg::NodeFailed{1, StartPhase::connect, ""}, 1, 7));
   CHECK_FALSE(with(msg::ProcessFail{1, {}}, 1, 8));
   CHECK(with(msg::ProcessFail{1, {}}, 1, 9));
   CHECK_FALSE(with(msg::Log{}, 0, 3));

@@ -94,7 +94,7 @@ std::vector<Event> link_and_shell_events() {
   vary<Event, ChildFailed>(
       out, {},
       {[](auto& e) { e.link = 1; }, [](auto& e) { e.phase = StartPhase::hello; },
-       [](auto& e) { e.why = "w"; }});
+       [](auto& e) { e.why = "w"; }, [](auto& e) { e.hand_back = true; }});
   vary<Event, ChildGone>(out, {}, {[](auto& e) { e.link = 1; }});
   vary<Event, NodeEmpty>(out, {}, {});
   vary<Event, TimerFired>(out, {}, {[](auto& e) { e.timer = Timer::give_up; }});
@@ -385,7 +385,7 @@ TEST_CASE("a damaged entry is an error that names its event by number") {
 TEST_CASE("a replayed root does what it did, and a changed answer is named by number and event") {
   const std::vector<Event> events = {event::Begin{"job-1", {"a", "b", "c"}, 2, 100, "", 5},
                                      event::Received{1, msg::Hello{kProtocolVersion, 0, 5, 6}, 7},
-                                     event::ChildFailed{2, StartPhase::connect, "no route"}};
+                                     event::ChildFailed{2, StartPhase::connect, "no route", false}};
   const auto record = [&](std::size_t changed) {
     Agent agent(Role::root);
     RecordWriter writer(Role::root);

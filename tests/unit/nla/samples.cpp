@@ -157,6 +157,10 @@ void fill(Random& r, msg::Report& m) {
 void fill(Random& r, msg::Parcel& m) {
   m = {number(r), number(r), number(r), large_number(r), large_number(r), chunk(r)};
 }
+void fill(Random& r, msg::HandBack& m) {
+  m.slice.first = number(r);
+  m.slice.end = m.slice.first + static_cast<std::uint32_t>(r.below(100));
+}
 void fill(Random& r, msg::PeersFailed& m) {
   m = {ranks(r)};
 }

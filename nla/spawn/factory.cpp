@@ -1,0 +1,151 @@
+#include "nla/spawn/factory.h"
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <deque>
+#include <map>
+#include <utility>
+
+#include "common/core/text.h"
+#include "common/os/asio.h"
+#include "common/os/syscall.h"
+#include "nla/spawn/kinds.h"
+#include "nla/spawn/ssh_identities.h"
+
+namespace scela::nla {
+
+namespace {
+
+class AnySpawner final : public Spawner {
+ public:
+  AnySpawner(boost::asio::io_context& io, SpawnContext context, const Settings& settings)
+      : io_(io),
+        context_(std::move(context)),
+        settings_(settings),
+        gate_(!context_.root),
+        local_(make_local_spawner(io, context_.agent)) {}
+
+  void start(const Contact& contact, Done done) override {
+    if (contact.here()) return local_->start(contact, std::move(done));
+    if (contact.root_only && !context_.root) {
+      return done(tl::unexpected(
+          SpawnFailure{StartPhase::connect, "only scela-run itself knows a way to it", true}));
+    }
+    waiting_.emplace_back(contact, std::move(done));
+    start_waiting();
+  }
+
+  void reaped(pid_t pid, int status) override {
+    for (const auto& session : sessions_) {
+      if (session->pid() == pid) session->reaped(status);
+    }
+  }
+
+ private:
+  // At most settings_.fanout sessions are on their way at a time.
+  void start_waiting() {
+    while (!waiting_.empty() && under_way_ < settings_.fanout) {
+      auto [contact, done] = std::move(waiting_.front());
+      waiting_.pop_front();
+      ++under_way_;
+      start_remote(contact, std::move(done));
+    }
+  }
+
+  void start_remote(const Contact& contact, Done done) {
+    if (!agent_) {
+      Result<AgentFile> file = AgentFile::open(context_.agent, settings_.agent);
+      if (!file) {
+        --under_way_;
+        return done(
+            tl::unexpected(SpawnFailure{StartPhase::start_agent, file.error().text(), false}));
+      }
+      agent_ = std::make_unique<AgentFile>(std::move(*file));
+    }
+    const std::shared_ptr<Executor> session = make_session(contact);
+    sessions_.push_back(session);
+    start_remote_agent(io_, *session, *agent_, contact.name,
+                       {std::chrono::milliseconds(settings_.connect_ms)},
+                       [this, session, done = std::move(done)](auto stream) {
+                         --under_way_;
+                         std::erase(sessions_, session);
+                         // Not now: the session is in the middle of a call.
+                         boost::asio::post(io_, [session] {});
+                         if (stream) {
+                           done(StartedAgent{std::move(*stream), session->pid()});
+                         } else {
+                           done(tl::unexpected(std::move(stream.error())));
+                         }
+                         start_waiting();
+                       });
+  }
+
+  std::unique_ptr<Executor> make_session(const Contact& contact) {
+    if (settings_.launch != kLaunchSsh) return make_program_session(io_, contact, settings_);
+    const SshAccess access = context_.access_of ? context_.access_of(contact.name) : own_access();
+    return make_ssh_session(io_, contact, access, identities_of(access), gate_, settings_,
+                            context_);
+  }
+
+  static SshAccess own_access() {
+    SshAccess out;
+    out.identities = default_identities();
+    const char* socket = std::getenv("SSH_AUTH_SOCK");
+    if (socket != nullptr) out.agent_socket = socket;
+    return out;
+  }
+
+  // Read once for all nodes that are reached by the same keys.
+  const SshIdentities& identities_of(const SshAccess& access) {
+    std::string key = access.agent_socket;
+    for (const std::string& file : access.identities)
+      key += cat("\n", file);
+    std::unique_ptr<SshIdentities>& found = identities_[key];
+    if (!found) {
+      found = std::make_unique<SshIdentities>();
+      found->load(access.identities);
+      found->use_agent(access.agent_socket);
+    }
+    return *found;
+  }
+
+  boost::asio::io_context& io_;
+  const SpawnContext context_;
+  const Settings settings_;
+  AuthGate gate_;
+  std::unique_ptr<Spawner> local_;
+  std::unique_ptr<AgentFile> agent_;
+  std::map<std::string, std::unique_ptr<SshIdentities>> identities_;
+  std::deque<std::pair<Contact, Done>> waiting_;
+  std::vector<std::shared_ptr<Executor>> sessions_;  // under way
+  std::uint32_t under_way_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Spawner> make_spawner(boost::asio::io_context& io, SpawnContext context,
+                                      const Settings& settings) {
+  return std::make_unique<AnySpawner>(io, std::move(context), settings);
+}
+
+Result<std::string> find_agent(const std::string& wanted, bool elsewhere) {
+  const std::string own = own_executable();
+  const std::string folder = own.substr(0, own.rfind('/'));
+  const std::string places[] = {wanted, folder + "/scela-nla",
+                                folder + "/../libexec/scela/scela-nla"};
+  std::string tried;
+  for (const std::string& place : places) {
+    if (place.empty()) continue;
+    if (::access(place.c_str(), X_OK) == 0) return place;
+    tried += cat(tried.empty() ? "" : ", ", place);
+    if (&place == &places[0] && !elsewhere) break;  // who names one wants that one
+  }
+  return fail(Error{ErrorKind::launch,
+                    "find the agent scela-nla",
+                    {},
+                    cat("not at ", tried),
+                    "install ScELA completely, or name the agent with --agent or in SCELA_AGENT"});
+}
+
+}  // namespace scela::nla

@@ -1,0 +1,22 @@
+// The kinds of spawner, for factory.cpp only.
+#pragma once
+
+#include "nla/spawn/agent_file.h"
+#include "nla/spawn/factory.h"
+#include "nla/spawn/remote_start.h"
+
+namespace scela::nla {
+
+// A session of one node, by libssh.
+class SshIdentities;
+class AuthGate;
+std::unique_ptr<Executor> make_ssh_session(boost::asio::io_context& io, const Contact& contact,
+                                           const SshAccess& access, const SshIdentities& identities,
+                                           AuthGate& gate, const Settings& settings,
+                                           const SpawnContext& context);
+
+// By a program that takes "HOST COMMAND" as its last arguments, as ssh and rsh do.
+std::unique_ptr<Executor> make_program_session(boost::asio::io_context& io, const Contact& contact,
+                                               const Settings& settings);
+
+}  // namespace scela::nla

@@ -1,0 +1,205 @@
+#include "nla/spawn/remote_start.h"
+
+#include <sys/random.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include "common/core/text.h"
+#include "common/os/asio.h"
+#include "nla/core/remote_shell.h"
+
+namespace scela::nla {
+
+namespace {
+
+using boost::system::error_code;
+using Kind = RemoteAnswer::Kind;
+
+std::string new_token() {
+  unsigned char bytes[8] = {};
+  static_cast<void>(::getrandom(bytes, sizeof bytes, 0));
+  std::string out;
+  for (const unsigned char byte : bytes) {
+    out += "0123456789abcdef"[byte >> 4];
+    out += "0123456789abcdef"[byte & 15];
+  }
+  return out;
+}
+
+// The last line of a text.
+std::string last_line(std::string text) {
+  while (!text.empty() && (text.back() == '\n' || text.back() == '\r'))
+    text.pop_back();
+  const std::size_t begin = text.rfind('\n');
+  return begin == std::string::npos ? text : text.substr(begin + 1);
+}
+
+class Start : public std::enable_shared_from_this<Start> {
+ public:
+  Start(boost::asio::io_context& io, Executor& executor, AgentFile& agent, std::string node,
+        RemoteStartSettings settings, Executor::Done done)
+      : executor_(executor),
+        agent_(agent),
+        node_(std::move(node)),
+        settings_(settings),
+        timer_(io),
+        done_(std::move(done)) {}
+
+  void begin(bool look) {
+    looking_ = look && !agent_.remote().empty();
+    const Result<std::string> command = remote_command(
+        {looking_ ? agent_.remote() : "", agent_.build(), agent_.size(), new_token()}, node_);
+    if (!command) return fail_with(command.error().text());
+    executor_.execute(*command, [self = shared_from_this()](auto made) {
+      if (!made) return self->end(tl::unexpected(std::move(made.error())));
+      self->stream_ = std::move(*made);
+      self->scanner_ = {};
+      self->set_timer();
+      self->wait_readable();
+    });
+  }
+
+ private:
+  void set_timer() {
+    timer_.expires_after(settings_.limit);
+    timer_.async_wait([weak = weak_from_this()](const error_code& error) {
+      const auto self = weak.lock();
+      if (error || !self) return;
+      self->fail_with(cat("its shell accepted the command but no agent answers within ",
+                          self->settings_.limit.count(), " ms", self->heard()));
+    });
+  }
+
+  void wait_readable() {
+    stream_->wait_readable([self = shared_from_this()] { self->read(); });
+  }
+
+  void read() {
+    char bytes[4096];
+    while (done_ && stream_) {
+      const ssize_t got = stream_->read(bytes, sizeof bytes);
+      if (got < 0 && errno == EAGAIN) return wait_readable();
+      if (got <= 0) return stream_->wait_closed([self = shared_from_this()] { self->ended(); });
+      std::string_view rest(bytes, static_cast<std::size_t>(got));
+      if (!take(rest)) return;
+    }
+  }
+
+  // False: the stream is not to be read here any more.
+  bool take(std::string_view rest) {
+    while (!rest.empty()) {
+      const auto answer = scanner_.feed(rest);
+      if (!answer) return fail_with(answer.error().text()), false;
+      if (!*answer) return true;
+      switch ((*answer)->kind) {
+        case Kind::ready:
+          return ready((*answer)->text, rest), false;
+        case Kind::other:
+          return again(), false;
+        case Kind::ship:
+          ship((*answer)->text);
+          if (!done_) return false;
+          break;
+        case Kind::refused:
+          return fail_with((*answer)->text), false;
+      }
+    }
+    return true;
+  }
+
+  void ready(const std::string& build, std::string_view rest) {
+    if (build != agent_.build()) return fail_with("the agent that answers is of another build");
+    if (!rest.empty()) return fail_with("the agent speaks before it was spoken to");
+    timer_.cancel();
+    end(std::move(stream_));
+  }
+
+  // An agent of another version is there, or what is there does not run: ship ours.
+  void again() {
+    timer_.cancel();
+    stream_.reset();
+    begin(false);
+  }
+
+  void ship(const std::string& machine) {
+    if (machine != agent_.machine()) {
+      return fail_with(cat("its processor is ", machine, ", the agent here is for ",
+                           agent_.machine(), " (name one that is installed there with --agent)"));
+    }
+    Result<Chunk> bytes = agent_.shipment();
+    if (!bytes) return fail_with(bytes.error().text());
+    to_ship_ = std::move(*bytes);
+    shipped_ = 0;
+    write();
+  }
+
+  void write() {
+    if (!stream_ || !done_) return;
+    while (shipped_ < to_ship_.size()) {
+      const std::string_view rest = to_ship_.view().substr(shipped_);
+      const iovec part{const_cast<char*>(rest.data()), rest.size()};
+      const ssize_t wrote = stream_->write(&part, 1);
+      if (wrote < 0 && errno == EAGAIN) {
+        return stream_->wait_writable([self = shared_from_this()] {
+          self->set_timer();
+          self->write();
+        });
+      }
+      if (wrote <= 0) return;  // the reading side learns why
+      shipped_ += static_cast<std::size_t>(wrote);
+    }
+    to_ship_ = {};
+    set_timer();
+  }
+
+  void ended() {
+    const int status = executor_.exit_status();
+    // What the shell says of a file that cannot be executed, or is none.
+    if (looking_ && status != 0 && status != -1) return again();
+    std::string why = "the command ended before the agent answered";
+    if (status >= 0) why += cat(", status ", status);
+    if (!stream_->trouble().empty()) why = stream_->trouble();
+    fail_with(why + heard());
+  }
+
+  // What the other side printed last, for a person to make sense of it.
+  std::string heard() const {
+    const std::string error = last_line(executor_.error_output());
+    const std::string& said = error.empty() ? scanner_.noise() : error;
+    return said.empty() ? std::string() : cat("; it said: ", said);
+  }
+
+  void fail_with(std::string why) {
+    end(tl::unexpected(SpawnFailure{StartPhase::start_agent, std::move(why), false}));
+  }
+
+  void end(tl::expected<std::unique_ptr<Transport>, SpawnFailure> result) {
+    timer_.cancel();
+    if (stream_) stream_->close();
+    if (done_) std::exchange(done_, nullptr)(std::move(result));
+  }
+
+  Executor& executor_;
+  AgentFile& agent_;
+  const std::string node_;
+  const RemoteStartSettings settings_;
+  boost::asio::steady_timer timer_;
+  Executor::Done done_;
+  std::unique_ptr<Transport> stream_;
+  AnswerScanner scanner_;
+  Chunk to_ship_;
+  std::size_t shipped_ = 0;
+  bool looking_ = false;
+};
+
+}  // namespace
+
+void start_remote_agent(boost::asio::io_context& io, Executor& executor, AgentFile& agent,
+                        const std::string& node, RemoteStartSettings settings,
+                        Executor::Done done) {
+  std::make_shared<Start>(io, executor, agent, node, settings, std::move(done))->begin(true);
+}
+
+}  // namespace scela::nla

@@ -1,0 +1,41 @@
+// From "a command can be executed on the node" to "its agent runs and its stream carries frames":
+// executes the command of nla/core/remote_shell.h, waits for the agent's first word, ships the
+// agent where it is not installed. The same over libssh, ssh and other remote shells.
+//
+// Event loop, one thread. Ends with one call of `done`.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "nla/link/transport.h"
+#include "nla/spawn/agent_file.h"
+#include "nla/spawn/spawner.h"
+
+namespace scela::nla {
+
+// A way to execute a command on one node.
+class Executor {
+ public:
+  using Done = std::function<void(tl::expected<std::unique_ptr<Transport>, SpawnFailure>)>;
+  virtual ~Executor() = default;
+  // `done` is called once, from the event loop. Again only after the transport of the last is gone.
+  virtual void execute(const std::string& command, Done done) = 0;
+  virtual int exit_status() const = 0;           // of the last command; -1: not known
+  virtual std::string error_output() const = 0;  // the last of what it wrote to standard error
+  // Where a process of this machine stands for the command: that process, and news of its end.
+  virtual pid_t pid() const { return 0; }
+  virtual void reaped(int status) { static_cast<void>(status); }
+};
+
+struct RemoteStartSettings {
+  std::chrono::milliseconds limit{10000};  // for the command's first answer, and for each further
+};
+
+// `executor` and `agent` outlive the call of `done`.
+void start_remote_agent(boost::asio::io_context& io, Executor& executor, AgentFile& agent,
+                        const std::string& node, RemoteStartSettings settings, Executor::Done done);
+
+}  // namespace scela::nla

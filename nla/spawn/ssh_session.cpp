@@ -1,0 +1,769 @@
+#include "nla/spawn/ssh_session.h"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <libssh/libssh.h>
+#include <net/if.h>
+#include <netinet/tcp.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <thread>
+#include <utility>
+
+#include "common/core/text.h"
+#include "common/os/asio.h"
+#include "common/os/child.h"
+#include "common/os/syscall.h"
+#include "nla/spawn/kinds.h"
+
+namespace scela::nla {
+
+namespace {
+
+using Descriptor = boost::asio::posix::stream_descriptor;
+using boost::system::error_code;
+
+constexpr std::size_t kErrorTail = 2048;
+// Bytes handed to the channel at once: what one TCP window takes without waiting.
+constexpr std::size_t kWritePiece = std::size_t{64} * 1024;
+
+// Ordered by cost: hardware does AES in GCM several times faster than anything else on the list.
+constexpr char kCiphers[] =
+    "aes128-gcm@openssh.com,aes256-gcm@openssh.com,chacha20-poly1305@openssh.com,"
+    "aes128-ctr,aes192-ctr,aes256-ctr";
+
+struct Address {
+  sockaddr_storage storage{};
+  socklen_t size = 0;
+};
+
+// Numeric only: agents have no name service.
+bool parse_address(const std::string& text, std::uint16_t port, Address& out) {
+  auto& four = reinterpret_cast<sockaddr_in&>(out.storage);
+  if (::inet_pton(AF_INET, text.c_str(), &four.sin_addr) == 1) {
+    four.sin_family = AF_INET;
+    four.sin_port = htons(port);
+    out.size = sizeof four;
+    return true;
+  }
+  auto& six = reinterpret_cast<sockaddr_in6&>(out.storage);
+  const std::size_t percent = text.find('%');
+  if (::inet_pton(AF_INET6, text.substr(0, percent).c_str(), &six.sin6_addr) != 1) return false;
+  six.sin6_family = AF_INET6;
+  six.sin6_port = htons(port);
+  if (percent != std::string::npos) {
+    six.sin6_scope_id = ::if_nametoindex(text.substr(percent + 1).c_str());
+  }
+  out.size = sizeof six;
+  return true;
+}
+
+std::string digest_of(ssh_key key) {
+  unsigned char* hash = nullptr;
+  std::size_t size = 0;
+  if (::ssh_get_publickey_hash(key, SSH_PUBLICKEY_HASH_SHA256, &hash, &size) != 0) return {};
+  std::string out;
+  for (std::size_t i = 0; i < size; ++i) {
+    out += "0123456789abcdef"[hash[i] >> 4];
+    out += "0123456789abcdef"[hash[i] & 15];
+  }
+  ::ssh_clean_pubkey_hash(&hash);
+  return out;
+}
+
+// "ssh-ed25519 AAAA...", as known_hosts has it.
+std::string public_text(ssh_key key) {
+  char* base64 = nullptr;
+  if (::ssh_pki_export_pubkey_base64(key, &base64) != SSH_OK) return {};
+  const char* curve = ::ssh_pki_key_ecdsa_name(key);
+  const bool is_ecdsa = curve != nullptr && std::string_view(curve).starts_with("ecdsa");
+  std::string out =
+      cat(is_ecdsa ? curve : ::ssh_key_type_to_char(::ssh_key_type(key)), " ", base64);
+  ::ssh_string_free_char(base64);
+  return out;
+}
+
+// The signature algorithms by which the server can show one of the accepted keys.
+std::string host_key_algorithms(const Contact& contact) {
+  std::string out;
+  for (const HostKey& key : contact.keys) {
+    const std::string more =
+        key.type == "ssh-rsa" ? std::string("rsa-sha2-512,rsa-sha2-256") : key.type;
+    if (out.find(more) == std::string::npos) out += cat(out.empty() ? "" : ",", more);
+  }
+  return out;
+}
+
+void set_quick_ack(int fd) {
+  // Re-armed at every read: the kernel falls back to delayed acknowledgements, which cost an idle
+  // handshake 40 ms a time.
+  const int on = 1;
+  ::setsockopt(fd, IPPROTO_TCP, TCP_QUICKACK, &on, sizeof on);
+}
+
+}  // namespace
+
+// The session.
+
+class SshSession::Impl : public std::enable_shared_from_this<Impl> {
+ public:
+  Impl(boost::asio::io_context& io, Contact contact, const SshIdentities& identities,
+       AuthGate& gate, std::chrono::milliseconds limit)
+      : io_(io),
+        contact_(std::move(contact)),
+        identities_(identities),
+        gate_(gate),
+        limit_(limit),
+        watch_(io),
+        agent_watch_(io),
+        timer_(io) {}
+  ~Impl() { disconnect(); }
+
+  void use_stream(Fd stream) { socket_ = std::move(stream); }
+
+  void execute(const std::string& command, Done done) {
+    command_ = command;
+    done_ = std::move(done);
+    error_tail_.clear();
+    exit_status_ = -1;
+    if (session_ != nullptr) {
+      end_channel();
+      enter(State::opening);
+    } else if (socket_) {
+      begin_exchange();
+    } else {
+      connect();
+    }
+    drive_later();
+  }
+
+  // What the transport does.
+  ssize_t read(char* bytes, std::size_t size);
+  ssize_t write(const iovec* parts, int count);
+  void wait(Transport::Handler Impl::*which, Transport::Handler handler);
+  void end_writing() {
+    if (channel_ != nullptr && !broken_) ::ssh_channel_send_eof(channel_);
+    arm();
+  }
+  void end_channel();
+  void disconnect();
+  bool is_open() const { return channel_ != nullptr; }
+  const std::string& trouble() const { return trouble_; }
+
+  int exit_status() const { return exit_status_; }
+  const std::string& error_tail() const { return error_tail_; }
+  void on_host_key(std::function<void(const std::string&)> met) { met_host_key_ = std::move(met); }
+
+  class Channel;
+
+ private:
+  enum class State {
+    idle,
+    connecting,
+    exchanging,
+    at_gate,
+    authenticating,
+    asking_agent,
+    opening,
+    requesting,
+    running,
+    failed
+  };
+
+  void connect();
+  void begin_exchange();
+  void enter(State state);
+  void drive();
+  void drive_later();
+  void step();
+  std::unique_ptr<Transport> make_transport();
+  void exchange();
+  void check_host_key();
+  void pass_gate();
+  void authenticate();
+  void ask_agent();
+  void agent_answered();
+  void authenticated();
+  void refused();
+  void open_channel();
+  void request();
+  void serve();
+  void hear_close();
+  void take_error_output();
+  void arm();
+  void on_timer();
+  void fail_with(StartPhase phase, std::string why, bool hand_back = false);
+  std::string session_error() const {
+    return session_ == nullptr ? std::string() : std::string(::ssh_get_error(session_));
+  }
+  StartPhase phase() const;
+  std::string where() const { return cat(contact_.address, " port ", contact_.port); }
+
+  boost::asio::io_context& io_;
+  const Contact contact_;
+  const SshIdentities& identities_;
+  AuthGate& gate_;
+  const std::chrono::milliseconds limit_;
+
+  State state_ = State::idle;
+  Fd socket_;         // until libssh has it
+  Descriptor watch_;  // a duplicate: libssh closes its own when it breaks
+  Descriptor agent_watch_;
+  boost::asio::steady_timer timer_;
+  bool read_armed_ = false;
+  bool write_armed_ = false;
+  bool posted_ = false;
+  ssh_session session_ = nullptr;
+  ssh_channel channel_ = nullptr;
+  ssh_event event_ = nullptr;
+  std::size_t next_key_ = 0;
+  bool went_through_gate_ = false;
+  bool accepted_ = false;
+  std::thread agent_thread_;
+  int agent_answer_ = SSH_AUTH_ERROR;
+  std::string command_;
+  Done done_;
+  std::string error_tail_;
+  std::string trouble_;
+  std::function<void(const std::string&)> met_host_key_;
+  bool broken_ = false;
+  int exit_status_ = -1;
+  Transport::Handler reader_, writer_, closer_;
+};
+
+// Connecting.
+
+void SshSession::Impl::connect() {
+  Address address;
+  if (!parse_address(contact_.address, contact_.port, address)) {
+    return fail_with(StartPhase::resolve, cat("'", contact_.address, "' is no numeric address"));
+  }
+  Fd made(::socket(address.storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (!made) return fail_with(StartPhase::connect, cat("make a socket: ", errno_text(errno)));
+  const int on = 1;
+  ::setsockopt(made.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  set_quick_ack(made.get());
+  socket_ = std::move(made);
+  if (::connect(socket_.get(), reinterpret_cast<const sockaddr*>(&address.storage), address.size) !=
+          0 &&
+      errno != EINPROGRESS) {
+    return fail_with(StartPhase::connect, cat("connect to ", where(), ": ", errno_text(errno)));
+  }
+  enter(State::connecting);
+  watch_.assign(::fcntl(socket_.get(), F_DUPFD_CLOEXEC, 3));
+  watch_.async_wait(Descriptor::wait_write, [weak = weak_from_this()](const error_code& error) {
+    const auto self = weak.lock();
+    if (error || !self || self->state_ != State::connecting) return;
+    int problem = 0;
+    socklen_t size = sizeof problem;
+    ::getsockopt(self->socket_.get(), SOL_SOCKET, SO_ERROR, &problem, &size);
+    if (problem != 0) {
+      self->fail_with(StartPhase::connect,
+                      cat("connect to ", self->where(), ": ", errno_text(problem)));
+    } else {
+      self->begin_exchange();
+    }
+    self->drive();
+  });
+}
+
+void SshSession::Impl::begin_exchange() {
+  if (!watch_.is_open()) watch_.assign(::fcntl(socket_.get(), F_DUPFD_CLOEXEC, 3));
+  session_ = ::ssh_new();
+  if (session_ == nullptr) return fail_with(StartPhase::connect, "libssh has no memory");
+  ::ssh_set_blocking(session_, 0);
+  const bool no = false;
+  const unsigned port = contact_.port;
+  const int fd = socket_.release();  // libssh closes it
+  const std::string algorithms = host_key_algorithms(contact_);
+  const auto set = [&](ssh_options_e option, const void* value) {
+    return ::ssh_options_set(session_, option, value) == SSH_OK;
+  };
+  const bool good =
+      set(SSH_OPTIONS_PROCESS_CONFIG, &no) && set(SSH_OPTIONS_HOST, contact_.address.c_str()) &&
+      set(SSH_OPTIONS_PORT, &port) && set(SSH_OPTIONS_USER, contact_.user.c_str()) &&
+      set(SSH_OPTIONS_FD, &fd) && set(SSH_OPTIONS_KNOWNHOSTS, "/dev/null") &&
+      set(SSH_OPTIONS_GLOBAL_KNOWNHOSTS, "/dev/null") && set(SSH_OPTIONS_CIPHERS_C_S, kCiphers) &&
+      set(SSH_OPTIONS_CIPHERS_S_C, kCiphers) &&
+      (!identities_.has_agent() ||
+       set(SSH_OPTIONS_IDENTITY_AGENT, identities_.agent_socket().c_str())) &&
+      (algorithms.empty() || set(SSH_OPTIONS_HOSTKEYS, algorithms.c_str()));
+  if (!good) return fail_with(StartPhase::connect, session_error());
+  enter(State::exchanging);
+}
+
+void SshSession::Impl::exchange() {
+  const int got = ::ssh_connect(session_);
+  if (got == SSH_AGAIN) return;
+  if (got != SSH_OK) return fail_with(StartPhase::connect, cat("key exchange: ", session_error()));
+  check_host_key();
+}
+
+void SshSession::Impl::check_host_key() {
+  ssh_key raw = nullptr;
+  if (::ssh_get_server_publickey(session_, &raw) != SSH_OK) {
+    return fail_with(StartPhase::host_key, session_error());
+  }
+  const std::unique_ptr<ssh_key_struct, void (*)(ssh_key)> key(raw, ::ssh_key_free);
+  const std::string digest = digest_of(raw);
+  const auto known = [&](const HostKey& one) { return one.digest == digest; };
+  if (!contact_.any_key && std::none_of(contact_.keys.begin(), contact_.keys.end(), known)) {
+    return fail_with(StartPhase::host_key, cat("the host key that ", where(), " shows (SHA-256 ",
+                                               digest, ") is not the one that is known"));
+  }
+  if (contact_.any_key && met_host_key_) met_host_key_(public_text(raw));
+  pass_gate();
+}
+
+// Authentication.
+
+void SshSession::Impl::pass_gate() {
+  enter(State::at_gate);
+  gate_.enter([self = weak_from_this()](bool go) {
+    const auto one = self.lock();
+    if (!one || one->state_ != State::at_gate) return;
+    if (!go) {
+      one->fail_with(StartPhase::authenticate, "this node's keys were refused elsewhere", true);
+    } else {
+      one->went_through_gate_ = true;
+      one->enter(State::authenticating);
+    }
+    one->drive_later();
+  });
+}
+
+void SshSession::Impl::authenticate() {
+  while (next_key_ < identities_.keys().size()) {
+    const int got =
+        ::ssh_userauth_publickey(session_, nullptr, identities_.keys()[next_key_].key.get());
+    if (got == SSH_AUTH_AGAIN) return;
+    if (got == SSH_AUTH_SUCCESS) return authenticated();
+    if (got == SSH_AUTH_ERROR) {
+      return fail_with(StartPhase::authenticate, session_error());
+    }
+    ++next_key_;
+  }
+  if (identities_.has_agent()) return ask_agent();
+  refused();
+}
+
+// The agent's socket is read by blocking calls inside libssh: nothing else may touch the session
+// until the thread is back.
+void SshSession::Impl::ask_agent() {
+  enter(State::asking_agent);
+  const int news = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  if (news < 0) return fail_with(StartPhase::authenticate, errno_text(errno));
+  agent_watch_.assign(news);
+  agent_thread_ = std::thread([this, news] {
+    ::ssh_set_blocking(session_, 1);
+    const long seconds = std::max<long>(1, limit_.count() / 1000);
+    ::ssh_options_set(session_, SSH_OPTIONS_TIMEOUT, &seconds);
+    agent_answer_ = ::ssh_userauth_agent(session_, nullptr);
+    ::ssh_set_blocking(session_, 0);
+    const std::uint64_t one = 1;
+    static_cast<void>(::write(news, &one, sizeof one));
+  });
+  agent_watch_.async_wait(Descriptor::wait_read,
+                          [weak = weak_from_this()](const error_code& error) {
+                            const auto self = weak.lock();
+                            if (error || !self) return;
+                            self->agent_answered();
+                            self->drive();
+                          });
+}
+
+void SshSession::Impl::agent_answered() {
+  agent_thread_.join();
+  error_code ignored;
+  agent_watch_.close(ignored);
+  if (state_ != State::asking_agent) return;
+  if (agent_answer_ == SSH_AUTH_SUCCESS) return authenticated();
+  if (agent_answer_ == SSH_AUTH_ERROR) return fail_with(StartPhase::authenticate, session_error());
+  refused();
+}
+
+void SshSession::Impl::authenticated() {
+  accepted_ = true;
+  gate_.answer(true);
+  enter(State::opening);
+}
+
+void SshSession::Impl::refused() {
+  std::string tried;
+  for (const auto& one : identities_.keys())
+    tried += cat(tried.empty() ? "" : ", ", one.file);
+  if (identities_.has_agent()) tried += cat(tried.empty() ? "" : ", ", "the ssh-agent");
+  gate_.answer(false);
+  fail_with(StartPhase::authenticate,
+            cat(where(), " refuses user ", contact_.user, " with ",
+                tried.empty() ? "no key at all" : tried,
+                identities_.skipped().empty() ? "" : "; not used: ", identities_.skipped()),
+            gate_.closed());
+}
+
+// The command.
+
+void SshSession::Impl::open_channel() {
+  if (channel_ == nullptr) channel_ = ::ssh_channel_new(session_);
+  const int got = channel_ == nullptr ? SSH_ERROR : ::ssh_channel_open_session(channel_);
+  if (got == SSH_AGAIN) return;
+  if (got != SSH_OK) {
+    return fail_with(StartPhase::start_agent, cat("open a channel: ", session_error()));
+  }
+  enter(State::requesting);
+}
+
+void SshSession::Impl::request() {
+  const int got = ::ssh_channel_request_exec(channel_, command_.c_str());
+  if (got == SSH_AGAIN) return;
+  if (got != SSH_OK) {
+    return fail_with(StartPhase::start_agent, cat("execute a command: ", session_error()));
+  }
+  enter(State::running);
+  std::exchange(done_, nullptr)(make_transport());
+}
+
+void SshSession::Impl::end_channel() {
+  reader_ = writer_ = closer_ = nullptr;
+  if (channel_ == nullptr) return;
+  ::ssh_channel_free(channel_);
+  channel_ = nullptr;
+  if (state_ == State::running) state_ = State::idle;
+}
+
+void SshSession::Impl::disconnect() {
+  timer_.cancel();
+  if (agent_thread_.joinable()) {
+    ::shutdown(watch_.native_handle(), SHUT_RDWR);  // its blocking calls return
+    agent_thread_.join();
+  }
+  if (went_through_gate_ && !accepted_ && state_ != State::failed) gate_.left();
+  end_channel();
+  if (event_ != nullptr) {
+    ::ssh_event_remove_session(event_, session_);
+    ::ssh_event_free(event_);
+    event_ = nullptr;
+  }
+  if (session_ != nullptr) {
+    ::ssh_disconnect(session_);
+    ::ssh_free(session_);
+    session_ = nullptr;
+  }
+  error_code ignored;
+  watch_.close(ignored);
+  agent_watch_.close(ignored);
+  socket_.reset();
+}
+
+// The transport's side.
+
+ssize_t SshSession::Impl::read(char* bytes, std::size_t size) {
+  if (channel_ == nullptr) {
+    errno = ECONNRESET;
+    return -1;
+  }
+  const auto most = static_cast<std::uint32_t>(std::min<std::size_t>(size, 1u << 20));
+  const int got = ::ssh_channel_read_nonblocking(channel_, bytes, most, 0);
+  if (got > 0) return got;
+  take_error_output();
+  if (got == SSH_EOF || (got == 0 && ::ssh_channel_is_eof(channel_) != 0)) return 0;
+  if (got == SSH_ERROR) {
+    broken_ = true;
+    trouble_ = cat("the ssh connection broke: ", session_error());
+    errno = ECONNRESET;
+    return -1;
+  }
+  errno = EAGAIN;
+  return -1;
+}
+
+ssize_t SshSession::Impl::write(const iovec* parts, int count) {
+  if (channel_ == nullptr || broken_) {
+    errno = EPIPE;
+    return -1;
+  }
+  ssize_t total = 0;
+  for (int i = 0; i < count; ++i) {
+    const char* bytes = static_cast<const char*>(parts[i].iov_base);
+    for (std::size_t left = parts[i].iov_len; left > 0;) {
+      // What libssh cannot send now it keeps, without bound: so it gets no more than it can send.
+      if ((::ssh_get_poll_flags(session_) & SSH_WRITE_PENDING) != 0) goto done;
+      const auto piece = static_cast<std::uint32_t>(std::min(left, kWritePiece));
+      const int wrote = ::ssh_channel_write(channel_, bytes, piece);
+      if (wrote == SSH_ERROR) {
+        errno = EPIPE;
+        return -1;
+      }
+      if (wrote <= 0) goto done;
+      total += wrote;
+      bytes += wrote;
+      left -= static_cast<std::size_t>(wrote);
+    }
+  }
+done:
+  arm();
+  if (total > 0) return total;
+  errno = EAGAIN;
+  return -1;
+}
+
+void SshSession::Impl::wait(Transport::Handler Impl::*which, Transport::Handler handler) {
+  this->*which = std::move(handler);
+  drive_later();
+}
+
+// Calls whoever waits for what is there.
+void SshSession::Impl::serve() {
+  if (channel_ == nullptr) return;
+  // libssh looks at no further packet of a channel after its end of file: not at the close either.
+  if (::ssh_channel_is_eof(channel_) != 0 && !broken_) hear_close();
+  const int waiting = ::ssh_channel_poll(channel_, 0);
+  take_error_output();
+  const bool ended = waiting == SSH_EOF || waiting == SSH_ERROR;
+  if (waiting == SSH_ERROR) broken_ = true;
+  const bool closed = broken_ || ::ssh_channel_is_closed(channel_) != 0;
+  if (closed && exit_status_ < 0) exit_status_ = ::ssh_channel_get_exit_status(channel_);
+  const bool room = broken_ || (::ssh_channel_window_size(channel_) > 0 &&
+                                (::ssh_get_poll_flags(session_) & SSH_WRITE_PENDING) == 0);
+  if (room && writer_) std::exchange(writer_, nullptr)();
+  if ((waiting > 0 || ended || closed) && reader_) std::exchange(reader_, nullptr)();
+  if (closed && closer_) std::exchange(closer_, nullptr)();
+}
+
+void SshSession::Impl::hear_close() {
+  if (event_ == nullptr) {
+    event_ = ::ssh_event_new();
+    if (event_ == nullptr || ::ssh_event_add_session(event_, session_) != SSH_OK) {
+      broken_ = true;
+      return;
+    }
+  }
+  if (::ssh_event_dopoll(event_, 0) == SSH_ERROR) broken_ = true;
+}
+
+void SshSession::Impl::take_error_output() {
+  char piece[512];
+  for (;;) {
+    const int got = ::ssh_channel_read_nonblocking(channel_, piece, sizeof piece, 1);
+    if (got <= 0) return;
+    error_tail_.append(piece, static_cast<std::size_t>(got));
+    if (error_tail_.size() > 2 * kErrorTail) {
+      error_tail_.erase(0, error_tail_.size() - kErrorTail);
+    }
+  }
+}
+
+// The machine.
+
+StartPhase SshSession::Impl::phase() const {
+  switch (state_) {
+    case State::idle:
+    case State::connecting:
+    case State::exchanging:
+      return StartPhase::connect;
+    case State::at_gate:
+    case State::authenticating:
+    case State::asking_agent:
+      return StartPhase::authenticate;
+    default:
+      return StartPhase::start_agent;
+  }
+}
+
+void SshSession::Impl::enter(State state) {
+  state_ = state;
+  if (state == State::running || state == State::at_gate) {
+    timer_.cancel();
+    return;
+  }
+  timer_.expires_after(limit_);
+  timer_.async_wait([self = weak_from_this()](const error_code& error) {
+    const auto one = self.lock();
+    if (!error && one) one->on_timer();
+  });
+}
+
+void SshSession::Impl::on_timer() {
+  const char* what = "";
+  switch (state_) {
+    case State::connecting:
+      what = "there is no answer from ";
+      break;
+    case State::exchanging:
+      what = "it accepts connections, but the key exchange does not come to an end at ";
+      break;
+    case State::authenticating:
+    case State::asking_agent:
+      what = "it does not answer to an authentication at ";
+      break;
+    case State::opening:
+    case State::requesting:
+      what = "it does not execute a command at ";
+      break;
+    default:
+      return;
+  }
+  fail_with(phase(), cat(what, where(), " within ", limit_.count(), " ms"));
+}
+
+void SshSession::Impl::fail_with(StartPhase phase, std::string why, bool hand_back) {
+  if (state_ == State::failed) return;
+  const bool undecided = went_through_gate_ && !accepted_;
+  enter(State::failed);
+  timer_.cancel();
+  if (undecided) gate_.left();
+  if (!done_) return;
+  // Whoever is told may destroy the session.
+  boost::asio::post(io_,
+                    [done = std::exchange(done_, nullptr), phase, why = std::move(why), hand_back] {
+                      done(tl::unexpected(SpawnFailure{phase, why, hand_back}));
+                    });
+}
+
+void SshSession::Impl::step() {
+  switch (state_) {
+    case State::exchanging:
+      return exchange();
+    case State::authenticating:
+      return authenticate();
+    case State::opening:
+      return open_channel();
+    case State::requesting:
+      return request();
+    case State::running:
+      return serve();
+    default:
+      return;
+  }
+}
+
+void SshSession::Impl::drive() {
+  const auto keep = shared_from_this();
+  for (State before = State::failed; before != state_ && state_ != State::failed;) {
+    before = state_;
+    step();
+  }
+  arm();
+}
+
+void SshSession::Impl::drive_later() {
+  if (std::exchange(posted_, true)) return;
+  boost::asio::post(io_, [weak = weak_from_this()] {
+    const auto self = weak.lock();
+    if (!self) return;
+    self->posted_ = false;
+    self->drive();
+  });
+}
+
+void SshSession::Impl::arm() {
+  if (session_ == nullptr || state_ == State::asking_agent || state_ == State::failed) return;
+  const bool wanted = state_ != State::running || reader_ || writer_ || closer_;
+  const auto ready = [weak = weak_from_this()](bool Impl::*armed) {
+    const auto self = weak.lock();
+    if (!self) return;
+    (*self).*armed = false;
+    if (self->session_ == nullptr || self->state_ == State::asking_agent) return;
+    set_quick_ack(self->watch_.native_handle());
+    self->drive();
+  };
+  if (wanted && !std::exchange(read_armed_, true)) {
+    watch_.async_wait(Descriptor::wait_read, [ready](const error_code& error) {
+      if (!error) ready(&Impl::read_armed_);
+    });
+  }
+  const bool pending = (::ssh_get_poll_flags(session_) & SSH_WRITE_PENDING) != 0;
+  if (pending && !std::exchange(write_armed_, true)) {
+    watch_.async_wait(Descriptor::wait_write, [ready](const error_code& error) {
+      if (!error) ready(&Impl::write_armed_);
+    });
+  }
+}
+
+class SshSession::Impl::Channel final : public Transport {
+ public:
+  explicit Channel(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
+  ~Channel() override { impl_->end_channel(); }
+  ssize_t read(char* bytes, std::size_t size) override { return impl_->read(bytes, size); }
+  ssize_t write(const iovec* parts, int count) override { return impl_->write(parts, count); }
+  void wait_readable(Handler handler) override { impl_->wait(&Impl::reader_, std::move(handler)); }
+  void wait_writable(Handler handler) override { impl_->wait(&Impl::writer_, std::move(handler)); }
+  void wait_closed(Handler handler) override { impl_->wait(&Impl::closer_, std::move(handler)); }
+  void end_writing() override { impl_->end_writing(); }
+  void close() override { impl_->disconnect(); }
+  bool is_open() const override { return impl_->is_open(); }
+  std::string trouble() const override { return impl_->trouble(); }
+
+ private:
+  std::shared_ptr<Impl> impl_;
+};
+
+std::unique_ptr<Transport> SshSession::Impl::make_transport() {
+  return std::make_unique<Channel>(shared_from_this());
+}
+
+SshSession::SshSession(boost::asio::io_context& io, Contact contact,
+                       const SshIdentities& identities, AuthGate& gate,
+                       std::chrono::milliseconds phase_limit)
+    : impl_(std::make_shared<Impl>(io, std::move(contact), identities, gate, phase_limit)) {}
+SshSession::~SshSession() = default;
+void SshSession::use_stream(Fd stream) {
+  impl_->use_stream(std::move(stream));
+}
+void SshSession::execute(const std::string& command, Done done) {
+  impl_->execute(command, std::move(done));
+}
+int SshSession::exit_status() const {
+  return impl_->exit_status();
+}
+std::string SshSession::error_output() const {
+  return impl_->error_tail();
+}
+void SshSession::on_host_key(std::function<void(const std::string&)> met) {
+  impl_->on_host_key(std::move(met));
+}
+
+namespace {
+
+// The stream to what a proxy command connects to. Its process is reaped as any child.
+Result<Fd> start_proxy(const std::string& command) {
+  Result<SocketPair> pair = make_socket_pair(SOCK_STREAM);
+  if (!pair) return fail(pair.error());
+  std::string words[] = {"sh", "-c", cat("exec ", command)};
+  char* argv[] = {words[0].data(), words[1].data(), words[2].data(), nullptr};
+  const int descriptors[] = {pair->theirs.get(), pair->theirs.get(), STDERR_FILENO};
+  ChildSpec spec;
+  spec.program = "/bin/sh";
+  spec.argv = argv;
+  spec.envp = environ;
+  spec.descriptors = descriptors;
+  spec.group = ChildGroup::own_session;
+  const tl::expected<pid_t, ChildError> pid = start_child(spec);
+  if (pid) return std::move(pair->ours);
+  return fail(Error{ErrorKind::launch, "start a proxy", {}, text_of(pid.error(), "/bin/sh"), {}});
+}
+
+}  // namespace
+
+std::unique_ptr<Executor> make_ssh_session(boost::asio::io_context& io, const Contact& contact,
+                                           const SshAccess& access, const SshIdentities& identities,
+                                           AuthGate& gate, const Settings& settings,
+                                           const SpawnContext& context) {
+  auto session = std::make_unique<SshSession>(io, contact, identities, gate,
+                                              std::chrono::milliseconds(settings.connect_ms));
+  if (!access.proxy.empty()) {
+    // One that cannot be started is a stream that ends at once.
+    Result<Fd> stream = start_proxy(access.proxy);
+    if (stream) session->use_stream(std::move(*stream));
+  }
+  if (context.met_host_key) {
+    session->on_host_key(
+        [contact, tell = context.met_host_key](const std::string& key) { tell(contact, key); });
+  }
+  return session;
+}
+
+}  // namespace scela::nla
