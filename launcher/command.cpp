@@ -16,6 +16,7 @@
 #include "launcher/core/options.h"
 #include "launcher/core/report.h"
 #include "launcher/plan.h"
+#include "launcher/reach.h"
 #include "launcher/session.h"
 #include "nla/spawn/factory.h"
 
@@ -179,9 +180,11 @@ int run_command(int argc, char** argv) {
   if (options->show_map) print(2, plan_text(*plan));
 
   raise_descriptor_limit();
-  auto agent = nla::find_agent();
+  auto agent = nla::find_agent(options->agent.value_or(""), plan->remote);
   if (!agent) return complain(agent.error());
-  auto result = run_session(*options, std::move(*plan), *agent, began);
+  auto reach = find_reach(*options, *plan);
+  if (!reach) return complain(reach.error());
+  auto result = run_session(*options, std::move(*plan), std::move(*reach), *agent, began);
   if (!result) return complain(result.error());
   print(2, result->statistics);
   if (result->outcome.interrupted != SIGPIPE) print(2, verdict_text(result->outcome));

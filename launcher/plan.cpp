@@ -63,14 +63,27 @@ Result<std::vector<HostEntry>> find_hosts(const Options& options, const Surround
     return fail(Error{ErrorKind::usage, "choose the nodes", "", "the host list is empty",
                       "name at least one host with --hosts or --hostfile"});
   }
-  const bool simulated = options.sim_nodes || options.launch == LaunchMethod::local;
-  for (const HostEntry& host : hosts) {
-    if (simulated || options.dry_run || is_here(host.name, around)) continue;
-    return fail(Error{ErrorKind::usage, "choose how to reach the hosts", host.name,
-                      "this version starts agents on this machine only",
-                      "add --launch local to run the named hosts as simulated nodes here"});
-  }
   return hosts;
+}
+
+// Whether some host is reached by more than starting a process here.
+bool is_remote(const Options& options, const std::vector<HostEntry>& hosts,
+               const Surroundings& around) {
+  if (options.sim_nodes || options.launch == LaunchMethod::local) return false;
+  return !std::all_of(hosts.begin(), hosts.end(),
+                      [&](const HostEntry& host) { return is_here(host.name, around); });
+}
+
+// What belongs to a login on one machine and would mislead programs on another.
+bool is_of_this_login(std::string_view name) {
+  constexpr std::string_view kNames[] = {
+      "HOME",   "USER",    "LOGNAME",         "SHELL",
+      "MAIL",   "PWD",     "OLDPWD",          "HOSTNAME",
+      "TMPDIR", "DISPLAY", "WAYLAND_DISPLAY", "DBUS_SESSION_BUS_ADDRESS",
+      "SHLVL",  "_"};
+  constexpr std::string_view kPrefixes[] = {"SSH_", "XDG_"};
+  return std::ranges::find(kNames, name) != std::end(kNames) ||
+         std::ranges::any_of(kPrefixes, [&](auto prefix) { return name.starts_with(prefix); });
 }
 
 // Positions in the host list of the hosts that one program names for itself.
@@ -109,11 +122,13 @@ Result<Mapping> map_programs(const Options& options, const std::vector<HostEntry
 }
 
 // The environment that ranks inherit from scela-run. Agents drop what an outer launcher left there.
-std::vector<std::string> inherited(const EnvPass& pass, const std::vector<std::string>& own) {
+std::vector<std::string> inherited(const EnvPass& pass, const std::vector<std::string>& own,
+                                   bool remote) {
   const auto name_of = [](const std::string& entry) { return entry.substr(0, entry.find('=')); };
   std::vector<std::string> out;
   for (const std::string& entry : own) {
     if (pass.kind == EnvPass::Kind::none) continue;
+    if (pass.kind == EnvPass::Kind::all && remote && is_of_this_login(name_of(entry))) continue;
     if (pass.kind == EnvPass::Kind::names &&
         std::find(pass.names.begin(), pass.names.end(), name_of(entry)) == pass.names.end()) {
       continue;
@@ -135,11 +150,12 @@ RankSet stdin_ranks(const StdinTarget& target, Rank size) {
   return {};
 }
 
-nla::Job make_job(const Options& options, const Surroundings& around, const Mapping& mapping) {
+nla::Job make_job(const Options& options, const Surroundings& around, const Mapping& mapping,
+                  bool remote) {
   nla::Job job;
   job.id = around.job_id;
   job.map = mapping.map;
-  job.env = inherited(options.env_pass, around.environment);
+  job.env = inherited(options.env_pass, around.environment, remote);
   job.wdir = around.directory;
   job.stdin_ranks = stdin_ranks(options.stdin_to, mapping.map.size());
   job.on_failure =
@@ -215,10 +231,13 @@ Result<Plan> make_plan(const Options& options, const Surroundings& around) {
   plan.segments = mapping->segments;
   for (const App& app : options.apps)
     plan.commands.push_back(app.argv);
-  plan.node_shares = nodes;
+  plan.remote = is_remote(options, *hosts, around);
+  plan.node_shares = plan.remote ? 1 : nodes;
 
   const std::uint32_t most = most_ranks_on_a_node(mapping->map, nodes);
-  if (options.degree) {
+  if (options.flat) {
+    plan.degree = std::max(nodes, 1u);
+  } else if (options.degree) {
     plan.degree = *options.degree;
   } else {
     auto degree = choose_degree(nodes, most, {options.max_conn, options.max_depth});
@@ -232,7 +251,7 @@ Result<Plan> make_plan(const Options& options, const Surroundings& around) {
                           mapping->map.size(), " ranks"),
                       "name a rank of the job, all or none"});
   }
-  plan.job = make_job(options, around, *mapping);
+  plan.job = make_job(options, around, *mapping, plan.remote);
   return plan;
 }
 

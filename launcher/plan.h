@@ -26,6 +26,7 @@ struct Surroundings {
 
 struct Plan {
   std::vector<std::string> hosts;                  // in tree order
+  bool remote = false;                             // some of them are reached over ssh
   std::vector<SegmentRanks> segments;              // ranks per program
   std::vector<std::vector<std::string>> commands;  // argv per program
   std::uint32_t degree = 1;

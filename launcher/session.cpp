@@ -96,8 +96,8 @@ class Watched {
 
 class Session {
  public:
-  Session(const Options& options, Plan plan, std::int64_t began_ns)
-      : options_(options), plan_(std::move(plan)), log_(options_) {
+  Session(const Options& options, Plan plan, Reach reach, std::int64_t began_ns)
+      : options_(options), plan_(std::move(plan)), reach_(std::move(reach)), log_(options_) {
     phases_.begin = began_ns;
   }
 
@@ -132,6 +132,8 @@ class Session {
 
   const Options& options_;
   Plan plan_;
+  Reach reach_;
+  std::string agent_;  // path of scela-nla
   TraceFile trace_;
   Log log_;
   Phases phases_;
@@ -159,7 +161,10 @@ Result<SessionResult> Session::run(const std::string& agent) {
   }
   nla::ShellOptions shell;
   shell.role = nla::Role::root;
-  shell.agent = agent;
+  shell.agent = agent_ = agent;
+  shell.spawn = std::move(reach_.spawn);
+  for (const std::string& note : reach_.notes)
+    log_.say(Subsystem::tree, note);
   shell.on_action = [this](const nla::Action& action) { on_action(action); };
   shell.record = options_.record.value_or("");
   auto made = nla::Shell::create(std::move(shell));
@@ -219,10 +224,15 @@ void Session::begin() {
   settings.measure = options_.stats != StatsFormat::none;
   settings.trace = options_.trace.has_value();
   settings.boot_id = boot_id();
+  settings.fanout = options_.fanout;
+  settings.connect_ms = static_cast<std::uint32_t>(options_.connect_timeout.count());
+  settings.node_env = plan_.remote;
+  if (options_.launch == LaunchMethod::program) settings.launch = options_.launch_program;
+  if (plan_.remote) settings.agent = options_.agent.value_or(agent_);
   phases_.tree = monotonic_ns();
   event::Begin begin;
   begin.job_id = plan_.job.id;
-  begin.hosts = plan_.hosts;
+  begin.hosts = std::move(reach_.contacts);
   begin.degree = plan_.degree;
   begin.grace_ms = static_cast<std::uint32_t>(options_.grace.count());
   begin.settings = format(settings);
@@ -460,10 +470,10 @@ SessionResult Session::finish() {
 
 }  // namespace
 
-Result<SessionResult> run_session(const Options& options, Plan plan, const std::string& agent,
-                                  std::int64_t began_ns) {
+Result<SessionResult> run_session(const Options& options, Plan plan, Reach reach,
+                                  const std::string& agent, std::int64_t began_ns) {
   try {
-    return Session(options, std::move(plan), began_ns).run(agent);
+    return Session(options, std::move(plan), std::move(reach), began_ns).run(agent);
   } catch (const boost::system::system_error& error) {
     return fail(Error{ErrorKind::internal, "set the event loop up", "", error.what(),
                       "see whether the limit of open files (ulimit -n) is too low"});

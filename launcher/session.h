@@ -12,6 +12,7 @@
 #include "launcher/core/options.h"
 #include "launcher/core/report.h"
 #include "launcher/plan.h"
+#include "launcher/reach.h"
 
 namespace scela {
 
@@ -22,7 +23,7 @@ struct SessionResult {
 
 // `began_ns`: monotonic clock when scela-run started.
 // Error: the job could not even begin (no agent executable, no descriptors, an unwritable file).
-Result<SessionResult> run_session(const Options& options, Plan plan, const std::string& agent,
-                                  std::int64_t began_ns);
+Result<SessionResult> run_session(const Options& options, Plan plan, Reach reach,
+                                  const std::string& agent, std::int64_t began_ns);
 
 }  // namespace scela

@@ -87,6 +87,34 @@ Result<void> apply_verbose(Target t, Text v) {
   return {};
 }
 
+// auto, local, ssh, ssh-exec[:WORDS], rsh[:COMMAND]
+Result<void> apply_launch(Target t, Text v) {
+  constexpr Text kSshExec = "ssh -x -T -o BatchMode=yes";
+  const auto colon = v.find(':');
+  const Text kind = v.substr(0, colon);
+  const Text words = colon == Text::npos ? Text() : trim(v.substr(colon + 1));
+  if (kind == "rsh" || kind == "ssh-exec") {
+    t.options.launch = LaunchMethod::program;
+    t.options.launch_program =
+        !words.empty() ? std::string(words) : std::string(kind == "rsh" ? Text("rsh") : kSshExec);
+    return {};
+  }
+  return store_choice<LaunchMethod>(v, t.options.launch,
+                                    {{"auto", LaunchMethod::automatic},
+                                     {"local", LaunchMethod::local},
+                                     {"ssh", LaunchMethod::ssh},
+                                     {"ssh-exec", LaunchMethod::program},
+                                     {"rsh:COMMAND", LaunchMethod::program}});
+}
+
+Result<void> apply_connect_timeout(Target t, Text v) {
+  auto parsed = parse_duration(v);
+  if (!parsed) return fail(std::move(parsed.error()));
+  if (parsed->count() < 1) return fail(value_error("it is no time at all", "give a longer time"));
+  t.options.connect_timeout = *parsed;
+  return {};
+}
+
 Result<void> apply_nodeset(Target t, Text v) {
   NodesetRequest request;
   auto stored = store_choice<NodesetOperation>(v, request.operation,
@@ -97,12 +125,13 @@ Result<void> apply_nodeset(Target t, Text v) {
   return stored;
 }
 
+using enum OptionGroup;
+
 constexpr auto kFlag = OptionArgument::none;
 constexpr auto kValue = OptionArgument::required;
 constexpr auto kMaybe = OptionArgument::optional;
 constexpr auto kJob = OptionScope::job;
 constexpr auto kProgram = OptionScope::program;
-using enum OptionGroup;
 
 // clang-format off
 const OptionRow kOptions[] = {
@@ -137,9 +166,8 @@ const OptionRow kOptions[] = {
      "hosts to leave out",
      [](Target t, Text v) { return store(parse_text(v), t.options.exclude); }},
     {"launch", 0, "METHOD", kValue, kJob, hosts, "SCELA_LAUNCH",
-     "how agents are started: auto (default) or local",
-     [](Target t, Text v) { return store_choice<LaunchMethod>(v, t.options.launch,
-          {{"auto", LaunchMethod::automatic}, {"local", LaunchMethod::local}}); }},
+     "start agents by auto (default), local, ssh, ssh-exec, rsh:COMMAND",
+     apply_launch},
     {"sim-nodes", 0, "N", kValue, kJob, hosts, "SCELA_SIM_NODES",
      "act as N nodes on this machine, one agent each",
      [](Target t, Text v) { return store(parse_number(v, 1, kMaxSimNodes), t.options.sim_nodes); }},
@@ -160,6 +188,27 @@ const OptionRow kOptions[] = {
     {"max-conn", 0, "N", kValue, kJob, tree, "SCELA_MAX_CONN",
      "connections one agent may hold, its ranks included (default: 128)",
      [](Target t, Text v) { return store(parse_number(v, 2, kMaxConnLimit), t.options.max_conn); }},
+
+    {"flat", 0, "", kFlag, kJob, tree, "SCELA_FLAT",
+     "scela-run starts every agent itself",
+     [](Target t, Text v) { return store_flag(v, t.options.flat); }},
+    {"fanout", 0, "N", kValue, kJob, tree, "SCELA_FANOUT",
+     "sessions one process opens at a time (default: 128)",
+     [](Target t, Text v) { return store(parse_number(v, 1, kMaxConnLimit), t.options.fanout); }},
+
+    {"agent", 0, "PATH", kValue, kJob, remote, "SCELA_AGENT",
+     "scela-nla to use (default: beside scela-run); shipped where it is not",
+     [](Target t, Text v) { return store(parse_text(v), t.options.agent); }},
+    {"connect-timeout", 0, "TIME", kValue, kJob, remote, "SCELA_CONNECT_TIMEOUT",
+     "limit of each phase of reaching a host (default: 10)",
+     apply_connect_timeout},
+    {"ssh-config", 'F', "FILE", kValue, kJob, remote, "SCELA_SSH_CONFIG",
+     "configuration of ssh to use, or none (default: as ssh)",
+     [](Target t, Text v) { return store(parse_text(v), t.options.ssh_config); }},
+    {"ssh-host-keys", 0, "WHICH", kValue, kJob, remote, "SCELA_SSH_HOST_KEYS",
+     "host keys to accept: strict (known ones, default) or accept-new",
+     [](Target t, Text v) { return store_choice<HostKeys>(v, t.options.host_keys,
+          {{"strict", HostKeys::strict}, {"accept-new", HostKeys::accept_new}}); }},
 
     {"label", 'l', "", kFlag, kJob, output, "SCELA_LABEL",
      "begin every line of output with its rank",
@@ -275,6 +324,8 @@ std::string_view title_of(OptionGroup group) {
       return "Hosts and mapping";
     case OptionGroup::tree:
       return "Tree of agents";
+    case OptionGroup::remote:
+      return "Reaching the hosts";
     case OptionGroup::output:
       return "Input and output";
     case OptionGroup::job_end:

@@ -15,10 +15,10 @@
 
 namespace scela {
 
-enum class OptionGroup { programs, hosts, tree, output, job_end, inspection, other };
+enum class OptionGroup { programs, hosts, tree, remote, output, job_end, inspection, other };
 inline constexpr OptionGroup kOptionGroups[] = {
-    OptionGroup::programs, OptionGroup::hosts,      OptionGroup::tree, OptionGroup::output,
-    OptionGroup::job_end,  OptionGroup::inspection, OptionGroup::other};
+    OptionGroup::programs, OptionGroup::hosts,   OptionGroup::tree,       OptionGroup::remote,
+    OptionGroup::output,   OptionGroup::job_end, OptionGroup::inspection, OptionGroup::other};
 std::string_view title_of(OptionGroup group);
 
 enum class OptionArgument {

@@ -26,8 +26,11 @@ inline constexpr std::uint32_t kMaxConnLimit = 1u << 20;         // descriptors 
 inline constexpr std::uint32_t kDefaultMaxConn = 128;            // MAX_CONN, thesis section 2.2.2
 inline constexpr std::uint32_t kDefaultMaxDepth = 3;             // MAX_DEPTH, thesis section 2.2.2
 inline constexpr std::chrono::milliseconds kDefaultGrace{2000};  // between SIGTERM and SIGKILL
+inline constexpr std::uint32_t kDefaultFanout = 128;             // sshd's queue of a listening port
+inline constexpr std::chrono::milliseconds kDefaultConnectTimeout{10000};
 
-enum class LaunchMethod { automatic, local };
+enum class LaunchMethod { automatic, local, ssh, program };
+enum class HostKeys { strict, accept_new };
 enum class OnFailure { kill, wait };
 enum class BindTo { none, core };
 enum class StatsFormat { none, text, json };
@@ -78,6 +81,7 @@ struct Options {
   std::optional<std::string> hostfile;  // a path, not yet read
   std::optional<std::string> exclude;   // text of -x
   LaunchMethod launch = LaunchMethod::automatic;
+  std::string launch_program;              // for LaunchMethod::program: "ssh -x", "rsh"
   std::optional<std::uint32_t> sim_nodes;  // >= 1: that many agents on this machine
   bool oversubscribe = false;
   BindTo bind_to = BindTo::none;
@@ -86,6 +90,15 @@ struct Options {
   std::optional<std::uint32_t> degree;  // >= 1; absent: from max_depth and max_conn
   std::uint32_t max_depth = kDefaultMaxDepth;
   std::uint32_t max_conn = kDefaultMaxConn;
+
+  bool flat = false;                      // scela-run starts every agent itself
+  std::uint32_t fanout = kDefaultFanout;  // sessions one process has under way at a time, >= 1
+
+  // Reaching the hosts.
+  std::optional<std::string> agent;       // path of scela-nla, here and on the hosts
+  std::optional<std::string> ssh_config;  // a file, or none
+  HostKeys host_keys = HostKeys::strict;
+  std::chrono::milliseconds connect_timeout = kDefaultConnectTimeout;  // per phase of a start
 
   // The ranks.
   EnvPass env_pass;

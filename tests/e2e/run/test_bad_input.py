@@ -13,8 +13,9 @@ class BadInputTest(JobTest):
             ended = self.run_job("--hosts", spec, "--launch", "local", "true")
             self.assert_refused(ended, 64, r"read host list '.*'.*\(.*\)")
 
-    def test_a_host_elsewhere_says_what_this_version_can(self):
-        self.assert_refused(self.run_job("-w", "far-away", "true"), 64, "^scela-run: far-away: .*--launch local")
+    def test_a_host_that_has_no_address(self):
+        ended = self.run_job("-w", "far-away.invalid", "true", env={"HOME": self.folder})
+        self.assert_refused(ended, 68, "^scela-run: far-away.invalid: .*")
 
     def test_zero_ranks(self):
         for words in (["-n", 0], ["--ppn", 0], ["-n", -1], ["--sim-nodes", 0]):

@@ -170,7 +170,7 @@ class OptionsTest(JobTest):
 
     def test_help_is_in_groups(self):
         text = self.succeed("--help").decode()
-        for group in ("Programs:", "Hosts and mapping:", "Tree of agents:", "Input and output:", "End of the job:",
+        for group in ("Programs:", "Hosts and mapping:", "Tree of agents:", "Reaching the hosts:", "Input and output:", "End of the job:",
                       "Inspection:", "Other:"):
             self.assertIn(f"\n{group}\n", text)
         self.assertEqual(self.succeed("-h").decode(), text)

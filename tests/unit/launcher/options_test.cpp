@@ -176,8 +176,9 @@ TEST_CASE("wrong values name the option and what is allowed") {
         "option --np: '0' is out of range (give a number from 1 to 16777216; "
         "see scela-run --help)");
   CHECK(refusal({"-n", "-3", "p"}).find("option --np: '-3' is out of range") == 0);
-  CHECK(refusal({"--launch", "rsh", "p"}) ==
-        "option --launch: 'rsh' is not known (give auto or local; see scela-run --help)");
+  CHECK(refusal({"--launch", "telnet", "p"}) ==
+        "option --launch: 'telnet' is not known (give auto or local or ssh or ssh-exec or "
+        "rsh:COMMAND; see scela-run --help)");
   CHECK(refusal({"--timeout", "soon", "p"}).find("option --timeout: 'soon' is not a time") == 0);
   CHECK(refusal({"--env", "K", "p"}).find("option --env: 'K' is not NAME=VALUE") == 0);
   CHECK(refusal({"--label=perhaps", "p"}).find("option --label: 'perhaps' is neither") == 0);

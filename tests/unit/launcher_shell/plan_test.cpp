@@ -69,13 +69,34 @@ TEST_CASE("programs of an MPMD line get consecutive ranks and their own variable
   CHECK(made.program_of(4) == "./b");
 }
 
-TEST_CASE("hosts elsewhere are refused with the way out, unless simulated") {
-  const auto made = make_plan(options({"-w", "node[1-3]", "-n", "3", "./p"}), around());
-  REQUIRE_FALSE(made);
-  CHECK(made.error().where == "node1");
-  CHECK(made.error().hint.find("--launch local") != std::string::npos);
-  CHECK(plan({"-w", "node[1-3]", "--launch", "local", "-n", "3", "./p"}).hosts.size() == 3);
-  CHECK(plan({"-w", "localhost", "-n", "2", "./p"}).hosts.front() == "localhost");
+TEST_CASE("a job is remote when one of its hosts is elsewhere, unless they are simulated") {
+  CHECK(plan({"-w", "node[1-3]", "-n", "3", "./p"}).remote);
+  CHECK(plan({"-w", "localhost,node1", "-n", "2", "./p"}).remote);
+  CHECK(plan({"-w", "node[1-3]", "-n", "3", "./p"}).node_shares == 1);
+  const Plan simulated = plan({"-w", "node[1-3]", "--launch", "local", "-n", "3", "./p"});
+  CHECK_FALSE(simulated.remote);
+  CHECK(simulated.hosts.size() == 3);
+  CHECK(simulated.node_shares == 3);
+  CHECK_FALSE(plan({"-w", "localhost", "-n", "2", "./p"}).remote);
+  CHECK_FALSE(plan({"--sim-nodes", "2", "-n", "2", "./p"}).remote);
+}
+
+TEST_CASE("what belongs to this login does not reach ranks elsewhere") {
+  Surroundings there = around();
+  there.environment = {"HOME=/home/me", "SSH_AUTH_SOCK=/x", "LANG=C", "PATH=/bin"};
+  const auto remote = make_plan(options({"-w", "node1", "./p"}), there);
+  REQUIRE(remote);
+  CHECK(remote->job.env == std::vector<std::string>{"LANG=C", "PATH=/bin"});
+  const auto here = make_plan(options({"./p"}), there);
+  REQUIRE(here);
+  CHECK(here->job.env == there.environment);
+  const auto named = make_plan(options({"-w", "node1", "--env-pass", "HOME", "./p"}), there);
+  REQUIRE(named);
+  CHECK(named->job.env == std::vector<std::string>{"HOME=/home/me"});
+}
+
+TEST_CASE("a flat tree has scela-run start every agent") {
+  CHECK(plan({"--flat", "-w", "node[1-300]", "./p"}).degree == 300);
 }
 
 TEST_CASE("a later program may name hosts of its own") {

@@ -1,0 +1,77 @@
+#include "launcher/reach.h"
+
+#include <map>
+#include <memory>
+
+#include "common/core/text.h"
+#include "launcher/ssh_files.h"
+#include "launcher/ssh_hosts.h"
+
+namespace scela {
+
+namespace {
+
+using HostsByName = std::map<std::string, SshHost>;
+
+// One error for all hosts that failed before anything was started.
+Result<void> check(const std::vector<SshHost>& hosts) {
+  std::size_t failed = 0;
+  const HostFailure* first = nullptr;
+  for (const SshHost& host : hosts) {
+    if (!host.failure) continue;
+    ++failed;
+    if (first == nullptr) first = &*host.failure;
+  }
+  if (first == nullptr) return {};
+  Error error = first->error;
+  if (failed > 1) error.why += cat("; ", failed - 1, " more hosts have failed too");
+  return fail(std::move(error));
+}
+
+nla::SshAccess access_to(const SshHost& host) {
+  return {host.identities, host.identity_agent, host.proxy_command};
+}
+
+// "TYPE BASE64" of a host of which nothing was known.
+void remember(const SshHost& host, const std::string& key) {
+  if (host.known_hosts_file.empty()) return;
+  const std::size_t space = key.find(' ');
+  const KnownKey known{key.substr(0, space), key.substr(space + 1)};
+  // What cannot be recorded is asked again the next time.
+  static_cast<void>(append_known_host(host.known_hosts_file, host.known_hosts_name,
+                                      host.known_hosts_port, known));
+}
+
+}  // namespace
+
+Result<Reach> find_reach(const Options& options, const Plan& plan) {
+  Reach out;
+  if (!plan.remote) {
+    out.contacts = plan.hosts;
+    return out;
+  }
+  SshHostsOptions wanted;
+  wanted.config_file = options.ssh_config;
+  wanted.host_keys =
+      options.host_keys == HostKeys::accept_new ? HostKeyPolicy::accept_new : HostKeyPolicy::strict;
+  Result<SshHosts> found = find_ssh_hosts(plan.hosts, wanted, this_ssh_user());
+  if (!found) return fail(found.error());
+  if (auto good = check(found->hosts); !good) return fail(good.error());
+  const auto hosts = std::make_shared<HostsByName>();
+  for (SshHost& host : found->hosts) {
+    out.contacts.push_back(nla::format(host.contact));
+    const std::string name = host.contact.name;
+    hosts->emplace(name, std::move(host));
+  }
+  out.notes = std::move(found->notes);
+  out.spawn.access_of = [hosts](const std::string& node) {
+    const auto at = hosts->find(node);
+    return at == hosts->end() ? nla::SshAccess() : access_to(at->second);
+  };
+  out.spawn.met_host_key = [hosts](const nla::Contact& contact, const std::string& key) {
+    if (const auto at = hosts->find(contact.name); at != hosts->end()) remember(at->second, key);
+  };
+  return out;
+}
+
+}  // namespace scela

@@ -1,0 +1,25 @@
+// How the job's hosts are reached: what the agents are told (contacts, in the host list) and what
+// scela-run keeps to itself (keys, proxies).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "common/core/result.h"
+#include "launcher/core/options.h"
+#include "launcher/plan.h"
+#include "nla/spawn/factory.h"
+
+namespace scela {
+
+struct Reach {
+  std::vector<std::string> contacts;  // one per host of the plan, in its order
+  nla::SpawnContext spawn;
+  std::vector<std::string> notes;  // for --verbose
+};
+
+// Blocks as find_ssh_hosts does. Error: a host that cannot be reached whatever happens, with what
+// to do about it; the others that cannot be are counted.
+Result<Reach> find_reach(const Options& options, const Plan& plan);
+
+}  // namespace scela
