@@ -179,6 +179,15 @@ TEST_CASE("a file that includes itself is an error, not an endless reading") {
   CHECK(refused("Include self\n", files).why.find("without end") != std::string::npos);
 }
 
+TEST_CASE("files that include one another twice each are an error before they are too many") {
+  Files files;
+  for (int depth = 0; depth < 15; ++depth) {
+    const std::string next = cat("f", depth + 1);
+    files[cat("f", depth)] = cat("Include ", next, "\nInclude ", next, "\n");
+  }
+  CHECK(refused("Include f0\n", files).why.find("without end") != std::string::npos);
+}
+
 TEST_CASE("a token that is not known is an error of its line when the line applies") {
   const auto config = parse("Host x\nHostName %C\n");
   REQUIRE(config);
