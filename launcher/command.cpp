@@ -18,6 +18,7 @@
 #include "launcher/plan.h"
 #include "launcher/reach.h"
 #include "launcher/session.h"
+#include "launcher/stderr_writer.h"
 #include "nla/spawn/factory.h"
 
 extern char** environ;
@@ -184,10 +185,11 @@ int run_command(int argc, char** argv) {
   if (!agent) return complain(agent.error());
   auto reach = find_reach(*options, *plan);
   if (!reach) return complain(reach.error());
-  auto result = run_session(*options, std::move(*plan), std::move(*reach), *agent, began);
+  StderrWriter person(options->grace + kReaderSlack);
+  auto result = run_session(*options, std::move(*plan), std::move(*reach), *agent, person, began);
   if (!result) return complain(result.error());
-  print(2, result->statistics);
-  if (result->outcome.interrupted != SIGPIPE) print(2, verdict_text(result->outcome));
+  person.write(result->statistics);
+  if (result->outcome.interrupted != SIGPIPE) person.write(verdict_text(result->outcome));
   return exit_status(result->outcome);
 }
 

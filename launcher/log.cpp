@@ -1,10 +1,10 @@
 #include "launcher/log.h"
 
-#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/details/null_mutex.h>
+#include <spdlog/sinks/base_sink.h>
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
-#include <memory>
 
 namespace scela {
 
@@ -24,21 +24,35 @@ spdlog::level::level_enum level_of(LogLevel level) {
   return spdlog::level::info;
 }
 
-spdlog::logger& logger() {
-  static const auto sink = [] {
-    auto made = std::make_shared<spdlog::logger>("scela-run",
-                                                 std::make_shared<spdlog::sinks::stderr_sink_st>());
-    made->set_pattern("%n: %H:%M:%S.%f %l %v");
-    made->set_level(spdlog::level::debug);
-    return made;
-  }();
-  return *sink;
-}
+class Sink final : public spdlog::sinks::base_sink<spdlog::details::null_mutex> {
+ public:
+  explicit Sink(StderrWriter& out) : out_(out) {}
+
+ private:
+  void sink_it_(const spdlog::details::log_msg& message) override {
+    spdlog::memory_buf_t line;
+    formatter_->format(message, line);
+    out_.write({line.data(), line.size()});
+  }
+  void flush_() override {}
+
+  StderrWriter& out_;
+};
 
 }  // namespace
 
-Log::Log(const Options& options)
-    : verbose_(options.verbose), subsystems_(options.verbose_subsystems) {}
+struct Log::Lines {
+  explicit Lines(StderrWriter& out) : logger("scela-run", std::make_shared<Sink>(out)) {
+    logger.set_pattern("%n: %H:%M:%S.%f %l %v");
+    logger.set_level(spdlog::level::debug);
+  }
+  spdlog::logger logger;
+};
+
+Log::Log(const Options& options, StderrWriter& out)
+    : verbose_(options.verbose),
+      subsystems_(options.verbose_subsystems),
+      lines_(std::make_unique<Lines>(out)) {}
 Log::~Log() = default;
 
 bool Log::wanted(const LogRecord& record) const {
@@ -54,8 +68,8 @@ void Log::say(Subsystem subsystem, std::string text) {
 
 void Log::show(const LogRecord& record) {
   if (!wanted(record)) return;
-  logger().log(level_of(record.level), "{}{}{}: {}", name_of(record.subsystem),
-               record.node.empty() ? "" : " ", record.node, record.text);
+  lines_->logger.log(level_of(record.level), "{}{}{}: {}", name_of(record.subsystem),
+                     record.node.empty() ? "" : " ", record.node, record.text);
 }
 
 }  // namespace scela

@@ -33,8 +33,6 @@ namespace event = nla::event;
 
 // Partial lines (prompts) are looked after this often; see Presentation::moment_passed().
 constexpr std::chrono::milliseconds kMoment{25};
-// What a slow reader of an ended job's output gets on top of the grace.
-constexpr std::chrono::milliseconds kReaderSlack{1000};
 constexpr std::size_t kStdinPiece = std::size_t{64} * 1024;
 // Input that waits at the terminal of a job in the background is looked for again after this long.
 constexpr std::chrono::milliseconds kBackground{500};
@@ -96,8 +94,8 @@ class Watched {
 
 class Session {
  public:
-  Session(const Options& options, Plan plan, Reach reach, std::int64_t began_ns)
-      : options_(options), plan_(std::move(plan)), reach_(std::move(reach)), log_(options_) {
+  Session(const Options& options, Plan plan, Reach reach, StderrWriter& log, std::int64_t began_ns)
+      : options_(options), plan_(std::move(plan)), reach_(std::move(reach)), log_(options_, log) {
     phases_.begin = began_ns;
   }
 
@@ -471,9 +469,10 @@ SessionResult Session::finish() {
 }  // namespace
 
 Result<SessionResult> run_session(const Options& options, Plan plan, Reach reach,
-                                  const std::string& agent, std::int64_t began_ns) {
+                                  const std::string& agent, StderrWriter& log,
+                                  std::int64_t began_ns) {
   try {
-    return Session(options, std::move(plan), std::move(reach), began_ns).run(agent);
+    return Session(options, std::move(plan), std::move(reach), log, began_ns).run(agent);
   } catch (const boost::system::system_error& error) {
     return fail(Error{ErrorKind::internal, "set the event loop up", "", error.what(),
                       "see whether the limit of open files (ulimit -n) is too low"});

@@ -5,6 +5,7 @@
 // returns when nothing of the job is left anywhere, and never before.
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <string>
 
@@ -13,17 +14,23 @@
 #include "launcher/core/report.h"
 #include "launcher/plan.h"
 #include "launcher/reach.h"
+#include "launcher/stderr_writer.h"
 
 namespace scela {
+
+// What a reader of an ended job's output that stalls gets on top of the grace, before nobody waits
+// for it any more.
+inline constexpr std::chrono::milliseconds kReaderSlack{1000};
 
 struct SessionResult {
   JobOutcome outcome;
   std::string statistics;  // to print with --stats, else empty
 };
 
-// `began_ns`: monotonic clock when scela-run started.
+// `began_ns`: monotonic clock when scela-run started. `log`: where -v goes.
 // Error: the job could not even begin (no agent executable, no descriptors, an unwritable file).
 Result<SessionResult> run_session(const Options& options, Plan plan, Reach reach,
-                                  const std::string& agent, std::int64_t began_ns);
+                                  const std::string& agent, StderrWriter& log,
+                                  std::int64_t began_ns);
 
 }  // namespace scela

@@ -1,4 +1,5 @@
 """What ranks print: whole, line by line, wherever it goes, and what happens when it cannot go there."""
+import contextlib
 import hashlib
 import os
 import re
@@ -263,6 +264,39 @@ class OutputTest(JobTest):
         self.wait_standstill()
         running.signal(signal.SIGINT)
         self.assert_ended(running.wait(), 130, r"interrupted by signal 2 .*; the job was ended")
+
+    def full_pipe(self):
+        """Both ends of a pipe that takes no more, and the number of its bytes (all zero)."""
+        read, write = os.pipe()
+        os.set_blocking(write, False)
+        size = 0
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                size += os.write(write, bytes(4096))
+        os.set_blocking(write, True)
+        return open(read, "rb"), write, size
+
+    def test_a_stalled_reader_of_the_report_does_not_keep_scela_run(self):
+        for options in ([], ["-v", "--stats"]):
+            read, write, _ = self.full_pipe()
+            with read:
+                running = self.start("--grace", 0.2, *options, "-n", 2, "sh", "-c", "exit 3",
+                                     stdout=write, stderr=write)
+                os.close(write)
+                self.assertEqual(running.wait().status, 3)
+
+    def test_a_slow_reader_of_the_report_misses_nothing(self):
+        for options, last in ([], 1), (["-v"], 4):
+            read, write, size = self.full_pipe()
+            with read:
+                running = self.start("--grace", 600, *options, "-n", 1, "sh", "-c", "exit 3", stderr=write)
+                os.close(write)
+                self.wait_standstill()
+                self.assertEqual(read.read(size), bytes(size))
+                lines = read.read().decode().splitlines()
+            self.assertEqual(running.wait().status, 3)
+            self.assertEqual(len(lines), last, lines)
+            self.assertEqual(lines[-1], f"scela-run: rank 0 on {os.uname().nodename} (sh) exited with code 3")
 
     def test_output_of_a_failing_rank_is_shown_before_the_cause(self):
         ended = self.run_job("--sim-nodes", 2, "--ppn", 1, "sh", "-c", 'echo "so far"; echo "oh no" >&2; exit 3')
