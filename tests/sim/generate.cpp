@@ -350,7 +350,7 @@ class Generator {
   void start_faults() {
     const std::uint32_t count = number(1, 1 + plan_.hosts / 4);
     for (std::uint32_t i = 0; i < count; ++i) {
-      const auto how = static_cast<StartFault>(random_.below(5));
+      const auto how = static_cast<StartFault>(random_.below(6));
       const Micros delay = how == StartFault::slow ? random_.below(5'000'000)
                                                    : random_.below(random_.below(500'000));
       plan_.starts.push_back({any_host(), how, delay});

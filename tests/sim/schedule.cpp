@@ -34,11 +34,12 @@ constexpr Names<nla::CollectiveKind, 7> kCollectives{{{nla::CollectiveKind::barr
                                                       {nla::CollectiveKind::allgather, "allgather"},
                                                       {nla::CollectiveKind::scatter, "scatter"},
                                                       {nla::CollectiveKind::alltoall, "alltoall"}}};
-constexpr Names<StartFault, 5> kStarts{{{StartFault::refused, "refused"},
+constexpr Names<StartFault, 6> kStarts{{{StartFault::refused, "refused"},
                                         {StartFault::denied, "denied"},
                                         {StartFault::missing, "missing"},
                                         {StartFault::slow, "slow"},
-                                        {StartFault::stillborn, "stillborn"}}};
+                                        {StartFault::stillborn, "stillborn"},
+                                        {StartFault::keyless, "keyless"}}};
 constexpr Names<FaultKind, 6> kFaults{{{FaultKind::crash, "crash"},
                                        {FaultKind::crash_silent, "crash_silent"},
                                        {FaultKind::freeze, "freeze"},

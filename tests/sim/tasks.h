@@ -14,7 +14,7 @@ enum class TaskKind : std::uint8_t {
   deliver,       // a: link, b: 1 downwards, 0 upwards
   end_seen,      // a: link, b: 1 by the child, 0 by the parent
   start_agent,   // a: link
-  child_failed,  // a: link, b: StartPhase
+  child_failed,  // a: link, b: StartPhase, c: it is handed back
   child_gone,    // a: link
   kill_agent,    // a: node: its guardian ends it
   reap,          // a: node: its guardian ends what is left, c: 1 by force

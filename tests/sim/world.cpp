@@ -72,8 +72,9 @@ void World::step(const Task& task) {
       return start_agent(task.a);
     case TaskKind::child_failed: {
       const Link& link = network_.at(task.a);
-      return give(link.parent, event::ChildFailed{link.parent_link,
-                                                  static_cast<nla::StartPhase>(task.b), "planned", false});
+      return give(link.parent,
+                  event::ChildFailed{link.parent_link, static_cast<nla::StartPhase>(task.b),
+                                     "planned", task.c != 0});
     }
     case TaskKind::child_gone: {
       const Link& link = network_.at(task.a);
@@ -261,7 +262,14 @@ void World::deliver(std::uint32_t index, bool down) {
 void World::begin_start(std::uint32_t index) {
   const Pace& pace = schedule_.pace;
   Micros at = now_ + random_.between(pace.start_min, std::max(pace.start_min, pace.start_max));
+  const std::uint32_t starter = network_.at(index).parent;
   for (const HostStart& start : schedule_.starts) {
+    if (start.how == StartFault::keyless && starter != 0 && nodes_[starter].host == start.host) {
+      network_.at(index).state = Link::State::failed;
+      tasks_.add(now_ + start.delay, TaskKind::child_failed, index,
+                 static_cast<std::uint32_t>(nla::StartPhase::authenticate), 1);
+      return;
+    }
     if (start.host != network_.at(index).host) continue;
     if (start.how == StartFault::slow) at += start.delay;
     if (start.how >= StartFault::slow) continue;

@@ -83,7 +83,9 @@ bool World::excused(std::uint32_t index, Rank rank) const {
 
 bool World::host_had_fault(std::uint32_t host) const {
   for (const HostStart& start : schedule_.starts) {
-    if (start.host == host && start.how != StartFault::slow) return true;
+    if (start.host == host && start.how != StartFault::slow && start.how != StartFault::keyless) {
+      return true;
+    }
   }
   for (std::uint32_t i = 1; i < nodes_.size(); ++i) {
     const Node& node = nodes_[i];

@@ -40,6 +40,8 @@ class TreeHarness {
 
   // Hosts whose agent cannot be started.
   std::set<std::uint32_t> unreachable;
+  // Hosts whose agent may not start others.
+  std::set<std::uint32_t> keyless;
   // Ranks that cannot be started.
   std::set<Rank> not_startable;
   // Hosts that cannot hold their ranks.
@@ -186,6 +188,10 @@ class TreeHarness {
     }
   }
   void carry_out(int from, action::StartChild& start) {
+    if (from != 0 && keyless.contains(at(from).host)) {
+      post(from, event::ChildFailed{start.link, StartPhase::authenticate, "no key", true});
+      return;
+    }
     if (unreachable.contains(start.node)) {
       post(from, event::ChildFailed{start.link, StartPhase::connect, "connection refused", false});
       return;

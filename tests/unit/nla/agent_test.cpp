@@ -61,6 +61,36 @@ TEST_CASE("an unreachable inner node costs one node: its slice goes to the slice
   CHECK(tree.node(1).parent == 0);
 }
 
+TEST_CASE("nodes that an agent may not start are started by the root, and nothing has failed") {
+  TreeHarness tree(13, 3);
+  tree.keyless = {0};
+  tree.begin();
+  REQUIRE(tree.ready);
+  CHECK(tree.ready_agents == 13);
+  CHECK(tree.failures.empty());
+  // Degree 3: node 0 looks after nodes 0 to 4.
+  for (std::uint32_t node = 1; node < 5; ++node)
+    CHECK(tree.node(node).parent == 0);
+  CHECK(tree.node(6).parent != 0);
+  tree.launch(TreeHarness::job(13, 2));
+  CHECK(tree.launched);
+  tree.exit_all();
+  tree.run();
+  REQUIRE(tree.ended.size() == 1);
+  CHECK(tree.ended[0].stats.agents == 13);
+}
+
+TEST_CASE("a node that was handed back and fails at the root too is one failed node") {
+  TreeHarness tree(7, 2);
+  tree.keyless = {0};
+  tree.unreachable = {2};
+  tree.begin();
+  REQUIRE(tree.ready);
+  CHECK(tree.ready_agents == 6);
+  REQUIRE(tree.failures.size() == 1);
+  CHECK(tree.failures[0].failure.node == 2);
+}
+
 TEST_CASE("a slice without any reachable host is used up and the rest becomes ready") {
   TreeHarness tree(6, 2);
   tree.unreachable = {0, 1, 2};

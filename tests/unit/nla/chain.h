@@ -14,7 +14,7 @@ namespace scela::nla::testing {
 // One agent that runs a job, its neighbours played by the test: node 0 of a chain of three, so its
 // only child (link 1) looks after nodes 1 and 2; node 3 is elsewhere. Two ranks a node.
 struct Chain {
-  Chain() {
+  explicit Chain(bool ready = true) {
     msg::Start start;
     start.slice = {0, 3};
     start.nodes = 4;
@@ -24,7 +24,7 @@ struct Chain {
     msg::Hello hello;
     hello.node = 1;
     from(1, hello);
-    from(1, msg::Ready{2});
+    if (ready) from(1, msg::Ready{2});
   }
   void launch() {
     from(kParentLink, msg::JobBytes{true, Chunk(job_bytes())});

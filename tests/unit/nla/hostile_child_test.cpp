@@ -33,6 +33,40 @@ TEST_CASE("a rank's stream ends once: whatever a child sends of it later breaks 
   CHECK(chain.closed(1));
 }
 
+TEST_CASE("a child hands back nodes below its own, each once and before it is ready") {
+  Chain chain(false);
+  SECTION("as it should") {
+    chain.from(1, msg::HandBack{{2, 3}});
+    CHECK_FALSE(chain.closed(1));
+    REQUIRE(chain.sent<msg::HandBack>(kParentLink).size() == 1);
+    CHECK(chain.sent<msg::HandBack>(kParentLink)[0].slice.first == 2);
+    SECTION("twice") {
+      chain.from(1, msg::HandBack{{2, 3}});
+      CHECK(chain.closed(1));
+    }
+    SECTION("and then says that it failed") {
+      chain.from(1, msg::NodeFailed{2, StartPhase::connect, "x"});
+      CHECK(chain.closed(1));
+    }
+    return;
+  }
+  SECTION("its own node") {
+    chain.from(1, msg::HandBack{{1, 3}});
+  }
+  SECTION("somebody else's") {
+    chain.from(1, msg::HandBack{{2, 4}});
+  }
+  SECTION("none") {
+    chain.from(1, msg::HandBack{{2, 2}});
+  }
+  SECTION("late") {
+    chain.from(1, msg::Ready{2});
+    chain.from(1, msg::HandBack{{2, 3}});
+  }
+  CHECK(chain.closed(1));
+  CHECK(chain.sent<msg::HandBack>(kParentLink).empty());
+}
+
 TEST_CASE("a trace that nobody asked for breaks the protocol") {
   Chain chain;
   chain.launch();

@@ -239,6 +239,8 @@ Job job(Random& random) {
   out.grace_ms = number(random);
   out.cache_policy = one_of(random, cache::PolicyKind::hcmab_lru);
   out.trace = flag(random);
+  out.once_per_host = flag(random);
+  out.host_timeout_ms = number(random);
   return out;
 }
 
