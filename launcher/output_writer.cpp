@@ -126,12 +126,19 @@ void OutputWriter::write_file(const PresentedWrite& write) {
   hooks_.written(write.credit);
 }
 
-void OutputWriter::finish() {
+void OutputWriter::finish(std::optional<std::chrono::steady_clock::time_point> until) {
+  using std::chrono::milliseconds;
   take(presentation_.flush());
   for (int which = 0; which < 2; ++which) {
     while (!queues_[which].empty()) {
+      milliseconds left(-1);
+      if (until) {
+        left = std::chrono::ceil<milliseconds>(*until - std::chrono::steady_clock::now());
+        if (left.count() <= 0) return discard();
+        left = std::min<milliseconds>(left, std::chrono::hours(1));  // poll() counts in an int
+      }
       pollfd one{which + 1, POLLOUT, 0};
-      ::poll(&one, 1, -1);
+      ::poll(&one, 1, static_cast<int>(left.count()));
       pump(which);
     }
   }

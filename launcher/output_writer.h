@@ -6,10 +6,12 @@
 // instead of filling memory (decision D8).
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <deque>
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 
@@ -38,8 +40,8 @@ class OutputWriter {
   bool idle() const { return queues_[0].empty() && queues_[1].empty(); }
   // The standard stream that nobody reads any more (EPIPE), if that happened.
   bool reader_gone() const { return reader_gone_; }
-  // At the end: writes what is left, waiting for the reader.
-  void finish();
+  // At the end: writes what is left, waiting for the reader; for ever, or until that moment.
+  void finish(std::optional<std::chrono::steady_clock::time_point> until);
   // Nobody wants it any more: what waits and what comes for the standard streams is dropped.
   void discard();
 

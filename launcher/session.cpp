@@ -5,6 +5,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/post.hpp>
@@ -12,6 +13,7 @@
 #include <boost/asio/steady_timer.hpp>
 #include <csignal>
 #include <fstream>
+#include <optional>
 
 #include "common/core/kary_tree.h"
 #include "common/core/text.h"
@@ -120,6 +122,7 @@ class Session {
   void wait_signal();
   void on_signal(int signo);
   void start_timeout();
+  void bound_reader(std::chrono::milliseconds grace);
   void stop(nla::StopCause cause, int signo, std::chrono::milliseconds grace);
   void read_stdin();
   void wait_foreground();
@@ -144,6 +147,7 @@ class Session {
   std::unique_ptr<asio::steady_timer> timeout_, partial_, foreground_, discard_;
   std::uint64_t stdin_credit_ = 0;
   bool stdin_over_ = false;
+  std::optional<std::chrono::steady_clock::time_point> reader_deadline_;  // the job is being ended
   bool partial_armed_ = false;
   bool stopping_ = false;
   bool over_ = false;               // JobEnded came
@@ -192,7 +196,7 @@ Result<SessionResult> Session::run(const std::string& agent) {
   begin();
   shell_->run();
   phases_.gone = monotonic_ns();
-  writer_->finish();
+  writer_->finish(reader_deadline_);
   return finish();
 }
 
@@ -295,6 +299,10 @@ void Session::on(const action::FirstFailure& failure) {
   first.program = plan_.program_of(failure.rank);
   first.outcome = to_rank_outcome(failure.outcome);
   outcome_.first = std::move(first);
+  // The core ends the job by itself then.
+  if (options_.on_failure == OnFailure::kill || failure.outcome.ends_job()) {
+    bound_reader(options_.grace);
+  }
 }
 
 void Session::on(const action::JobEnded& ended) {
@@ -303,6 +311,9 @@ void Session::on(const action::JobEnded& ended) {
   stats_ = ended.stats;
   for (const auto& [outcome, ranks] : ended.verdicts)
     outcome_.add(ranks, to_rank_outcome(outcome));
+  if (reader_deadline_) {
+    reader_deadline_ = std::max(*reader_deadline_, std::chrono::steady_clock::now() + kReaderSlack);
+  }
   timeout_->cancel();
   partial_->cancel();
   discard_->cancel();
@@ -341,17 +352,24 @@ void Session::start_timeout() {
   });
 }
 
+// A reader that stalls must not keep a job that is being ended: after the grace nobody waits for
+// it. One that keeps up loses nothing, however long the end takes.
+void Session::bound_reader(std::chrono::milliseconds grace) {
+  reader_deadline_ = std::chrono::steady_clock::now() + grace + kReaderSlack;
+  discard_->expires_at(*reader_deadline_);
+  discard_->async_wait([this](const boost::system::error_code& error) {
+    if (error || over_) return;
+    if (writer_->idle()) return bound_reader(std::chrono::milliseconds(0));
+    writer_->discard();
+  });
+}
+
 void Session::stop(nla::StopCause cause, int signo, std::chrono::milliseconds grace) {
   stopping_ = true;
   if (grace.count() == 0) {
     writer_->discard();
   } else {
-    // A reader that stalls must not keep a job that is being ended: after the grace nobody waits
-    // for it.
-    discard_->expires_after(grace + kReaderSlack);
-    discard_->async_wait([this](const boost::system::error_code& error) {
-      if (!error && !over_) writer_->discard();
-    });
+    bound_reader(grace);
   }
   shell_->post(event::Stop{cause, signo, static_cast<std::uint32_t>(grace.count())});
 }

@@ -265,6 +265,31 @@ class OutputTest(JobTest):
         running.signal(signal.SIGINT)
         self.assert_ended(running.wait(), 130, r"interrupted by signal 2 .*; the job was ended")
 
+    def test_a_reader_that_stalls_does_not_outlast_a_failure(self):
+        text = '[ "$SCELA_RANK" != 1 ] || { read -r x < "$0"; exit 3; }; ' + job.TELL + "exec yes"
+        for options in ([], ["-l"]):
+            channel = self.channel(f"go{len(options)}")
+            read, write = os.pipe()
+            with open(read, "rb"):
+                running = self.start("--grace", 0.2, "--sim-nodes", 3, "--degree", 1, "--ppn", 1, *options,
+                                     "sh", "-c", text, channel, stdout=write)
+                os.close(write)
+                running.ranks(2)
+                self.wait_standstill()
+                job.release(channel)
+                ended = running.wait()
+            self.assert_ended(ended, 3, r"rank 1 on sim1 \(sh\) exited with code 3")
+            self.assertNotIn("failed nodes", ended.err)
+
+    def test_a_reader_that_stalls_does_not_keep_what_is_left_of_a_job_that_failed(self):
+        # The ranks have ended when the reader is waited for: scela-run holds the rest of their output.
+        read, write = os.pipe()
+        with open(read, "rb"):
+            running = self.start("--grace", 0.2, "-n", 1, "sh", "-c", "head -c 300000 /dev/zero; exit 3", stdout=write)
+            os.close(write)
+            ended = running.wait()
+        self.assert_ended(ended, 3, r"rank 0 on .* \(sh\) exited with code 3")
+
     def full_pipe(self):
         """Both ends of a pipe that takes no more, and the number of its bytes (all zero)."""
         read, write = os.pipe()
