@@ -237,6 +237,7 @@ void Session::begin() {
   begin.hosts = std::move(reach_.contacts);
   begin.degree = plan_.degree;
   begin.grace_ms = static_cast<std::uint32_t>(options_.grace.count());
+  settings.heartbeat_ms = static_cast<std::uint32_t>(options_.heartbeat.count());
   begin.settings = format(settings);
   begin.clock_ns = static_cast<std::uint64_t>(phases_.tree);
   log_.say(Subsystem::tree, cat("starting ", plan_.hosts.size(), " agents, degree ", plan_.degree));

@@ -17,6 +17,10 @@ inline constexpr std::size_t kReadBuffer = std::size_t{64} * 1024;
 inline constexpr std::size_t kHighWater = std::size_t{1024} * 1024;
 // Parts handed to one writev; the kernel takes at most 1024.
 inline constexpr int kWriteParts = 64;
+// An agent whose parent has not told it yet how often it beats takes it for lost after three times
+// this. Smaller: a slow start of a large tree ends itself; larger: agents whose scela-run has
+// vanished meanwhile stay longer.
+inline constexpr std::uint32_t kUnknownHeartbeatMs = 10'000;
 // Ranks started between two turns of the loop: a start suspends the agent for about 0.3 ms.
 inline constexpr int kStartBatch = 8;
 // Ranks of one node from which on its limits are asked before the first is started (ten files of

@@ -153,6 +153,7 @@ int main(int argc, char** argv) {
   options.parent = scela::Fd(arguments.link);
   options.parent_out = scela::Fd(arguments.link_out);
   options.leash = std::move(*leash);
+  options.remote = arguments.stdio;
   auto shell = scela::nla::Shell::create(std::move(options));
   if (!shell) return failed(shell.error());
   // Everything is told and cleaned up; what is left the kernel frees faster.

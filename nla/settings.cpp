@@ -31,6 +31,8 @@ bool apply(std::string_view key, std::string_view value, Settings& settings) {
     return parse_number(value, settings.fanout) && settings.fanout > 0;
   } else if (key == "connect_ms") {
     return parse_number(value, settings.connect_ms) && settings.connect_ms > 0;
+  } else if (key == "heartbeat_ms") {
+    return parse_number(value, settings.heartbeat_ms);
   } else if (key == "node_env") {
     settings.node_env = value == "1";
   } else if (key == "measure") {
@@ -54,6 +56,9 @@ std::string format(const Settings& settings) {
   if (settings.fanout != Settings().fanout) out += cat("fanout=", settings.fanout, "\n");
   if (settings.connect_ms != Settings().connect_ms) {
     out += cat("connect_ms=", settings.connect_ms, "\n");
+  }
+  if (settings.heartbeat_ms != Settings().heartbeat_ms) {
+    out += cat("heartbeat_ms=", settings.heartbeat_ms, "\n");
   }
   if (settings.node_env) out += "node_env=1\n";
   if (settings.measure) out += "measure=1\n";

@@ -24,6 +24,7 @@ struct Settings {
   std::string agent;                // path of scela-nla there; empty: it is shipped
   std::uint32_t fanout = 128;       // sessions that one process has under way at a time, at least 1
   std::uint32_t connect_ms = 10000;  // limit of each phase of a start
+  std::uint32_t heartbeat_ms = 2000;  // of links that leave the machine; 0: none
   // Ranks' environment stands on the node's own, and a command whose directory the node lacks runs
   // at home.
   bool node_env = false;

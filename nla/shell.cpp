@@ -39,6 +39,7 @@ void Shell::State::begin() {
     parent->attach(options.parent_out ? make_pipe_transport(io, std::move(options.parent),
                                                             std::move(options.parent_out))
                                       : make_fd_transport(io, std::move(options.parent)));
+    if (options.remote) watch_parent();
     if (options.leash) {
       leash_watch.assign(options.leash.get());
       watch_leash();
@@ -200,6 +201,7 @@ void Shell::State::use_settings(const std::string& text) {
     return;
   }
   settings = std::move(*parsed);
+  if (heart_timer) arm_heart();
   if (settings.trace) tracer.enable();
   if (options.role == Role::root || settings.record.empty()) return;
   record_path = cat(settings.record, ".", node_index);

@@ -39,6 +39,7 @@ struct ShellOptions {
   Fd parent;         // the link to the parent, or what comes from it
   Fd parent_out;     // invalid: `parent` goes both ways
   Fd leash;          // to the guardian; invalid: there is none
+  bool remote = false;  // the parent is on another machine
 };
 
 class Shell {

@@ -74,6 +74,7 @@ void Shell::State::carry_out(action::StartChild& start) {
   auto child = std::make_unique<ChildAgent>();
   child->link = make_stream_link(buffer, start.link, *this);
   child->link->set_reading(!paused);
+  child->link->send_link_frame(encode(introduction()));
   Result<Contact> contact = parse_contact(start.host);
   // A host list that was cut or forged: no name, no address, so nothing is started.
   if (contact) child->contact = std::move(*contact);
@@ -103,6 +104,7 @@ void Shell::State::start_child(LinkId id) {
     if (started) {
       one.pid = started->pid;
       one.link->attach(std::move(started->stream));
+      if (!one.contact.here()) watch_child(one);
     } else {
       one.gone = true;
       one.link->give_up();

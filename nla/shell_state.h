@@ -14,6 +14,7 @@
 #include "common/os/reaper.h"
 #include "nla/core/record.h"
 #include "nla/link/factory.h"
+#include "nla/link/host_probe.h"
 #include "nla/ranks.h"
 #include "nla/settings.h"
 #include "nla/shell.h"
@@ -29,6 +30,7 @@ struct ChildAgent {
   pid_t pid = 0;               // 0: not started, or reaped
   int status = 0;              // of the reaped process
   bool starting = true;        // the spawner has not answered yet
+  std::optional<Heartbeat> heart;  // of links that leave the machine, once they are there
   bool closed = false;         // nobody holds the other end of its link
   bool given_up = false;       // its end is no news any more
   bool gone = false;
@@ -55,6 +57,7 @@ struct Shell::State final : LinkListener {
   void on_ended(LinkId link, std::string why) override;
   void on_closed(LinkId link) override;
   void on_turn_over() override { pump(); }
+  void on_link_frame(LinkId link, Frame frame) override;
 
   // Events in.
   void emit(Event event) { events.push_back(std::move(event)); }
@@ -65,6 +68,17 @@ struct Shell::State final : LinkListener {
   void watch_reaper();
   void reap();
   void watch_leash();
+
+  // The links' health (shell_links.cpp).
+  void watch_parent();
+  void watch_child(ChildAgent& child);
+  void arm_heart();
+  void beat_links();
+  void lose_child(LinkId id);
+  void lose_parent();
+  void probe_parent();
+  std::string silence() const;
+  Introduction introduction();  // of this agent to a child
 
   // Actions out.
   template <class A>
@@ -121,6 +135,12 @@ struct Shell::State final : LinkListener {
   enum class Leftovers { none, asked, killing } leftovers = Leftovers::none;
   std::optional<boost::asio::steady_timer> kill_timer;
   std::array<std::optional<boost::asio::steady_timer>, kTimers> timers;
+
+  std::optional<boost::asio::steady_timer> heart_timer;  // one for all links
+  std::optional<Heartbeat> parent_heart;
+  Introduction parent_words;
+  std::string job_key;
+  std::unique_ptr<HostProbe> parent_probe;
 
   std::unique_ptr<Spawner> spawner;
   std::unique_ptr<Link> parent;

@@ -125,6 +125,18 @@ Result<void> apply_nodeset(Target t, Text v) {
   return stored;
 }
 
+Result<void> apply_heartbeat(Target t, Text v) {
+  constexpr std::chrono::milliseconds kShortest{100};  // below it, beats are what the network does
+  constexpr std::chrono::hours kLongest{24};
+  auto parsed = parse_duration(v);
+  if (!parsed) return fail(std::move(parsed.error()));
+  if (parsed->count() != 0 && (*parsed < kShortest || *parsed > kLongest)) {
+    return fail(value_error("it is not within 0.1 s and a day", "give another time, or 0 for none"));
+  }
+  t.options.heartbeat = *parsed;
+  return {};
+}
+
 using enum OptionGroup;
 
 constexpr auto kFlag = OptionArgument::none;
@@ -215,6 +227,13 @@ const OptionRow kOptions[] = {
      [](Target t, Text v) { return store_flag(v, t.options.label); }},
     {"output-dir", 0, "DIR", kValue, kJob, output, "SCELA_OUTPUT_DIR",
      "write one file per rank and stream there: rank.R.out, rank.R.err",
+    {"link", 0, "KIND", kValue, kJob, remote, "SCELA_LINK",
+     "carry the agents' words by ssh, by tcp (TLS), or auto (default): tcp where it can be",
+     [](Target t, Text v) { return store_choice<LinkKind>(v, t.options.link,
+          {{"auto", LinkKind::automatic}, {"ssh", LinkKind::ssh}, {"tcp", LinkKind::tcp}}); }},
+    {"heartbeat", 0, "TIME", kValue, kJob, remote, "SCELA_HEARTBEAT",
+     "a host silent for 3 x TIME is lost; 0: never (default: 2)",
+     apply_heartbeat},
      [](Target t, Text v) { return store(parse_text(v), t.options.output_dir); }},
     {"stdin", 0, "WHICH", kValue, kJob, output, "SCELA_STDIN",
      "ranks that read standard input: all, none or one rank (default: 0)",

@@ -28,8 +28,10 @@ inline constexpr std::uint32_t kDefaultMaxDepth = 3;             // MAX_DEPTH, t
 inline constexpr std::chrono::milliseconds kDefaultGrace{2000};  // between SIGTERM and SIGKILL
 inline constexpr std::uint32_t kDefaultFanout = 128;             // sshd's queue of a listening port
 inline constexpr std::chrono::milliseconds kDefaultConnectTimeout{10000};
+inline constexpr std::chrono::milliseconds kDefaultHeartbeat{2000};
 
 enum class LaunchMethod { automatic, local, ssh, program };
+enum class LinkKind { automatic, ssh, tcp };
 enum class HostKeys { strict, accept_new };
 enum class OnFailure { kill, wait };
 enum class BindTo { none, core };
@@ -100,6 +102,8 @@ struct Options {
   HostKeys host_keys = HostKeys::strict;
   std::chrono::milliseconds connect_timeout = kDefaultConnectTimeout;  // per phase of a start
 
+  LinkKind link = LinkKind::automatic;                     // what carries the agents' words
+  std::chrono::milliseconds heartbeat = kDefaultHeartbeat;  // 0: none
   // The ranks.
   EnvPass env_pass;
   StdinTarget stdin_to;

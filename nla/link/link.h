@@ -11,6 +11,8 @@
 
 #include "common/core/frame.h"
 #include "nla/core/events.h"
+#include "nla/core/heartbeat.h"
+#include "nla/core/link_frames.h"
 #include "nla/core/messages.h"
 #include "nla/link/transport.h"
 
@@ -29,6 +31,11 @@ class LinkListener {
   // A turn of reading or writing is over: time to act on the frames, then to flush(), and to look
   // at queued_bytes() again.
   virtual void on_turn_over() = 0;
+  // A frame about the link itself (nla/core/link_frames.h) that is not for the link to answer.
+  virtual void on_link_frame(LinkId link, Frame frame) {
+    static_cast<void>(link);
+    static_cast<void>(frame);
+  }
 };
 
 class Link {
@@ -37,11 +44,20 @@ class Link {
 
   virtual void attach(std::unique_ptr<Transport> stream) = 0;
   virtual void send(Encoded message) = 0;  // queued until flush()
-  virtual void flush() = 0;                // writes what the stream takes now, the rest as it can
-  virtual void set_reading(bool on) = 0;   // on at first
+  // A frame about the link itself; not counted as sent.
+  virtual void send_link_frame(std::string frame) = 0;
+  virtual void flush() = 0;               // writes what the stream takes now, the rest as it can
+  virtual void set_reading(bool on) = 0;  // on at first
   // Ends the own direction; what still comes is dropped. on_closed follows when the peer has gone
   // too.
   virtual void give_up() = 0;
+
+  // Sends that we are alive, unless something waits to be sent.
+  virtual void beat() = 0;
+  // Since the beginning, but for Seen::deaf: since the last call.
+  virtual Heartbeat::Seen activity() = 0;
+  // Lets go of the stream by force; nothing is called back any more.
+  virtual void abandon() = 0;
 
   virtual std::size_t queued_bytes() const = 0;  // 0 once the stream is broken
   virtual std::uint64_t sent_bytes() const = 0;  // given to send(), in all

@@ -33,6 +33,12 @@ class StreamLink final : public Link {
     queue_.push_back(std::move(message));
   }
 
+  void send_link_frame(std::string frame) override {
+    if (broken_ || given_up_) return;
+    queued_ += frame.size();
+    queue_.push_back({std::move(frame), {}});
+  }
+
   void flush() override {
     if (!is_open() || waiting_to_write_) return;
     while (!queue_.empty()) {
@@ -43,15 +49,14 @@ class StreamLink final : public Link {
         return wait_writable();
       } else {
         // The reading side learns it too, after what the peer said last.
-        broken_ = true;
-        queue_.clear();
-        queued_ = 0;
+        break_off();
       }
     }
   }
 
   void set_reading(bool on) override {
     if (std::exchange(reading_, on) == on) return;
+    was_deaf_ = true;
     if (on && is_open() && !at_end_) wait_readable();
   }
 
@@ -65,10 +70,32 @@ class StreamLink final : public Link {
     set_reading(true);
   }
 
+  void beat() override {
+    if (!queue_.empty() || !is_open()) return;
+    send_link_frame(link_frame(LinkFrame::beat));
+    flush();
+  }
+
+  Heartbeat::Seen activity() override {
+    return {heard_, wrote_, std::exchange(was_deaf_, !reading_)};
+  }
+
+  void abandon() override {
+    break_off();
+    given_up_ = told_end_ = true;
+    if (stream_) stream_->close();
+  }
+
   std::size_t queued_bytes() const override { return queued_; }
   std::uint64_t sent_bytes() const override { return sent_; }
 
  private:
+  void break_off() {
+    broken_ = true;
+    queue_.clear();
+    queued_ = 0;
+  }
+
   bool is_open() const { return stream_ != nullptr && stream_->is_open(); }
 
   ssize_t write_some() {
@@ -88,6 +115,7 @@ class StreamLink final : public Link {
   }
 
   void forget(std::size_t wrote) {
+    wrote_ += wrote;
     queued_ -= wrote;
     wrote += std::exchange(offset_, 0);
     while (!queue_.empty() && wrote >= queue_.front().size()) {
@@ -125,6 +153,7 @@ class StreamLink final : public Link {
       if (got < 0) return at_end(errno_text(errno));
       const auto size = static_cast<std::size_t>(got);
       total += size;
+      heard_ += size;
       if (!given_up_) take({buffer_.bytes, size});
       if (size < sizeof buffer_.bytes) break;
     }
@@ -140,9 +169,21 @@ class StreamLink final : public Link {
         tell_end(frame.error().text());
       } else if (!*frame) {
         return;
+      } else if (is_link_frame((*frame)->kind)) {
+        take_link_frame(std::move(**frame));
       } else {
         listener_.on_frame(id_, std::move(**frame));
       }
+    }
+  }
+
+  void take_link_frame(Frame frame) {
+    if (Result<void> checked = check_link_frame(frame); !checked) {
+      give_up();
+      return tell_end(checked.error().text());
+    }
+    if (frame.kind != static_cast<std::uint8_t>(LinkFrame::beat)) {
+      listener_.on_link_frame(id_, std::move(frame));
     }
   }
 
@@ -160,9 +201,7 @@ class StreamLink final : public Link {
 
   void wait_closed() {
     stream_->wait_closed([this] {
-      broken_ = true;
-      queue_.clear();
-      queued_ = 0;
+      break_off();
       stream_->close();
       listener_.on_closed(id_);
       listener_.on_turn_over();
@@ -178,6 +217,9 @@ class StreamLink final : public Link {
   std::size_t offset_ = 0;  // of the queue's front, written already
   std::size_t queued_ = 0;
   std::uint64_t sent_ = 0;
+  std::uint64_t heard_ = 0;  // of the stream, all kinds of bytes
+  std::uint64_t wrote_ = 0;
+  bool was_deaf_ = false;
   bool reading_ = true;
   bool waiting_to_read_ = false;
   bool waiting_to_write_ = false;

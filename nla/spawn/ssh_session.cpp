@@ -1,9 +1,7 @@
 #include "nla/spawn/ssh_session.h"
 
-#include <arpa/inet.h>
 #include <fcntl.h>
 #include <libssh/libssh.h>
-#include <net/if.h>
 #include <netinet/tcp.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -17,6 +15,7 @@
 #include "common/os/asio.h"
 #include "common/os/child.h"
 #include "common/os/syscall.h"
+#include "nla/link/address.h"
 #include "nla/spawn/kinds.h"
 
 namespace scela::nla {
@@ -34,32 +33,6 @@ constexpr std::size_t kWritePiece = std::size_t{64} * 1024;
 constexpr char kCiphers[] =
     "aes128-gcm@openssh.com,aes256-gcm@openssh.com,chacha20-poly1305@openssh.com,"
     "aes128-ctr,aes192-ctr,aes256-ctr";
-
-struct Address {
-  sockaddr_storage storage{};
-  socklen_t size = 0;
-};
-
-// Numeric only: agents have no name service.
-bool parse_address(const std::string& text, std::uint16_t port, Address& out) {
-  auto& four = reinterpret_cast<sockaddr_in&>(out.storage);
-  if (::inet_pton(AF_INET, text.c_str(), &four.sin_addr) == 1) {
-    four.sin_family = AF_INET;
-    four.sin_port = htons(port);
-    out.size = sizeof four;
-    return true;
-  }
-  auto& six = reinterpret_cast<sockaddr_in6&>(out.storage);
-  const std::size_t percent = text.find('%');
-  if (::inet_pton(AF_INET6, text.substr(0, percent).c_str(), &six.sin6_addr) != 1) return false;
-  six.sin6_family = AF_INET6;
-  six.sin6_port = htons(port);
-  if (percent != std::string::npos) {
-    six.sin6_scope_id = ::if_nametoindex(text.substr(percent + 1).c_str());
-  }
-  out.size = sizeof six;
-  return true;
-}
 
 std::string digest_of(ssh_key key) {
   unsigned char* hash = nullptr;
@@ -237,19 +210,17 @@ class SshSession::Impl : public std::enable_shared_from_this<Impl> {
 // Connecting.
 
 void SshSession::Impl::connect() {
-  Address address;
-  if (!parse_address(contact_.address, contact_.port, address)) {
+  const std::optional<Address> address = parse_address(contact_.address, contact_.port);
+  if (!address) {
     return fail_with(StartPhase::resolve, cat("'", contact_.address, "' is no numeric address"));
   }
-  Fd made(::socket(address.storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  Fd made(::socket(address->family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!made) return fail_with(StartPhase::connect, cat("make a socket: ", errno_text(errno)));
   const int on = 1;
   ::setsockopt(made.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   set_quick_ack(made.get());
   socket_ = std::move(made);
-  if (::connect(socket_.get(), reinterpret_cast<const sockaddr*>(&address.storage), address.size) !=
-          0 &&
-      errno != EINPROGRESS) {
+  if (::connect(socket_.get(), address->get(), address->size) != 0 && errno != EINPROGRESS) {
     return fail_with(StartPhase::connect, cat("connect to ", where(), ": ", errno_text(errno)));
   }
   enter(State::connecting);

@@ -12,6 +12,7 @@ TEST_CASE("settings arrive as they were sent") {
   settings.directory = "/scratch";
   settings.boot_id = "0123-45";
   settings.shares = 64;
+  settings.heartbeat_ms = 0;
   settings.measure = true;
   settings.trace = true;
   CHECK(parse_settings(format(settings)) == settings);

@@ -1,0 +1,51 @@
+#include "nla/link/address.h"
+
+#include <arpa/inet.h>
+#include <net/if.h>
+
+#include <array>
+#include <charconv>
+
+namespace scela::nla {
+
+std::optional<Address> parse_address(const std::string& text, std::uint16_t port) {
+  Address out;
+  auto& four = reinterpret_cast<sockaddr_in&>(out.storage);
+  if (::inet_pton(AF_INET, text.c_str(), &four.sin_addr) == 1) {
+    four.sin_family = AF_INET;
+    four.sin_port = htons(port);
+    out.size = sizeof four;
+    return out;
+  }
+  auto& six = reinterpret_cast<sockaddr_in6&>(out.storage);
+  const std::size_t percent = text.find('%');
+  if (::inet_pton(AF_INET6, text.substr(0, percent).c_str(), &six.sin6_addr) != 1) return {};
+  six.sin6_family = AF_INET6;
+  six.sin6_port = htons(port);
+  if (percent != std::string::npos) {
+    six.sin6_scope_id = ::if_nametoindex(text.substr(percent + 1).c_str());
+  }
+  out.size = sizeof six;
+  return out;
+}
+
+std::optional<SshConnection> parse_ssh_connection(const std::string& text) {
+  std::array<std::string, 4> fields;  // client address and port, server address and port
+  std::size_t at = 0;
+  for (std::string& field : fields) {
+    const std::size_t end = std::min(text.find(' ', at), text.size());
+    if (end <= at) return {};
+    field = text.substr(at, end - at);
+    at = std::min(end + 1, text.size());
+  }
+  SshConnection out{fields[0], 0, fields[2]};
+  const auto end = fields[1].data() + fields[1].size();
+  const bool is_number = std::from_chars(fields[1].data(), end, out.client_port).ptr == end;
+  if (at != text.size() || !is_number || !parse_address(out.client, out.client_port) ||
+      !parse_address(out.server, 0)) {
+    return {};
+  }
+  return out;
+}
+
+}  // namespace scela::nla

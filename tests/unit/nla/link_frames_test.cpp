@@ -1,0 +1,51 @@
+#include "nla/core/link_frames.h"
+
+#include <catch2/catch.hpp>
+
+#include "nla/core/messages.h"
+
+using namespace scela;
+using namespace scela::nla;
+
+namespace {
+
+Frame frame_of(std::string bytes) {
+  FrameDecoder decoder;
+  decoder.feed(bytes);
+  return **decoder.next();
+}
+
+}  // namespace
+
+TEST_CASE("frames about a link arrive as they were sent") {
+  const Introduction introduction{true, 7, std::string(kJobKeyBytes, '\xff')};
+  CHECK(decode_introduction(frame_of(encode(introduction))) == introduction);
+  CHECK(decode_offer(frame_of(encode_offer(65535))) == 65535);
+  for (const LinkFrame kind : {LinkFrame::beat, LinkFrame::ask, LinkFrame::change}) {
+    const Frame frame = frame_of(link_frame(kind));
+    CHECK(frame.kind == static_cast<std::uint8_t>(kind));
+    CHECK(check_link_frame(frame));
+  }
+}
+
+TEST_CASE("frames about a link are no messages") {
+  CHECK(std::variant_size_v<Message> < static_cast<std::size_t>(LinkFrame::beat));
+  CHECK_FALSE(decode(frame_of(link_frame(LinkFrame::beat))));
+}
+
+TEST_CASE("a malformed frame about a link is refused") {
+  const std::string key(kJobKeyBytes, 'k');
+  const auto introduce = static_cast<std::uint8_t>(LinkFrame::introduce);
+  CHECK(decode_introduction({introduce, std::string("\1\0\0\0\0", 5) + key}));
+  for (const std::string& payload :
+       {std::string(), key, std::string("\2\0\0\0\0", 5) + key, std::string("\1\0\0\0\0", 5),
+        std::string("\1\0\0\0\0", 5) + key + "x"}) {
+    CHECK_FALSE(decode_introduction({introduce, payload}));
+    CHECK_FALSE(check_link_frame({introduce, payload}));
+  }
+  CHECK_FALSE(decode_offer({static_cast<std::uint8_t>(LinkFrame::offer), "x"}));
+  CHECK_FALSE(check_link_frame({static_cast<std::uint8_t>(LinkFrame::offer), "xyz"}));
+  CHECK_FALSE(check_link_frame({static_cast<std::uint8_t>(LinkFrame::beat), "x"}));
+  CHECK_FALSE(check_link_frame({0xF5, ""}));
+  CHECK_FALSE(check_link_frame({0xFF, ""}));
+}
