@@ -25,7 +25,7 @@
 #include "nla/core/remote_shell.h"
 #include "nla/guardian.h"
 #include "nla/shell.h"
-#include "nla/spawn/agent_file.h"
+#include "nla/agent_file.h"
 
 namespace {
 

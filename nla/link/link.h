@@ -14,7 +14,7 @@
 #include "nla/core/heartbeat.h"
 #include "nla/core/link_frames.h"
 #include "nla/core/messages.h"
-#include "nla/link/transport.h"
+#include "nla/transport.h"
 
 namespace scela::nla {
 

@@ -1,7 +1,7 @@
 // The kinds of spawner, for factory.cpp only.
 #pragma once
 
-#include "nla/spawn/agent_file.h"
+#include "nla/agent_file.h"
 #include "nla/spawn/factory.h"
 #include "nla/spawn/remote_start.h"
 

@@ -10,8 +10,8 @@
 #include <memory>
 #include <string>
 
-#include "nla/link/transport.h"
-#include "nla/spawn/agent_file.h"
+#include "nla/transport.h"
+#include "nla/agent_file.h"
 #include "nla/spawn/spawner.h"
 
 namespace scela::nla {

@@ -13,7 +13,7 @@
 #include "common/core/result.h"
 #include "nla/core/contact.h"
 #include "nla/core/messages.h"
-#include "nla/link/transport.h"
+#include "nla/transport.h"
 
 namespace scela::nla {
 

@@ -9,9 +9,11 @@ enum { kFailure = 13 << 16 };  // GSS_S_FAILURE
 void* GSS_C_NT_HOSTBASED_SERVICE;
 void* GSS_C_NT_USER_NAME;
 
-#define REFUSE(name)  \
-  unsigned name(void); \
-  unsigned name(void) { return kFailure; }
+#define REFUSE(name)    \
+  unsigned name(void);  \
+  unsigned name(void) { \
+    return kFailure;    \
+  }
 
 REFUSE(gss_accept_sec_context)
 REFUSE(gss_acquire_cred)

@@ -1,6 +1,6 @@
-// The agent asks no name service (names are resolved by scela-run) and loads nothing at run time, but
-// the libraries in it refer to functions that would: with glibc, even a static program would load the
-// node's own libraries for these. Defined here, they refuse.
+// The agent asks no name service (names are resolved by scela-run) and loads nothing at run time,
+// but the libraries in it refer to functions that would: with glibc, even a static program would
+// load the node's own libraries for these. Defined here, they refuse.
 
 #include <stddef.h>
 
@@ -8,7 +8,9 @@ enum { kNoName = -2, kNoEntry = 2 };  // EAI_NONAME, ENOENT
 
 #define STAND_IN(type, name, value) \
   type name(void);                  \
-  type name(void) { return value; }
+  type name(void) {                 \
+    return value;                   \
+  }
 
 STAND_IN(int, getaddrinfo, kNoName)
 STAND_IN(void*, gethostbyname, NULL)

@@ -3,9 +3,9 @@
 // Follows pmodels/mpich src/pmi/maint/pmi-1.1.txt and flux-framework/rfc spec_13. Answers whatever
 // the facts of the job hold by itself (init, get_maxes, get_universe_size, get_appnum,
 // get_my_kvsname, PMI_process_mapping, finalize); hands put, get and barrier_in to the job, one at
-// a time: lines that arrive meanwhile wait, so that a client that pipelines is served in order. Only
-// an abort does not wait: another thread of the rank may send it while the first is in a barrier
-// that never ends.
+// a time: lines that arrive meanwhile wait, so that a client that pipelines is served in order.
+// Only an abort does not wait: another thread of the rank may send it while the first is in a
+// barrier that never ends.
 //
 //   state      enters              accepts                         leaves to
 //   start      -                   init, abort                     ready
@@ -108,8 +108,8 @@ class Pmi1Session {
   std::string total_spawns_;  // as the client wrote them
   std::string spawns_so_far_;
   std::string input_;
-  std::size_t consumed_ = 0;  // of input_
-  std::size_t searched_ = 0;  // of input_: no newline in [consumed_, searched_)
+  std::size_t consumed_ = 0;        // of input_
+  std::size_t searched_ = 0;        // of input_: no newline in [consumed_, searched_)
   std::size_t looked_through_ = 0;  // of input_: whole lines before it hold no abort
   std::string output_;
 };

@@ -1,4 +1,4 @@
-#include "nla/spawn/agent_file.h"
+#include "nla/agent_file.h"
 
 #include <elf.h>
 #include <fcntl.h>
