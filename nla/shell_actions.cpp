@@ -120,6 +120,7 @@ void Shell::State::carry_out(action::CloseLink& close) {
   ChildAgent& child = *children[close.link - 1];
   child.given_up = true;
   child.link->give_up();
+  if (child.starting && spawner && !child.contact.here()) spawner->cancel(child.contact.name);
   // An agent that does not read its link either is left to its guardian (even to one that was
   // stopped). If that is dead, the agent fell to us: one that was stopped reads once it goes on.
   if (child.pid == 0) {

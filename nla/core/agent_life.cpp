@@ -121,6 +121,7 @@ void Agent::State::first_failure(Rank rank, const Outcome& outcome) {
 void Agent::State::terminate(std::int32_t signo, std::uint32_t grace_ms) {
   if (phase >= Phase::measuring) return;
   children.stop_starting();
+  children.cancel_starts();
   children.broadcast(msg::Terminate{signo, grace_ms});
   const bool again = std::exchange(terminating, true);
   context.grace_ms = grace_ms;

@@ -34,6 +34,14 @@ void Children::start(Slice below) {
     start_one(part);
 }
 
+void Children::cancel_starts() {
+  for (Child& child : children_) {
+    if (child.state != ChildState::starting) continue;
+    child.state = ChildState::failed;
+    context_.act(action::CloseLink{child.link});
+  }
+}
+
 void Children::start_one(Slice slice) {
   Child child;
   child.link = static_cast<LinkId>(children_.size() + 1);

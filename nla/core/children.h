@@ -52,6 +52,9 @@ class Children {
   void start(Slice below);
   // No more hand-overs: the job is being ended.
   void stop_starting() { stopping_ = true; }
+  // Nobody waits any more for agents that have not said Hello: a host that does not answer must not
+  // keep a job that is being ended. Nothing is reported: they have not failed.
+  void cancel_starts();
 
   Child* find(LinkId link);
   std::vector<Child>& all() { return children_; }

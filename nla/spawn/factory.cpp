@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <deque>
 #include <map>
@@ -36,9 +37,22 @@ class AnySpawner final : public Spawner {
     start_waiting();
   }
 
+  void cancel(const std::string& name) override {
+    const auto waits = std::ranges::find(
+        waiting_, name, [](const auto& one) -> const auto& { return one.first.name; });
+    if (waits != waiting_.end()) {
+      const Done done = std::move(waits->second);
+      waiting_.erase(waits);
+      return done(tl::unexpected(SpawnFailure{StartPhase::connect, "cancelled", false}));
+    }
+    for (const UnderWay& one : std::vector(sessions_)) {
+      if (one.node == name) one.start->cancel();
+    }
+  }
+
   void reaped(pid_t pid, int status) override {
-    for (const auto& session : sessions_) {
-      if (session->pid() == pid) session->reaped(status);
+    for (const UnderWay& one : sessions_) {
+      if (one.session->pid() == pid) one.session->reaped(status);
     }
   }
 
@@ -64,21 +78,25 @@ class AnySpawner final : public Spawner {
       agent_ = std::make_unique<AgentFile>(std::move(*file));
     }
     const std::shared_ptr<Executor> session = make_session(contact);
-    sessions_.push_back(session);
-    start_remote_agent(io_, *session, *agent_, contact.name,
-                       {std::chrono::milliseconds(settings_.connect_ms)},
-                       [this, session, done = std::move(done)](auto stream) {
-                         --under_way_;
-                         std::erase(sessions_, session);
-                         // Not now: the session is in the middle of a call.
-                         boost::asio::post(io_, [session] {});
-                         if (stream) {
-                           done(StartedAgent{std::move(*stream), session->pid()});
-                         } else {
-                           done(tl::unexpected(std::move(stream.error())));
-                         }
-                         start_waiting();
-                       });
+    const auto start = make_remote_start(
+        io_, *session, *agent_, contact.name, {std::chrono::milliseconds(settings_.connect_ms)},
+        [this, session = session.get(), done = std::move(done)](auto stream) {
+          const auto at = std::ranges::find(sessions_, session,
+                                            [](const UnderWay& one) { return one.session.get(); });
+          const UnderWay over = std::move(*at);
+          sessions_.erase(at);
+          --under_way_;
+          // Not now: both are in the middle of a call.
+          boost::asio::post(io_, [over] {});
+          if (stream) {
+            done(StartedAgent{std::move(*stream), over.session->pid()});
+          } else {
+            done(tl::unexpected(std::move(stream.error())));
+          }
+          start_waiting();
+        });
+    sessions_.push_back({contact.name, session, start});
+    start->begin();
   }
 
   std::unique_ptr<Executor> make_session(const Contact& contact) {
@@ -118,7 +136,12 @@ class AnySpawner final : public Spawner {
   std::unique_ptr<AgentFile> agent_;
   std::map<std::string, std::unique_ptr<SshIdentities>> identities_;
   std::deque<std::pair<Contact, Done>> waiting_;
-  std::vector<std::shared_ptr<Executor>> sessions_;  // under way
+  struct UnderWay {
+    std::string node;
+    std::shared_ptr<Executor> session;
+    std::shared_ptr<RemoteStart> start;
+  };
+  std::vector<UnderWay> sessions_;
   std::uint32_t under_way_ = 0;
 };
 

@@ -1,6 +1,7 @@
 // A command on a node through a program such as ssh or rsh: PROGRAM WORDS... HOST COMMAND.
 
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -43,6 +44,10 @@ class ProgramSession final : public Executor {
   }
   void reaped(int status) override {
     status_ = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  }
+  // The program may still be on its way to the host, where no end of a stream reaches it.
+  void cancel() override {
+    if (pid_ != 0 && status_ < 0) ::kill(pid_, SIGTERM);
   }
   int exit_status() const override { return status_; }
   std::string error_output() const override { return error_tail_; }

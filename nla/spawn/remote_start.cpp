@@ -36,7 +36,7 @@ std::string last_line(std::string text) {
   return begin == std::string::npos ? text : text.substr(begin + 1);
 }
 
-class Start : public std::enable_shared_from_this<Start> {
+class Start final : public RemoteStart, public std::enable_shared_from_this<Start> {
  public:
   Start(boost::asio::io_context& io, Executor& executor, AgentFile& agent, std::string node,
         RemoteStartSettings settings, Executor::Done done)
@@ -47,12 +47,20 @@ class Start : public std::enable_shared_from_this<Start> {
         timer_(io),
         done_(std::move(done)) {}
 
+  void begin() override { begin(true); }
+  void cancel() override {
+    executor_.cancel();
+    fail_with("cancelled");
+  }
+
+ private:
   void begin(bool look) {
     looking_ = look && !agent_.remote().empty();
     const Result<std::string> command = remote_command(
         {looking_ ? agent_.remote() : "", agent_.build(), agent_.size(), new_token()}, node_);
     if (!command) return fail_with(command.error().text());
     executor_.execute(*command, [self = shared_from_this()](auto made) {
+      if (!self->done_) return;  // cancelled
       if (!made) return self->end(tl::unexpected(std::move(made.error())));
       self->stream_ = std::move(*made);
       self->scanner_ = {};
@@ -61,7 +69,6 @@ class Start : public std::enable_shared_from_this<Start> {
     });
   }
 
- private:
   void set_timer() {
     timer_.expires_after(settings_.limit);
     timer_.async_wait([weak = weak_from_this()](const error_code& error) {
@@ -196,10 +203,10 @@ class Start : public std::enable_shared_from_this<Start> {
 
 }  // namespace
 
-void start_remote_agent(boost::asio::io_context& io, Executor& executor, AgentFile& agent,
-                        const std::string& node, RemoteStartSettings settings,
-                        Executor::Done done) {
-  std::make_shared<Start>(io, executor, agent, node, settings, std::move(done))->begin(true);
+std::shared_ptr<RemoteStart> make_remote_start(boost::asio::io_context& io, Executor& executor,
+                                               AgentFile& agent, const std::string& node,
+                                               RemoteStartSettings settings, Executor::Done done) {
+  return std::make_shared<Start>(io, executor, agent, node, settings, std::move(done));
 }
 
 }  // namespace scela::nla

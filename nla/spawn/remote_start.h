@@ -25,6 +25,7 @@ class Executor {
   virtual void execute(const std::string& command, Done done) = 0;
   virtual int exit_status() const = 0;           // of the last command; -1: not known
   virtual std::string error_output() const = 0;  // the last of what it wrote to standard error
+  virtual void cancel() {}                       // what is under way is not wanted any more
   // Where a process of this machine stands for the command: that process, and news of its end.
   virtual pid_t pid() const { return 0; }
   virtual void reaped(int status) { static_cast<void>(status); }
@@ -34,8 +35,18 @@ struct RemoteStartSettings {
   std::chrono::milliseconds limit{10000};  // for the command's first answer, and for each further
 };
 
-// `executor` and `agent` outlive the call of `done`.
-void start_remote_agent(boost::asio::io_context& io, Executor& executor, AgentFile& agent,
-                        const std::string& node, RemoteStartSettings settings, Executor::Done done);
+class RemoteStart {
+ public:
+  virtual ~RemoteStart() = default;
+  virtual void begin() = 0;
+  // Ends what is under way: `done` is called with a failure, from within, unless it was called.
+  virtual void cancel() = 0;
+};
+
+// `executor` and `agent` outlive the call of `done`, which comes once after begin(), from the event
+// loop.
+std::shared_ptr<RemoteStart> make_remote_start(boost::asio::io_context& io, Executor& executor,
+                                               AgentFile& agent, const std::string& node,
+                                               RemoteStartSettings settings, Executor::Done done);
 
 }  // namespace scela::nla

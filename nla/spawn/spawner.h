@@ -35,6 +35,9 @@ class Spawner {
   using Done = std::function<void(tl::expected<StartedAgent, SpawnFailure>)>;
   // `done` is called exactly once, perhaps from within.
   virtual void start(const Contact& contact, Done done) = 0;
+  // Gives up what start() of this node has under way: `done` is called with a failure, perhaps from
+  // within, unless it was called before.
+  virtual void cancel(const std::string& name) { static_cast<void>(name); }
   // A child process of this one has ended, which no started agent stands for.
   virtual void reaped(pid_t pid, int status) {
     static_cast<void>(pid);

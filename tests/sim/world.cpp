@@ -246,6 +246,7 @@ void World::deliver(std::uint32_t index, bool down) {
   if (!network_.take(index, down, message, fault)) return;
   if (!fault.empty()) return fail(fault);
   const std::uint32_t to = down ? link.child : link.parent;
+  if (!down) link.heard = true;
   if (down) {
     if (const auto* start = std::get_if<nla::msg::Start>(&message)) {
       link.output_credit = start->output_window;

@@ -58,10 +58,11 @@ void World::on(std::uint32_t index, const action::CloseLink& action) {
   if (action.link < 1 || action.link > node.children.size()) {
     return fail(cat(name(index), " closes link ", action.link, ", which it does not have"));
   }
-  if (!gave_up_) {
-    return fail(cat(name(index), " gives up host ",
-                    network_.at(node.children[action.link - 1]).host,
-                    ", which has kept to the protocol"));
+  const Link& link = network_.at(node.children[action.link - 1]);
+  // A start is not waited for when the job is being ended.
+  const bool cancelled = !link.heard && (must_end_since_ != 0 || severed(index));
+  if (!gave_up_ && !cancelled) {
+    return fail(cat(name(index), " gives up host ", link.host, ", which has kept to the protocol"));
   }
   network_.close_by_parent(node.children[action.link - 1]);
 }
@@ -274,7 +275,7 @@ void World::on(std::uint32_t index, const action::FirstFailure& action) {
   if (!complaint.empty()) return fail("FirstFailure did not happen: " + complaint);
   if (action.outcome.success() || action.outcome.ended_by_us) return fail("FirstFailure is none");
   const bool ends = schedule_.on_failure == nla::OnFailure::kill || action.outcome.ends_job();
-  if (ends && must_end_since_ == 0) must_end_since_ = now_;
+  if (ends && must_end_since_ == 0) must_end_since_ = std::max<Micros>(now_, 1);
 }
 
 void World::on(std::uint32_t, const action::ReadStdin& action) {

@@ -62,7 +62,7 @@ void World::user(const Stimulus& stimulus) {
     return give(0, event::UserSignal{stimulus.signo});
   }
   stopped_ = true;
-  if (must_end_since_ == 0) must_end_since_ = now_;
+  if (must_end_since_ == 0) must_end_since_ = std::max<Micros>(now_, 1);
   give(0, event::Stop{stimulus.cause, stimulus.signo, stimulus.grace_ms});
 }
 
