@@ -127,6 +127,7 @@ Result<Surroundings> surroundings(const Options& options) {
   std::error_code error;
   out.directory = std::filesystem::current_path(error).string();
   out.environment = environment();
+  out.terminal_input = ::isatty(0) == 1;
   if (options.hostfile) {
     auto text = read_file(*options.hostfile, "host file");
     if (!text) return fail(text.error());
@@ -157,6 +158,30 @@ std::string plan_text(const Plan& plan) {
   return map_text({plan.job.map, plan.hosts, parents, plan.segments, plan.commands});
 }
 
+struct Prepared {
+  Plan plan;
+  Reach reach;
+};
+
+// How the hosts are reached. Where the job can do without some, the plan is made again without
+// those that cannot be, which may bring in others.
+Result<Prepared> reach_hosts(const Options& options, Surroundings& around, Plan plan) {
+  for (;;) {
+    auto reach = find_reach(options, plan);
+    if (!reach) return fail(reach.error());
+    if (reach->missing.empty()) return Prepared{std::move(plan), std::move(*reach)};
+    around.missing.insert(around.missing.end(), reach->missing.begin(), reach->missing.end());
+    if (plan.once_per_host && reach->missing.size() == plan.hosts.size()) {
+      plan.hosts.clear();  // nobody is left, which is a result like any other
+      plan.missing = around.missing;
+      return Prepared{std::move(plan), {}};
+    }
+    auto again = make_plan(options, around);
+    if (!again) return fail(again.error());
+    plan = std::move(*again);
+  }
+}
+
 }  // namespace
 
 int run_command(int argc, char** argv) {
@@ -183,10 +208,18 @@ int run_command(int argc, char** argv) {
   raise_descriptor_limit();
   auto agent = nla::find_agent(options->agent.value_or(""), plan->remote);
   if (!agent) return complain(agent.error());
-  auto reach = find_reach(*options, *plan);
-  if (!reach) return complain(reach.error());
+  auto prepared = reach_hosts(*options, *around, std::move(*plan));
+  if (!prepared) return complain(prepared.error());
   StderrWriter person(options->grace + kReaderSlack);
-  auto result = run_session(*options, std::move(*plan), std::move(*reach), *agent, person, began);
+  if (prepared->plan.hosts.empty()) {
+    JobOutcome outcome;
+    outcome.once_per_host = true;
+    outcome.missing = std::move(prepared->plan.missing);
+    person.write(verdict_text(outcome));
+    return exit_status(outcome);
+  }
+  auto result = run_session(*options, std::move(prepared->plan), std::move(prepared->reach), *agent,
+                            person, began);
   if (!result) return complain(result.error());
   person.write(result->statistics);
   if (result->outcome.interrupted != SIGPIPE) person.write(verdict_text(result->outcome));

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "common/core/kary_tree.h"
 #include "common/core/text.h"
@@ -63,6 +64,16 @@ Result<std::vector<HostEntry>> find_hosts(const Options& options, const Surround
     return fail(Error{ErrorKind::usage, "choose the nodes", "", "the host list is empty",
                       "name at least one host with --hosts or --hostfile"});
   }
+  if (around.missing.empty()) return hosts;
+  std::set<std::string_view> missing;
+  for (const MissingHost& host : around.missing)
+    missing.insert(host.host);
+  std::erase_if(hosts, [&](const HostEntry& host) { return missing.contains(host.name); });
+  if (hosts.empty()) {
+    const MissingHost& first = around.missing.front();
+    return fail(Error{ErrorKind::unreachable, cat("reach any host (", first.phase, ")"), first.host,
+                      first.why, ""});
+  }
   return hosts;
 }
 
@@ -72,6 +83,14 @@ bool is_remote(const Options& options, const std::vector<HostEntry>& hosts,
   if (options.sim_nodes || options.launch == LaunchMethod::local) return false;
   return !std::all_of(hosts.begin(), hosts.end(),
                       [&](const HostEntry& host) { return is_here(host.name, around); });
+}
+
+// Hosts by name, and nothing that speaks of ranks: what pdsh and clush are used for.
+bool is_once_per_host(const Options& options, const std::vector<HostEntry>& hosts) {
+  if (!options.hosts && !options.hostfile) return false;
+  if (options.apps.size() != 1 || options.apps[0].np || options.apps[0].ppn) return false;
+  return std::none_of(hosts.begin(), hosts.end(),
+                      [](const HostEntry& host) { return host.slots.has_value(); });
 }
 
 // What belongs to a login on one machine and would mislead programs on another.
@@ -105,14 +124,14 @@ Result<std::vector<std::uint32_t>> own_nodes(const App& app,
   return out;
 }
 
-Result<Mapping> map_programs(const Options& options, const std::vector<HostEntry>& hosts) {
+// `hosts`: name and slots of each.
+Result<Mapping> map_programs(const Options& options, const std::vector<MapNode>& hosts) {
   MapRequest request;
   request.oversubscribe = options.oversubscribe;
+  request.nodes = hosts;
   std::map<std::string, std::uint32_t> index;
-  for (const HostEntry& host : hosts) {
-    index.emplace(host.name, static_cast<std::uint32_t>(request.nodes.size()));
-    request.nodes.push_back({host.name, host.slots});
-  }
+  for (const MapNode& host : hosts)
+    index.emplace(host.name, static_cast<std::uint32_t>(index.size()));
   for (const App& app : options.apps) {
     auto nodes = own_nodes(app, index);
     if (!nodes) return fail(nodes.error());
@@ -138,6 +157,12 @@ std::vector<std::string> inherited(const EnvPass& pass, const std::vector<std::s
   return out;
 }
 
+StdinTarget stdin_target(const Options& options, bool once_per_host, bool terminal_input) {
+  if (options.stdin_to) return *options.stdin_to;
+  if (!once_per_host) return {};
+  return {terminal_input ? StdinTarget::Kind::none : StdinTarget::Kind::all, 0};
+}
+
 RankSet stdin_ranks(const StdinTarget& target, Rank size) {
   switch (target.kind) {
     case StdinTarget::Kind::none:
@@ -150,21 +175,29 @@ RankSet stdin_ranks(const StdinTarget& target, Rank size) {
   return {};
 }
 
-nla::Job make_job(const Options& options, const Surroundings& around, const Mapping& mapping,
-                  bool remote) {
+nla::OnFailure on_failure(const Options& options, bool once_per_host) {
+  const OnFailure wanted =
+      options.on_failure.value_or(once_per_host ? OnFailure::wait : OnFailure::kill);
+  return wanted == OnFailure::kill ? nla::OnFailure::kill : nla::OnFailure::wait;
+}
+
+// All of it but where the ranks are: see place().
+nla::Job make_job(const Options& options, const Surroundings& around, const Plan& plan) {
   nla::Job job;
   job.id = around.job_id;
-  job.map = mapping.map;
-  job.env = inherited(options.env_pass, around.environment, remote);
+  const bool own_environment = plan.once_per_host && plan.remote;
+  const EnvPass by_default{own_environment ? EnvPass::Kind::none : EnvPass::Kind::all, {}};
+  job.env = inherited(options.env_pass.value_or(by_default), around.environment, plan.remote);
   job.wdir = around.directory;
-  job.stdin_ranks = stdin_ranks(options.stdin_to, mapping.map.size());
-  job.on_failure =
-      options.on_failure == OnFailure::kill ? nla::OnFailure::kill : nla::OnFailure::wait;
+  job.on_failure = on_failure(options, plan.once_per_host);
   job.bind_to = options.bind_to == BindTo::core ? nla::BindTo::core : nla::BindTo::none;
   job.grace_ms = static_cast<std::uint32_t>(options.grace.count());
   job.trace = options.trace.has_value();
-  for (std::size_t i = 0; i < options.apps.size(); ++i) {
-    const App& from = options.apps[i];
+  job.once_per_host = plan.once_per_host;
+  if (options.host_timeout) {
+    job.host_timeout_ms = static_cast<std::uint32_t>(options.host_timeout->count());
+  }
+  for (const App& from : options.apps) {
     nla::App app;
     app.argv = from.argv;
     for (const EnvVariable& variable : from.env) {
@@ -175,10 +208,27 @@ nla::Job make_job(const Options& options, const Surroundings& around, const Mapp
       app.wdir = around.directory + "/" + app.wdir;  // it is meant here, wherever the agent stands
     }
     app.path = from.path.value_or("");
-    app.ranks = RankSet::run(mapping.segments[i].first, mapping.segments[i].count);
     job.apps.push_back(std::move(app));
   }
   return job;
+}
+
+// Error: standard input is to go to a rank that the mapping does not have.
+Result<void> place(Plan& plan, Mapping mapping) {
+  const Rank size = mapping.map.size();
+  if (plan.stdin_to.kind == StdinTarget::Kind::rank && plan.stdin_to.rank >= size) {
+    return fail(
+        Error{ErrorKind::usage, "route standard input", "",
+              cat("--stdin names rank ", plan.stdin_to.rank, ", the job has ", size, " ranks"),
+              "name a rank of the job, all or none"});
+  }
+  plan.segments = std::move(mapping.segments);
+  plan.job.map = std::move(mapping.map);
+  plan.job.stdin_ranks = stdin_ranks(plan.stdin_to, size);
+  for (std::size_t i = 0; i < plan.job.apps.size(); ++i) {
+    plan.job.apps[i].ranks = RankSet::run(plan.segments[i].first, plan.segments[i].count);
+  }
+  return {};
 }
 
 std::uint32_t most_ranks_on_a_node(const RankMap& map, std::uint32_t nodes) {
@@ -189,6 +239,17 @@ std::uint32_t most_ranks_on_a_node(const RankMap& map, std::uint32_t nodes) {
     }
   }
   return static_cast<std::uint32_t>(*std::max_element(ranks.begin(), ranks.end()));
+}
+
+// The same ranks on nodes with other numbers.
+RankMap renumbered(const RankMap& map, const std::vector<std::uint32_t>& numbers) {
+  RankMap out;
+  for (const RankMap::Block& block : map.blocks()) {
+    for (std::uint32_t i = 0; i < block.nodes; ++i) {
+      out.append(numbers[block.first_node + i], block.ranks_per_node);
+    }
+  }
+  return out;
 }
 
 // Hosts without a rank need no agent: they are left out and the others move up.
@@ -204,14 +265,32 @@ void drop_idle_hosts(std::vector<HostEntry>& hosts, RankMap& map) {
     moved[i] = static_cast<std::uint32_t>(kept.size());
     if (used[i]) kept.push_back(std::move(hosts[i]));
   }
-  RankMap renumbered;
-  for (const RankMap::Block& block : map.blocks()) {
-    for (std::uint32_t i = 0; i < block.nodes; ++i) {
-      renumbered.append(moved[block.first_node + i], block.ranks_per_node);
-    }
-  }
+  map = renumbered(map, moved);
   hosts = std::move(kept);
-  map = std::move(renumbered);
+}
+
+std::vector<MapNode> nodes_of(const std::vector<HostEntry>& hosts) {
+  std::vector<MapNode> nodes;
+  for (const HostEntry& host : hosts)
+    nodes.push_back({host.name, host.slots});
+  return nodes;
+}
+
+// How many agents the job must have at least.
+Result<void> choose_min_nodes(Plan& plan, const Options& options) {
+  const auto nodes = static_cast<std::uint32_t>(plan.hosts.size());
+  plan.min_nodes = options.min_nodes.value_or(plan.once_per_host ? 0 : nodes);
+  if (plan.min_nodes <= nodes) return {};
+  if (plan.missing.empty()) {
+    return fail(Error{ErrorKind::usage, "choose the nodes", "",
+                      cat("--min-nodes asks for ", plan.min_nodes, ", the job has ", nodes),
+                      "name more hosts"});
+  }
+  const MissingHost& first = plan.missing.front();
+  return fail(Error{ErrorKind::unreachable,
+                    cat("reach ", plan.min_nodes, " hosts (--min-nodes): ", nodes,
+                        " are left; the first that failed (", first.phase, ")"),
+                    first.host, first.why, ""});
 }
 
 }  // namespace
@@ -219,20 +298,24 @@ void drop_idle_hosts(std::vector<HostEntry>& hosts, RankMap& map) {
 Result<Plan> make_plan(const Options& options, const Surroundings& around) {
   auto hosts = find_hosts(options, around);
   if (!hosts) return fail(hosts.error());
-  auto mapping = map_programs(options, *hosts);
+  auto mapping = map_programs(options, nodes_of(*hosts));
   if (!mapping) return fail(mapping.error());
 
   drop_idle_hosts(*hosts, mapping->map);
 
   Plan plan;
-  for (const HostEntry& host : *hosts)
+  for (const HostEntry& host : *hosts) {
     plan.hosts.push_back(host.name);
+    plan.slots.push_back(host.slots);
+  }
   const auto nodes = static_cast<std::uint32_t>(plan.hosts.size());
-  plan.segments = mapping->segments;
   for (const App& app : options.apps)
     plan.commands.push_back(app.argv);
   plan.remote = is_remote(options, *hosts, around);
+  plan.once_per_host = is_once_per_host(options, *hosts);
   plan.node_shares = plan.remote ? 1 : nodes;
+  plan.missing = around.missing;
+  if (auto enough = choose_min_nodes(plan, options); !enough) return fail(enough.error());
 
   const std::uint32_t most = most_ranks_on_a_node(mapping->map, nodes);
   if (options.flat) {
@@ -244,15 +327,46 @@ Result<Plan> make_plan(const Options& options, const Surroundings& around) {
     if (!degree) return fail(degree.error());
     plan.degree = *degree;
   }
-  if (options.stdin_to.kind == StdinTarget::Kind::rank &&
-      options.stdin_to.rank >= mapping->map.size()) {
-    return fail(Error{ErrorKind::usage, "route standard input", "",
-                      cat("--stdin names rank ", options.stdin_to.rank, ", the job has ",
-                          mapping->map.size(), " ranks"),
-                      "name a rank of the job, all or none"});
-  }
-  plan.job = make_job(options, around, *mapping, plan.remote);
+  plan.stdin_to = stdin_target(options, plan.once_per_host, around.terminal_input);
+  plan.job = make_job(options, around, plan);
+  if (auto placed = place(plan, std::move(*mapping)); !placed) return fail(placed.error());
   return plan;
+}
+
+Result<void> map_again(Plan& plan, const Options& options, const RankSet& failed) {
+  std::vector<MapNode> nodes;
+  std::vector<std::uint32_t> numbers;
+  for (std::uint32_t i = 0; i < plan.hosts.size(); ++i) {
+    if (failed.contains(i)) continue;
+    nodes.push_back({plan.hosts[i], plan.slots[i]});
+    numbers.push_back(i);
+  }
+  // A program goes on with those of its own hosts that are left.
+  Options left = options;
+  for (App& app : left.apps) {
+    if (!app.hosts) continue;
+    auto own = parse_hosts(*app.hosts);
+    if (!own) return fail(own.error());
+    std::string kept;
+    for (const HostEntry& host : *own) {
+      const auto same = [&](const MapNode& node) { return node.name == host.name; };
+      if (std::none_of(nodes.begin(), nodes.end(), same)) continue;
+      kept += cat(kept.empty() ? "" : ",", host.name);
+    }
+    if (kept.empty()) {
+      return fail(Error{ErrorKind::unreachable, "place a program", *app.hosts,
+                        "none of the hosts that it names has an agent", ""});
+    }
+    app.hosts = std::move(kept);
+  }
+  auto mapping = map_programs(left, nodes);
+  if (!mapping) {
+    Error error = mapping.error();
+    error.kind = ErrorKind::unreachable;  // all hosts together would have held them
+    return fail(std::move(error));
+  }
+  mapping->map = renumbered(mapping->map, numbers);
+  return place(plan, std::move(*mapping));
 }
 
 std::vector<std::int64_t> Plan::parents() const {

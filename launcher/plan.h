@@ -12,6 +12,7 @@
 #include "common/core/result.h"
 #include "launcher/core/mapping.h"
 #include "launcher/core/options.h"
+#include "launcher/core/report.h"
 #include "nla/core/job.h"
 
 namespace scela {
@@ -22,15 +23,24 @@ struct Surroundings {
   std::string directory;                     // scela-run's own
   std::vector<std::string> environment;      // "K=V"
   std::optional<std::string> hostfile_text;  // when Options::hostfile is set
+  bool terminal_input = false;               // standard input is a terminal
+  std::vector<MissingHost> missing;          // hosts to do without: they cannot be reached
 };
 
 struct Plan {
-  std::vector<std::string> hosts;                  // in tree order
-  bool remote = false;                             // some of them are reached over ssh
+  std::vector<std::string> hosts;                   // in tree order
+  std::vector<std::optional<std::uint32_t>> slots;  // per host, as the user stated them
+  bool remote = false;                              // some of them are reached over ssh
+  // The program runs once on each host: hosts are named, but no number of ranks or slots. Rank and
+  // node numbers are the same then.
+  bool once_per_host = false;
+  std::uint32_t min_nodes = 0;                     // agents without which nothing is started
+  std::vector<MissingHost> missing;                // hosts that are left out from the start
   std::vector<SegmentRanks> segments;              // ranks per program
   std::vector<std::vector<std::string>> commands;  // argv per program
   std::uint32_t degree = 1;
   std::uint32_t node_shares = 1;  // nodes that share this machine's cores
+  StdinTarget stdin_to;
   nla::Job job;
 
   std::vector<std::int64_t> parents() const;  // per node, -1: scela-run
@@ -38,5 +48,9 @@ struct Plan {
 };
 
 Result<Plan> make_plan(const Options& options, const Surroundings& around);
+
+// Maps the ranks onto the nodes that have an agent, the numbers of nodes staying as they are.
+// Error: they do not hold the ranks, or a program's own hosts are all among the `failed`.
+Result<void> map_again(Plan& plan, const Options& options, const RankSet& failed);
 
 }  // namespace scela

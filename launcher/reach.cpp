@@ -13,6 +13,11 @@ namespace {
 
 using HostsByName = std::map<std::string, SshHost>;
 
+MissingHost missing(const SshHost& host) {
+  const Error& error = host.failure->error;
+  return {host.contact.name, std::string(name_of(host.failure->phase)), error.why, error.hint};
+}
+
 // One error for all hosts that failed before anything was started.
 Result<void> check(const std::vector<SshHost>& hosts) {
   std::size_t failed = 0;
@@ -56,9 +61,14 @@ Result<Reach> find_reach(const Options& options, const Plan& plan) {
       options.host_keys == HostKeys::accept_new ? HostKeyPolicy::accept_new : HostKeyPolicy::strict;
   Result<SshHosts> found = find_ssh_hosts(plan.hosts, wanted, this_ssh_user());
   if (!found) return fail(found.error());
-  if (auto good = check(found->hosts); !good) return fail(good.error());
+  const bool needs_all = plan.min_nodes == plan.hosts.size() && !plan.once_per_host;
+  if (auto good = check(found->hosts); needs_all && !good) return fail(good.error());
   const auto hosts = std::make_shared<HostsByName>();
   for (SshHost& host : found->hosts) {
+    if (host.failure) {
+      out.missing.push_back(missing(host));
+      continue;
+    }
     out.contacts.push_back(nla::format(host.contact));
     const std::string name = host.contact.name;
     hosts->emplace(name, std::move(host));

@@ -14,12 +14,15 @@ namespace scela {
 
 struct Reach {
   std::vector<std::string> contacts;  // one per host of the plan, in its order
+  // Hosts that cannot be reached whatever happens, where the plan can do without some. Then the
+  // contacts are incomplete: make a plan without these hosts.
+  std::vector<MissingHost> missing;
   nla::SpawnContext spawn;
   std::vector<std::string> notes;  // for --verbose
 };
 
-// Blocks as find_ssh_hosts does. Error: a host that cannot be reached whatever happens, with what
-// to do about it; the others that cannot be are counted.
+// Blocks as find_ssh_hosts does. Error: a host that the plan needs cannot be reached whatever
+// happens, with what to do about it; the others that cannot be are counted.
 Result<Reach> find_reach(const Options& options, const Plan& plan);
 
 }  // namespace scela

@@ -121,6 +121,7 @@ class Session {
 
   void wait_signal();
   void on_signal(int signo);
+  void give_up_start(std::optional<Error> cause);
   void start_timeout();
   void bound_reader(std::chrono::milliseconds grace);
   void stop(nla::StopCause cause, int signo, std::chrono::milliseconds grace);
@@ -150,13 +151,20 @@ class Session {
   std::optional<std::chrono::steady_clock::time_point> reader_deadline_;  // the job is being ended
   bool partial_armed_ = false;
   bool stopping_ = false;
-  bool over_ = false;               // JobEnded came
-  std::optional<Error> lost_node_;  // the first node that was lost while the job ran
-  std::vector<bool> node_failed_;
+  bool launched_ = false;             // the job was sent to the nodes
+  bool over_ = false;                 // JobEnded came
+  std::optional<Error> lost_node_;    // the first node that was lost while the job ran
+  std::optional<Error> start_error_;  // of the first node that could not be started
+  RankSet failed_;                    // numbers of nodes, not ranks
 };
 
 Result<SessionResult> Session::run(const std::string& agent) {
-  node_failed_.assign(plan_.hosts.size(), false);
+  outcome_.missing = plan_.missing;
+  if (plan_.once_per_host) {
+    outcome_.once_per_host = true;
+    outcome_.hosts = plan_.hosts;
+    outcome_.tell_all = options_.verbose;
+  }
   if (auto prepared = prepare_output(); !prepared) return fail(prepared.error());
   if (options_.trace) {
     if (auto opened = trace_.open(*options_.trace); !opened) return fail(opened.error());
@@ -203,7 +211,8 @@ Result<SessionResult> Session::run(const std::string& agent) {
 Result<void> Session::prepare_output() {
   PresentationSettings settings;
   settings.ranks = plan_.job.map.size();
-  settings.label = options_.label;
+  settings.label = options_.label.value_or(plan_.once_per_host);
+  if (plan_.once_per_host) settings.names = plan_.hosts;
   settings.files = options_.output_dir.has_value();
   if (settings.files && ::mkdir(options_.output_dir->c_str(), 0777) != 0 && errno != EEXIST) {
     return fail(Error{ErrorKind::io,
@@ -227,7 +236,9 @@ void Session::begin() {
   settings.trace = options_.trace.has_value();
   settings.boot_id = boot_id();
   settings.fanout = options_.fanout;
+  settings.forward_agent = options_.forward_agent;
   settings.connect_ms = static_cast<std::uint32_t>(options_.connect_timeout.count());
+  settings.heartbeat_ms = static_cast<std::uint32_t>(options_.heartbeat.count());
   settings.node_env = plan_.remote;
   if (options_.launch == LaunchMethod::program) settings.launch = options_.launch_program;
   if (plan_.remote) settings.agent = options_.agent.value_or(agent_);
@@ -237,7 +248,6 @@ void Session::begin() {
   begin.hosts = std::move(reach_.contacts);
   begin.degree = plan_.degree;
   begin.grace_ms = static_cast<std::uint32_t>(options_.grace.count());
-  settings.heartbeat_ms = static_cast<std::uint32_t>(options_.heartbeat.count());
   begin.settings = format(settings);
   begin.clock_ns = static_cast<std::uint64_t>(phases_.tree);
   log_.say(Subsystem::tree, cat("starting ", plan_.hosts.size(), " agents, degree ", plan_.degree));
@@ -250,14 +260,19 @@ void Session::on_action(const nla::Action& action) {
 
 void Session::on(const action::NodeFailed& failed) {
   const nla::msg::NodeFailed& failure = failed.failure;
-  if (failure.node >= plan_.hosts.size() || node_failed_[failure.node]) return;
-  node_failed_[failure.node] = true;
+  if (failure.node >= plan_.hosts.size() || failed_.contains(failure.node)) return;
+  failed_.add(failure.node);
   const std::string& host = plan_.hosts[failure.node];
-  outcome_.failed_nodes.push_back(host);
   log_.say(Subsystem::tree, cat(host, ": ", name_of(failure.phase), ": ", failure.why));
-  if (outcome_.error) return;
-  if (failure.phase == nla::StartPhase::running) {
-    if (!lost_node_) {
+  if (!launched_ && (plan_.once_per_host || options_.min_nodes)) {
+    outcome_.missing.push_back({host, std::string(name_of(failure.phase)), failure.why});
+  } else {
+    outcome_.failed_nodes.push_back(host);
+  }
+  if (launched_ && failure.phase == nla::StartPhase::running) {
+    if (plan_.once_per_host) {
+      outcome_.lost.add(failure.node);
+    } else if (!lost_node_) {
       lost_node_ = Error{ErrorKind::unreachable, "look after its ranks to the end", host,
                          failure.why, "what they wrote last may be missing"};
     }
@@ -265,7 +280,8 @@ void Session::on(const action::NodeFailed& failed) {
   }
   const bool reached =
       failure.phase == nla::StartPhase::start_agent || failure.phase == nla::StartPhase::hello;
-  outcome_.error =
+  if (start_error_) return;
+  start_error_ =
       Error{reached ? ErrorKind::launch : ErrorKind::unreachable,
             cat("start its agent (", name_of(failure.phase), ")"), host, failure.why, ""};
 }
@@ -273,11 +289,20 @@ void Session::on(const action::NodeFailed& failed) {
 void Session::on(const action::AllReady& ready) {
   phases_.ready = monotonic_ns();
   log_.say(Subsystem::tree, cat(ready.agents, " of ", plan_.hosts.size(), " agents are ready"));
-  if (ready.agents == plan_.hosts.size()) {
-    shell_->post(event::Launch{plan_.job});
-  } else {
-    stop(nla::StopCause::agents_missing, SIGTERM, options_.grace);
+  if (ready.agents < plan_.min_nodes) return give_up_start(std::move(start_error_));
+  if (ready.agents < plan_.hosts.size() && !plan_.once_per_host) {
+    if (auto mapped = map_again(plan_, options_, failed_); !mapped) {
+      return give_up_start(mapped.error());
+    }
+    if (auto prepared = prepare_output(); !prepared) return give_up_start(prepared.error());
   }
+  launched_ = true;
+  shell_->post(event::Launch{plan_.job});
+}
+
+void Session::give_up_start(std::optional<Error> cause) {
+  if (!outcome_.error) outcome_.error = std::move(cause);
+  stop(nla::StopCause::agents_missing, SIGTERM, options_.grace);
 }
 
 void Session::on(const action::AllLaunched& launched) {
@@ -301,7 +326,7 @@ void Session::on(const action::FirstFailure& failure) {
   first.outcome = to_rank_outcome(failure.outcome);
   outcome_.first = std::move(first);
   // The core ends the job by itself then.
-  if (options_.on_failure == OnFailure::kill || failure.outcome.ends_job()) {
+  if (plan_.job.on_failure == nla::OnFailure::kill || failure.outcome.ends_job()) {
     bound_reader(options_.grace);
   }
 }

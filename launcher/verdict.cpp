@@ -33,6 +33,9 @@ RankOutcome to_rank_outcome(const nla::Outcome& outcome) {
     case Ending::lost:
       out.kind = Kind::lost;
       break;
+    case Ending::timed_out:
+      out.kind = Kind::timed_out;
+      break;
     case Ending::cancelled:
       out.kind = Kind::killed_by_us;
       break;

@@ -99,6 +99,10 @@ RankStarter::Program RankStarter::prepare(const App& app) const {
   program.directory = app.wdir.empty() ? job_->wdir : app.wdir;
   program.environment = merged({&node_.environment, &job_->env, &app.env});
   struct stat facts {};
+  if (job_->once_per_host && app.wdir.empty() && ::stat(program.directory.c_str(), &facts) != 0) {
+    program.directory = value_of(program.environment, "HOME");
+    if (program.directory.empty()) program.directory = "/";
+  }
   if (!program.directory.empty() && ::stat(program.directory.c_str(), &facts) != 0) {
     program.failure = directory_failure(errno, program.directory);
     return program;

@@ -21,12 +21,13 @@ Result<void> store(Result<T> parsed, Field& field) {
 }
 
 // A flag stands alone on the command line; elsewhere it has a value.
-Result<void> store_flag(std::string_view value, bool& field) {
+template <class Field>
+Result<void> store_flag(std::string_view value, Field& field) {
   return value.empty() ? store(Result<bool>(true), field) : store(parse_flag(value), field);
 }
 
-template <class T>
-Result<void> store_choice(std::string_view value, T& field,
+template <class T, class Field>
+Result<void> store_choice(std::string_view value, Field& field,
                           std::initializer_list<std::pair<std::string_view, T>> choices) {
   std::string known;
   for (const auto& [name, choice] : choices) {
@@ -53,9 +54,18 @@ Result<void> apply_hosts(Target t, Text v) {
   return store(parse_text(v), t.app.hosts);
 }
 
-Result<void> apply_timeout(Target t, Text v) {
-  auto parsed = store(parse_duration(v), t.options.timeout);
-  if (parsed && t.options.timeout->count() == 0) t.options.timeout.reset();  // as timeout(1)
+// 0 is no limit, as for timeout(1).
+Result<void> store_limit(Text v, std::optional<std::chrono::milliseconds>& limit) {
+  auto parsed = store(parse_duration(v), limit);
+  if (parsed && limit->count() == 0) limit.reset();
+  return parsed;
+}
+
+Result<void> apply_host_timeout(Target t, Text v) {
+  auto parsed = store_limit(v, t.options.host_timeout);
+  if (parsed && t.options.host_timeout.value_or(std::chrono::milliseconds(0)) > kMaxHostTimeout) {
+    return fail(value_error(cat("'", v, "' is more than 40 days"), "give a shorter time"));
+  }
   return parsed;
 }
 
@@ -115,6 +125,19 @@ Result<void> apply_connect_timeout(Target t, Text v) {
   return {};
 }
 
+Result<void> apply_heartbeat(Target t, Text v) {
+  constexpr std::chrono::milliseconds kShortest{100};  // below it, beats are what the network does
+  constexpr std::chrono::hours kLongest{24};
+  auto parsed = parse_duration(v);
+  if (!parsed) return fail(std::move(parsed.error()));
+  if (parsed->count() != 0 && (*parsed < kShortest || *parsed > kLongest)) {
+    return fail(
+        value_error("it is not within 0.1 s and a day", "give another time, or 0 for none"));
+  }
+  t.options.heartbeat = *parsed;
+  return {};
+}
+
 Result<void> apply_nodeset(Target t, Text v) {
   NodesetRequest request;
   auto stored = store_choice<NodesetOperation>(v, request.operation,
@@ -123,18 +146,6 @@ Result<void> apply_nodeset(Target t, Text v) {
                                                 {"count", NodesetOperation::count}});
   if (stored) t.options.nodeset = std::move(request);
   return stored;
-}
-
-Result<void> apply_heartbeat(Target t, Text v) {
-  constexpr std::chrono::milliseconds kShortest{100};  // below it, beats are what the network does
-  constexpr std::chrono::hours kLongest{24};
-  auto parsed = parse_duration(v);
-  if (!parsed) return fail(std::move(parsed.error()));
-  if (parsed->count() != 0 && (*parsed < kShortest || *parsed > kLongest)) {
-    return fail(value_error("it is not within 0.1 s and a day", "give another time, or 0 for none"));
-  }
-  t.options.heartbeat = *parsed;
-  return {};
 }
 
 using enum OptionGroup;
@@ -207,6 +218,9 @@ const OptionRow kOptions[] = {
     {"fanout", 0, "N", kValue, kJob, tree, "SCELA_FANOUT",
      "sessions one process opens at a time (default: 128)",
      [](Target t, Text v) { return store(parse_number(v, 1, kMaxConnLimit), t.options.fanout); }},
+    {"min-nodes", 0, "N", kValue, kJob, tree, "SCELA_MIN_NODES",
+     "start when N of the hosts have an agent (default: all)",
+     [](Target t, Text v) { return store(parse_number(v, 1, kMaxRanks), t.options.min_nodes); }},
 
     {"agent", 0, "PATH", kValue, kJob, remote, "SCELA_AGENT",
      "scela-nla to use (default: beside scela-run); shipped where it is not",
@@ -214,6 +228,16 @@ const OptionRow kOptions[] = {
     {"connect-timeout", 0, "TIME", kValue, kJob, remote, "SCELA_CONNECT_TIMEOUT",
      "limit of each phase of reaching a host (default: 10)",
      apply_connect_timeout},
+    {"link", 0, "KIND", kValue, kJob, remote, "SCELA_LINK",
+     "how agents speak: ssh, tcp (TLS), or auto (default): tcp where it can be",
+     [](Target t, Text v) { return store_choice<LinkKind>(v, t.options.link,
+          {{"auto", LinkKind::automatic}, {"ssh", LinkKind::ssh}, {"tcp", LinkKind::tcp}}); }},
+    {"heartbeat", 0, "TIME", kValue, kJob, remote, "SCELA_HEARTBEAT",
+     "a host silent for 3 x TIME is lost; 0: never (default: 2)",
+     apply_heartbeat},
+    {"forward-agent", 0, "", kFlag, kJob, remote, "SCELA_FORWARD_AGENT",
+     "let hosts use this machine's ssh-agent to reach further ones",
+     [](Target t, Text v) { return store_flag(v, t.options.forward_agent); }},
     {"ssh-config", 'F', "FILE", kValue, kJob, remote, "SCELA_SSH_CONFIG",
      "configuration of ssh to use, or none (default: as ssh)",
      [](Target t, Text v) { return store(parse_text(v), t.options.ssh_config); }},
@@ -223,17 +247,10 @@ const OptionRow kOptions[] = {
           {{"strict", HostKeys::strict}, {"accept-new", HostKeys::accept_new}}); }},
 
     {"label", 'l', "", kFlag, kJob, output, "SCELA_LABEL",
-     "begin every line of output with its rank",
+     "begin every line of output with its rank or host",
      [](Target t, Text v) { return store_flag(v, t.options.label); }},
     {"output-dir", 0, "DIR", kValue, kJob, output, "SCELA_OUTPUT_DIR",
      "write one file per rank and stream there: rank.R.out, rank.R.err",
-    {"link", 0, "KIND", kValue, kJob, remote, "SCELA_LINK",
-     "carry the agents' words by ssh, by tcp (TLS), or auto (default): tcp where it can be",
-     [](Target t, Text v) { return store_choice<LinkKind>(v, t.options.link,
-          {{"auto", LinkKind::automatic}, {"ssh", LinkKind::ssh}, {"tcp", LinkKind::tcp}}); }},
-    {"heartbeat", 0, "TIME", kValue, kJob, remote, "SCELA_HEARTBEAT",
-     "a host silent for 3 x TIME is lost; 0: never (default: 2)",
-     apply_heartbeat},
      [](Target t, Text v) { return store(parse_text(v), t.options.output_dir); }},
     {"stdin", 0, "WHICH", kValue, kJob, output, "SCELA_STDIN",
      "ranks that read standard input: all, none or one rank (default: 0)",
@@ -241,7 +258,10 @@ const OptionRow kOptions[] = {
 
     {"timeout", 0, "TIME", kValue, kJob, job_end, "SCELA_TIMEOUT",
      "end the job after TIME: 90, 1.5 (seconds), 2m, 1h",
-     apply_timeout},
+     [](Target t, Text v) { return store_limit(v, t.options.timeout); }},
+    {"host-timeout", 0, "TIME", kValue, kJob, job_end, "SCELA_HOST_TIMEOUT",
+     "end what runs on a host after TIME; the other hosts go on",
+     apply_host_timeout},
     {"grace", 0, "TIME", kValue, kJob, job_end, "SCELA_GRACE",
      "time between SIGTERM and SIGKILL when the job is ended (default: 2)",
      [](Target t, Text v) { return store(parse_grace(v), t.options.grace); }},

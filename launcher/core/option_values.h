@@ -20,6 +20,8 @@ Result<std::uint32_t> parse_number(std::string_view text, std::uint32_t least, s
 // "90", "1.5", "250ms", "90s", "2m", "1h": seconds unless a unit follows. At most kMaxDuration.
 inline constexpr std::chrono::hours kMaxDuration{24 * 365};
 Result<std::chrono::milliseconds> parse_duration(std::string_view text);
+// Of --host-timeout: the agents count milliseconds in 32 bits.
+inline constexpr std::chrono::hours kMaxHostTimeout{24 * 40};
 Result<std::chrono::milliseconds> parse_grace(std::string_view text);  // at most a day
 Result<bool> parse_flag(std::string_view text);                 // yes no true false on off 1 0
 Result<EnvVariable> parse_env_variable(std::string_view text);  // NAME=VALUE

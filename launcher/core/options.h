@@ -93,30 +93,35 @@ struct Options {
   std::uint32_t max_depth = kDefaultMaxDepth;
   std::uint32_t max_conn = kDefaultMaxConn;
 
-  bool flat = false;                      // scela-run starts every agent itself
-  std::uint32_t fanout = kDefaultFanout;  // sessions one process has under way at a time, >= 1
+  bool flat = false;                       // scela-run starts every agent itself
+  std::uint32_t fanout = kDefaultFanout;   // sessions one process has under way at a time, >= 1
+  std::optional<std::uint32_t> min_nodes;  // >= 1: start with so many; absent: with all
 
   // Reaching the hosts.
   std::optional<std::string> agent;       // path of scela-nla, here and on the hosts
+  bool forward_agent = false;
   std::optional<std::string> ssh_config;  // a file, or none
   HostKeys host_keys = HostKeys::strict;
   std::chrono::milliseconds connect_timeout = kDefaultConnectTimeout;  // per phase of a start
-
-  LinkKind link = LinkKind::automatic;                     // what carries the agents' words
+  LinkKind link = LinkKind::automatic;                      // what carries the agents' words
   std::chrono::milliseconds heartbeat = kDefaultHeartbeat;  // 0: none
+
   // The ranks.
-  EnvPass env_pass;
-  StdinTarget stdin_to;
+  // Absent: all; where the program runs once per host on other machines, none.
+  std::optional<EnvPass> env_pass;
+  // Absent: rank 0; where the program runs once per host, all unless it is a terminal.
+  std::optional<StdinTarget> stdin_to;
   std::vector<App> apps;  // at least one unless help, version or nodeset is set
 
   // Output.
-  bool label = false;
+  std::optional<bool> label;  // absent: yes where the program runs once per host
   std::optional<std::string> output_dir;
 
   // The end of the job.
   std::optional<std::chrono::milliseconds> timeout;
   std::chrono::milliseconds grace = kDefaultGrace;
-  OnFailure on_failure = OnFailure::kill;
+  std::optional<OnFailure> on_failure;  // absent: kill, or wait where it runs once per host
+  std::optional<std::chrono::milliseconds> host_timeout;  // for what runs on one host
 
   // What to show.
   bool dry_run = false;

@@ -14,7 +14,7 @@ std::string padded(Rank rank, Rank ranks) {
 
 }  // namespace
 
-Presentation::Presentation(PresentationSettings settings) : settings_(settings) {}
+Presentation::Presentation(PresentationSettings settings) : settings_(std::move(settings)) {}
 
 std::string Presentation::file_name(Rank rank, OutputStream stream, Rank ranks) {
   return cat("rank.", padded(rank, ranks), stream == OutputStream::out ? ".out" : ".err");
@@ -116,7 +116,9 @@ PresentedWrite Presentation::present(const Key& key, std::string_view bytes) {
 }
 
 std::string Presentation::labelled(const Key& key, std::string_view bytes) {
-  const std::string label = cat(padded(key.first, settings_.ranks), ": ");
+  const std::string label =
+      cat(settings_.names.empty() ? padded(key.first, settings_.ranks) : settings_.names[key.first],
+          ": ");
   std::optional<Rank>& unfinished = unfinished_[key.second];
   std::string text;
   text.reserve(bytes.size() + label.size());

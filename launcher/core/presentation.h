@@ -34,9 +34,10 @@ inline constexpr std::uint32_t kQuietMoments = 8;
 inline constexpr std::uint32_t kStaleMoments = 40;
 
 struct PresentationSettings {
-  Rank ranks = 1;      // in the job; gives the width of labels and file names
-  bool label = false;  // ignored with files
-  bool files = false;  // --output-dir: one file per rank and stream
+  Rank ranks = 1;                       // in the job; gives the width of labels and file names
+  bool label = false;                   // ignored with files
+  bool files = false;                   // --output-dir: one file per rank and stream
+  std::vector<std::string> names = {};  // labels by rank instead of numbers; empty: numbers
 };
 
 struct PresentedWrite {

@@ -6,16 +6,16 @@
 
 #include "common/core/nodeset.h"
 #include "common/core/text.h"
+#include "launcher/core/hosts_report.h"
+#include "launcher/core/report_text.h"
 
 namespace scela {
 namespace {
 
 using Kind = RankOutcome::Kind;
 
-constexpr std::string_view kProgramName = "scela-run: ";
-constexpr std::size_t kMostGroups = 6;     // summary lines: the cause must stay on the screen
-constexpr std::size_t kMostText = 60;      // characters of a rank set or node set in a line
-constexpr std::size_t kMostMessage = 300;  // characters of a message that a rank may have written
+constexpr std::size_t kMostGroups = 6;  // summary lines: the cause must stay on the screen
+constexpr std::size_t kMostText = 60;   // characters of a rank set or node set in a line
 
 constexpr ExitRow kExitTable[] = {
     {"0", "All ranks exited with 0."},
@@ -25,11 +25,12 @@ constexpr ExitRow kExitTable[] = {
     {"70", "A fault of ScELA itself."},
     {"71", "An agent or a program could not be started for another reason."},
     {"74", "Output could not be written."},
-    {"124", "The time limit of --timeout was reached."},
+    {"124", "The time limit of --timeout was reached, or first that of --host-timeout."},
     {"126", "The program was found but cannot be executed."},
     {"127", "The program was not found."},
     {"128+N", "Signal N killed the first rank that failed, or ended scela-run (130: Ctrl-C)."},
-    {"other", "The exit code of the first rank that failed."},
+    {"other",
+     "The exit code of the first rank that failed. Once per host: the largest status of a host."},
 };
 
 std::string shortened(std::string text, std::size_t most) {
@@ -39,52 +40,8 @@ std::string shortened(std::string text, std::size_t most) {
   return text + "...";
 }
 
-// Messages come from ranks and nodes: one line, no escape sequences for the terminal.
-std::string printable(std::string_view text) {
-  std::string out(text.substr(0, kMostMessage));
-  for (char& c : out) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '\n' || c == '\t' || c == '\r') {
-      c = ' ';
-    } else if (byte < 0x20 || byte == 0x7f) {
-      c = '?';
-    }
-  }
-  while (!out.empty() && out.back() == ' ')
-    out.pop_back();
-  if (text.size() > kMostMessage) out += "...";
-  return out;
-}
-
 std::string with_message(std::string_view cause, const std::string& message) {
   return message.empty() ? std::string(cause) : cat(cause, ": ", printable(message));
-}
-
-int exit_status(const RankOutcome& outcome) {
-  switch (outcome.kind) {
-    case Kind::exited:
-      return outcome.code & 0xff;
-    case Kind::signaled:
-      return kExitSignal + outcome.signal;
-    case Kind::unfinalized:
-      return kExitUnclean;
-    // A code that the system would cut to 0 still was an abort.
-    case Kind::aborted:
-      return (outcome.code & 0xff) == 0 ? kExitUnclean : outcome.code & 0xff;
-    case Kind::broke_protocol:
-      return kExitUnclean;
-    case Kind::not_found:
-      return kExitNotFound;
-    case Kind::not_executable:
-      return kExitNotExecutable;
-    case Kind::not_started:
-      return kExitLaunch;
-    case Kind::lost:
-      return kExitUnreachable;
-    case Kind::killed_by_us:
-      return kExitSuccess;
-  }
-  return kExitInternal;
 }
 
 bool is_same_but_for_message(const RankOutcome& a, const RankOutcome& b) {
@@ -144,21 +101,44 @@ std::string summary_text(const JobOutcome& job) {
   return text;
 }
 
-std::string folded(const std::vector<std::string>& names) {
-  if (const auto set = NodeSet::from_names(names)) return set->fold();
-  std::string text;
-  for (const std::string& name : names)
-    text += cat(text.empty() ? "" : ",", name);
-  return text;
-}
-
 std::string time_text(std::chrono::milliseconds time) {
   const auto ms = time.count();
   if (ms % 1000 == 0) return cat(ms / 1000, " s");
   return cat(ms, " ms");
 }
 
-std::string cause_line(const JobOutcome& job) {
+}  // namespace
+
+int exit_status(const RankOutcome& outcome) {
+  switch (outcome.kind) {
+    case Kind::exited:
+      return outcome.code & 0xff;
+    case Kind::signaled:
+      return kExitSignal + outcome.signal;
+    case Kind::unfinalized:
+      return kExitUnclean;
+    // A code that the system would cut to 0 still was an abort.
+    case Kind::aborted:
+      return (outcome.code & 0xff) == 0 ? kExitUnclean : outcome.code & 0xff;
+    case Kind::broke_protocol:
+      return kExitUnclean;
+    case Kind::not_found:
+      return kExitNotFound;
+    case Kind::not_executable:
+      return kExitNotExecutable;
+    case Kind::not_started:
+      return kExitLaunch;
+    case Kind::lost:
+      return kExitUnreachable;
+    case Kind::timed_out:
+      return kExitTimeout;
+    case Kind::killed_by_us:
+      return kExitSuccess;
+  }
+  return kExitInternal;
+}
+
+std::string cause_of_end(const JobOutcome& job) {
   if (job.interrupted) {
     return cat("interrupted by signal ", *job.interrupted, " (", signal_text(*job.interrupted),
                "); the job was ended");
@@ -168,6 +148,7 @@ std::string cause_line(const JobOutcome& job) {
                " (--timeout) and was ended");
   }
   if (job.error) return printable(job.error->text());
+  if (job.once_per_host) return "";
   if (job.first && job.first->outcome.failed()) {
     return cat("rank ", job.first->rank, " on ", job.first->host, " (",
                printable(job.first->program), ") ", cause_text(job.first->outcome));
@@ -179,7 +160,30 @@ std::string cause_line(const JobOutcome& job) {
   return "";
 }
 
-}  // namespace
+// Messages come from ranks and nodes: one line, no escape sequences for the terminal.
+std::string printable(std::string_view text) {
+  std::string out(text.substr(0, kMostMessage));
+  for (char& c : out) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '\n' || c == '\t' || c == '\r') {
+      c = ' ';
+    } else if (byte < 0x20 || byte == 0x7f) {
+      c = '?';
+    }
+  }
+  while (!out.empty() && out.back() == ' ')
+    out.pop_back();
+  if (text.size() > kMostMessage) out += "...";
+  return out;
+}
+
+std::string folded(const std::vector<std::string>& names) {
+  if (const auto set = NodeSet::from_names(names)) return set->fold();
+  std::string text;
+  for (const std::string& name : names)
+    text += cat(text.empty() ? "" : ",", name);
+  return text;
+}
 
 std::span<const ExitRow> exit_table() {
   return kExitTable;
@@ -241,6 +245,7 @@ int exit_status(const JobOutcome& job) {
   if (job.interrupted) return kExitSignal + *job.interrupted;
   if (job.timed_out) return kExitTimeout;
   if (job.error) return exit_status(job.error->kind);
+  if (job.once_per_host) return largest_status(job);
   if (job.first && job.first->outcome.failed()) return exit_status(job.first->outcome);
   if (const JobOutcome::Group* group = lowest_failure(job)) return exit_status(group->outcome);
   // Ranks that we ended without a cause: success would be a lie.
@@ -275,6 +280,8 @@ std::string cause_text(const RankOutcome& outcome) {
       return with_message("not started", outcome.message);
     case Kind::lost:
       return with_message("lost with its node", outcome.message);
+    case Kind::timed_out:
+      return "reached the time limit of its host (--host-timeout)";
     case Kind::killed_by_us:
       return "ended with the job";
   }
@@ -282,9 +289,11 @@ std::string cause_text(const RankOutcome& outcome) {
 }
 
 std::string verdict_text(const JobOutcome& job) {
-  const std::string cause = cause_line(job);
-  if (cause.empty()) return "";
-  std::string text = summary_text(job);
+  if (job.once_per_host) return hosts_verdict_text(job);
+  const std::string cause = cause_of_end(job);
+  // Who asked for less than all hosts is told which ones the job did without.
+  if (cause.empty()) return missing_text(job.missing);
+  std::string text = summary_text(job) + missing_text(job.missing);
   if (!job.failed_nodes.empty()) {
     text +=
         cat(kProgramName, "  failed nodes: ", shortened(folded(job.failed_nodes), kMostText), "\n");

@@ -54,6 +54,7 @@ struct RankOutcome {
     not_executable,  // no permission, or not a program: message
     not_started,     // anything else before the program ran: message
     lost,            // its node or agent is gone: message
+    timed_out,       // ran for as long as --host-timeout allows
     killed_by_us,    // ended because the job ended: never the cause of it
   };
   Kind kind = Kind::exited;
@@ -66,6 +67,15 @@ struct RankOutcome {
   // The outcome of a program that could not be executed with this errno.
   static RankOutcome exec_failed(int error_number);
   friend bool operator==(const RankOutcome&, const RankOutcome&) = default;
+};
+
+// A host that had no agent when the job began, or none any more.
+struct MissingHost {
+  std::string host;
+  std::string phase;  // of its start
+  std::string why;
+  std::string hint = {};  // what to do about it; hosts with the same cause share the first one's
+  friend bool operator==(const MissingHost&, const MissingHost&) = default;
 };
 
 // All that is known when the job has ended. Fill with add(), then set the rest.
@@ -87,11 +97,19 @@ struct JobOutcome {
   std::optional<Error>
       error;  // the job could not start, or scela-run failed (its kind sets the status)
   std::vector<std::string> failed_nodes;  // names, in the order they failed
+  std::vector<MissingHost> missing;       // hosts that the job did without, or would have needed
+
+  // Where the program ran once on each host, the verdict is about hosts: see hosts_report.h.
+  bool once_per_host = false;
+  std::vector<std::string> hosts;  // by rank; those that missed the tree are in `missing` only
+  RankSet lost;                    // of these, whose agent was lost, whatever became of the rank
+  bool tell_all = false;           // the summary is shown even if every host did well
 
   void add(Rank rank, const RankOutcome& outcome) { add(RankSet::single(rank), outcome); }
   void add(const RankSet& ranks, const RankOutcome& outcome);
 };
 
+int exit_status(const RankOutcome& outcome);
 int exit_status(const JobOutcome& job);
 // The verdict for standard error: a short summary, then the one line that says the cause, last so
 // that it stays in sight. Ends with a newline; empty if every rank exited with 0.

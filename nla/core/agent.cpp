@@ -133,6 +133,8 @@ void Agent::State::on(const event::RankNotStarted& event) {
   // A user's signal that ends a rank before its turn is as much a failure as one that ends it
   // later.
   if (event.error == kCancelled) outcome = Outcome{Ending::cancelled, 0, false, terminating, {}};
+  if (event.error == kCancelled && timed_out)
+    outcome = Outcome{Ending::timed_out, 0, false, false, {}};
   if (guardian_lost) outcome = guardian_outcome();
   rank_over(event.rank, std::move(outcome));
 }
@@ -148,7 +150,12 @@ void Agent::State::on(const event::RanksRefused& event) {
 
 void Agent::State::on(const event::RankExited& event) {
   Outcome outcome = event.outcome;
-  if (terminating) outcome.ended_by_us = true;
+  // However it ends then, with 0 too: it did not finish in time.
+  if (timed_out) {
+    outcome = Outcome{Ending::timed_out, 0, false, false, {}};
+  } else if (terminating) {
+    outcome.ended_by_us = true;
+  }
   if (guardian_lost) outcome = guardian_outcome();
   rank_over(event.rank, std::move(outcome));
 }
@@ -181,6 +188,9 @@ void Agent::State::on(const event::TimerFired& event) {
       break;
     case Timer::give_up:
       give_up();
+      break;
+    case Timer::limit:
+      limit_reached();
       break;
   }
 }

@@ -59,6 +59,9 @@ void Agent::State::use_job(Job job) {
   streams_open[0] = streams_open[1] = context.own_ranks;
   output.start_reading();
   context.act(action::StartRanks{context.own_ranks});
+  if (context.job->host_timeout_ms > 0) {
+    context.act(action::SetTimer{Timer::limit, context.job->host_timeout_ms});
+  }
 }
 
 void Agent::State::rank_over(Rank rank, Outcome outcome) {
@@ -136,6 +139,20 @@ void Agent::State::terminate(std::int32_t signo, std::uint32_t grace_ms) {
   if (no_rank_left()) return;
   context.act(action::SignalRanks{signo});
   if (!again) context.act(action::SetTimer{Timer::grace, grace_ms});
+}
+
+// Once for SIGTERM, once more after the grace for what is left of it, descendants that no rank
+// answers for included.
+void Agent::State::limit_reached() {
+  if (phase != Phase::running || shutdown || terminating) return;
+  if (timed_out) {
+    if (!node_empty) context.act(action::EndLeftovers{true});
+    return;
+  }
+  if (no_rank_left()) return;
+  timed_out = true;
+  context.act(action::SignalRanks{SIGTERM});
+  context.act(action::SetTimer{Timer::limit, context.grace_ms});
 }
 
 // In as many messages as it takes to keep each within a piece.
@@ -341,6 +358,9 @@ void Agent::State::advance_end() {
     leftovers_asked = true;
     node_empty = context.is_root();
     context.act(action::CancelTimer{Timer::grace});
+    if (!context.is_root() && context.job && context.job->host_timeout_ms > 0) {
+      context.act(action::CancelTimer{Timer::limit});
+    }
     if (!node_empty) {
       context.act(action::EndLeftovers{false});
       context.act(action::SetTimer{Timer::leftover, context.grace_ms});

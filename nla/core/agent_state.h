@@ -78,6 +78,7 @@ struct Agent::State {
   void violation(LinkId link, const std::string& why);
   void give_up();
   void drain();
+  void limit_reached();
   void send_verdicts();
   void advance();
   void advance_start();
@@ -114,6 +115,7 @@ struct Agent::State {
   bool failure_sent = false;
   bool terminating = false;
   bool guardian_lost = false;
+  bool timed_out = false;  // the ranks of this node were told to end by Timer::limit
   bool shutdown = false;
   bool leftovers_asked = false;
   bool node_empty = false;

@@ -25,8 +25,9 @@ enum class Timer : std::uint8_t {
   leftover,  // what ranks left behind was told to end and may now be killed
   drain,     // the node is empty but a pipe does not end: somebody outside holds it
   give_up,   // children do not report their end
+  limit,     // this node's ranks have run for Job::host_timeout_ms, and then for the grace
 };
-inline constexpr int kTimers = 4;
+inline constexpr int kTimers = 5;
 
 // Why the root ends a job that has not failed by itself.
 enum class StopCause : std::uint8_t { timeout, signal, output_failed, agents_missing, protocol };

@@ -44,7 +44,7 @@ constexpr CollectiveKind last_value(CollectiveKind) {
   return CollectiveKind::alltoall;
 }
 constexpr Ending last_value(Ending) {
-  return Ending::refused;
+  return Ending::timed_out;
 }
 
 auto fields(Is<Outcome> auto& o) {

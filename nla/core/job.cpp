@@ -39,7 +39,7 @@ auto head_of(Is<Job> auto& job) {
 }
 auto tail_of(Is<Job> auto& job) {
   return std::tie(job.env, job.wdir, job.stdin_ranks, job.on_failure, job.bind_to, job.grace_ms,
-                  job.cache_policy, job.trace);
+                  job.cache_policy, job.trace, job.once_per_host, job.host_timeout_ms);
 }
 
 using Fault = std::optional<std::string>;

@@ -39,6 +39,10 @@ struct Job {
   std::uint32_t grace_ms = 2000;  // between the first signal and SIGKILL
   cache::PolicyKind cache_policy = cache::PolicyKind::hcmab;
   bool trace = false;  // agents record spans and send them at the end
+  // The same command for its own sake on each node, one rank each: where a node lacks the
+  // launcher's directory it runs at home.
+  bool once_per_host = false;
+  std::uint32_t host_timeout_ms = 0;  // for all ranks of a node, from their start; 0: none
 
   // Position in apps of a rank's program; apps.size() if the rank is not in the job.
   std::size_t app_of(Rank rank) const;

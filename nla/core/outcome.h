@@ -17,6 +17,7 @@ enum class Ending : std::uint8_t {
   cancelled,    // never started: the job was ended first
   violated,     // broke the protocol it speaks to its agent; why says how
   refused,      // its node cannot hold as many ranks as it was given; code is errno, why the limit
+  timed_out,    // its node's ranks ran for as long as Job::host_timeout_ms allows
 };
 
 struct Outcome {

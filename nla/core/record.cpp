@@ -15,7 +15,7 @@ constexpr Role last_value(Role) {
   return Role::agent;
 }
 constexpr Timer last_value(Timer) {
-  return Timer::give_up;
+  return Timer::limit;
 }
 constexpr StopCause last_value(StopCause) {
   return StopCause::protocol;

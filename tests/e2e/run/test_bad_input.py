@@ -14,7 +14,7 @@ class BadInputTest(JobTest):
             self.assert_refused(ended, 64, r"read host list '.*'.*\(.*\)")
 
     def test_a_host_that_has_no_address(self):
-        ended = self.run_job("-w", "far-away.invalid", "true", env={"HOME": self.folder})
+        ended = self.run_job("-w", "far-away.invalid", "-n", 1, "true", env={"HOME": self.folder})
         self.assert_refused(ended, 68, "^scela-run: far-away.invalid: .*")
 
     def test_zero_ranks(self):

@@ -42,7 +42,7 @@ class NormalTest(JobTest):
                          {0: ["node1"], 1: ["node1"], 2: ["node2"], 3: ["node2"], 4: ["node9"]})
 
     def test_excluded_hosts_run_nothing(self):
-        out = self.succeed("-w", "node[1-4]", "-x", "node[2-3]", "--launch", "local", "sh", "-c",
+        out = self.succeed("-w", "node[1-4]", "-x", "node[2-3]", "--launch", "local", "--ppn", 1, "sh", "-c",
                            "echo $SCELA_NODE")
         self.assertEqual(sorted(out.split()), [b"node1", b"node4"])
 

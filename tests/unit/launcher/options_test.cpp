@@ -47,9 +47,9 @@ TEST_CASE("without options everything has its default") {
   CHECK(options.max_conn == 128);
   CHECK(options.grace == 2s);
   CHECK_FALSE(options.timeout);
-  CHECK(options.on_failure == OnFailure::kill);
-  CHECK(options.stdin_to == StdinTarget{StdinTarget::Kind::rank, 0});
-  CHECK(options.env_pass.kind == EnvPass::Kind::all);
+  CHECK_FALSE(options.on_failure);
+  CHECK_FALSE(options.stdin_to);
+  CHECK_FALSE(options.env_pass);
   CHECK(options.bind_to == BindTo::none);
   CHECK(options.stats == StatsFormat::none);
 }
@@ -120,7 +120,7 @@ TEST_CASE("every option of the command line reaches its value") {
   CHECK(options.env_pass == EnvPass{EnvPass::Kind::names, {"A", "B"}});
   CHECK(app.path == "/x:/y");
   CHECK(options.oversubscribe);
-  CHECK(options.label);
+  CHECK(options.label == true);
   CHECK(options.output_dir == "out");
   CHECK(options.stdin_to == StdinTarget{StdinTarget::Kind::rank, 3});
   CHECK(options.timeout == 120s);
@@ -143,7 +143,7 @@ TEST_CASE("an optional value is given with an equals sign or not at all") {
   CHECK(options.verbose);
   CHECK(options.verbose_subsystems.empty());
   CHECK(options.apps[0].argv == Words{"json", "x"});
-  CHECK(parsed({"-vl", "p"}).label);
+  CHECK(parsed({"-vl", "p"}).label == true);
 }
 
 TEST_CASE("help, version and node sets need no program") {
@@ -248,10 +248,10 @@ TEST_CASE("what lower sources say about programs holds for every program that sa
 }
 
 TEST_CASE("flags can be set and undone in every source") {
-  CHECK(parsed({"p"}, {{"SCELA_LABEL", "1"}}).label);
-  CHECK(parsed({"p"}, {}, "label = yes").label);
-  CHECK_FALSE(parsed({"p"}, {{"SCELA_LABEL", "no"}}, "label = yes").label);
-  CHECK_FALSE(parsed({"--label=no", "p"}, {{"SCELA_LABEL", "1"}}).label);
+  CHECK(parsed({"p"}, {{"SCELA_LABEL", "1"}}).label == true);
+  CHECK(parsed({"p"}, {}, "label = yes").label == true);
+  CHECK_FALSE(parsed({"p"}, {{"SCELA_LABEL", "no"}}, "label = yes").label == true);
+  CHECK_FALSE(parsed({"--label=no", "p"}, {{"SCELA_LABEL", "1"}}).label == true);
   CHECK(parsed({"p"}, {{"SCELA_STATS", "1"}}).stats == StatsFormat::text);
   CHECK(parsed({"p"}, {{"SCELA_VERBOSE", "pmi"}}).verbose_subsystems == Words{"pmi"});
 }
@@ -271,7 +271,7 @@ TEST_CASE("a configuration file has comments, blank lines and repeatable variabl
   const Options options = parsed({"--genv", "B=3", "p"}, {},
                                  "# my defaults\n\n  label=yes   # always\r\n"
                                  "env = A=1\ngenv = B=2\noutput-dir = a#b\n");
-  CHECK(options.label);
+  CHECK(options.label == true);
   CHECK(options.apps[0].env == std::vector<EnvVariable>{{"A", "1"}, {"B", "3"}});
   CHECK(options.output_dir == "a#b");
 }

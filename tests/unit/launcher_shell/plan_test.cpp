@@ -84,7 +84,7 @@ TEST_CASE("a job is remote when one of its hosts is elsewhere, unless they are s
 TEST_CASE("what belongs to this login does not reach ranks elsewhere") {
   Surroundings there = around();
   there.environment = {"HOME=/home/me", "SSH_AUTH_SOCK=/x", "LANG=C", "PATH=/bin"};
-  const auto remote = make_plan(options({"-w", "node1", "./p"}), there);
+  const auto remote = make_plan(options({"-w", "node1", "-n", "1", "./p"}), there);
   REQUIRE(remote);
   CHECK(remote->job.env == std::vector<std::string>{"LANG=C", "PATH=/bin"});
   const auto here = make_plan(options({"./p"}), there);
@@ -122,4 +122,124 @@ TEST_CASE("standard input can only go to a rank of the job") {
   CHECK(plan({"-n", "4", "--stdin", "all", "./p"}).job.stdin_ranks.text() == "0-3");
   CHECK(plan({"-n", "4", "--stdin", "none", "./p"}).job.stdin_ranks.empty());
   CHECK_FALSE(make_plan(options({"-n", "4", "--stdin", "4", "./p"}), around()));
+}
+
+TEST_CASE("a command without a number of ranks runs once on each of the hosts named") {
+  const Plan made = plan({"-w", "node[3,1-2]", "uptime"});
+  CHECK(made.once_per_host);
+  CHECK(made.hosts == std::vector<std::string>{"node3", "node1", "node2"});
+  CHECK(made.job.map.process_mapping() == "(vector,(0,3,1))");
+  CHECK(made.job.once_per_host);
+  CHECK(made.job.on_failure == nla::OnFailure::wait);
+  CHECK(made.job.env.empty());
+  CHECK(made.job.stdin_ranks.text() == "0-2");
+  CHECK(made.min_nodes == 0);
+}
+
+TEST_CASE("what speaks of ranks, slots or programs is a job of ranks") {
+  for (const auto& words :
+       std::vector<std::vector<std::string>>{{"./p"},
+                                             {"--sim-nodes", "3", "./p"},
+                                             {"-w", "a,b", "-n", "2", "./p"},
+                                             {"-w", "a,b", "--ppn", "1", "./p"},
+                                             {"-w", "a,b:1", "./p"},
+                                             {"-w", "a,b", "./p", ":", "./q"}}) {
+    const Plan made = plan(words);
+    CHECK_FALSE(made.once_per_host);
+    CHECK(made.job.on_failure == nla::OnFailure::kill);
+    CHECK(made.job.stdin_ranks.text() == "0");
+    CHECK(made.min_nodes == made.hosts.size());
+  }
+}
+
+TEST_CASE("a terminal is nobody's input where a command runs once on each host") {
+  Surroundings there = around();
+  there.terminal_input = true;
+  CHECK(make_plan(options({"-w", "a,b", "p"}), there)->job.stdin_ranks.empty());
+  CHECK(make_plan(options({"-w", "a,b", "--stdin", "all", "p"}), there)->job.stdin_ranks.text() ==
+        "0-1");
+  CHECK(make_plan(options({"-w", "a,b", "-n", "2", "p"}), there)->job.stdin_ranks.text() == "0");
+}
+
+TEST_CASE("what a user says wins over the habits of a command on each host") {
+  const Plan made =
+      plan({"-w", "a,b", "--on-failure", "kill", "--env-pass", "X", "--host-timeout", "90", "p"});
+  CHECK(made.job.on_failure == nla::OnFailure::kill);
+  CHECK(made.job.env == std::vector<std::string>{"X=1"});
+  CHECK(made.job.host_timeout_ms == 90000);
+}
+
+TEST_CASE("simulated hosts keep the launcher's environment") {
+  CHECK(plan({"-w", "a,b", "--launch", "local", "p"}).job.env.size() == 2);
+}
+
+TEST_CASE("hosts that cannot be reached are left out of the plan and remembered") {
+  Surroundings there = around();
+  there.missing = {{"b", "resolve", "unknown"}};
+  const auto made = make_plan(options({"-w", "a,b,c", "p"}), there);
+  REQUIRE(made);
+  CHECK(made->hosts == std::vector<std::string>{"a", "c"});
+  CHECK(made->missing == there.missing);
+  // Another host takes its place where there are more than ranks.
+  const auto ranks =
+      make_plan(options({"-w", "a:1,b:1,c:1", "-n", "2", "--min-nodes", "2", "p"}), there);
+  REQUIRE(ranks);
+  CHECK(ranks->hosts == std::vector<std::string>{"a", "c"});
+}
+
+TEST_CASE("fewer hosts than --min-nodes asks for are the user's mistake or the hosts'") {
+  const auto mistake =
+      make_plan(options({"-w", "a,b", "--min-nodes", "3", "-n", "2", "p"}), around());
+  REQUIRE_FALSE(mistake);
+  CHECK(mistake.error().kind == ErrorKind::usage);
+  Surroundings there = around();
+  there.missing = {{"b", "resolve", "unknown"}};
+  const auto gone = make_plan(options({"-w", "a,b", "--min-nodes", "2", "-n", "2", "p"}), there);
+  REQUIRE_FALSE(gone);
+  CHECK(gone.error().kind == ErrorKind::unreachable);
+  CHECK(gone.error().where == "b");
+}
+
+TEST_CASE("ranks are mapped again onto the nodes that have an agent") {
+  const Options wanted = options({"-w", "a,b,c,d", "-n", "6", "--min-nodes", "2", "p"});
+  auto made = make_plan(wanted, around());
+  REQUIRE(made);
+  CHECK(made->min_nodes == 2);
+  REQUIRE(map_again(*made, wanted, RankSet::single(1)));
+  CHECK(made->job.map.size() == 6);
+  CHECK(made->job.map.ranks_of(0).text() == "0-1");
+  CHECK(made->job.map.ranks_of(1).empty());
+  CHECK(made->job.map.ranks_of(2).text() == "2-3");
+  CHECK(made->job.map.ranks_of(3).text() == "4-5");
+  CHECK(made->job.apps[0].ranks.text() == "0-5");
+}
+
+TEST_CASE("without a number of ranks there are fewer when nodes are missing") {
+  const Options wanted = options({"-w", "a:2,b:2,c:2", "--min-nodes", "1", "--stdin", "all", "p"});
+  auto made = make_plan(wanted, around());
+  REQUIRE(made);
+  REQUIRE(map_again(*made, wanted, RankSet::run(0, 2)));
+  CHECK(made->job.map.size() == 2);
+  CHECK(made->job.stdin_ranks.text() == "0-1");
+  CHECK(made->job.map.node_of(0) == 2u);
+}
+
+TEST_CASE("nodes that are left but do not hold the ranks are an error about the others") {
+  const Options wanted = options({"-w", "a:2,b:2", "-n", "4", "--min-nodes", "1", "p"});
+  auto made = make_plan(wanted, around());
+  REQUIRE(made);
+  const auto mapped = map_again(*made, wanted, RankSet::single(0));
+  REQUIRE_FALSE(mapped);
+  CHECK(mapped.error().kind == ErrorKind::unreachable);
+  CHECK(mapped.error().why.find("2 slots") != std::string::npos);
+}
+
+TEST_CASE("a program whose own hosts are all missing cannot be placed") {
+  const Options wanted =
+      options({"-w", "a,b", "-n", "1", "--min-nodes", "1", "p", ":", "-w", "b", "-n", "1", "q"});
+  auto made = make_plan(wanted, around());
+  REQUIRE(made);
+  CHECK_FALSE(map_again(*made, wanted, RankSet::single(1)));
+  REQUIRE(map_again(*made, wanted, RankSet::single(0)));
+  CHECK(made->job.map.node_of(0) == 1u);
 }

@@ -394,3 +394,91 @@ TEST_CASE("output reaches the root and credit comes back for more than every win
   CHECK(tree.output.size() == 40 * piece.size());
   CHECK(tree.root().agent.held_bytes() == 0);
 }
+
+namespace {
+
+Job limited_job(std::uint32_t hosts, OnFailure on_failure) {
+  Job job = TreeHarness::job(hosts, 1, on_failure);
+  job.host_timeout_ms = 1000;
+  return job;
+}
+
+}  // namespace
+
+TEST_CASE("a host's time limit ends its ranks, and the others go on under wait") {
+  TreeHarness tree(7, 2);
+  tree.begin();
+  tree.launch(limited_job(7, OnFailure::wait));
+  REQUIRE(tree.node(3).timers.contains(Timer::limit));
+  tree.fire(3, Timer::limit);
+  CHECK(tree.node(3).signals == std::vector<int>{15});
+  CHECK(tree.ended.empty());
+  CHECK(tree.node(2).signals.empty());
+  tree.exit_all();
+  REQUIRE(tree.ended.size() == 1);
+  CHECK(with_outcome(tree.ended[0], Ending::timed_out).text() == "3");
+  CHECK(with_outcome(tree.ended[0], Ending::exited).text() == "0-2,4-6");
+  CHECK(tree.everybody_left());
+}
+
+TEST_CASE("a rank that ignores the end of its host's time is killed after the grace") {
+  TreeHarness tree(3, 2);
+  tree.ranks_obey_signals = false;
+  tree.begin();
+  tree.launch(limited_job(3, OnFailure::wait));
+  tree.fire(1, Timer::limit);
+  CHECK(tree.node(1).running.contains(1));
+  REQUIRE(tree.node(1).timers.contains(Timer::limit));
+  tree.fire(1, Timer::limit);
+  CHECK(tree.node(1).running.empty());
+  tree.exit_all();
+  REQUIRE(tree.ended.size() == 1);
+  CHECK(with_outcome(tree.ended[0], Ending::timed_out).text() == "1");
+}
+
+TEST_CASE("a time limit is no news to a host whose ranks have ended") {
+  TreeHarness tree(3, 2);
+  tree.begin();
+  tree.launch(limited_job(3, OnFailure::wait));
+  tree.exit(1);
+  tree.run();
+  tree.fire(1, Timer::limit);
+  CHECK(tree.node(1).signals.empty());
+  tree.exit_all();
+  REQUIRE(tree.ended.size() == 1);
+  CHECK(with_outcome(tree.ended[0], Ending::exited).text() == "0-2");
+}
+
+TEST_CASE("under kill the first host that is out of time ends the job and is its cause") {
+  TreeHarness tree(3, 2);
+  tree.begin();
+  tree.launch(limited_job(3, OnFailure::kill));
+  tree.fire(2, Timer::limit);
+  REQUIRE(tree.ended.size() == 1);
+  REQUIRE(tree.first_failures.size() == 1);
+  CHECK(tree.first_failures[0].rank == 2);
+  CHECK(tree.first_failures[0].outcome.ending == Ending::timed_out);
+}
+
+TEST_CASE("a job goes on without the hosts that have no agent, each with its verdict") {
+  TreeHarness tree(13, 3);
+  tree.unreachable = {0, 4, 12};
+  tree.begin();
+  REQUIRE(tree.ready_agents == 10);
+  tree.launch(TreeHarness::job(13, 1, OnFailure::wait));
+  tree.exit_all();
+  REQUIRE(tree.ended.size() == 1);
+  CHECK(with_outcome(tree.ended[0], Ending::lost).text() == "0,4,12");
+  CHECK(with_outcome(tree.ended[0], Ending::exited).text() == "1-3,5-11");
+  CHECK(tree.everybody_left());
+}
+
+TEST_CASE("a job without any agent ends with a verdict for each host") {
+  TreeHarness tree(3, 2);
+  tree.unreachable = {0, 1, 2};
+  tree.begin();
+  REQUIRE(tree.ready);
+  tree.launch(TreeHarness::job(3, 1, OnFailure::wait));
+  REQUIRE(tree.ended.size() == 1);
+  CHECK(with_outcome(tree.ended[0], Ending::lost).text() == "0-2");
+}

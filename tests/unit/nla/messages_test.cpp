@@ -192,8 +192,8 @@ TEST_CASE("enumerations, flags and slices outside their range are errors") {
   CHECK(with(output, 2, 2));  // flag
   CHECK_FALSE(with(msg::NodeFailed{1, StartPhase::connect, ""}, 1, 6));
   CHECK(with(msg::NodeFailed{1, StartPhase::connect, ""}, 1, 7));
-  CHECK_FALSE(with(msg::ProcessFail{1, {}}, 1, 8));
-  CHECK(with(msg::ProcessFail{1, {}}, 1, 9));
+  CHECK_FALSE(with(msg::ProcessFail{1, {}}, 1, 9));
+  CHECK(with(msg::ProcessFail{1, {}}, 1, 10));
   CHECK_FALSE(with(msg::Log{}, 0, 3));
   CHECK(with(msg::Log{}, 0, 4));
   CHECK_FALSE(with(msg::Log{}, 1, 6));

@@ -1,0 +1,126 @@
+"""Commands that run once on each host: labels, input, ends, and the summary."""
+import os
+import pty
+
+import job
+from job import JobTest
+
+LOCAL = ["--launch", "local"]
+
+
+class HostsTest(JobTest):
+    def input(self, data):
+        """Standard input that is a file with these bytes."""
+        path = os.path.join(self.folder, "input")
+        with open(path, "wb") as f:
+            f.write(data)
+        handle = os.open(path, os.O_RDONLY)
+        self.addCleanup(os.close, handle)
+        return handle
+
+    def test_a_command_runs_once_on_each_host_named(self):
+        ended = self.run_job("-w", "node[01-05]", *LOCAL, "sh", "-c", 'echo "$SCELA_NODE of $SCELA_SIZE"')
+        self.assertEqual((ended.status, ended.err), (0, ""))
+        self.assertEqual(sorted(ended.lines), [f"node0{i}: node0{i} of 5" for i in range(1, 6)])
+
+    def test_a_host_file_and_a_variable_name_hosts_too(self):
+        for words, env in ((["-f", self.file("hosts", "a\nb\n")], {}), ([], {"SCELA_HOSTS": "a,b"})):
+            ended = self.run_job(*words, *LOCAL, "echo", "x", env=env)
+            self.assertEqual(sorted(ended.lines), ["a: x", "b: x"])
+
+    def test_labels_can_be_switched_off(self):
+        ended = self.run_job("-w", "a,b", "--label=no", *LOCAL, "echo", "x")
+        self.assertEqual(ended.out, b"x\nx\n")
+
+    def test_the_others_go_on_when_one_fails(self):
+        ended = self.run_job("-w", "n[1-4]", *LOCAL, "sh", "-c",
+                             'case $SCELA_NODE in n2) exit 3;; n3) kill -KILL $$;; esac; echo done')
+        self.assertEqual(sorted(ended.lines), ["n1: done", "n4: done"])
+        self.assertEqual(ended.err,
+                         "scela-run: ok 2 (n[1,4]) · exit 3: 1 (n2) · killed by SIGKILL: 1 (n3)\n")
+        self.assertEqual(ended.status, 137)
+
+    def test_on_failure_kill_ends_the_others(self):
+        ended = self.run_job("-w", "n[1-3]", "--on-failure", "kill", *LOCAL, "sh", "-c",
+                             '[ $SCELA_NODE = n2 ] && exit 3; exec sleep 1000')
+        self.assertEqual((ended.status, ended.err),
+                         (3, "scela-run: exit 3: 1 (n2) · ended with the job 2 (n[1,3])\n"))
+
+    def test_success_is_silent_but_for_those_who_ask(self):
+        self.assertEqual(self.run_job("-w", "a,b", *LOCAL, "true"), (0, b"", ""))
+        ended = self.run_job("-w", "a,b", "-v", *LOCAL, "true")
+        self.assertEqual((ended.status, ended.last), (0, "scela-run: ok 2 (a,b)"))
+
+    def test_the_host_time_limit_ends_a_host_and_no_other(self):
+        ended = self.run_job("-w", "n[1-3]", "--host-timeout", "0.5", *LOCAL, "sh", "-c",
+                             '[ $SCELA_NODE = n2 ] && exec sleep 1000; echo done')
+        self.assertEqual(sorted(ended.lines), ["n1: done", "n3: done"])
+        self.assertEqual((ended.status, ended.err), (124, "scela-run: ok 2 (n[1,3]) · timed out 1 (n2)\n"))
+
+    def test_the_host_time_limit_kills_what_does_not_listen(self):
+        # JobTest sees to it that the daemon is gone too.
+        ended = self.run_job("-w", "n[1-2]", "--host-timeout", "0.2", "--grace", "0.2", *LOCAL, "sh", "-c",
+                             'trap "" TERM; [ $SCELA_NODE = n1 ] || { setsid sleep 1000 & sleep 1000; sleep 1000; }')
+        self.assertEqual((ended.status, ended.err), (124, "scela-run: ok 1 (n1) · timed out 1 (n2)\n"))
+
+    def test_a_host_time_limit_ends_a_job_of_ranks(self):
+        ended = self.run_job("--sim-nodes", 2, "--ppn", 2, "--host-timeout", "0.3", "sh", "-c",
+                             '[ $SCELA_RANK = 3 ] || [ $SCELA_RANK = 1 ] && exit 0; exec sleep 1000')
+        self.assert_ended(ended, 124, r"rank [02] on sim[01] \(sh\) reached the time limit of its host \(--host-timeout\)")
+
+    def test_input_goes_to_every_host(self):
+        data = os.urandom(300_000).hex().encode()
+        ended = self.run_job("-w", "n[1-5]", "--degree", 2, *LOCAL, "wc", "-c", stdin=self.input(data))
+        self.assertEqual(sorted(ended.lines), [f"n{i}: {len(data)}" for i in range(1, 6)])
+
+    def test_a_host_that_does_not_read_does_not_keep_the_others_from_it(self):
+        data = os.urandom(300_000).hex().encode()
+        ended = self.run_job("-w", "n[1-3]", "--label=no", *LOCAL, "sh", "-c",
+                             '[ $SCELA_NODE = n2 ] || exec wc -c; exit 5', stdin=self.input(data))
+        self.assertEqual((ended.status, ended.lines), (5, [str(len(data))] * 2))
+
+    def test_input_can_be_kept_from_the_hosts(self):
+        self.assertEqual(self.run_job("-w", "a,b", "--stdin", "none", *LOCAL, "cat", stdin=self.input(b"x\n")).out, b"")
+
+    def test_a_terminal_is_not_read(self):
+        ours, theirs = pty.openpty()
+        self.addCleanup(os.close, ours)
+        running = self.start("-w", "a,b", *LOCAL, "cat", stdin=theirs, before=["setsid", "--ctty", "--wait"])
+        os.close(theirs)
+        self.assertEqual(running.wait()[:2], (0, b""))
+
+    def test_hosts_that_do_not_resolve_are_outcomes_like_others(self):
+        ended = self.run_job("-w", "no[1-2].invalid,localhost", "echo", "here", env={"HOME": self.folder})
+        self.assertEqual((ended.status, ended.lines), (68, ["localhost: here"]))
+        first, last = ended.err.splitlines()
+        self.assertRegex(first, r"^scela-run:   no\[1-2\]\.invalid unreachable \(resolve\): .+")
+        self.assertEqual(last, "scela-run: ok 1 (localhost) · unreachable 2 (no[1-2].invalid)")
+
+    def test_hosts_none_of_which_resolves(self):
+        ended = self.run_job("-w", "no[1-2].invalid", "true", env={"HOME": self.folder})
+        self.assertEqual((ended.status, ended.last), (68, "scela-run: unreachable 2 (no[1-2].invalid)"))
+
+    def test_a_job_starts_with_the_nodes_that_it_needs(self):
+        ended = self.run_job("-w", "no.invalid,localhost", "--min-nodes", 1, "-n", 3, "-l", "echo", "x",
+                             env={"HOME": self.folder})
+        self.assertEqual((ended.status, ended.lines), (0, ["0: x", "1: x", "2: x"]))
+        self.assertRegex(ended.err, r"^scela-run:   no\.invalid unreachable \(resolve\): .*\n$")
+
+    def test_a_job_does_not_start_with_less_nodes_than_it_needs(self):
+        ended = self.run_job("-w", "no.invalid,localhost", "--min-nodes", 2, "-n", 3, "true", env={"HOME": self.folder})
+        self.assert_ended(ended, 68, r"no\.invalid: resolve the name .*")
+        ended = self.run_job("-w", "no[1-2].invalid,localhost", "--min-nodes", 2, "-n", 3, "true", env={"HOME": self.folder})
+        self.assert_ended(ended, 68, r".*reach 2 hosts \(--min-nodes\): 1 are left.*resolve.*")
+
+    def test_ctrl_c_names_what_was_ended(self):
+        running = self.start("-w", "n[1-2]", *LOCAL, "sh", "-c", job.HOLD)
+        running.ranks(2)
+        running.signal(2)
+        ended = running.wait()
+        self.assertEqual(ended.status, 130)
+        self.assertIn("scela-run: ended with the job 2 (n[1-2])\n", ended.err)
+        self.assertRegex(ended.last, "interrupted by signal 2")
+
+
+if __name__ == "__main__":
+    job.main()
