@@ -356,11 +356,11 @@ void Agent::State::advance_end() {
   if (!no_rank_left()) return;
   if (!leftovers_asked) {
     leftovers_asked = true;
-    node_empty = context.is_root();
-    context.act(action::CancelTimer{Timer::grace});
     if (!context.is_root() && context.job && context.job->host_timeout_ms > 0) {
       context.act(action::CancelTimer{Timer::limit});
     }
+    node_empty = context.is_root();
+    context.act(action::CancelTimer{Timer::grace});
     if (!node_empty) {
       context.act(action::EndLeftovers{false});
       context.act(action::SetTimer{Timer::leftover, context.grace_ms});
