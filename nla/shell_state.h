@@ -14,7 +14,7 @@
 #include "common/os/reaper.h"
 #include "nla/core/record.h"
 #include "nla/link/factory.h"
-#include "nla/link/host_probe.h"
+#include "nla/host_probe.h"
 #include "nla/ranks.h"
 #include "nla/settings.h"
 #include "nla/shell.h"

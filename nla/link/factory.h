@@ -1,9 +1,11 @@
-// The links there are: one kind, over the kinds of transport (transport.h).
+// The links there are: one kind, over the kinds of transport (nla/transport.h), and the transport
+// that links can change to while they run.
 #pragma once
 
 #include <memory>
 
 #include "nla/link/link.h"
+#include "nla/link/tls.h"
 
 namespace scela::nla {
 

@@ -15,7 +15,8 @@
 #include "common/os/asio.h"
 #include "common/os/child.h"
 #include "common/os/syscall.h"
-#include "nla/link/address.h"
+#include "nla/address.h"
+#include "nla/spawn/agent_forward.h"
 #include "nla/spawn/kinds.h"
 
 namespace scela::nla {

@@ -9,7 +9,7 @@
 #include <memory>
 #include <string>
 
-#include "nla/link/address.h"
+#include "nla/address.h"
 
 namespace boost::asio {
 class io_context;

@@ -1,4 +1,4 @@
-#include "nla/link/host_probe.h"
+#include "nla/host_probe.h"
 
 #include <sys/socket.h>
 

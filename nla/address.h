@@ -14,6 +14,8 @@ struct Address {
   socklen_t size = 0;
 
   int family() const { return storage.ss_family; }
+  std::uint16_t port() const;
+  void set_port(std::uint16_t port);
   const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&storage); }
 };
 

@@ -1,4 +1,4 @@
-#include "nla/link/address.h"
+#include "nla/address.h"
 
 #include <arpa/inet.h>
 #include <net/if.h>
@@ -7,6 +7,23 @@
 #include <charconv>
 
 namespace scela::nla {
+
+namespace {
+
+in_port_t& port_field(const Address& address) {
+  auto& storage = const_cast<sockaddr_storage&>(address.storage);
+  return address.family() == AF_INET ? reinterpret_cast<sockaddr_in&>(storage).sin_port
+                                     : reinterpret_cast<sockaddr_in6&>(storage).sin6_port;
+}
+
+}  // namespace
+
+std::uint16_t Address::port() const {
+  return ntohs(port_field(*this));
+}
+void Address::set_port(std::uint16_t port) {
+  port_field(*this) = htons(port);
+}
 
 std::optional<Address> parse_address(const std::string& text, std::uint16_t port) {
   Address out;

@@ -1,0 +1,30 @@
+// The secret of one link, derived from the job's key, and the name by which its two ends call it.
+//
+// HKDF with SHA-256 (RFC 5869). Who parent and child are is part of the derivation, so no link's
+// secret opens another link. Values only; OpenSSL stays inside the .cpp file.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "common/core/result.h"
+
+namespace scela::nla {
+
+inline constexpr std::uint32_t kRootNode = UINT32_MAX;  // scela-run, where a node's index is asked
+
+struct LinkName {
+  std::string job_id;
+  std::uint32_t parent = 0;  // node's index, or kRootNode
+  std::uint32_t child = 0;
+};
+
+struct LinkKey {
+  std::string identity;  // travels in the clear
+  std::string secret;    // 32 bytes
+};
+
+// Error (internal): the library refuses.
+Result<LinkKey> derive_link_key(const std::string& job_key, const LinkName& name);
+
+}  // namespace scela::nla

@@ -1,0 +1,342 @@
+#include <netinet/in.h>
+#include <openssl/ssl.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <optional>
+
+#include "common/os/asio.h"
+#include "common/os/syscall.h"
+#include "nla/link/factory.h"
+
+using namespace scela;
+using namespace scela::nla;
+using std::chrono::milliseconds;
+
+namespace {
+
+using Outcome = std::optional<tl::expected<std::unique_ptr<Transport>, std::string>>;
+
+constexpr milliseconds kLong{60'000};
+
+LinkKey key_for(std::uint32_t child, char job_key = 'k') {
+  return derive_link_key(std::string(32, job_key), {"job-1", kRootNode, child}).value();
+}
+
+Address loopback(std::uint16_t port = 0) {
+  return parse_address("127.0.0.1", port).value();
+}
+
+struct Bench {
+  void listen(milliseconds limit = kLong, LinkKey key = key_for(1)) {
+    server = accept_tls(io, loopback(), std::move(key), limit, [this](auto result) {
+               accepted.emplace(std::move(result));
+             }).value();
+  }
+  void connect(std::uint16_t port, LinkKey key = key_for(1), milliseconds limit = kLong) {
+    client = connect_tls(io, loopback(), port, std::move(key), limit,
+                         [this](auto result) { connected.emplace(std::move(result)); });
+  }
+  template <class Condition>
+  void until(Condition done) {
+    io.restart();
+    while (!done())
+      REQUIRE(io.run_one() > 0);
+  }
+  // What does not wait for a timer.
+  void settle() {
+    io.restart();
+    for (int i = 0; i < 50; ++i) {
+      while (io.poll() > 0) {
+      }
+      ::poll(nullptr, 0, 1);
+    }
+  }
+
+  boost::asio::io_context io{1};
+  Outcome accepted, connected;
+  std::unique_ptr<TlsAttempt> server, client;
+};
+
+// A peer without the library.
+Fd raw(std::uint16_t port) {
+  Fd fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const Address address = loopback(port);
+  REQUIRE(::connect(fd.get(), address.get(), address.size) == 0);
+  return fd;
+}
+void say(const Fd& fd, std::string_view bytes) {
+  REQUIRE(::send(fd.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL) ==
+          static_cast<ssize_t>(bytes.size()));
+}
+std::string hear(const Fd& fd) {
+  char bytes[4096];
+  const ssize_t got = ::recv(fd.get(), bytes, sizeof bytes, MSG_DONTWAIT);
+  return got <= 0 ? std::string() : std::string(bytes, static_cast<std::size_t>(got));
+}
+bool ended(const Fd& fd) {
+  char bytes[4096];
+  ssize_t got;
+  while ((got = ::recv(fd.get(), bytes, sizeof bytes, MSG_DONTWAIT)) > 0) {
+  }
+  return got == 0 || errno == ECONNRESET;
+}
+
+// A listening socket that the test plays itself.
+struct Trap {
+  Trap() : fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    Address address = loopback();
+    REQUIRE(::bind(fd.get(), address.get(), address.size) == 0);
+    REQUIRE(::listen(fd.get(), 4) == 0);
+    ::getsockname(fd.get(), reinterpret_cast<sockaddr*>(&address.storage), &address.size);
+    port = address.port();
+  }
+  Fd accept() { return Fd(::accept4(fd.get(), nullptr, nullptr, SOCK_CLOEXEC)); }
+  Fd fd;
+  std::uint16_t port = 0;
+};
+
+// The first flight of a parent that knows the key.
+std::string client_hello(Bench& bench, LinkKey key = key_for(1)) {
+  Trap trap;
+  bench.connect(trap.port, std::move(key));
+  const Fd peer = trap.accept();
+  bench.settle();
+  std::string hello = hear(peer);
+  bench.client.reset();
+  REQUIRE(hello.size() > 100);
+  return hello;
+}
+
+ssize_t write_all(Transport& to, std::string_view bytes) {
+  const iovec part{const_cast<char*>(bytes.data()), bytes.size()};
+  return to.write(&part, 1);
+}
+
+}  // namespace
+
+TEST_CASE("each link has a key of its own, the same at both ends") {
+  const LinkKey one = key_for(1);
+  CHECK(one.secret.size() == 32);
+  CHECK(one.secret == key_for(1).secret);
+  CHECK(one.secret != key_for(2).secret);
+  CHECK(one.secret != key_for(1, 'j').secret);
+  const std::string job(32, 'k');
+  CHECK(one.secret != derive_link_key(job, {"job-2", kRootNode, 1}).value().secret);
+  CHECK(one.secret != derive_link_key(job, {"job-1", 1, kRootNode}).value().secret);
+  CHECK(one.identity.find(job) == std::string::npos);
+}
+
+TEST_CASE("a parent and a child with the same key have a stream that carries all bytes") {
+  Bench bench;
+  bench.listen();
+  bench.connect(bench.server->port());
+  bench.until([&] { return bench.accepted && bench.connected; });
+  INFO((*bench.accepted ? std::string() : bench.accepted->error()));
+  INFO((*bench.connected ? std::string() : bench.connected->error()));
+  REQUIRE(*bench.accepted);
+  REQUIRE(*bench.connected);
+  Transport& down = ***bench.connected;
+  Transport& up = ***bench.accepted;
+
+  // More than the sockets hold, so that writes are cut anywhere.
+  std::string sent;
+  for (int i = 0; i < 20'000'000; i += 4)
+    sent.append(reinterpret_cast<const char*>(&i), sizeof i);
+  std::string got;
+  std::size_t at = 0;
+  std::vector<char> bytes(100'000);
+  while (got.size() < sent.size()) {
+    // Two parts, as a link has a head and a tail.
+    const std::size_t head = std::min<std::size_t>(13, sent.size() - at);
+    const iovec parts[2] = {{sent.data() + at, head},
+                            {sent.data() + at + head, sent.size() - at - head}};
+    const ssize_t wrote = up.write(parts, 2);
+    if (wrote > 0) at += static_cast<std::size_t>(wrote);
+    if (wrote < 0) CHECK(errno == EAGAIN);
+    const ssize_t read = down.read(bytes.data(), bytes.size());
+    if (read > 0) got.append(bytes.data(), static_cast<std::size_t>(read));
+    REQUIRE(read != 0);
+  }
+  CHECK(got == sent);
+  CHECK(write_all(down, "hello") == 5);
+  bool readable = false;
+  up.wait_readable([&] { readable = true; });
+  bench.until([&] { return readable; });
+  REQUIRE(up.read(bytes.data(), bytes.size()) == 5);
+  CHECK(std::string(bytes.data(), 5) == "hello");
+
+  down.end_writing();
+  readable = false;
+  up.wait_readable([&] { readable = true; });
+  bench.until([&] { return readable; });
+  CHECK(up.read(bytes.data(), bytes.size()) == 0);
+  // The other direction goes on.
+  CHECK(write_all(up, "last words") == 10);
+  bench.settle();
+  CHECK(down.read(bytes.data(), bytes.size()) == 10);
+  // Who is gone without a farewell is at its end too.
+  up.close();
+  bench.settle();
+  CHECK(down.read(bytes.data(), bytes.size()) == 0);
+}
+
+TEST_CASE("the port is closed once a peer has proved the key") {
+  Bench bench;
+  bench.listen();
+  const std::uint16_t port = bench.server->port();
+  bench.connect(port);
+  bench.until([&] { return bench.accepted.has_value(); });
+  const Fd late(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const Address address = loopback(port);
+  CHECK(::connect(late.get(), address.get(), address.size) != 0);
+  CHECK(errno == ECONNREFUSED);
+}
+
+TEST_CASE("a peer with another key, or that of another link, is not let in") {
+  for (const LinkKey& key :
+       {key_for(1, 'x'), key_for(2), LinkKey{key_for(1).identity, key_for(2).secret},
+        LinkKey{key_for(2).identity, key_for(1).secret}}) {
+    Bench bench;
+    bench.listen();
+    bench.connect(bench.server->port(), key);
+    bench.until([&] { return bench.connected.has_value(); });
+    CHECK_FALSE(*bench.connected);
+    CHECK(bench.connected->error().find("prove") != std::string::npos);
+    CHECK_FALSE(bench.accepted);
+    // The right one still is.
+    bench.connected.reset();
+    bench.connect(bench.server->port());
+    bench.until([&] { return bench.accepted && bench.connected; });
+    CHECK(*bench.accepted);
+  }
+}
+
+TEST_CASE("what a parent says proves nothing when it is sent back to it") {
+  Bench bench;
+  Trap trap;
+  bench.connect(trap.port);
+  const Fd peer = trap.accept();
+  bench.settle();
+  say(peer, hear(peer));
+  bench.until([&] { return bench.connected.has_value(); });
+  CHECK_FALSE(*bench.connected);
+}
+
+TEST_CASE("what a parent said once proves nothing when it is said again") {
+  Bench bench;
+  const std::string hello = client_hello(bench);
+  bench.connected.reset();
+  bench.listen();
+  const Fd thief = raw(bench.server->port());
+  say(thief, hello);
+  bench.settle();
+  CHECK(hear(thief).size() > 50);  // the child answers, but only who made the first words goes on
+  say(thief, std::string("\x14\x03\x03\x00\x01\x01", 6));
+  say(thief, std::string("\x17\x03\x03\x00\x35", 5) + std::string(0x35, '\0'));
+  bench.settle();
+  CHECK_FALSE(bench.accepted);
+  CHECK(ended(thief));
+}
+
+TEST_CASE("nonsense, cut and oversized handshakes are dropped, and cost nobody his turn") {
+  Bench bench;
+  const std::string hello = client_hello(bench);
+  bench.connected.reset();
+  bench.listen();
+  std::string cut = hello.substr(0, hello.size() / 2);
+  std::string long_record("\x16\x03\x01\xff\xff\x01\x00\xff\xfb", 9);
+  long_record += std::string(60'000, 'A');
+  std::string long_message("\x16\x03\x01\x40\x00\x01\xff\xff\xff", 9);
+  long_message += std::string(0x4000 - 4, 'A');
+  std::string flipped = hello;
+  flipped.back() = static_cast<char>(flipped.back() ^ 1);  // in the proof of the key
+  for (const std::string& bytes :
+       {cut, long_record, long_message, flipped, std::string("SSH-2.0-x\r\n"),
+        std::string("GET / HTTP/1.0\r\n\r\n"), std::string(100, '\0')}) {
+    Fd peer = raw(bench.server->port());
+    bench.settle();
+    static_cast<void>(::send(peer.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT));
+    bench.settle();
+    if (bytes == cut) ::shutdown(peer.get(), SHUT_WR);
+    bench.settle();
+    CHECK_FALSE(bench.accepted);
+    INFO(bytes.substr(0, 8));
+    CHECK(ended(peer));
+  }
+  bench.connect(bench.server->port());
+  bench.until([&] { return bench.accepted && bench.connected; });
+  CHECK(*bench.accepted);
+}
+
+TEST_CASE("a peer of an older TLS or without the key's cipher is not let in") {
+  Bench bench;
+  bench.listen();
+  const std::unique_ptr<SSL_CTX, void (*)(SSL_CTX*)> context(::SSL_CTX_new(::TLS_client_method()),
+                                                             ::SSL_CTX_free);
+  SSL_CTX_set_max_proto_version(context.get(), TLS1_2_VERSION);
+  const std::unique_ptr<SSL, void (*)(SSL*)> ssl(::SSL_new(context.get()), ::SSL_free);
+  const Fd peer = raw(bench.server->port());
+  set_nonblocking(peer.get());
+  ::SSL_set_fd(ssl.get(), peer.get());
+  ::SSL_connect(ssl.get());
+  bench.settle();
+  CHECK(::SSL_connect(ssl.get()) != 1);
+  CHECK_FALSE(bench.accepted);
+}
+
+TEST_CASE("strangers that say little hold a few places, each for a while") {
+  Bench bench;
+  bench.listen(milliseconds(2000));
+  std::vector<Fd> slow;
+  for (int i = 0; i < 2 * kMaxUnproven; ++i) {
+    slow.push_back(raw(bench.server->port()));
+    say(slow.back(), std::string("\x16\x03\x01\x02\x00\x01", 6));
+    bench.settle();
+  }
+  bench.connect(bench.server->port());
+  // The strangers go on, a byte at a time.
+  bench.until([&] {
+    for (const Fd& one : slow)
+      static_cast<void>(::send(one.get(), "x", 1, MSG_NOSIGNAL | MSG_DONTWAIT));
+    return bench.accepted.has_value();
+  });
+  CHECK(*bench.accepted);
+}
+
+TEST_CASE("nobody waits for ever, neither for a peer nor for its words") {
+  Bench bench;
+  bench.listen(milliseconds(20));
+  bench.until([&] { return bench.accepted.has_value(); });
+  CHECK_FALSE(*bench.accepted);
+  Trap silent;
+  bench.connect(silent.port, key_for(1), milliseconds(20));
+  bench.until([&] { return bench.connected.has_value(); });
+  CHECK(bench.connected->error() == "no answer within 20 ms");
+  bench.connected.reset();
+  const std::uint16_t closed = silent.port;
+  silent.fd.reset();
+  bench.connect(closed);
+  bench.until([&] { return bench.connected.has_value(); });
+  CHECK(bench.connected->error().find("refused") != std::string::npos);
+}
+
+TEST_CASE("addresses are what they are written as") {
+  CHECK(loopback(22).port() == 22);
+  CHECK(parse_address("::1", 7).value().port() == 7);
+  CHECK(parse_address("fe80::1%lo", 7));
+  CHECK_FALSE(parse_address("localhost", 1));
+  CHECK_FALSE(parse_address("", 1));
+  const auto ssh = parse_ssh_connection("10.0.0.1 51000 fd00::2 22");
+  REQUIRE(ssh);
+  CHECK(ssh->client == "10.0.0.1");
+  CHECK(ssh->client_port == 51000);
+  CHECK(ssh->server == "fd00::2");
+  for (const char* text : {"", "10.0.0.1", "10.0.0.1 51000 10.0.0.2", "host 51000 10.0.0.2 22",
+                           "10.0.0.1 x 10.0.0.2 22", "10.0.0.1 51000 10.0.0.2 22 5"}) {
+    CHECK_FALSE(parse_ssh_connection(text));
+  }
+}
