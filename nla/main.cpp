@@ -22,10 +22,10 @@
 #include <string_view>
 
 #include "common/os/syscall.h"
+#include "nla/agent_file.h"
 #include "nla/core/remote_shell.h"
 #include "nla/guardian.h"
 #include "nla/shell.h"
-#include "nla/agent_file.h"
 
 namespace {
 

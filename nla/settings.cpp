@@ -33,6 +33,8 @@ bool apply(std::string_view key, std::string_view value, Settings& settings) {
     return parse_number(value, settings.connect_ms) && settings.connect_ms > 0;
   } else if (key == "heartbeat_ms") {
     return parse_number(value, settings.heartbeat_ms);
+  } else if (key == "forward_agent") {
+    settings.forward_agent = value == "1";
   } else if (key == "node_env") {
     settings.node_env = value == "1";
   } else if (key == "measure") {
@@ -60,6 +62,7 @@ std::string format(const Settings& settings) {
   if (settings.heartbeat_ms != Settings().heartbeat_ms) {
     out += cat("heartbeat_ms=", settings.heartbeat_ms, "\n");
   }
+  if (settings.forward_agent) out += "forward_agent=1\n";
   if (settings.node_env) out += "node_env=1\n";
   if (settings.measure) out += "measure=1\n";
   if (settings.trace) out += "trace=1\n";

@@ -25,6 +25,7 @@ struct Settings {
   std::uint32_t fanout = 128;       // sessions that one process has under way at a time, at least 1
   std::uint32_t connect_ms = 10000;  // limit of each phase of a start
   std::uint32_t heartbeat_ms = 2000;  // of links that leave the machine; 0: none
+  bool forward_agent = false;         // nodes may use the ssh-agent of whoever started them
   // Ranks' environment stands on the node's own, and a command whose directory the node lacks runs
   // at home.
   bool node_env = false;

@@ -10,9 +10,9 @@
 #include <memory>
 #include <string>
 
-#include "nla/transport.h"
 #include "nla/agent_file.h"
 #include "nla/spawn/spawner.h"
+#include "nla/transport.h"
 
 namespace scela::nla {
 

@@ -130,6 +130,7 @@ class SshSession::Impl : public std::enable_shared_from_this<Impl> {
   int exit_status() const { return exit_status_; }
   const std::string& error_tail() const { return error_tail_; }
   void on_host_key(std::function<void(const std::string&)> met) { met_host_key_ = std::move(met); }
+  void forward_agent() { forwards_ = true; }
 
   class Channel;
 
@@ -203,6 +204,8 @@ class SshSession::Impl : public std::enable_shared_from_this<Impl> {
   std::string error_tail_;
   std::string trouble_;
   std::function<void(const std::string&)> met_host_key_;
+  bool forwards_ = false;  // its ssh-agent may be used from the other end
+  std::unique_ptr<AgentForward> forward_;
   bool broken_ = false;
   int exit_status_ = -1;
   Transport::Handler reader_, writer_, closer_;
@@ -245,6 +248,10 @@ void SshSession::Impl::connect() {
 void SshSession::Impl::begin_exchange() {
   if (!watch_.is_open()) watch_.assign(::fcntl(socket_.get(), F_DUPFD_CLOEXEC, 3));
   session_ = ::ssh_new();
+  if (session_ != nullptr && forwards_ && identities_.has_agent()) {
+    forward_ = std::make_unique<AgentForward>(io_, session_, identities_.agent_socket(),
+                                              [this] { drive_later(); });
+  }
   if (session_ == nullptr) return fail_with(StartPhase::connect, "libssh has no memory");
   ::ssh_set_blocking(session_, 0);
   const bool no = false;
@@ -385,6 +392,7 @@ void SshSession::Impl::open_channel() {
   if (got != SSH_OK) {
     return fail_with(StartPhase::start_agent, cat("open a channel: ", session_error()));
   }
+  if (forward_) ::ssh_channel_request_auth_agent(channel_);
   enter(State::requesting);
 }
 
@@ -420,6 +428,7 @@ void SshSession::Impl::disconnect() {
     event_ = nullptr;
   }
   if (session_ != nullptr) {
+    forward_.reset();
     ::ssh_disconnect(session_);
     ::ssh_free(session_);
     session_ = nullptr;
@@ -694,6 +703,9 @@ int SshSession::exit_status() const {
 std::string SshSession::error_output() const {
   return impl_->error_tail();
 }
+void SshSession::forward_agent() {
+  impl_->forward_agent();
+}
 void SshSession::on_host_key(std::function<void(const std::string&)> met) {
   impl_->on_host_key(std::move(met));
 }
@@ -726,6 +738,7 @@ std::unique_ptr<Executor> make_ssh_session(boost::asio::io_context& io, const Co
                                            const SpawnContext& context) {
   auto session = std::make_unique<SshSession>(io, contact, identities, gate,
                                               std::chrono::milliseconds(settings.connect_ms));
+  if (settings.forward_agent) session->forward_agent();
   if (!access.proxy.empty()) {
     // One that cannot be started is a stream that ends at once.
     Result<Fd> stream = start_proxy(access.proxy);

@@ -30,6 +30,8 @@ class SshSession final : public Executor {
 
   // The stream to use instead of a connection of its own (a proxy's). Before the first execute().
   void use_stream(Fd stream);
+  // Whoever executes commands there may use the ssh-agent of the identities. Before execute().
+  void forward_agent();
   // Called once, when a key is accepted because any is.
   void on_host_key(std::function<void(const std::string& key)> met);
 
