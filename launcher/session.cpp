@@ -239,6 +239,9 @@ void Session::begin() {
   settings.forward_agent = options_.forward_agent;
   settings.connect_ms = static_cast<std::uint32_t>(options_.connect_timeout.count());
   settings.heartbeat_ms = static_cast<std::uint32_t>(options_.heartbeat.count());
+  settings.link = options_.link == LinkKind::ssh   ? nla::kLinkSsh
+                  : options_.link == LinkKind::tcp ? nla::kLinkTcp
+                                                   : nla::kLinkAuto;
   settings.node_env = plan_.remote;
   if (options_.launch == LaunchMethod::program) settings.launch = options_.launch_program;
   if (plan_.remote) settings.agent = options_.agent.value_or(agent_);

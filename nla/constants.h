@@ -21,6 +21,11 @@ inline constexpr int kWriteParts = 64;
 // this. Smaller: a slow start of a large tree ends itself; larger: agents whose scela-run has
 // vanished meanwhile stay longer.
 inline constexpr std::uint32_t kUnknownHeartbeatMs = 10'000;
+// A link changes to TCP once it has carried this much, or is this old. Smaller: commands that are
+// over in a moment pay for a handshake (1 ms of processor time on either side) that gains nothing;
+// larger: jobs with much output wait for the faster stream.
+inline constexpr std::uint64_t kChangeBytes = std::uint64_t{64} * 1024;
+inline constexpr std::uint32_t kChangeAgeMs = 1000;
 // Ranks started between two turns of the loop: a start suspends the agent for about 0.3 ms.
 inline constexpr int kStartBatch = 8;
 // Ranks of one node from which on its limits are asked before the first is started (ten files of

@@ -31,6 +31,9 @@ bool apply(std::string_view key, std::string_view value, Settings& settings) {
     return parse_number(value, settings.fanout) && settings.fanout > 0;
   } else if (key == "connect_ms") {
     return parse_number(value, settings.connect_ms) && settings.connect_ms > 0;
+  } else if (key == "link") {
+    settings.link = value;
+    return value == kLinkAuto || value == kLinkSsh || value == kLinkTcp;
   } else if (key == "heartbeat_ms") {
     return parse_number(value, settings.heartbeat_ms);
   } else if (key == "forward_agent") {
@@ -59,6 +62,7 @@ std::string format(const Settings& settings) {
   if (settings.connect_ms != Settings().connect_ms) {
     out += cat("connect_ms=", settings.connect_ms, "\n");
   }
+  if (settings.link != kLinkAuto) out += cat("link=", settings.link, "\n");
   if (settings.heartbeat_ms != Settings().heartbeat_ms) {
     out += cat("heartbeat_ms=", settings.heartbeat_ms, "\n");
   }

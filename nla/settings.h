@@ -14,6 +14,11 @@ namespace scela::nla {
 
 inline constexpr char kLaunchSsh[] = "ssh";  // by libssh, within the process
 
+// What links to other machines run over.
+inline constexpr char kLinkAuto[] = "auto";  // what started the agent, then TCP where that can be
+inline constexpr char kLinkSsh[] = "ssh";    // what started the agent, to the end
+inline constexpr char kLinkTcp[] = "tcp";    // TCP, or it is an error
+
 struct Settings {
   std::string record;        // agents record their core's events in "<record>.<node index>"
   std::string directory;     // where nodes make their directories; empty: TMPDIR or /tmp
@@ -24,6 +29,7 @@ struct Settings {
   std::string agent;                // path of scela-nla there; empty: it is shipped
   std::uint32_t fanout = 128;       // sessions that one process has under way at a time, at least 1
   std::uint32_t connect_ms = 10000;  // limit of each phase of a start
+  std::string link = kLinkAuto;       // of the three
   std::uint32_t heartbeat_ms = 2000;  // of links that leave the machine; 0: none
   bool forward_agent = false;         // nodes may use the ssh-agent of whoever started them
   // Ranks' environment stands on the node's own, and a command whose directory the node lacks runs

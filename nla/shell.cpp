@@ -108,7 +108,10 @@ void Shell::State::on_frame(LinkId link, Frame frame) {
 
 void Shell::State::on_ended(LinkId link, std::string why) {
   if (link != kParentLink) {
+    children[link - 1]->heart.reset();  // its guardian cleans the node and says nothing
     if (std::exchange(children[link - 1]->given_up, true)) return;
+  } else if (finished) {
+    return;
   }
   emit(event::LinkEnded{link, std::move(why)});
 }
@@ -158,6 +161,7 @@ void Shell::State::pump() {
     events.pop_front();
     handle(event);
   }
+  change_busy();
   flush_links();
   apply_back_pressure();
   leave_if_done();

@@ -74,10 +74,12 @@ void Shell::State::carry_out(action::StartChild& start) {
   auto child = std::make_unique<ChildAgent>();
   child->link = make_stream_link(buffer, start.link, *this);
   child->link->set_reading(!paused);
-  child->link->send_link_frame(encode(introduction()));
   Result<Contact> contact = parse_contact(start.host);
   // A host list that was cut or forged: no name, no address, so nothing is started.
   if (contact) child->contact = std::move(*contact);
+  child->node = start.node;
+  child->link->send_link_frame(encode(introduction(start.node)));
+  if (may_change(*child) && settings.link == kLinkTcp) child->link->hold();
   child->asked_ns = clock_ns();
   children.push_back(std::move(child));  // links count from 1 in the order they are started
   // Not now: a start takes a while, and there are other children to start and links to serve.
@@ -105,6 +107,7 @@ void Shell::State::start_child(LinkId id) {
       one.pid = started->pid;
       one.link->attach(std::move(started->stream));
       if (!one.contact.here()) watch_child(one);
+      if (may_change(one)) plan_change(id);
     } else {
       one.gone = true;
       one.link->give_up();
@@ -119,6 +122,7 @@ void Shell::State::carry_out(action::CloseLink& close) {
   if (close.link == kParentLink || close.link > children.size()) return;
   ChildAgent& child = *children[close.link - 1];
   child.given_up = true;
+  child.heart.reset();
   child.link->give_up();
   if (child.starting && spawner && !child.contact.here()) spawner->cancel(child.contact.name);
   // An agent that does not read its link either is left to its guardian (even to one that was
@@ -270,7 +274,7 @@ void Shell::State::carry_out(action::Finish&) {
 
 void Shell::State::leave_if_done() {
   if (!finished) return;
-  if (parent && parent->queued_bytes() > 0) return;
+  if (parent && !parent->finish()) return;
   io.stop();
 }
 

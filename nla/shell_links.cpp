@@ -1,4 +1,5 @@
-// How a shell sees to the health of its links: beats, lost children, a lost parent (decision D3).
+// How a shell looks after its links to other machines: beats, lost children, a lost parent, and the
+// change from what started an agent to TCP (decision D3).
 
 #include <signal.h>
 #include <sys/random.h>
@@ -33,16 +34,24 @@ void Shell::State::watch_child(ChildAgent& child) {
 
 void Shell::State::on_link_frame(LinkId link, Frame frame) {
   const auto kind = static_cast<LinkFrame>(frame.kind);
-  if (kind == LinkFrame::introduce && link == kParentLink) {
-    Result<Introduction> words = decode_introduction(frame);
-    if (!words || !job_key.empty()) return;
-    parent_words = std::move(*words);
-    job_key = std::exchange(parent_words.key, {});
+  if (link == kParentLink) {
+    if (kind == LinkFrame::introduce && job_key.empty()) {
+      Result<Introduction> words = decode_introduction(frame);
+      if (!words) return;
+      parent_words = std::move(*words);
+      job_key = std::exchange(parent_words.key, {});
+    } else if (kind == LinkFrame::ask && !std::exchange(change_asked, true)) {
+      listen();
+    }
+  } else if (kind == LinkFrame::change) {
+    changed(link);
+  } else if (kind == LinkFrame::offer) {
+    if (Result<std::uint16_t> port = decode_offer(frame)) connect(link, *port);
   }
 }
 
 // The key is made by scela-run and goes down the tree; only shells ever see it.
-Introduction Shell::State::introduction() {
+Introduction Shell::State::introduction(std::uint32_t child) {
   const bool root = options.role == Role::root;
   if (root && job_key.empty()) {
     job_key.resize(kJobKeyBytes);
@@ -52,7 +61,8 @@ Introduction Shell::State::introduction() {
       if (got > 0) have += static_cast<std::size_t>(got);
     }
   }
-  return {root, root ? 0 : node_index, job_key.empty() ? std::string(kJobKeyBytes, '\0') : job_key};
+  return {root, root ? 0 : node_index, child, job_id,
+          job_key.empty() ? std::string(kJobKeyBytes, '\0') : job_key};
 }
 
 // The links' ticks, one timer for all of them.
@@ -83,7 +93,7 @@ void Shell::State::beat_links() {
   for (std::size_t i = 0; i < children.size(); ++i) {
     ChildAgent& child = *children[i];
     if (verdict_of(child.heart, *child.link) == Heartbeat::Verdict::lost) {
-      lose_child(static_cast<LinkId>(i + 1));
+      lose_child(static_cast<LinkId>(i + 1), silence());
     }
   }
   if (!parent) return;
@@ -98,10 +108,11 @@ std::string Shell::State::silence() const {
 }
 
 // By force: whoever holds the other end may never let go of it.
-void Shell::State::lose_child(LinkId id) {
+void Shell::State::lose_child(LinkId id, std::string why) {
   ChildAgent& child = *children[id - 1];
+  child.attempt.reset();
   child.link->abandon();
-  on_ended(id, silence());
+  on_ended(id, std::move(why));
   child.closed = true;
   if (child.pid != 0) ::kill(child.pid, SIGKILL);
   child_gone_if(child, id);
@@ -125,6 +136,116 @@ void Shell::State::probe_parent() {
     });
   }
   parent_probe->ask();
+}
+
+// The change to TCP. The parent asks, the child listens at the address that it was reached by and
+// says where, the parent connects. Where that cannot be, the link stays as it is.
+
+bool Shell::State::may_change(const ChildAgent& child) const {
+  return !child.contact.here() && settings.link != kLinkSsh;
+}
+
+void Shell::State::plan_change(LinkId id) {
+  ChildAgent& child = *children[id - 1];
+  child.change = ChildAgent::Change::planned;
+  child.change_timer.emplace(io);
+  if (settings.link == kLinkTcp) return ask_for_change(id);
+  child.change_timer->expires_after(std::chrono::milliseconds(kChangeAgeMs));
+  child.change_timer->async_wait([this, id](const boost::system::error_code& error) {
+    if (!error && children[id - 1]->change == ChildAgent::Change::planned) ask_for_change(id);
+  });
+}
+
+void Shell::State::change_busy() {
+  for (std::size_t i = 0; i < children.size(); ++i) {
+    ChildAgent& child = *children[i];
+    if (child.change == ChildAgent::Change::planned &&
+        child.link->carried_bytes() >= kChangeBytes) {
+      ask_for_change(static_cast<LinkId>(i + 1));
+    }
+  }
+}
+
+void Shell::State::ask_for_change(LinkId id) {
+  ChildAgent& child = *children[id - 1];
+  child.change = ChildAgent::Change::asked;
+  child.link->send_link_frame(link_frame(LinkFrame::ask));
+  child.link->flush();
+  // For the child's word; then the connection has a limit of its own.
+  child.change_timer->expires_after(std::chrono::milliseconds(2 * settings.connect_ms));
+  child.change_timer->async_wait([this, id](const boost::system::error_code& error) {
+    if (error) return;
+    change_failed(id, "the agent does not answer");
+    pump();
+  });
+}
+
+void Shell::State::listen() {
+  const std::optional<SshConnection> ssh = own_ssh_connection();
+  const auto address = ssh ? parse_address(ssh->server, 0) : std::nullopt;
+  const std::uint32_t parent_node = parent_words.root ? kRootNode : parent_words.parent;
+  Result<LinkKey> key =
+      derive_link_key(job_key, {parent_words.job_id, parent_node, parent_words.child});
+  std::uint16_t port = 0;
+  if (address && key && !job_key.empty()) {
+    auto made = accept_tls(io, *address, std::move(*key),
+                           std::chrono::milliseconds(settings.connect_ms), [this](auto stream) {
+                             if (stream) parent->change_to(std::move(*stream), true);
+                           });
+    if (made) {
+      change_listener = std::move(*made);
+      port = change_listener->port();
+    }
+  }
+  parent->send_link_frame(encode_offer(port));
+  parent->flush();
+}
+
+void Shell::State::connect(LinkId id, std::uint16_t port) {
+  ChildAgent& child = *children[id - 1];
+  if (child.change != ChildAgent::Change::asked || child.attempt) return;
+  const std::optional<Address> address = parse_address(child.contact.address, port);
+  const std::uint32_t own = options.role == Role::root ? kRootNode : node_index;
+  Result<LinkKey> key = derive_link_key(job_key, {job_id, own, child.node});
+  if (port == 0) return change_failed(id, "the agent cannot listen");
+  if (!address || !key) return change_failed(id, "its address is not known");
+  child.attempt = connect_tls(
+      io, *address, port, std::move(*key), std::chrono::milliseconds(settings.connect_ms),
+      [this, id, port](auto stream) {
+        ChildAgent& one = *children[id - 1];
+        if (stream) {
+          one.link->change_to(std::move(*stream), false);
+        } else {
+          change_failed(
+              id, cat("connect to ", one.contact.address, " port ", port, ": ", stream.error()));
+        }
+        pump();
+      });
+}
+
+void Shell::State::changed(LinkId id) {
+  ChildAgent& child = *children[id - 1];
+  child.change = ChildAgent::Change::over;
+  child.change_timer->cancel();
+  emit(event::Say{{LogLevel::info, Subsystem::tree, options.node,
+                   cat("link to ", child.contact.name, " upgraded to TCP")}});
+}
+
+void Shell::State::change_failed(LinkId id, const std::string& why) {
+  ChildAgent& child = *children[id - 1];
+  if (std::exchange(child.change, ChildAgent::Change::over) == ChildAgent::Change::over) return;
+  child.change_timer->cancel();
+  if (child.given_up) return;
+  if (settings.link == kLinkTcp) {
+    // Not now: the link may be in the middle of a call.
+    boost::asio::post(io, [this, id, why] {
+      lose_child(id, cat("no direct connection, as --link tcp wants it: ", why));
+      pump();
+    });
+    return;
+  }
+  emit(event::Say{{LogLevel::info, Subsystem::tree, options.node,
+                   cat("link to ", child.contact.name, " stays as it is: ", why)}});
 }
 
 }  // namespace scela::nla

@@ -13,8 +13,8 @@
 #include "common/os/process_tree.h"
 #include "common/os/reaper.h"
 #include "nla/core/record.h"
-#include "nla/link/factory.h"
 #include "nla/host_probe.h"
+#include "nla/link/factory.h"
 #include "nla/ranks.h"
 #include "nla/settings.h"
 #include "nla/shell.h"
@@ -26,13 +26,17 @@ namespace scela::nla {
 struct ChildAgent {
   std::unique_ptr<Link> link;
   Contact contact;
-  std::uint64_t asked_ns = 0;  // when it was to be started
-  pid_t pid = 0;               // 0: not started, or reaped
-  int status = 0;              // of the reaped process
-  bool starting = true;        // the spawner has not answered yet
+  std::uint64_t asked_ns = 0;      // when it was to be started
+  pid_t pid = 0;                   // 0: not started, or reaped
+  int status = 0;                  // of the reaped process
+  bool starting = true;            // the spawner has not answered yet
   std::optional<Heartbeat> heart;  // of links that leave the machine, once they are there
-  bool closed = false;         // nobody holds the other end of its link
-  bool given_up = false;       // its end is no news any more
+  std::uint32_t node = 0;
+  enum class Change : std::uint8_t { none, planned, asked, over } change = Change::none;
+  std::optional<boost::asio::steady_timer> change_timer;
+  std::unique_ptr<TlsAttempt> attempt;
+  bool closed = false;    // nobody holds the other end of its link
+  bool given_up = false;  // its end is no news any more
   bool gone = false;
 };
 
@@ -74,11 +78,22 @@ struct Shell::State final : LinkListener {
   void watch_child(ChildAgent& child);
   void arm_heart();
   void beat_links();
-  void lose_child(LinkId id);
+  void lose_child(LinkId id, std::string why);
   void lose_parent();
   void probe_parent();
   std::string silence() const;
-  Introduction introduction();  // of this agent to a child
+  Introduction introduction(std::uint32_t child);
+
+  // Links that change to TCP (shell_links.cpp). Of the parent:
+  bool may_change(const ChildAgent& child) const;
+  void plan_change(LinkId id);
+  void change_busy();
+  void ask_for_change(LinkId id);
+  void connect(LinkId id, std::uint16_t port);
+  void changed(LinkId id);
+  void change_failed(LinkId id, const std::string& why);
+  // Of the child:
+  void listen();
 
   // Actions out.
   template <class A>
@@ -141,6 +156,8 @@ struct Shell::State final : LinkListener {
   Introduction parent_words;
   std::string job_key;
   std::unique_ptr<HostProbe> parent_probe;
+  std::unique_ptr<TlsAttempt> change_listener;
+  bool change_asked = false;  // by the parent
 
   std::unique_ptr<Spawner> spawner;
   std::unique_ptr<Link> parent;

@@ -25,6 +25,8 @@ std::string encode(const Introduction& introduction) {
   ByteWriter out;
   out.flag(introduction.root);
   out.u32(introduction.parent);
+  out.u32(introduction.child);
+  out.text(introduction.job_id);
   out.raw(introduction.key);
   return framed(LinkFrame::introduce, out.bytes());
 }
@@ -41,6 +43,8 @@ Result<Introduction> decode_introduction(const Frame& frame) {
   const std::uint8_t root = in.u8();
   out.root = root == 1;
   out.parent = in.u32();
+  out.child = in.u32();
+  out.job_id = in.text();
   out.key = in.raw(kJobKeyBytes);
   if (!in.done() || root > 1) return malformed("the introduction");
   return out;

@@ -4,10 +4,9 @@
 // Their kinds lie above those of all messages (nla/core/messages.h), integers are little-endian:
 //
 //   beat       nothing: I am alive
-//   introduce  d, first: root:u8 parent:u32 key: who I am, and the job's key
-//   ask        d: listen for a direct connection
-//   offer      u: port:u16 where I listen, 0: nowhere
-//   change     nothing: what follows comes over the other stream; the last on this one
+//   introduce  d, first: root:u8 parent:u32 child:u32 job_id:text key: who we are, and the job's
+//   key ask        d: listen for a direct connection offer      u: port:u16 where I listen, 0:
+//   nowhere change     nothing: what follows comes over the other stream; the last on this one
 //
 // d: parent to child, u: child to parent. docs/protocol.md has the reasons. Values only.
 #pragma once
@@ -37,7 +36,9 @@ inline constexpr std::size_t kJobKeyBytes = 32;
 struct Introduction {
   bool root = false;         // the parent is scela-run, which a person may stop and continue
   std::uint32_t parent = 0;  // its node's index; of no meaning for scela-run
-  std::string key;           // kJobKeyBytes of them
+  std::uint32_t child = 0;
+  std::string job_id;
+  std::string key;  // kJobKeyBytes of them
   friend bool operator==(const Introduction&, const Introduction&) = default;
 };
 

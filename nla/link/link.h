@@ -43,6 +43,13 @@ class Link {
   virtual ~Link() = default;
 
   virtual void attach(std::unique_ptr<Transport> stream) = 0;
+  // Before attach(): messages are kept until the link has changed to another stream.
+  virtual void hold() = 0;
+  // Goes on over another stream, both ways, once what is queued has left and everything that the
+  // peer sent over the first was read: no frame is lost, doubled or overtaken. The peer has the
+  // other end of it. One of the two leads: the last to be sure that both have one. The first stream
+  // stays open; its end is that of the link. The listener is told of the peer's change frame.
+  virtual void change_to(std::unique_ptr<Transport> stream, bool leads) = 0;
   virtual void send(Encoded message) = 0;  // queued until flush()
   // A frame about the link itself; not counted as sent.
   virtual void send_link_frame(std::string frame) = 0;
@@ -52,6 +59,9 @@ class Link {
   // too.
   virtual void give_up() = 0;
 
+  // Before leaving: false while something has not arrived at the peer; on_turn_over() follows.
+  virtual bool finish() = 0;
+
   // Sends that we are alive, unless something waits to be sent.
   virtual void beat() = 0;
   // Since the beginning, but for Seen::deaf: since the last call.
@@ -59,8 +69,9 @@ class Link {
   // Lets go of the stream by force; nothing is called back any more.
   virtual void abandon() = 0;
 
-  virtual std::size_t queued_bytes() const = 0;  // 0 once the stream is broken
-  virtual std::uint64_t sent_bytes() const = 0;  // given to send(), in all
+  virtual std::size_t queued_bytes() const = 0;     // 0 once the stream is broken
+  virtual std::uint64_t sent_bytes() const = 0;     // given to send(), in all
+  virtual std::uint64_t carried_bytes() const = 0;  // by the streams, both ways, in all
 };
 
 }  // namespace scela::nla

@@ -1,9 +1,14 @@
-// A link over any transport.
+// A link over any transport, which can change to another while it runs.
+//
+// The stream that the link began on stays open to the end: that nobody holds its other end any more
+// is the promise that nothing is left there, and only the process at the other end can make the
+// second one close.
 
 #include <sys/uio.h>
 
 #include <cerrno>
 #include <deque>
+#include <iterator>
 #include <utility>
 
 #include "common/core/text.h"
@@ -20,9 +25,21 @@ class StreamLink final : public Link {
       : buffer_(buffer), id_(id), listener_(listener) {}
 
   void attach(std::unique_ptr<Transport> stream) override {
-    stream_ = std::move(stream);
-    if (given_up_) stream_->end_writing();
+    first_ = std::move(stream);
+    in_ = out_ = first_.get();
+    if (given_up_) first_->end_writing();
     wait_readable();
+    flush();
+  }
+
+  void hold() override { holding_ = true; }
+
+  void change_to(std::unique_ptr<Transport> stream, bool leads) override {
+    if (broken_ || given_up_ || at_end_ || second_ || !first_) return stream->close();
+    second_ = std::move(stream);
+    leads_ = leads;
+    if (!leads) return;
+    say_change();
     flush();
   }
 
@@ -30,23 +47,22 @@ class StreamLink final : public Link {
     if (broken_ || given_up_) return;
     sent_ += message.size();
     queued_ += message.size();
-    queue_.push_back(std::move(message));
+    (holding_ ? held_ : queue_).push_back({std::move(message)});
   }
 
   void send_link_frame(std::string frame) override {
     if (broken_ || given_up_) return;
     queued_ += frame.size();
-    queue_.push_back({std::move(frame), {}});
+    queue_.push_back({{std::move(frame), {}}});
   }
 
   void flush() override {
-    if (!is_open() || waiting_to_write_) return;
-    while (!queue_.empty()) {
+    while (is_open() && !waiting_to_write_ && !queue_.empty()) {
       const ssize_t wrote = write_some();
       if (wrote >= 0) {
         forget(static_cast<std::size_t>(wrote));
       } else if (errno == EAGAIN) {
-        return wait_writable();
+        wait_writable();
       } else {
         // The reading side learns it too, after what the peer said last.
         break_off();
@@ -62,12 +78,21 @@ class StreamLink final : public Link {
 
   void give_up() override {
     given_up_ = true;
-    queue_.clear();
-    queued_ = 0;
-    offset_ = 0;
+    forget_queue();
     if (!is_open()) return;
-    stream_->end_writing();
+    first_->end_writing();
+    if (second_) second_->end_writing();
     set_reading(true);
+  }
+
+  bool finish() override {
+    if (!is_open() || broken_ || at_end_) return true;
+    if (!queue_.empty()) return false;
+    if (out_ == first_.get()) return true;
+    // To let go of a socket while the peer still speaks would destroy what it has not got yet.
+    if (!std::exchange(given_up_, true)) second_->end_writing();
+    set_reading(true);
+    return false;
   }
 
   void beat() override {
@@ -83,43 +108,70 @@ class StreamLink final : public Link {
   void abandon() override {
     break_off();
     given_up_ = told_end_ = true;
-    if (stream_) stream_->close();
+    close();
   }
 
   std::size_t queued_bytes() const override { return queued_; }
   std::uint64_t sent_bytes() const override { return sent_; }
+  std::uint64_t carried_bytes() const override { return heard_ + wrote_; }
 
  private:
+  struct Item {
+    Encoded message;
+    bool is_last = false;  // of this stream: what follows goes over the other
+  };
+
+  void forget_queue() {
+    queue_.clear();
+    held_.clear();
+    queued_ = 0;
+    offset_ = 0;
+  }
   void break_off() {
     broken_ = true;
-    queue_.clear();
-    queued_ = 0;
+    forget_queue();
+  }
+  void close() {
+    if (first_) first_->close();
+    if (second_) second_->close();
   }
 
-  bool is_open() const { return stream_ != nullptr && stream_->is_open(); }
+  bool is_open() const { return out_ != nullptr && out_->is_open(); }
+
+  void say_change() {
+    std::string frame = link_frame(LinkFrame::change);
+    queued_ += frame.size();
+    queue_.push_back({{std::move(frame), {}}, true});
+    if (!std::exchange(holding_, false)) return;
+    std::move(held_.begin(), held_.end(), std::back_inserter(queue_));
+    held_.clear();
+  }
 
   ssize_t write_some() {
     iovec parts[kWriteParts];
     int count = 0;
     std::size_t skip = offset_;
-    for (const Encoded& message : queue_) {
-      for (const std::string_view bytes : {std::string_view(message.head), message.tail.view()}) {
+    for (const Item& item : queue_) {
+      for (const std::string_view bytes :
+           {std::string_view(item.message.head), item.message.tail.view()}) {
         const std::string_view rest = bytes.substr(std::min(skip, bytes.size()));
         skip -= bytes.size() - rest.size();
         if (rest.empty()) continue;
-        if (count == kWriteParts) return stream_->write(parts, count);
+        if (count == kWriteParts) return out_->write(parts, count);
         parts[count++] = {const_cast<char*>(rest.data()), rest.size()};
       }
+      if (item.is_last) break;
     }
-    return stream_->write(parts, count);
+    return out_->write(parts, count);
   }
 
   void forget(std::size_t wrote) {
     wrote_ += wrote;
     queued_ -= wrote;
     wrote += std::exchange(offset_, 0);
-    while (!queue_.empty() && wrote >= queue_.front().size()) {
-      wrote -= queue_.front().size();
+    while (!queue_.empty() && wrote >= queue_.front().message.size()) {
+      wrote -= queue_.front().message.size();
+      if (queue_.front().is_last) out_ = second_.get();
       queue_.pop_front();
     }
     offset_ = wrote;
@@ -127,7 +179,7 @@ class StreamLink final : public Link {
 
   void wait_writable() {
     waiting_to_write_ = true;
-    stream_->wait_writable([this] {
+    out_->wait_writable([this] {
       waiting_to_write_ = false;
       flush();
       listener_.on_turn_over();
@@ -135,9 +187,9 @@ class StreamLink final : public Link {
   }
 
   void wait_readable() {
-    if (waiting_to_read_ || !reading_) return;
+    if (waiting_to_read_ || !reading_ || at_end_) return;
     waiting_to_read_ = true;
-    stream_->wait_readable([this] {
+    in_->wait_readable([this] {
       waiting_to_read_ = false;
       if (!reading_) return;
       read_turn();
@@ -147,9 +199,9 @@ class StreamLink final : public Link {
 
   void read_turn() {
     for (std::size_t total = 0; total < kLinkTurn;) {
-      const ssize_t got = stream_->read(buffer_.bytes, sizeof buffer_.bytes);
+      const ssize_t got = in_->read(buffer_.bytes, sizeof buffer_.bytes);
       if (got < 0 && errno == EAGAIN) break;
-      if (got == 0 || (got < 0 && errno == ECONNRESET)) return at_end(stream_->trouble());
+      if (got == 0 || (got < 0 && errno == ECONNRESET)) return at_end(in_->trouble());
       if (got < 0) return at_end(errno_text(errno));
       const auto size = static_cast<std::size_t>(got);
       total += size;
@@ -165,8 +217,7 @@ class StreamLink final : public Link {
     while (!given_up_) {
       Result<std::optional<Frame>> frame = decoder_.next();
       if (!frame) {
-        give_up();
-        tell_end(frame.error().text());
+        refuse(frame.error().text());
       } else if (!*frame) {
         return;
       } else if (is_link_frame((*frame)->kind)) {
@@ -177,21 +228,67 @@ class StreamLink final : public Link {
     }
   }
 
+  // The peer breaks the protocol.
+  void refuse(std::string why) {
+    give_up();
+    tell_end(std::move(why));
+  }
+
   void take_link_frame(Frame frame) {
     if (Result<void> checked = check_link_frame(frame); !checked) {
-      give_up();
-      return tell_end(checked.error().text());
+      return refuse(checked.error().text());
     }
-    if (frame.kind != static_cast<std::uint8_t>(LinkFrame::beat)) {
-      listener_.on_link_frame(id_, std::move(frame));
+    if (frame.kind == static_cast<std::uint8_t>(LinkFrame::beat)) return;
+    if (frame.kind == static_cast<std::uint8_t>(LinkFrame::change)) {
+      if (!second_ || in_ == second_.get() || !decoder_.at_boundary()) {
+        return refuse("it changes to a stream that was not agreed");
+      }
+      in_ = second_.get();
+      watch_first();
+      if (!leads_) say_change();
     }
+    listener_.on_link_frame(id_, std::move(frame));
+  }
+
+  // The first stream, once everything comes over the second: for its end only.
+  void watch_first() {
+    first_->wait_readable([this] {
+      const ssize_t got = first_->read(buffer_.bytes, sizeof buffer_.bytes);
+      if (got > 0 && !given_up_) refuse("something follows the last frame of its first stream");
+      if (got > 0 || (got < 0 && errno == EAGAIN)) {
+        watch_first();
+      } else {
+        first_at_end();
+      }
+      listener_.on_turn_over();
+    });
+  }
+
+  void first_at_end() {
+    // To a child it says that the parent is gone. A parent hears what is on its way on the second.
+    if (leads_ && !at_end_) at_end("the connection that it was started over ended");
+    first_->wait_closed([this] {
+      first_closed_ = true;
+      closed_if();
+    });
   }
 
   void at_end(std::string why) {
     at_end_ = true;
     if (why.empty() && !given_up_ && !decoder_.at_boundary()) why = "it ended inside a message";
     tell_end(std::move(why));
-    wait_closed();
+    if (in_ == first_.get()) {
+      if (second_) second_->close();
+      return first_->wait_closed([this] {
+        first_closed_ = true;
+        closed_if();
+      });
+    }
+    // Whoever still holds the other end of the first learns that nobody listens here.
+    break_off();
+    second_->close();
+    first_->end_writing();
+    if (first_closed_) closed_if();
   }
 
   void tell_end(std::string why) {
@@ -199,34 +296,40 @@ class StreamLink final : public Link {
     if (!std::exchange(told_end_, true)) listener_.on_ended(id_, std::move(why));
   }
 
-  void wait_closed() {
-    stream_->wait_closed([this] {
-      break_off();
-      stream_->close();
-      listener_.on_closed(id_);
-      listener_.on_turn_over();
-    });
+  void closed_if() {
+    if (!first_closed_ || !at_end_) return;
+    break_off();
+    close();
+    listener_.on_closed(id_);
+    listener_.on_turn_over();
   }
 
-  std::unique_ptr<Transport> stream_;  // none before attach()
+  std::unique_ptr<Transport> first_;   // none before attach()
+  std::unique_ptr<Transport> second_;  // none before change_to()
+  Transport* in_ = nullptr;            // one of them: where frames come from
+  Transport* out_ = nullptr;           // one of them: where they go to
   ReadBuffer& buffer_;
   LinkId id_;
   LinkListener& listener_;
   FrameDecoder decoder_;
-  std::deque<Encoded> queue_;
+  std::deque<Item> queue_;
+  std::deque<Item> held_;   // until the link has changed
   std::size_t offset_ = 0;  // of the queue's front, written already
   std::size_t queued_ = 0;
   std::uint64_t sent_ = 0;
-  std::uint64_t heard_ = 0;  // of the stream, all kinds of bytes
+  std::uint64_t heard_ = 0;  // of the streams, all kinds of bytes
   std::uint64_t wrote_ = 0;
   bool was_deaf_ = false;
   bool reading_ = true;
   bool waiting_to_read_ = false;
   bool waiting_to_write_ = false;
+  bool holding_ = false;
+  bool leads_ = false;     // changes first
   bool broken_ = false;    // nothing can be written any more
   bool given_up_ = false;  // nothing is to be written any more, and nothing heard
   bool told_end_ = false;
   bool at_end_ = false;  // of what the peer says
+  bool first_closed_ = false;
 };
 
 }  // namespace

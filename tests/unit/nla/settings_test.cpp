@@ -13,6 +13,7 @@ TEST_CASE("settings arrive as they were sent") {
   settings.boot_id = "0123-45";
   settings.shares = 64;
   settings.heartbeat_ms = 0;
+  settings.link = kLinkTcp;
   settings.measure = true;
   settings.trace = true;
   CHECK(parse_settings(format(settings)) == settings);
@@ -22,7 +23,7 @@ TEST_CASE("a newer root's unknown settings are passed over, malformed ones are n
   const auto newer = parse_settings("colour=blue\nshares=3\n");
   REQUIRE(newer);
   CHECK(newer->shares == 3);
-  for (const char* text : {"shares=x", "shares=0", "shares=3x", "no equals sign"}) {
+  for (const char* text : {"link=udp", "shares=x", "shares=0", "shares=3x", "no equals sign"}) {
     const auto parsed = parse_settings(text);
     REQUIRE_FALSE(parsed);
     CHECK(parsed.error().kind == scela::ErrorKind::protocol);
