@@ -73,7 +73,8 @@ TEST_CASE(
   const pid_t pid = start_shell("(setsid sleep 1000 & setsid sleep 1000 &); exec sleep 1000");
   REQUIRE(eventually([] { return children_of(::getpid()).size() == 3; }));
   ::kill(pid, SIGKILL);
-  REQUIRE(eventually([&] { return reap_all() == 1; }));
+  // Two if the shell had not taken notice of its subshell's end yet.
+  REQUIRE(eventually([&] { return reap_all() >= 1; }));
   CHECK(below.any());
   CHECK(kill_until_empty(below));
   CHECK(children_of(::getpid()).empty());
