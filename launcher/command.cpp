@@ -128,6 +128,11 @@ Result<Surroundings> surroundings(const Options& options) {
   out.directory = std::filesystem::current_path(error).string();
   out.environment = environment();
   out.terminal_input = ::isatty(0) == 1;
+  const std::time_t now = std::time(nullptr);
+  std::tm local{};
+  if (::localtime_r(&now, &local) != nullptr) {
+    out.ahead_s = static_cast<std::int32_t>(local.tm_gmtoff);
+  }
   if (options.hostfile) {
     auto text = read_file(*options.hostfile, "host file");
     if (!text) return fail(text.error());

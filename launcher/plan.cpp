@@ -194,6 +194,11 @@ nla::Job make_job(const Options& options, const Surroundings& around, const Plan
   job.grace_ms = static_cast<std::uint32_t>(options.grace.count());
   job.trace = options.trace.has_value();
   job.once_per_host = plan.once_per_host;
+  if (options.label.value_or(plan.once_per_host) && !options.output_dir) {
+    job.label = plan.once_per_host ? nla::Label::host : nla::Label::rank;
+  }
+  job.timestamps = options.timestamp;
+  job.ahead_s = around.ahead_s;
   if (options.host_timeout) {
     job.host_timeout_ms = static_cast<std::uint32_t>(options.host_timeout->count());
   }

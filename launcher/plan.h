@@ -24,6 +24,7 @@ struct Surroundings {
   std::vector<std::string> environment;      // "K=V"
   std::optional<std::string> hostfile_text;  // when Options::hostfile is set
   bool terminal_input = false;               // standard input is a terminal
+  std::int32_t ahead_s = 0;                  // of UTC, in local time
   std::vector<MissingHost> missing;          // hosts to do without: they cannot be reached
 };
 

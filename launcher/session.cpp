@@ -211,7 +211,8 @@ Result<SessionResult> Session::run(const std::string& agent) {
 Result<void> Session::prepare_output() {
   PresentationSettings settings;
   settings.ranks = plan_.job.map.size();
-  settings.label = options_.label.value_or(plan_.once_per_host);
+  settings.label = plan_.job.label != nla::Label::none;
+  settings.timestamp = plan_.job.timestamps;
   if (plan_.once_per_host) settings.names = plan_.hosts;
   settings.files = options_.output_dir.has_value();
   if (settings.files && ::mkdir(options_.output_dir->c_str(), 0777) != 0 && errno != EEXIST) {
@@ -238,10 +239,10 @@ void Session::begin() {
   settings.fanout = options_.fanout;
   settings.forward_agent = options_.forward_agent;
   settings.connect_ms = static_cast<std::uint32_t>(options_.connect_timeout.count());
-  settings.heartbeat_ms = static_cast<std::uint32_t>(options_.heartbeat.count());
   settings.link = options_.link == LinkKind::ssh   ? nla::kLinkSsh
                   : options_.link == LinkKind::tcp ? nla::kLinkTcp
                                                    : nla::kLinkAuto;
+  settings.heartbeat_ms = static_cast<std::uint32_t>(options_.heartbeat.count());
   settings.node_env = plan_.remote;
   if (options_.launch == LaunchMethod::program) settings.launch = options_.launch_program;
   if (plan_.remote) settings.agent = options_.agent.value_or(agent_);

@@ -4,6 +4,7 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include <time.h>
 
 #include <cerrno>
 #include <deque>
@@ -11,6 +12,7 @@
 #include <optional>
 #include <utility>
 
+#include "common/core/line_marks.h"
 #include "common/core/text.h"
 #include "common/os/asio.h"
 #include "common/os/syscall.h"
@@ -32,6 +34,9 @@ bool ends_programs(int signo) {
   return signo == SIGTERM || signo == SIGKILL || signo == SIGINT || signo == SIGHUP ||
          signo == SIGQUIT;
 }
+
+// A label of this length and no more is no reason to read less at once.
+constexpr std::size_t kUsualMark = 32;
 
 // Told what happens to a descriptor of a rank.
 class EndListener {
@@ -80,7 +85,9 @@ struct RankEnd final : Poller::Watcher {
 struct OutputPipe {
   RankEnd end;
   Stream stream;
-  bool starved = false;  // waits for credit
+  bool starved = false;       // waits for credit
+  bool at_line_start = true;  // of what was read
+  bool marked = false;        // lines begin with label or time
 };
 
 // The pipe to a rank's standard input.
@@ -131,6 +138,9 @@ struct Ranks::State final : pmi::JobServices, EndListener {
     own.for_each([&](Rank rank) {
       states.push_back(std::make_unique<RankState>(*this, *this, rank));
       states.back()->in.wanted = job.stdin_ranks.contains(rank);
+      const bool marks = job.label != Label::none || job.timestamps;
+      states.back()->out.marked = marks && !job.plain_output;
+      states.back()->err.marked = marks;
     });
   }
 
@@ -154,6 +164,7 @@ struct Ranks::State final : pmi::JobServices, EndListener {
 
   void start_batch();
   void start_one(Rank number);
+  std::string mark_of(Rank rank) const;
   void read_output(RankState& rank, OutputPipe& pipe);
   void end_output(RankState& rank, OutputPipe& pipe);
   void watch_pmi(RankState& rank);
@@ -175,7 +186,9 @@ struct Ranks::State final : pmi::JobServices, EndListener {
   std::map<pid_t, RankState*> running;
   std::deque<Rank> to_start;
   bool starting = false;
-  std::uint64_t credit = 0;
+  // Bytes of output that may be emitted. What is put before the lines may take it below zero.
+  std::int64_t credit = 0;
+  std::string node_name;
   std::uint64_t stdin_received = 0;
   std::uint64_t stdin_reported = 0;
   bool pmi_reading = true;
@@ -253,22 +266,45 @@ void Ranks::State::on_ready(Rank number, int which, bool readable, bool writable
 
 // Standard output and error.
 
+// What stands before a line that is read now.
+std::string Ranks::State::mark_of(Rank rank) const {
+  std::string mark;
+  if (job.label == Label::rank) mark = cat(padded_rank(rank, job.map.size()), ": ");
+  if (job.label == Label::host) mark = cat(node_name, ": ");
+  if (job.timestamps) {
+    timespec now{};
+    ::clock_gettime(CLOCK_REALTIME, &now);
+    const std::int64_t ns = std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+    mark += cat(clock_text(ns, job.ahead_s), " ");
+  }
+  return mark;
+}
+
 void Ranks::State::read_output(RankState& rank, OutputPipe& pipe) {
-  const std::uint64_t most = std::min<std::uint64_t>({credit, kMaxPiece, sizeof host.buffer.bytes});
-  if (most == 0) {
+  if (credit <= 0) {
     pipe.starved = true;
     pipe.end.watch(*poller, false, false);
     return;
   }
+  const std::string mark = pipe.marked ? mark_of(rank.rank) : std::string();
+  // Many short lines become long by what stands before them: less is read at once.
+  const std::uint64_t most = std::min<std::uint64_t>({static_cast<std::uint64_t>(credit),
+                                                      kMaxPiece / (1 + mark.size() / kUsualMark),
+                                                      sizeof host.buffer.bytes});
   const ssize_t got = retry(
       [&] { return ::read(pipe.end.fd.get(), host.buffer.bytes, static_cast<size_t>(most)); });
-  if (got > 0) {
-    const auto size = static_cast<std::size_t>(got);
-    credit -= size;
-    host.emit(
-        event::RankOutput{rank.rank, pipe.stream, Chunk(std::string(host.buffer.bytes, size))});
-  } else if (got == 0 || errno != EAGAIN) {
-    end_output(rank, pipe);
+  if (got < 0 && errno == EAGAIN) return;
+  if (got <= 0) return end_output(rank, pipe);
+  std::string text(host.buffer.bytes, static_cast<std::size_t>(got));
+  if (pipe.marked) {
+    std::string marked;
+    mark_lines(text, mark, pipe.at_line_start, marked);
+    text = std::move(marked);
+  }
+  credit -= static_cast<std::int64_t>(text.size());
+  const Chunk all(std::move(text));
+  for (std::size_t at = 0; at < all.size(); at += kMaxPiece) {
+    host.emit(event::RankOutput{rank.rank, pipe.stream, all.slice(at, kMaxPiece)});
   }
 }
 
@@ -444,6 +480,7 @@ void Ranks::State::ended(RankState& rank, int status) {
 Ranks::Ranks(RanksHost host, const Job& job, const RankSet& own, NodeFacts node,
              std::string setup_error)
     : state_(std::make_unique<State>(std::move(host), job, own, std::move(setup_error))) {
+  state_->node_name = node.name;
   Result<RankStarter> starter = RankStarter::create(job, own, std::move(node));
   if (starter) {
     state_->starter.emplace(std::move(*starter));
@@ -500,8 +537,8 @@ void Ranks::reply(const action::Reply& reply) {
 }
 
 void Ranks::allow_output(std::uint64_t bytes) {
-  state_->credit += bytes;
-  if (state_->credit == 0) return;
+  state_->credit += static_cast<std::int64_t>(bytes);
+  if (state_->credit <= 0) return;
   for (const auto& rank : state_->states) {
     for (OutputPipe* pipe : {&rank->out, &rank->err}) {
       if (std::exchange(pipe->starved, false)) pipe->end.watch(*state_->poller, true, false);

@@ -115,6 +115,7 @@ struct Options {
 
   // Output.
   std::optional<bool> label;  // absent: yes where the program runs once per host
+  bool timestamp = false;     // every line of output begins with the time
   std::optional<std::string> output_dir;
 
   // The end of the job.

@@ -1,23 +1,13 @@
 #include "launcher/core/presentation.h"
 
+#include "common/core/line_marks.h"
 #include "common/core/text.h"
 
 namespace scela {
-namespace {
-
-std::string padded(Rank rank, Rank ranks) {
-  const std::string largest = cat(ranks == 0 ? 0 : ranks - 1);
-  std::string text = cat(rank);
-  if (text.size() < largest.size()) text.insert(0, largest.size() - text.size(), '0');
-  return text;
-}
-
-}  // namespace
-
 Presentation::Presentation(PresentationSettings settings) : settings_(std::move(settings)) {}
 
 std::string Presentation::file_name(Rank rank, OutputStream stream, Rank ranks) {
-  return cat("rank.", padded(rank, ranks), stream == OutputStream::out ? ".out" : ".err");
+  return cat("rank.", padded_rank(rank, ranks), stream == OutputStream::out ? ".out" : ".err");
 }
 
 std::vector<PresentedWrite> Presentation::accept(Rank rank, OutputStream stream,
@@ -107,40 +97,50 @@ PresentedWrite Presentation::present(const Key& key, std::string_view bytes) {
   write.stream = key.second;
   write.credit = bytes.size();
   written_ += bytes.size();
-  if (settings_.label) {
-    write.bytes = labelled(key, bytes);
-  } else {
-    write.bytes = bytes;
-  }
+  write.bytes = marked() ? on_one_line(key, bytes) : std::string(bytes);
   return write;
 }
 
-std::string Presentation::labelled(const Key& key, std::string_view bytes) {
-  const std::string label =
-      cat(settings_.names.empty() ? padded(key.first, settings_.ranks) : settings_.names[key.first],
-          ": ");
-  std::optional<Rank>& unfinished = unfinished_[key.second];
-  std::string text;
-  text.reserve(bytes.size() + label.size());
-  // Another rank's unfinished line is ended here; its continuation gets a label of its own.
-  if (unfinished && *unfinished != key.first) text += '\n';
-  bool is_at_line_start = unfinished != key.first;
-  while (!bytes.empty()) {
-    if (is_at_line_start) text += label;
-    const auto newline = bytes.find('\n');
-    const std::size_t length = newline == std::string_view::npos ? bytes.size() : newline + 1;
-    text += bytes.substr(0, length);
-    bytes.remove_prefix(length);
-    is_at_line_start = newline != std::string_view::npos;
+std::size_t Presentation::mark_length(Rank rank) const {
+  std::size_t length = settings_.timestamp ? kClockTextBytes + 1 : 0;
+  if (settings_.label) {
+    length += 2 + (settings_.names.empty() ? padded_rank(rank, settings_.ranks).size()
+                                           : settings_.names[rank].size());
   }
-  unfinished = is_at_line_start ? std::nullopt : std::optional(key.first);
+  return length;
+}
+
+// Another rank's unfinished line is ended here; its continuation gets the same mark again.
+std::string Presentation::on_one_line(const Key& key, std::string_view bytes) {
+  std::optional<Rank>& unfinished = unfinished_[key.second];
+  if (bytes.empty()) return {};
+  std::string text;
+  if (unfinished && *unfinished != key.first) text += '\n';
+  const auto open = marks_.find(key);
+  if (open != marks_.end() && unfinished != key.first) text += open->second;
+  text += bytes;
+  const auto newline = bytes.rfind('\n');
+  if (newline == bytes.size() - 1) {
+    if (open != marks_.end()) marks_.erase(open);
+    unfinished.reset();
+    return text;
+  }
+  // The mark itself may arrive in parts.
+  std::string& mark = marks_[key];
+  if (newline != std::string_view::npos) mark.clear();
+  const std::string_view rest = bytes.substr(newline == std::string_view::npos ? 0 : newline + 1);
+  const std::size_t missing =
+      mark_length(key.first) - std::min(mark_length(key.first), mark.size());
+  mark += rest.substr(0, missing);
+  unfinished = key.first;
   return text;
 }
 
-// Labelled, the last line of a stream is a line even if the program did not end it.
+// With marks, the last line of a stream is a line even if the program did not end it.
 void Presentation::end_stream(const Key& key, std::vector<PresentedWrite>& writes) {
   std::optional<Rank>& unfinished = unfinished_[key.second];
-  if (settings_.label && unfinished == key.first) {
+  marks_.erase(key);
+  if (marked() && unfinished == key.first) {
     if (writes.empty()) writes.push_back(present(key, ""));
     writes.back().bytes += '\n';
     unfinished.reset();

@@ -1,11 +1,12 @@
-// How the ranks' output becomes scela-run's: whole lines, labels, one file per rank and stream.
+// How the ranks' output becomes scela-run's: whole lines, one file per rank and stream.
 //
 // Bytes in, writes out. Knows no descriptor and no clock: the shell writes, and tells of every
-// moment that passes while partial lines are held, so that prompts show. Plain mode adds and drops
-// no byte. Labelled mode prefixes every line with its rank ("03: ") and ends a line that another
-// rank or the end of the stream cuts short. Credit: each Write says how many of the rank's bytes it
-// carries; the shell returns that much credit to the rank's stream once the write is done. Bytes
-// held as a partial line keep their credit (at most kMaxHeldLine a stream). One loop owns an
+// moment that passes while partial lines are held, so that prompts show. Adds and drops no byte,
+// with one exception: where lines begin with a mark (a label, a time, made by the agent of the
+// rank: common/core/line_marks.h), a line that another rank or the end of the stream cuts short is
+// ended, and its rest begins with the same mark. Credit: each Write says how many of the rank's
+// bytes it carries; the shell returns that much credit to the rank's stream once the write is done.
+// Bytes held as a partial line keep their credit (at most kMaxHeldLine a stream). One loop owns an
 // object; nothing blocks.
 #pragma once
 
@@ -34,9 +35,10 @@ inline constexpr std::uint32_t kQuietMoments = 8;
 inline constexpr std::uint32_t kStaleMoments = 40;
 
 struct PresentationSettings {
-  Rank ranks = 1;                       // in the job; gives the width of labels and file names
-  bool label = false;                   // ignored with files
-  bool files = false;                   // --output-dir: one file per rank and stream
+  Rank ranks = 1;          // in the job; gives the width of labels and file names
+  bool label = false;      // every line begins with its rank, or its name; ignored with files
+  bool timestamp = false;  // and, after that, with the time
+  bool files = false;      // --output-dir: one file per rank and stream
   std::vector<std::string> names = {};  // labels by rank instead of numbers; empty: numbers
 };
 
@@ -47,7 +49,7 @@ struct PresentedWrite {
   std::string bytes;  // may be empty when last is set: the file must exist all the same
   Rank rank = 0;      // whose credit
   OutputStream stream = OutputStream::out;
-  std::size_t credit = 0;  // bytes of the rank in `bytes` (labels and added newlines not counted)
+  std::size_t credit = 0;  // bytes of the rank in `bytes` (what is added here is not counted)
   bool last = false;       // nothing follows of this rank and stream: the file can be closed
 };
 
@@ -79,7 +81,9 @@ class Presentation {
   };
 
   PresentedWrite present(const Key& key, std::string_view bytes);
-  std::string labelled(const Key& key, std::string_view bytes);
+  std::string on_one_line(const Key& key, std::string_view bytes);
+  std::size_t mark_length(Rank rank) const;
+  bool marked() const { return (settings_.label || settings_.timestamp) && !settings_.files; }
   std::vector<PresentedWrite> accept_file(const Key& key, std::string_view bytes, bool eof);
   void end_stream(const Key& key, std::vector<PresentedWrite>& writes);
 
@@ -90,8 +94,10 @@ class Presentation {
   std::uint64_t accepted_before_ = 0;  // at the last moment
   std::uint32_t quiet_moments_ = 0;
   std::uint64_t written_ = 0;
-  // Labelled mode: whose unfinished line stands on standard output and on standard error.
+  // With marks: whose unfinished line stands on standard output and on standard error, and the mark
+  // of every line that was shown in part.
   std::map<OutputStream, std::optional<Rank>> unfinished_;
+  std::map<Key, std::string> marks_;
 };
 
 }  // namespace scela

@@ -21,6 +21,9 @@ constexpr OnFailure last_value(OnFailure) {
 constexpr BindTo last_value(BindTo) {
   return BindTo::core;
 }
+constexpr Label last_value(Label) {
+  return Label::host;
+}
 
 auto fields(Is<App> auto& app) {
   return std::tie(app.argv, app.env, app.wdir, app.path, app.ranks);
@@ -39,7 +42,8 @@ auto head_of(Is<Job> auto& job) {
 }
 auto tail_of(Is<Job> auto& job) {
   return std::tie(job.env, job.wdir, job.stdin_ranks, job.on_failure, job.bind_to, job.grace_ms,
-                  job.cache_policy, job.trace, job.once_per_host, job.host_timeout_ms);
+                  job.cache_policy, job.trace, job.once_per_host, job.host_timeout_ms, job.label,
+                  job.timestamps, job.plain_output, job.ahead_s);
 }
 
 using Fault = std::optional<std::string>;

@@ -17,6 +17,7 @@ namespace scela::nla {
 
 enum class OnFailure : std::uint8_t { kill, wait };
 enum class BindTo : std::uint8_t { none, core };
+enum class Label : std::uint8_t { none, rank, host };
 
 struct App {
   std::vector<std::string> argv;
@@ -43,6 +44,11 @@ struct Job {
   // launcher's directory it runs at home.
   bool once_per_host = false;
   std::uint32_t host_timeout_ms = 0;  // for all ranks of a node, from their start; 0: none
+  // What the agent of a rank puts before every line that it writes (common/core/line_marks.h).
+  Label label = Label::none;
+  bool timestamps = false;
+  bool plain_output = false;  // on standard error only
+  std::int32_t ahead_s = 0;   // of UTC, as seen by who reads the timestamps
 
   // Position in apps of a rank's program; apps.size() if the rank is not in the job.
   std::size_t app_of(Rank rank) const;

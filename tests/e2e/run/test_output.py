@@ -93,6 +93,49 @@ class OutputTest(JobTest):
             self.assertEqual(out.read(), b"hi you\n")
         self.assertEqual(running.wait().status, 0)
 
+    def test_every_line_has_the_time_at_which_it_was_read(self):
+        ended = self.run_job("--sim-nodes", 2, "--ppn", 1, "--timestamp", "-l", "sh", "-c", "echo a; echo; echo e >&2")
+        self.assertEqual(ended.status, 0)
+        time = r"[0-2]\d:[0-5]\d:[0-5]\d\.\d{3}"
+        self.assertRegex("".join(sorted(ended.out.decode().splitlines(True))),
+                         f"^0: {time} \n0: {time} a\n1: {time} \n1: {time} a\n$")
+        self.assertRegex(ended.err, f"^(?:[01]: {time} e\n){{2}}$")
+        self.assertRegex(self.succeed("-n", 1, "--timestamp", "echo", "a").decode(), f"^{time} a\n$")
+
+    def test_timestamps_are_in_the_launchers_zone(self):
+        ended = self.run_job("-n", 1, "--timestamp", "--env", "TZ=UTC", "date", "+%H:%M", env={"TZ": "XXX-5:30"})
+        stamp, utc = ended.lines[0].split()
+        ahead = (int(stamp[:2]) * 60 + int(stamp[3:5]) - int(utc[:2]) * 60 - int(utc[3:])) % (24 * 60)
+        self.assertIn(ahead, (5 * 60 + 29, 5 * 60 + 30))
+
+    def test_files_have_times_but_no_labels(self):
+        self.succeed("-n", 1, "-l", "--timestamp", "--output-dir", "out", "echo", "a")
+        with open(os.path.join(self.folder, "out", "rank.0.out"), encoding="ascii") as f:
+            self.assertRegex(f.read(), r"^\d\d:\d\d:\d\d\.\d{3} a\n$")
+
+    def test_a_prompt_is_shown_under_its_label(self):
+        read, write = os.pipe()
+        running = self.start("-w", "n[1-2]", "--launch", "local", "--stdin", "all", "sh", "-c",
+                             '[ "$SCELA_NODE" = n2 ] || { printf "name? "; read -r n; echo "hi $n"; }',
+                             stdin=subprocess.PIPE, stdout=write)
+        os.close(write)
+        with os.fdopen(read, "rb") as out:
+            self.assertEqual(out.read(10), b"n1: name? ")
+            running.process.stdin.write(b"you\n")
+            running.process.stdin.close()
+            self.assertEqual(out.read(), b"hi you\n")
+        self.assertEqual(running.wait().status, 0)
+
+    def test_a_labelled_line_without_end_is_passed_on_in_pieces_and_labelled_once(self):
+        out = self.succeed("--sim-nodes", 2, "--ppn", 1, "-l", "sh", "-c",
+                           '[ "$SCELA_RANK" = 1 ] || head -c 1000000 /dev/zero')
+        self.assertEqual(out, b"0: " + bytes(1000000) + b"\n")
+
+    def test_many_short_lines_under_long_labels_are_all_there(self):
+        name = "n" * 200
+        out = self.succeed("-w", f"{name}1,{name}2", "--launch", "local", "sh", "-c", "yes '' | head -n 20000")
+        self.assertEqual(sorted(out.split(b"\n")), [b""] + [f"{name}{i}: ".encode() for i in (1, 2) for _ in range(20000)])
+
     def test_a_last_line_without_end_gets_one_if_labelled(self):
         self.assertEqual(self.succeed("-n", 1, "-l", "printf", "no end"), b"0: no end\n")
         self.assertEqual(self.succeed("-n", 1, "printf", "no end"), b"no end")

@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "common/core/line_marks.h"
 #include "common/core/random.h"
 
 using namespace scela;
@@ -117,8 +118,8 @@ TEST_CASE("the bytes of a job of one rank pass at once") {
   CHECK_FALSE(presentation.holds_partial_lines());
   CHECK(show(presentation, 0, std::string_view("\0\xff", 2)) == std::string("\0\xff", 2));
   Presentation labelled({.ranks = 1, .label = true});
-  CHECK(show(labelled, 0, "par") == "0: par");
-  CHECK(show(labelled, 0, "tial\nx") == "tial\n0: x");
+  CHECK(show(labelled, 0, "0: par") == "0: par");
+  CHECK(show(labelled, 0, "tial\n0: x") == "tial\n0: x");
 }
 
 TEST_CASE("a line of 64 KiB is passed on in pieces") {
@@ -130,41 +131,56 @@ TEST_CASE("a line of 64 KiB is passed on in pieces") {
   CHECK(show(presentation, 0, "\n" + std::string(kMaxHeldLine, 'z')).size() == kMaxHeldLine + 1);
 }
 
-TEST_CASE("every labelled line begins with its rank, as wide as the largest") {
+TEST_CASE("labelled lines pass as they are") {
   Presentation presentation({.ranks = 11, .label = true});
-  CHECK(show(presentation, 3, "a\n\nb\n") == "03: a\n03: \n03: b\n");
-  CHECK(show(presentation, 10, "c\n") == "10: c\n");
-  CHECK(Presentation({.ranks = 10, .label = true}).accept(3, kOut, "a\n", false)[0].bytes ==
-        "3: a\n");
-}
-
-TEST_CASE("a label is not part of the credit") {
-  Presentation presentation({.ranks = 2, .label = true});
-  const auto writes = presentation.accept(1, kOut, "a\nb\n", false);
-  REQUIRE(writes.size() == 1);
-  CHECK(writes[0].bytes == "1: a\n1: b\n");
-  CHECK(writes[0].credit == 4);
+  CHECK(show(presentation, 3, "03: a\n03: \n03: b\n") == "03: a\n03: \n03: b\n");
+  CHECK(presentation.accept(10, kOut, "10: c\n", false)[0].credit == 6);
 }
 
 TEST_CASE("the continuation of a flushed line has no second label") {
   Presentation presentation({.ranks = 2, .label = true});
-  CHECK(show(presentation, 0, "name? ") == "");
+  CHECK(show(presentation, 0, "0: name? ") == "");
   CHECK(joined(presentation.flush()) == "0: name? ");
-  CHECK(show(presentation, 0, "ok\nnext\n") == "ok\n0: next\n");
+  CHECK(show(presentation, 0, "ok\n0: next\n") == "ok\n0: next\n");
 }
 
-TEST_CASE("a labelled line that another rank cuts short ends, and goes on under its label") {
-  Presentation presentation({.ranks = 2, .label = true});
-  show(presentation, 0, "name? ");
+TEST_CASE("a marked line that another rank cuts short ends, and goes on under its mark") {
+  Presentation presentation({.ranks = 2, .label = true, .timestamp = true});
+  show(presentation, 0, "0: 12:34:56.789 name? ");
   presentation.flush();
-  CHECK(show(presentation, 1, "hello\n") == "\n1: hello\n");
-  CHECK(show(presentation, 0, "ok\n") == "0: ok\n");
+  const auto cut = presentation.accept(1, kOut, "1: 12:34:57.000 hello\n", false);
+  REQUIRE(cut.size() == 1);
+  CHECK(cut[0].bytes == "\n1: 12:34:57.000 hello\n");
+  CHECK(cut[0].credit == 22);
+  CHECK(show(presentation, 0, "ok\n") == "0: 12:34:56.789 ok\n");
+}
+
+TEST_CASE("a long line is labelled once, and again only where another one cut it short") {
+  Presentation presentation({.ranks = 2, .label = true});
+  const std::string piece(kMaxHeldLine, 'x');
+  CHECK(show(presentation, 0, "0: " + piece) == "0: " + piece);
+  CHECK(show(presentation, 0, piece) == piece);
+  CHECK(show(presentation, 1, "1: a\n") == "\n1: a\n");
+  CHECK(show(presentation, 1, "1: b\n") == "1: b\n");
+  CHECK(show(presentation, 0, piece) == "0: " + piece);
+  CHECK(show(presentation, 0, "\n") == "\n");
+  CHECK(show(presentation, 1, "1: c\n") == "1: c\n");
+}
+
+TEST_CASE("a label that arrives in parts is known when it is needed again") {
+  Presentation presentation({.ranks = 2, .label = true, .names = {"node1", "node2"}});
+  show(presentation, 0, "no");
+  CHECK(joined(presentation.flush()) == "no");
+  show(presentation, 0, "de1: text");
+  CHECK(joined(presentation.flush()) == "de1: text");
+  CHECK(show(presentation, 1, "node2: b\n") == "\nnode2: b\n");
+  CHECK(show(presentation, 0, " ends\n") == "node1:  ends\n");
 }
 
 TEST_CASE("the end of a labelled stream ends its last line") {
   Presentation presentation({.ranks = 2, .label = true});
-  CHECK(end(presentation, 0, "last") == "0: last\n");
-  show(presentation, 1, "half");
+  CHECK(end(presentation, 0, "0: last") == "0: last\n");
+  show(presentation, 1, "1: half");
   presentation.flush();
   const auto writes = presentation.accept(1, kOut, "", true);
   REQUIRE(writes.size() == 1);
@@ -199,6 +215,7 @@ TEST_CASE("no byte is lost, doubled or credited twice, and plain lines stay whol
     std::vector<std::string> sent(ranks);
     std::vector<std::string> received(ranks);
     std::vector<std::size_t> credit(ranks);
+    std::vector<bool> starts(ranks, true);
     std::string all;
     const auto take = [&](const std::vector<PresentedWrite>& writes) {
       for (const PresentedWrite& write : writes) {
@@ -218,6 +235,13 @@ TEST_CASE("no byte is lost, doubled or credited twice, and plain lines stay whol
       std::string bytes;
       for (std::uint64_t n = random.below(6); n > 0; --n) {
         bytes += random.below(3) == 0 ? '\n' : static_cast<char>('a' + rank);
+      }
+      if (seed % 2 == 0) {
+        std::string text;
+        bool at_start = starts[rank];
+        mark_lines(bytes, padded_rank(rank, ranks) + ": ", at_start, text);
+        starts[rank] = at_start;
+        bytes = text;
       }
       sent[rank] += bytes;
       take(presentation.accept(rank, kOut, bytes, false));

@@ -159,14 +159,16 @@ TEST_CASE("standard input for a rank that is not there is an error") {
 
 TEST_CASE("kinds of a job outside their range are errors") {
   const std::string bytes = encode(small_job());
-  // From the end: host timeout, once per host, trace, cache policy, grace (2000: two bytes),
+  // From the end: ahead, plain output, timestamps, label, host timeout, once per host, trace, cache policy, grace (2000: two bytes),
   // bind-to, on-failure.
-  const std::size_t end = bytes.size() - 2;
+  const std::size_t end = bytes.size() - 9;
   const auto accepted = [&](std::size_t at, char value) {
     std::string changed = bytes;
     changed[at] = value;
     return decode_job(changed).has_value();
   };
+  CHECK(accepted(end + 2, 2));
+  CHECK_FALSE(accepted(end + 2, 3));
   CHECK(accepted(end - 1, 1));
   CHECK_FALSE(accepted(end - 1, 2));
   CHECK(accepted(end - 2, 3));

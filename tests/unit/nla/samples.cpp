@@ -241,6 +241,10 @@ Job job(Random& random) {
   out.trace = flag(random);
   out.once_per_host = flag(random);
   out.host_timeout_ms = number(random);
+  out.label = one_of(random, Label::host);
+  out.timestamps = flag(random);
+  out.plain_output = flag(random);
+  out.ahead_s = signed_number(random);
   return out;
 }
 

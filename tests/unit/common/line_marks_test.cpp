@@ -1,0 +1,41 @@
+#include "common/core/line_marks.h"
+
+#include <catch2/catch.hpp>
+
+using namespace scela;
+
+namespace {
+
+std::string marked(const std::vector<std::string_view>& pieces) {
+  std::string out;
+  bool at_line_start = true;
+  for (const std::string_view piece : pieces)
+    mark_lines(piece, "n1: ", at_line_start, out);
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("every line is marked once, however its bytes arrive") {
+  CHECK(marked({"a\n\nb"}) == "n1: a\nn1: \nn1: b");
+  CHECK(marked({"a", "", "b\n", "\n", "c", "\n"}) == "n1: ab\nn1: \nn1: c\n");
+  CHECK(marked({"a\n"}) == "n1: a\n");
+  CHECK(marked({""}).empty());
+  CHECK(marked({std::string_view("\0\n\xff", 3)}) == std::string("n1: \0\nn1: \xff", 11));
+}
+
+TEST_CASE("numbers of ranks are as wide as the largest") {
+  CHECK(padded_rank(3, 10) == "3");
+  CHECK(padded_rank(3, 11) == "03");
+  CHECK(padded_rank(1000, 1001) == "1000");
+  CHECK(padded_rank(0, 0) == "0");
+}
+
+TEST_CASE("the time of day is that of the reader, to the millisecond") {
+  constexpr std::int64_t kSecond = 1'000'000'000;
+  CHECK(clock_text(0, 0) == "00:00:00.000");
+  CHECK(clock_text(((12 * 60 + 34) * 60 + 56) * kSecond + 789'999'999, 0) == "12:34:56.789");
+  CHECK(clock_text(1'700'000'000 * kSecond, 3600) == "23:13:20.000");
+  CHECK(clock_text(0, -1) == "23:59:59.000");
+  CHECK(clock_text(0, 7200).size() == kClockTextBytes);
+}
