@@ -301,10 +301,7 @@ def main():
             json.dump(results, f, indent=1, sort_keys=True)
             f.write("\n")
     import launch_report
-    if options.docs:
-        launch_report.write_docs(results, options.docs)
-    else:
-        print(launch_report.markdown(results))
+    launch_report.put_sections(list(launch_report.sections(results)), options.docs, launch_report.curves(results))
 
 
 if __name__ == "__main__":

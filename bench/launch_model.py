@@ -8,7 +8,6 @@ Prints the section; with --docs, replaces it there and writes launch-model-*.svg
 milliseconds; the defaults, and where they come from, stand in bench/launch_model.cpp.
 """
 import argparse
-import datetime
 import json
 import os
 import re
@@ -16,6 +15,7 @@ import subprocess
 import sys
 
 import launch_report
+import measure
 import plot_svg
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -47,8 +47,8 @@ def curve_table(constants):
 
 
 def body(model, command):
-    text = [f"Command: `{command}`. Date: {datetime.date.today().isoformat()}. Arithmetic, not a measurement; the constants "
-            "are explained in bench/launch_model.cpp.\n",
+    text = [launch_report.stated(command, measure.commit(ROOT), measure.today()) +
+            "\nArithmetic, not a measurement; the constants are explained in bench/launch_model.cpp.\n",
             "Spawn times in seconds, with agents / without (Table 2.1: n (T_conn + T_nla) + c T_launch against "
             "n c (T_conn + T_launch)), then the launch of jobs of "
             f"{model['ppn']} ranks a node to 32,768 (Fig. 2.7) and to a million ranks. In the tree an agent starts its children "
@@ -92,18 +92,8 @@ def main():
     model = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
     shown = "bench/launch_model.py" + "".join(f" --set '{one}'" for one in args.sets)
     text = body(model, shown + (f" --ppn {args.ppn}" if args.ppn != 16 else ""))
-    if not args.docs:
-        print(f"## {HEADING}\n\n{text}")
-        return
-    page = launch_report.INTRO
-    if os.path.exists(args.docs):
-        with open(args.docs, encoding="utf-8") as f:
-            page = f.read()
-    with open(args.docs, "w", encoding="utf-8") as f:
-        f.write(launch_report.replace_section(page, HEADING, text))
-    for constants in model["sets"]:
-        with open(os.path.join(os.path.dirname(args.docs), file_name(constants)), "w", encoding="utf-8") as f:
-            f.write(chart(constants, model["ppn"]))
+    launch_report.put_sections([(HEADING, text)], args.docs, {file_name(constants): chart(constants, model["ppn"])
+                                                              for constants in model["sets"]})
 
 
 if __name__ == "__main__":

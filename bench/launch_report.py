@@ -1,4 +1,5 @@
-"""Tables, curves and the sections of docs/benchmarks.md, from the figures that launch.py measured.
+"""Tables, curves and the sections of docs/benchmarks.md: the words that all benchmarks share, and those of the
+figures that launch.py measured.
 
 Nothing is typed by hand: the same JSON file gives the same text. Other benchmarks' sections stay.
 """
@@ -14,15 +15,24 @@ Simulated nodes share the cores of one machine: compare ratios, not absolute tim
 """
 
 
-def stated(results, suite):
-    machine, versions = results["machine"], results["versions"]
-    modified = " (tree modified)" if results.get("modified") else ""
-    return (f"Command: `{results['command']}` (suite `{suite}`). Date: {results['date']}. "
-            f"Commit: {results['commit']}{modified}.\n"
-            f"Machine: {machine['cores']} cores of {machine['cpu']}, {machine['memory_gib']} GiB, Linux "
-            f"{machine['kernel']}, {machine['system']}; {versions['scela']}, Hydra {versions['hydra']}; "
-            f"{'all contestants in the real-time class; ' if results.get('realtime') else ''}"
-            f"load {results['load_before']:.1f} before, {results['load_after']:.1f} after.\n")
+def stated(command, commit, date, machine=None, details=(), suite=None):
+    """How a section begins: what was measured, when, and on what. `commit` as measure.commit has it."""
+    part = f" (suite `{suite}`)" if suite else ""
+    modified = " (tree modified)" if commit.get("modified") else ""
+    text = f"Command: `{command}`{part}. Date: {date}. Commit: {commit['commit']}{modified}.\n"
+    if machine:
+        words = "; ".join([f"{machine['cores']} cores of {machine['cpu']}, {machine['memory_gib']} GiB, Linux "
+                           f"{machine['kernel']}, {machine['system']}", *filter(None, details)])
+        text += f"Machine: {words}.\n"
+    return text
+
+
+def stated_suite(results, suite):
+    versions = results["versions"]
+    return stated(results["command"], results, results["date"], results["machine"],
+                  [f"{versions['scela']}, Hydra {versions['hydra']}",
+                   "all contestants in the real-time class" if results.get("realtime") else "",
+                   f"load {results['load_before']:.1f} before, {results['load_after']:.1f} after"], suite)
 
 
 def table(heads, rows):
@@ -172,11 +182,7 @@ def sections(results):
     for suite, section in SECTIONS:
         if suite in results:
             heading, body = section(results)
-            yield heading, stated(results, suite) + "\n" + body
-
-
-def markdown(results):
-    return "\n".join(f"## {heading}\n\n{body}" for heading, body in sections(results))
+            yield heading, stated_suite(results, suite) + "\n" + body
 
 
 def flat_at(results):
@@ -218,15 +224,20 @@ def replace_section(text, heading, body):
     return text.rstrip("\n") + "\n\n" + block
 
 
-def write_docs(results, path):
+def put_sections(named, path=None, pictures=None):
+    """Prints the sections, [(heading, body)], or puts them into the page at `path`, and pictures, {file name: SVG
+    text}, beside it."""
+    if not path:
+        print("\n".join(f"## {heading}\n\n{body}" for heading, body in named))
+        return
     text = INTRO
     if os.path.exists(path):
         with open(path, encoding="utf-8") as f:
             text = f.read()
-    for heading, body in sections(results):
+    for heading, body in named:
         text = replace_section(text, heading, body)
     with open(path, "w", encoding="utf-8") as f:
         f.write(text)
-    for name, svg in curves(results).items():
+    for name, svg in (pictures or {}).items():
         with open(os.path.join(os.path.dirname(path), name), "w", encoding="utf-8") as f:
             f.write(svg)

@@ -93,26 +93,14 @@ def main():
         worst = max(worst, *times)
         rows.append([name, f"{measure.summary(times)['median'] * 1e3:.0f}", f"{max(times) * 1e3:.0f}"])
         print(" | ".join(rows[-1]), file=sys.stderr, flush=True)
-    machine, commit = measure.machine(), measure.commit(ROOT)
-    modified = " (tree modified)" if commit["modified"] else ""
     met = "met" if worst <= GRACE_S + TARGET_S else "missed"
-    text = (f"Command: `bench/leave.py --repeat {args.repeat}`. Date: {measure.today()}. Commit: "
-            f"{commit['commit']}{modified}.\n"
-            f"Machine: {machine['cores']} cores of {machine['cpu']}, {machine['memory_gib']} GiB, Linux "
-            f"{machine['kernel']}, {machine['system']}; load {before:.1f} before.\n\n"
-            f"ms from what ended the job until its last process and its last directory are gone; {args.repeat} runs each. "
+    text = (launch_report.stated(f"bench/leave.py --repeat {args.repeat}", measure.commit(ROOT), measure.today(),
+                                 measure.machine(), [f"load {before:.1f} before"]) +
+            f"\nms from what ended the job until its last process and its last directory are gone; {args.repeat} runs each. "
             f"{tests.NODES} nodes of degree 2, {tests.PPN} ranks each, every rank with a daemon of its own, all of which ignore "
             f"SIGTERM; the grace is {GRACE_S} s. Longest {worst:.2f} s (target at most {TARGET_S} s plus the grace: {met}).\n\n" +
             launch_report.table(["cause", "median", "longest"], rows))
-    if not args.docs:
-        print(f"## {HEADING}\n\n{text}")
-        return
-    page = launch_report.INTRO
-    if os.path.exists(args.docs):
-        with open(args.docs, encoding="utf-8") as f:
-            page = f.read()
-    with open(args.docs, "w", encoding="utf-8") as f:
-        f.write(launch_report.replace_section(page, HEADING, text))
+    launch_report.put_sections([(HEADING, text)], args.docs)
 
 
 if __name__ == "__main__":
