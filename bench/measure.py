@@ -22,9 +22,10 @@ class Failed(Exception):
     """A contestant did not end with status 0 in time: the measurement means nothing."""
 
 
-def run(argv, timeout=120, env=None):
-    """Runs one command to its end. `status` is the exit code, or minus the signal."""
-    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+def run(argv, timeout=120, env=None, output=None):
+    """Runs one command to its end. `status` is the exit code, or minus the signal. Standard output goes to the file
+    `output` if one is named."""
+    with open(output, "w+b") if output else tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         start = time.perf_counter()
         pid = os.posix_spawn(argv[0], argv, env or os.environ, setpgroup=0, file_actions=[
             (os.POSIX_SPAWN_OPEN, 0, "/dev/null", os.O_RDONLY, 0),
@@ -39,7 +40,7 @@ def run(argv, timeout=120, env=None):
         out.seek(0)
         err.seek(0)
         return Run(seconds, usage.ru_utime + usage.ru_stime, os.waitstatus_to_exitcode(status),
-                   out.read().decode(errors="replace"), err.read().decode(errors="replace"))
+                   "" if output else out.read().decode(errors="replace"), err.read().decode(errors="replace"))
 
 
 def wait_for(pid, timeout):
@@ -101,6 +102,13 @@ def machine():
     return {"cpu": model.group(1) if model else platform.machine(), "cores": len(os.sched_getaffinity(0)),
             "memory_gib": round(memory / 2**20), "kernel": platform.release().split("-")[0],
             "system": system.group(1) if system else ""}
+
+
+def busy_seconds():
+    """CPU time of the whole machine since it started, without idling and what a hypervisor took."""
+    with open("/proc/stat", encoding="utf-8") as f:
+        user, nice, system, _, _, irq, softirq = (int(word) for word in f.readline().split()[1:8])
+    return (user + nice + system + irq + softirq) / os.sysconf("SC_CLK_TCK")
 
 
 def load():

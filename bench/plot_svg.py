@@ -2,6 +2,8 @@
 
   line_chart("title", "x axis", "y axis", {"name": [(x, y), ...], ...}, log_x=True, log_y=True) -> str
 
+  beside(chart, chart) -> str
+
 Same input, same text. With a logarithmic axis all its values must be positive. Series keep their order.
 """
 import math
@@ -91,3 +93,11 @@ def line_chart(title, x_label, y_label, series, log_x=True, log_y=True):
         out.append(f'<path d="M{LEFT + 12} {y - 4}h24" stroke="{colour}" stroke-width="2"/>')
         out.append(text(LEFT + 42, y, name, "start"))
     return "\n".join(out + ["</svg>", ""])
+
+
+def beside(*charts):
+    """The charts in one picture, from left to right."""
+    inner = [chart.replace("<svg ", f'<svg x="{index * WIDTH}" ', 1) for index, chart in enumerate(charts)]
+    width = WIDTH * len(charts)
+    return (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {HEIGHT}" width="{width}" height="{HEIGHT}">\n' +
+            "".join(inner) + "</svg>\n")

@@ -1,0 +1,164 @@
+"""Simulated hosts with an sshd each (tests/cluster) on which commands are timed and their CPU time is accounted for.
+
+    with Hosts(64, kex="curve25519-sha256") as hosts:
+        sample = hosts.time(["/usr/bin/pdsh", "-w", ",".join(hosts.names), "hostname"])
+
+The CPU time is what the kernel charges to two control groups: what runs on the head, which is the launcher with
+whatever it starts there, and what runs on the hosts. So other work on the machine is not counted, processes that
+nobody waits for are, and the end of the hosts' sessions too: a run is over, but for its wall time, when as many
+processes are left as before. Needs root and control groups of version 2.
+"""
+import collections
+import contextlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+
+import measure
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(os.path.dirname(HERE), "tests", "cluster"))
+import cluster  # noqa: E402 pylint: disable=wrong-import-position
+
+SETTLE_S = 20  # how long a run's last processes may take to leave
+POLL_S = 0.001
+
+# Seconds: start to end, CPU of head and hosts, CPU of the head alone, busy time of the whole machine meanwhile.
+Sample = collections.namedtuple("Sample", "wall machine launcher busy output errors")
+
+
+class Groups:
+    """Control groups for accounting only: no limit is set."""
+
+    NAMES = ("head", "hosts")
+
+    def __init__(self):
+        with open("/proc/self/mounts", encoding="utf-8") as f:
+            mounts = [line.split()[1] for line in f if line.split()[2] == "cgroup2"]
+        if not mounts:
+            sys.exit("launch_ssh.py: CPU time is accounted for by control groups: mount cgroup2 first")
+        with open("/proc/self/cgroup", encoding="utf-8") as f:
+            own = re.search(r"^0::(.*)$", f.read(), re.M).group(1)
+        self._home = mounts[0] + own
+        self._top = os.path.join(mounts[0], f"scela-bench-{os.getpid()}-{id(self)}")
+        os.mkdir(self._top)
+        for name in self.NAMES:
+            os.mkdir(os.path.join(self._top, name))
+
+    @contextlib.contextmanager
+    def member(self, name):
+        """What this process starts meanwhile belongs to the group."""
+        self._move(os.path.join(self._top, name))
+        try:
+            yield
+        finally:
+            self._move(self._home)
+
+    @staticmethod
+    def _move(group):
+        with open(os.path.join(group, "cgroup.procs"), "w", encoding="utf-8") as f:
+            f.write(str(os.getpid()))
+
+    def cpu(self, name):
+        with open(os.path.join(self._top, name, "cpu.stat"), encoding="utf-8") as f:
+            return int(re.search(r"usage_usec (\d+)", f.read()).group(1)) / 1e6
+
+    def count(self):
+        """Processes of both groups."""
+        found = 0
+        for name in self.NAMES:
+            with open(os.path.join(self._top, name, "cgroup.procs"), "rb") as f:
+                found += f.read().count(b"\n")
+        return found
+
+    def close(self):
+        deadline = time.monotonic() + SETTLE_S
+        while self.count() and time.monotonic() < deadline:
+            time.sleep(POLL_S)
+        for path in [os.path.join(self._top, name) for name in self.NAMES] + [self._top]:
+            os.rmdir(path)
+
+
+class Hosts:
+    """count hosts; kex and options as cluster.Cluster has them. `names` and `cluster` are for whoever makes command lines."""
+
+    def __init__(self, count, kex="curve25519-sha256", **options):
+        self.cluster = cluster.Cluster(count, kex=kex, **options)
+        self.names = self.cluster.hosts
+        self._groups = self._server = None
+        self._resting = 0
+
+    def __enter__(self):
+        self._groups = Groups()
+        try:
+            with self._groups.member("hosts"):
+                self.cluster.up()
+            with self._groups.member("head"):
+                self._server = self.cluster.popen(
+                    "head", [sys.executable, "-S", "-E", "-B", os.path.join(HERE, "ssh_head.py")], text=True,
+                    stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+            self.rest()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_):
+        self.cluster.down()
+        self._groups.close()
+
+    def rest(self):
+        """What runs now is what shall run between commands."""
+        self._resting = self._groups.count()
+
+    def write(self, path, text):
+        """A file on the head; below /srv, on all hosts."""
+        with open(self.cluster.path("head", path), "w", encoding="utf-8") as f:
+            f.write(text)
+        return path
+
+    def start(self, host, argv, **options):
+        """A process that stays, counted as the hosts'."""
+        with self._groups.member("hosts"):
+            return self.cluster.popen(host, argv, **options)
+
+    def launch(self, argv, **options):
+        """As time(), but still running: cluster.popen's process on the head."""
+        with self._groups.member("head"):
+            return self.cluster.popen("head", argv, **options)
+
+    def time(self, argv, timeout=120, output=None, status=0):
+        """Runs a command on the head to its end and until nothing of it is left."""
+        machine, head, busy = self._cpu()
+        run = self._ask({"argv": [shutil.which(argv[0]) or argv[0], *map(str, argv[1:])], "timeout": timeout, "output": output})
+        if run["status"] != status:
+            raise measure.Failed(f"{' '.join(map(str, argv))[:200]}: status {run['status']}: {run['errors'].strip()[-600:]}")
+        self.wait_empty()
+        after_machine, after_head, after_busy = self._cpu()
+        return Sample(run["seconds"], after_machine - machine - run["own_seconds"],
+                      after_head - head - run["own_seconds"], after_busy - busy, run["output"], run["errors"])
+
+    def _cpu(self):
+        head = self._groups.cpu("head")
+        return head + self._groups.cpu("hosts"), head, measure.busy_seconds()
+
+    def _ask(self, request):
+        self._server.stdin.write(json.dumps(request) + "\n")
+        self._server.stdin.flush()
+        answer = json.loads(self._server.stdout.readline() or '{"error": "the head is gone"}')
+        if "error" in answer:
+            raise measure.Failed(answer["error"])
+        return answer
+
+    def wait_empty(self):
+        """Waits until no process is left that was not there at rest(); returns the seconds."""
+        start = time.monotonic()
+        while self._groups.count() > self._resting:
+            if time.monotonic() - start > SETTLE_S:
+                raise measure.Failed("left running: " + "; ".join(self.cluster.left(*self.cluster.everyone))[:500])
+            time.sleep(POLL_S)
+        return time.monotonic() - start
