@@ -166,7 +166,13 @@ class SshSession::Impl : public std::enable_shared_from_this<Impl> {
   void open_channel();
   void request();
   void serve();
-  void hear_close();
+  void hear_packets();
+  bool is_write_pending() const {
+    return (::ssh_get_poll_flags(session_) & SSH_WRITE_PENDING) != 0;
+  }
+  bool has_room() const {
+    return broken_ || (::ssh_channel_window_size(channel_) > 0 && !is_write_pending());
+  }
   void take_error_output();
   void arm();
   void on_timer();
@@ -471,7 +477,7 @@ ssize_t SshSession::Impl::write(const iovec* parts, int count) {
     const char* bytes = static_cast<const char*>(parts[i].iov_base);
     for (std::size_t left = parts[i].iov_len; left > 0;) {
       // What libssh cannot send now it keeps, without bound: so it gets no more than it can send.
-      if ((::ssh_get_poll_flags(session_) & SSH_WRITE_PENDING) != 0) goto done;
+      if (is_write_pending()) goto done;
       const auto piece = static_cast<std::uint32_t>(std::min(left, kWritePiece));
       const int wrote = ::ssh_channel_write(channel_, bytes, piece);
       if (wrote == SSH_ERROR) {
@@ -485,6 +491,8 @@ ssize_t SshSession::Impl::write(const iovec* parts, int count) {
     }
   }
 done:
+  // What came in meanwhile is announced by nothing else.
+  if (reader_ && ::ssh_channel_poll(channel_, 0) != 0) drive_later();
   arm();
   if (total > 0) return total;
   errno = EAGAIN;
@@ -500,21 +508,27 @@ void SshSession::Impl::wait(Transport::Handler Impl::*which, Transport::Handler 
 void SshSession::Impl::serve() {
   if (channel_ == nullptr) return;
   // libssh looks at no further packet of a channel after its end of file: not at the close either.
-  if (::ssh_channel_is_eof(channel_) != 0 && !broken_) hear_close();
-  const int waiting = ::ssh_channel_poll(channel_, 0);
+  if (::ssh_channel_is_eof(channel_) != 0 && !broken_) hear_packets();
   take_error_output();
+  // Every call that takes packets in may bring what the reader waits for, and nothing else
+  // announces it: so this is looked at after all of them.
+  const int waiting = ::ssh_channel_poll(channel_, 0);
+  // libssh takes none in while something waits to be read, which may be for long: the peer's leave
+  // to write more would not be heard, and what could not be sent yet would stay.
+  if (waiting > 0 && (writer_ || is_write_pending()) && !has_room()) hear_packets();
   const bool ended = waiting == SSH_EOF || waiting == SSH_ERROR;
   if (waiting == SSH_ERROR) broken_ = true;
   const bool closed = broken_ || ::ssh_channel_is_closed(channel_) != 0;
   if (closed && exit_status_ < 0) exit_status_ = ::ssh_channel_get_exit_status(channel_);
-  const bool room = broken_ || (::ssh_channel_window_size(channel_) > 0 &&
-                                (::ssh_get_poll_flags(session_) & SSH_WRITE_PENDING) == 0);
-  if (room && writer_) std::exchange(writer_, nullptr)();
-  if ((waiting > 0 || ended || closed) && reader_) std::exchange(reader_, nullptr)();
+  if (has_room() && writer_) std::exchange(writer_, nullptr)();
+  if (channel_ == nullptr) return;
+  if (reader_ && (ended || closed || ::ssh_channel_poll(channel_, 0) != 0)) {
+    std::exchange(reader_, nullptr)();
+  }
   if (closed && closer_) std::exchange(closer_, nullptr)();
 }
 
-void SshSession::Impl::hear_close() {
+void SshSession::Impl::hear_packets() {
   if (event_ == nullptr) {
     event_ = ::ssh_event_new();
     if (event_ == nullptr || ::ssh_event_add_session(event_, session_) != SSH_OK) {
@@ -656,8 +670,7 @@ void SshSession::Impl::arm() {
       if (!error) ready(&Impl::read_armed_);
     });
   }
-  const bool pending = (::ssh_get_poll_flags(session_) & SSH_WRITE_PENDING) != 0;
-  if (pending && !std::exchange(write_armed_, true)) {
+  if (is_write_pending() && !std::exchange(write_armed_, true)) {
     watch_.async_wait(Descriptor::wait_write, [ready](const error_code& error) {
       if (!error) ready(&Impl::write_armed_);
     });
