@@ -16,6 +16,10 @@ constexpr std::size_t kSureWrite = 4096;
 // Files kept open at once with --output-dir; the oldest is closed and later reopened for appending.
 constexpr std::size_t kOpenFiles = 512;
 
+constexpr std::size_t kGatheredPiece = std::size_t{64} * 1024;
+// What a reader of gathered output gets for each of those once the job was ended.
+constexpr std::chrono::milliseconds kPatience{1000};
+
 bool takes_more(int fd) {
   pollfd one{fd, POLLOUT, 0};
   return ::poll(&one, 1, 0) != 0;  // an error is found by write()
@@ -23,10 +27,23 @@ bool takes_more(int fd) {
 
 }  // namespace
 
-OutputWriter::OutputWriter(PresentationSettings settings, std::string directory, Hooks hooks)
-    : presentation_(settings), directory_(std::move(directory)), hooks_(std::move(hooks)) {}
+OutputWriter::OutputWriter(PresentationSettings settings, std::string directory,
+                           std::unique_ptr<Gatherer> gatherer, Hooks hooks)
+    : presentation_(std::move(settings)),
+      directory_(std::move(directory)),
+      gatherer_(std::move(gatherer)),
+      hooks_(std::move(hooks)) {}
 
 void OutputWriter::accept(Rank rank, OutputStream stream, std::string_view bytes, bool end) {
+  if (gatherer_ && stream == OutputStream::out) {
+    if (!broken_[0]) {
+      if (auto kept = gatherer_->add(rank, bytes); !kept) {
+        broken_[0] = true;
+        fail(kept.error());
+      }
+    }
+    return hooks_.written(bytes.size());
+  }
   take(presentation_.accept(rank, stream, bytes, end));
 }
 
@@ -127,19 +144,38 @@ void OutputWriter::write_file(const PresentedWrite& write) {
 }
 
 void OutputWriter::finish(std::optional<std::chrono::steady_clock::time_point> until) {
-  using std::chrono::milliseconds;
   take(presentation_.flush());
-  for (int which = 0; which < 2; ++which) {
-    while (!queues_[which].empty()) {
-      milliseconds left(-1);
-      if (until) {
-        left = std::chrono::ceil<milliseconds>(*until - std::chrono::steady_clock::now());
-        if (left.count() <= 0) return discard();
-        left = std::min<milliseconds>(left, std::chrono::hours(1));  // poll() counts in an int
-      }
-      pollfd one{which + 1, POLLOUT, 0};
-      ::poll(&one, 1, static_cast<int>(left.count()));
-      pump(which);
+  if (!drain(0, until) || !drain(1, until)) return discard();
+  if (gatherer_) show_gathered(until);
+}
+
+// Waits for the reader; false: until that moment in vain.
+bool OutputWriter::drain(int which, const Deadline& until) {
+  using std::chrono::milliseconds;
+  while (!queues_[which].empty()) {
+    milliseconds left(-1);
+    if (until) {
+      left = std::chrono::ceil<milliseconds>(*until - std::chrono::steady_clock::now());
+      if (left.count() <= 0) return false;
+      left = std::min<milliseconds>(left, std::chrono::hours(1));  // poll() counts in an int
+    }
+    pollfd one{which + 1, POLLOUT, 0};
+    ::poll(&one, 1, static_cast<int>(left.count()));
+    pump(which);
+  }
+  return true;
+}
+
+// A reader that is slow but reads gets all of it: each piece has its own time.
+void OutputWriter::show_gathered(Deadline until) {
+  while (!broken_[0]) {
+    Result<std::string> piece = gatherer_->next();
+    if (!piece) return fail(piece.error());
+    if (piece->empty()) return;
+    for (std::size_t at = 0; at < piece->size(); at += kGatheredPiece) {
+      queues_[0].push_back({piece->substr(at, kGatheredPiece), 0, 0});
+      if (until) until = std::max(*until, std::chrono::steady_clock::now() + kPatience);
+      if (!drain(0, until)) return discard();
     }
   }
 }
@@ -156,10 +192,14 @@ void OutputWriter::discard() {
 }
 
 void OutputWriter::fail(const std::string& what, int error) {
+  fail(Error{ErrorKind::io, what, "", errno_text(error),
+             error == ENOSPC ? "free some space and run the job again" : ""});
+}
+
+void OutputWriter::fail(const Error& error) {
   if (failed_) return;
   failed_ = true;
-  hooks_.failed(Error{ErrorKind::io, what, "", errno_text(error),
-                      error == ENOSPC ? "free some space and run the job again" : ""});
+  hooks_.failed(error);
 }
 
 }  // namespace scela

@@ -11,6 +11,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -18,6 +19,7 @@
 #include "common/core/error.h"
 #include "common/os/fd.h"
 #include "launcher/core/presentation.h"
+#include "launcher/gatherer.h"
 
 namespace scela {
 
@@ -30,7 +32,9 @@ class OutputWriter {
   };
 
   // `directory`: where files go, already created; empty without --output-dir.
-  OutputWriter(PresentationSettings settings, std::string directory, Hooks hooks);
+  // `gatherer`: keeps standard output to the end; null without --gather.
+  OutputWriter(PresentationSettings settings, std::string directory,
+               std::unique_ptr<Gatherer> gatherer, Hooks hooks);
 
   void accept(Rank rank, OutputStream stream, std::string_view bytes, bool end);
   // To be called every moment while partial lines are held.
@@ -52,13 +56,18 @@ class OutputWriter {
     std::uint64_t credit = 0;
   };
 
+  using Deadline = std::optional<std::chrono::steady_clock::time_point>;
   void take(std::vector<PresentedWrite> writes);
+  bool drain(int which, const Deadline& until);
+  void show_gathered(Deadline until);
   void pump(int which);
   void write_file(const PresentedWrite& write);
   void fail(const std::string& what, int error);
+  void fail(const Error& error);
 
   Presentation presentation_;
   std::string directory_;
+  std::unique_ptr<Gatherer> gatherer_;
   Hooks hooks_;
   std::deque<Piece> queues_[2];  // standard output, standard error
   bool broken_[2] = {false, false};

@@ -194,7 +194,9 @@ nla::Job make_job(const Options& options, const Surroundings& around, const Plan
   job.grace_ms = static_cast<std::uint32_t>(options.grace.count());
   job.trace = options.trace.has_value();
   job.once_per_host = plan.once_per_host;
-  if (options.label.value_or(plan.once_per_host) && !options.output_dir) {
+  // Gathered output has headings; what is left to label is standard error.
+  job.plain_output = options.gather;
+  if (options.label.value_or(plan.once_per_host || options.gather) && !options.output_dir) {
     job.label = plan.once_per_host ? nla::Label::host : nla::Label::rank;
   }
   job.timestamps = options.timestamp;

@@ -224,8 +224,9 @@ Result<void> Session::prepare_output() {
   hooks.written = [this](std::uint64_t bytes) { shell_->post(event::OutputWritten{bytes}); };
   hooks.wait_writable = [this](int fd) { wait_writable(fd); };
   hooks.failed = [this](const Error& error) { output_failed(error); };
-  writer_ =
-      std::make_unique<OutputWriter>(settings, options_.output_dir.value_or(""), std::move(hooks));
+  auto gatherer = options_.gather ? std::make_unique<Gatherer>(settings.names) : nullptr;
+  writer_ = std::make_unique<OutputWriter>(std::move(settings), options_.output_dir.value_or(""),
+                                           std::move(gatherer), std::move(hooks));
   return {};
 }
 

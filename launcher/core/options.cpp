@@ -203,6 +203,10 @@ class Parser {
   Result<Options> finish() {
     if (options_.help || options_.version) return std::move(options_);
     if (options_.nodeset) return finish_nodeset();
+    if (options_.gather && options_.output_dir) {
+      return fail(Error{ErrorKind::usage, "options --gather and --output-dir", "",
+                        "both say where standard output goes", "give one of them"});
+    }
     // The first program's hosts are the job's.
     App& first = options_.apps.front();
     options_.hosts = first.hosts ? std::exchange(first.hosts, std::nullopt) : defaults_.hosts;

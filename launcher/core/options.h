@@ -98,7 +98,7 @@ struct Options {
   std::optional<std::uint32_t> min_nodes;  // >= 1: start with so many; absent: with all
 
   // Reaching the hosts.
-  std::optional<std::string> agent;       // path of scela-nla, here and on the hosts
+  std::optional<std::string> agent;  // path of scela-nla, here and on the hosts
   bool forward_agent = false;
   std::optional<std::string> ssh_config;  // a file, or none
   HostKeys host_keys = HostKeys::strict;
@@ -115,6 +115,7 @@ struct Options {
 
   // Output.
   std::optional<bool> label;  // absent: yes where the program runs once per host
+  bool gather = false;        // equal output is shown once, at the end; not with output_dir
   bool timestamp = false;     // every line of output begins with the time
   std::optional<std::string> output_dir;
 

@@ -1,5 +1,4 @@
-// Wording that the reports about ranks and those about hosts have in common. Private to report.cpp
-// and hosts_report.cpp. Values only.
+// Wording that what is told of ranks and of hosts has in common. Values only.
 #pragma once
 
 #include <string>

@@ -103,7 +103,7 @@ class HostsTest(JobTest):
     def test_a_job_starts_with_the_nodes_that_it_needs(self):
         ended = self.run_job("-w", "no.invalid,localhost", "--min-nodes", 1, "-n", 3, "-l", "echo", "x",
                              env={"HOME": self.folder})
-        self.assertEqual((ended.status, ended.lines), (0, ["0: x", "1: x", "2: x"]))
+        self.assertEqual((ended.status, sorted(ended.lines)), (0, ["0: x", "1: x", "2: x"]))
         self.assertRegex(ended.err, r"^scela-run:   no\.invalid unreachable \(resolve\): .*\n$")
 
     def test_a_job_does_not_start_with_less_nodes_than_it_needs(self):
@@ -111,6 +111,44 @@ class HostsTest(JobTest):
         self.assert_ended(ended, 68, r"no\.invalid: resolve the name .*")
         ended = self.run_job("-w", "no[1-2].invalid,localhost", "--min-nodes", 2, "-n", 3, "true", env={"HOME": self.folder})
         self.assert_ended(ended, 68, r".*reach 2 hosts \(--min-nodes\): 1 are left.*resolve.*")
+
+    def test_equal_output_is_shown_once_under_its_hosts(self):
+        ended = self.run_job("-w", "n[1-4]", "-b", *LOCAL, "sh", "-c",
+                             'echo first; case $SCELA_NODE in n3) echo odd; exit 2;; *) echo even;; esac')
+        rule = "---------------"
+        self.assertEqual(ended.lines, [rule, "n[1-2,4] (3)", rule, "first", "even", rule, "n3", rule, "first", "odd"])
+        self.assertEqual((ended.status, ended.err), (2, "scela-run: ok 3 (n[1-2,4]) · exit 2: 1 (n3)\n"))
+
+    def test_gathering_lets_standard_error_pass_under_its_label(self):
+        ended = self.run_job("-w", "n[1-2]", "-b", *LOCAL, "sh", "-c", "echo out; echo err >&2")
+        self.assertEqual(sorted(ended.err.splitlines()), ["n1: err", "n2: err"])
+        self.assertEqual(ended.out, b"---------------\nn[1-2] (2)\n---------------\nout\n")
+
+    def test_ranks_are_gathered_too(self):
+        out = self.succeed("--sim-nodes", 2, "--ppn", 4, "-b", "sh", "-c", 'echo $((SCELA_RANK / 6))')
+        rule = b"---------------\n"
+        self.assertEqual(out, rule + b"0-5 (6)\n" + rule + b"0\n" + rule + b"6-7 (2)\n" + rule + b"1\n")
+
+    def test_much_gathered_output_is_whole_and_leaves_no_file(self):
+        # More than is kept in memory. JobTest sees to it that TMPDIR is empty then.
+        text = 'i=0; while [ $i -lt 300000 ]; do echo "$i $((SCELA_RANK % 2)) and more"; i=$((i + 1)); done'
+        lines = self.succeed("-w", "n[1-4]", "--degree", 2, "-b", *LOCAL, "sh", "-c", text).decode().splitlines()
+        self.assertEqual(len(lines), 600_006)
+        self.assertEqual([lines[1], lines[300_004]], ["n[1,3] (2)", "n[2,4] (2)"])
+        for kind, at in ((0, 3), (1, 300_006)):
+            self.assertTrue(lines[at:at + 300_000] == [f"{i} {kind} and more" for i in range(300_000)])
+
+    def test_gathered_output_is_shown_when_the_job_is_interrupted(self):
+        running = self.start("-w", "n[1-2]", "-b", *LOCAL, "sh", "-c", "echo so far; " + job.HOLD)
+        running.ranks(2)
+        self.wait_standstill()
+        running.signal(2)
+        ended = running.wait()
+        self.assertEqual((ended.status, ended.lines[1:]), (130, ["n[1-2] (2)", "---------------", "so far"]))
+
+    def test_gathering_and_an_output_directory_are_one_too_many(self):
+        ended = self.run_job("-w", "a", "-b", "--output-dir", "out", *LOCAL, "true")
+        self.assert_refused(ended, 64, "both say where standard output goes")
 
     def test_ctrl_c_names_what_was_ended(self):
         running = self.start("-w", "n[1-2]", *LOCAL, "sh", "-c", job.HOLD)
