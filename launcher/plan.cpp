@@ -286,7 +286,12 @@ std::vector<MapNode> nodes_of(const std::vector<HostEntry>& hosts) {
 // How many agents the job must have at least.
 Result<void> choose_min_nodes(Plan& plan, const Options& options) {
   const auto nodes = static_cast<std::uint32_t>(plan.hosts.size());
-  plan.min_nodes = options.min_nodes.value_or(plan.once_per_host ? 0 : nodes);
+  // Hosts that were missing from the start have used up spares, or even more than there are.
+  const auto missing = static_cast<std::uint32_t>(plan.missing.size());
+  const std::uint32_t lacking =
+      options.spares > 0 && missing > options.spares ? missing - options.spares : 0;
+  plan.min_nodes =
+      options.min_nodes.value_or(plan.once_per_host ? 0 : nodes - plan.spares + lacking);
   if (plan.min_nodes <= nodes) return {};
   if (plan.missing.empty()) {
     return fail(Error{ErrorKind::usage, "choose the nodes", "",
@@ -300,17 +305,43 @@ Result<void> choose_min_nodes(Plan& plan, const Options& options) {
                     first.host, first.why, ""});
 }
 
+// Takes the spare hosts from the end of the list. Hosts that are missing from the start have been
+// replaced already.
+Result<std::vector<HostEntry>> take_spares(std::vector<HostEntry>& hosts, const Options& options,
+                                           std::size_t missing) {
+  std::vector<HostEntry> spares;
+  if (options.spares == 0) return spares;
+  const std::size_t all = hosts.size() + missing;
+  if (options.spares >= all || is_once_per_host(options, hosts)) {
+    return fail(Error{ErrorKind::usage, "keep spare hosts (--spares)", "",
+                      options.spares >= all
+                          ? cat(options.spares, " of ", all, " hosts would leave none")
+                          : std::string("a command that runs once on each host needs none"),
+                      "give the number of ranks with -n or --ppn, and more hosts than spares"});
+  }
+  const std::size_t needed = all - options.spares;
+  while (hosts.size() > needed) {
+    spares.insert(spares.begin(), std::move(hosts.back()));
+    hosts.pop_back();
+  }
+  return spares;
+}
+
 }  // namespace
 
 Result<Plan> make_plan(const Options& options, const Surroundings& around) {
   auto hosts = find_hosts(options, around);
   if (!hosts) return fail(hosts.error());
+  auto spares = take_spares(*hosts, options, around.missing.size());
+  if (!spares) return fail(spares.error());
   auto mapping = map_programs(options, nodes_of(*hosts));
   if (!mapping) return fail(mapping.error());
 
   drop_idle_hosts(*hosts, mapping->map);
 
   Plan plan;
+  plan.spares = static_cast<std::uint32_t>(spares->size());
+  std::move(spares->begin(), spares->end(), std::back_inserter(*hosts));
   for (const HostEntry& host : *hosts) {
     plan.hosts.push_back(host.name);
     plan.slots.push_back(host.slots);
@@ -338,6 +369,20 @@ Result<Plan> make_plan(const Options& options, const Surroundings& around) {
   plan.job = make_job(options, around, plan);
   if (auto placed = place(plan, std::move(*mapping)); !placed) return fail(placed.error());
   return plan;
+}
+
+RankSet unneeded(const Plan& plan, const RankSet& failed) {
+  RankSet out;
+  std::size_t needed = plan.hosts.size() - plan.spares;
+  for (std::uint32_t i = 0; plan.spares > 0 && i < plan.hosts.size(); ++i) {
+    if (failed.contains(i)) continue;
+    if (needed == 0) {
+      out.add(i);
+    } else {
+      --needed;
+    }
+  }
+  return out;
 }
 
 Result<void> map_again(Plan& plan, const Options& options, const RankSet& failed) {

@@ -35,6 +35,7 @@ struct Plan {
   // The program runs once on each host: hosts are named, but no number of ranks or slots. Rank and
   // node numbers are the same then.
   bool once_per_host = false;
+  std::uint32_t spares = 0;                        // the last so many hosts have no ranks at first
   std::uint32_t min_nodes = 0;                     // agents without which nothing is started
   std::vector<MissingHost> missing;                // hosts that are left out from the start
   std::vector<SegmentRanks> segments;              // ranks per program
@@ -49,6 +50,9 @@ struct Plan {
 };
 
 Result<Plan> make_plan(const Options& options, const Surroundings& around);
+
+// Of the nodes that have an agent, those that are not needed: spares that replace nobody.
+RankSet unneeded(const Plan& plan, const RankSet& failed);
 
 // Maps the ranks onto the nodes that have an agent, the numbers of nodes staying as they are.
 // Error: they do not hold the ranks, or a program's own hosts are all among the `failed`.

@@ -296,7 +296,9 @@ void Session::on(const action::AllReady& ready) {
   log_.say(Subsystem::tree, cat(ready.agents, " of ", plan_.hosts.size(), " agents are ready"));
   if (ready.agents < plan_.min_nodes) return give_up_start(std::move(start_error_));
   if (ready.agents < plan_.hosts.size() && !plan_.once_per_host) {
-    if (auto mapped = map_again(plan_, options_, failed_); !mapped) {
+    RankSet without = failed_;
+    without.add(unneeded(plan_, failed_));
+    if (auto mapped = map_again(plan_, options_, without); !mapped) {
       return give_up_start(mapped.error());
     }
     if (auto prepared = prepare_output(); !prepared) return give_up_start(prepared.error());

@@ -95,6 +95,7 @@ struct Options {
 
   bool flat = false;                       // scela-run starts every agent itself
   std::uint32_t fanout = kDefaultFanout;   // sessions one process has under way at a time, >= 1
+  std::uint32_t spares = 0;                // of the hosts, the last so many replace dead ones
   std::optional<std::uint32_t> min_nodes;  // >= 1: start with so many; absent: with all
 
   // Reaching the hosts.

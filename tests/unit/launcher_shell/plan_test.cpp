@@ -99,6 +99,52 @@ TEST_CASE("a flat tree has scela-run start every agent") {
   CHECK(plan({"--flat", "-w", "node[1-300]", "./p"}).degree == 300);
 }
 
+TEST_CASE("spare hosts have no ranks until they replace a dead one") {
+  Plan made = plan({"-w", "node[1-5]", "--spares", "2", "--ppn", "2", "./p"});
+  CHECK(made.hosts.size() == 5);
+  CHECK(made.spares == 2);
+  CHECK(made.min_nodes == 3);
+  CHECK(made.job.map.size() == 6);
+  CHECK(made.job.map.ranks_of(3, 5).empty());
+  CHECK(unneeded(made, {}) == RankSet::run(3, 2));
+
+  const auto failed = RankSet::single(1);
+  CHECK(unneeded(made, failed) == RankSet::single(4));
+  RankSet without = failed;
+  without.add(unneeded(made, failed));
+  const Options words = options({"-w", "node[1-5]", "--spares", "2", "--ppn", "2", "./p"});
+  REQUIRE(map_again(made, words, without));
+  CHECK(made.job.map.size() == 6);
+  CHECK(made.job.map.ranks_of(1).empty());
+  CHECK(made.job.map.ranks_of(3) == RankSet::run(4, 2));
+  CHECK(made.job.map.ranks_of(4).empty());
+}
+
+TEST_CASE("hosts that are missing from the start use up spares") {
+  Surroundings there = around();
+  there.missing = {{"node6", "resolve", "no such name"}};
+  const auto words = options({"-w", "node[1-5]", "--spares", "2", "--ppn", "1", "./p"});
+  const auto made = make_plan(words, there);
+  REQUIRE(made);
+  CHECK(made->spares == 1);
+  CHECK(made->min_nodes == 4);
+  there.missing.push_back({"node7", "resolve", "no such name"});
+  there.missing.push_back({"node8", "resolve", "no such name"});
+  const auto few = make_plan(words, there);
+  REQUIRE_FALSE(few);
+  CHECK(few.error().kind == ErrorKind::unreachable);
+}
+
+TEST_CASE("more spares than hosts, or spares for a command on every host, are refused") {
+  for (const auto& words :
+       {std::vector<std::string>{"-w", "a,b", "--spares", "2", "-n", "1", "./p"},
+        std::vector<std::string>{"-w", "a,b,c", "--spares", "1", "./p"}}) {
+    const auto made = make_plan(options(words), around());
+    REQUIRE_FALSE(made);
+    CHECK(made.error().what.find("--spares") != std::string::npos);
+  }
+}
+
 TEST_CASE("a later program may name hosts of its own") {
   const Plan made =
       plan({"--launch", "local", "-w", "a,b", "-n", "2", "./p", ":", "-w", "c", "-n", "1", "./q"});
