@@ -38,6 +38,10 @@ constexpr std::chrono::milliseconds kMoment{25};
 constexpr std::size_t kStdinPiece = std::size_t{64} * 1024;
 // Input that waits at the terminal of a job in the background is looked for again after this long.
 constexpr std::chrono::milliseconds kBackground{500};
+// How often it is looked whether the ranks have been told to stop, and how long at most: then
+// scela-run stops itself.
+constexpr std::chrono::milliseconds kStopMoment{10};
+constexpr int kStopMoments = 100;
 
 std::int64_t monotonic_ns() {
   timespec now{};
@@ -121,6 +125,7 @@ class Session {
 
   void wait_signal();
   void on_signal(int signo);
+  void suspend(int moments);
   void give_up_start(std::optional<Error> cause);
   void start_timeout();
   void bound_reader(std::chrono::milliseconds grace);
@@ -145,7 +150,7 @@ class Session {
   std::unique_ptr<OutputWriter> writer_;
   std::unique_ptr<Watched> in_, out_, err_;
   std::unique_ptr<asio::signal_set> signals_;
-  std::unique_ptr<asio::steady_timer> timeout_, partial_, foreground_, discard_;
+  std::unique_ptr<asio::steady_timer> timeout_, partial_, foreground_, discard_, suspend_;
   std::uint64_t stdin_credit_ = 0;
   bool stdin_over_ = false;
   std::optional<std::chrono::steady_clock::time_point> reader_deadline_;  // the job is being ended
@@ -187,7 +192,7 @@ Result<SessionResult> Session::run(const std::string& agent) {
   err_ = std::make_unique<Watched>(io, 2);
   signals_ = std::make_unique<asio::signal_set>(io, SIGTERM);
   // What nohup or a script's "&" made us ignore stays ignored.
-  for (const int signo : {SIGINT, SIGHUP}) {
+  for (const int signo : {SIGINT, SIGHUP, SIGTSTP}) {
     struct sigaction before {};
     if (::sigaction(signo, nullptr, &before) == 0 && before.sa_handler != SIG_IGN) {
       signals_->add(signo);
@@ -195,9 +200,11 @@ Result<SessionResult> Session::run(const std::string& agent) {
   }
   signals_->add(SIGUSR1);
   signals_->add(SIGUSR2);
+  signals_->add(SIGCONT);
   timeout_ = std::make_unique<asio::steady_timer>(io);
   partial_ = std::make_unique<asio::steady_timer>(io);
   discard_ = std::make_unique<asio::steady_timer>(io);
+  suspend_ = std::make_unique<asio::steady_timer>(io);
   foreground_ = std::make_unique<asio::steady_timer>(io);
   wait_signal();
   start_timeout();
@@ -351,6 +358,7 @@ void Session::on(const action::JobEnded& ended) {
   partial_->cancel();
   discard_->cancel();
   foreground_->cancel();
+  suspend_->cancel();
   signals_->clear();  // from here on they do what they do to any program
   in_->close();
 }
@@ -368,11 +376,31 @@ void Session::on_signal(int signo) {
     shell_->post(event::UserSignal{signo});
     return;
   }
+  if (signo == SIGTSTP) {
+    // SIGSTOP: the ranks' process groups have no shell, and SIGTSTP does not stop such.
+    shell_->post(event::UserSignal{SIGSTOP});
+    return suspend(kStopMoments);
+  }
+  if (signo == SIGCONT) {
+    suspend_->cancel();
+    shell_->post(event::UserSignal{SIGCONT});
+    return;
+  }
   const bool again = outcome_.interrupted.has_value();
   if (!again) outcome_.interrupted = signo;
   log_.say(Subsystem::signal, cat("received ", signal_text(signo)));
   // The first is for the ranks, a second one means now.
   stop(nla::StopCause::signal, signo, again ? std::chrono::milliseconds(0) : options_.grace);
+}
+
+// Stops this process once its ranks have been told to: agents never stop.
+void Session::suspend(int moments) {
+  suspend_->expires_after(kStopMoment);
+  suspend_->async_wait([this, moments](const boost::system::error_code& error) {
+    if (error || over_) return;
+    if (!shell_->all_sent() && moments > 0) return suspend(moments - 1);
+    ::raise(SIGSTOP);
+  });
 }
 
 void Session::start_timeout() {

@@ -192,6 +192,7 @@ struct Ranks::State final : pmi::JobServices, EndListener {
   std::uint64_t stdin_received = 0;
   std::uint64_t stdin_reported = 0;
   bool pmi_reading = true;
+  bool stopped = false;  // by SIGSTOP: ranks that start meanwhile wait for SIGCONT too
 };
 
 // Starting.
@@ -237,6 +238,7 @@ void Ranks::State::start_one(Rank number) {
   rank.out.end.watch(*poller, true, false);
   rank.err.end.watch(*poller, true, false);
   watch_pmi(rank);
+  if (stopped) ::kill(-rank.pid, SIGSTOP);
   host.emit(event::RankStarted{number});
 }
 
@@ -507,6 +509,8 @@ void Ranks::start(const RankSet& ranks) {
 
 void Ranks::signal(int signo) {
   if (ends_programs(signo)) cancel_starts();
+  if (signo == SIGSTOP) state_->stopped = true;
+  if (signo == SIGCONT || ends_programs(signo)) state_->stopped = false;
   for (const auto& [pid, rank] : state_->running) {
     ::kill(-pid, signo);
     // A stopped program would act on it only when it is continued.

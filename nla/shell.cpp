@@ -269,6 +269,12 @@ int Shell::run() {
   return state_->finished ? 0 : 1;
 }
 
+bool Shell::all_sent() const {
+  return state_->events.empty() && std::ranges::all_of(state_->children, [](const auto& child) {
+           return child->link->queued_bytes() == 0;
+         });
+}
+
 boost::asio::io_context& Shell::context() {
   return state_->io;
 }

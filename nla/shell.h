@@ -58,6 +58,9 @@ class Shell {
   // Until action::Finish was given and what was sent has left. The exit status of an agent.
   int run();
 
+  // Whether all that was sent to children has been taken by their streams.
+  bool all_sent() const;
+
   // For the root's own descriptors and timers: same loop, same thread.
   boost::asio::io_context& context();
   // Nanoseconds on the root's clock (root: its own monotonic clock).
