@@ -3,6 +3,7 @@
 
 #include "common/core/text.h"
 #include "nla/core/agent_state.h"
+#include "nla/core/contact.h"
 
 namespace scela::nla {
 
@@ -236,7 +237,7 @@ void Agent::State::child_ended(Child& child, const std::string& why) {
   if (!open.empty()) {
     const Outcome outcome{
         Ending::lost, 0, false, terminating,
-        cat("the agent on ", context.host(child.slice.first), " was lost: ", why)};
+        cat("the agent on ", contact_name(context.host(child.slice.first)), " was lost: ", why)};
     verdicts.record(open, outcome);
     if (!terminating) processes_lost(open, outcome);
   }
