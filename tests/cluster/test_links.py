@@ -1,0 +1,190 @@
+"""What agents' links run over, that they notice who is gone, and that they notice nobody else."""
+import hashlib
+import os
+import re
+import signal
+import subprocess
+import time
+
+import case
+from case import ClusterTest, DEADLINE_S
+
+MB = 1 << 20
+UNREACHABLE = 68  # exit status: a node was lost, see scela-run(1)
+ALL = "node[001-004]"
+
+
+class LinksTest(ClusterTest):
+    SIZE = 4
+
+    def start(self, *words, **streams):
+        """scela-run on the head, with standard output and error captured."""
+        job = self.cluster.popen("head", [self.scela_run(), "--agent", self.scela_agent(), *words],
+                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, **streams)
+        self.addCleanup(job.wait)
+        self.addCleanup(job.kill)
+        return job
+
+    def finish(self, job, status=0, data=None):
+        out, err = job.communicate(data, timeout=DEADLINE_S)
+        self.assertEqual(job.returncode, status, err.decode())
+        return out, err.decode()
+
+    def run_job(self, *words, status=0, data=None):
+        pipe = subprocess.PIPE if data is not None else subprocess.DEVNULL
+        return self.finish(self.start(*words, stdin=pipe), status, data)
+
+    def await_ranks(self, job, count):
+        """Until so many ranks have written their first line."""
+        for _ in range(count):
+            self.assertEqual(job.stdout.readline(), b"here\n")
+
+
+class ChangeTest(LinksTest):
+    def test_links_change_to_tcp(self):
+        _, err = self.run_job("-v", "-w", ALL, "-n", "4", "--degree", "2", "sleep", "1.5")
+        changed = re.findall(r"link to (node\d+) upgraded to TCP", err)
+        self.assertEqual(sorted(changed), self.cluster.hosts, err)
+
+    def test_links_of_an_ssh_client_change_too(self):
+        _, err = self.run_job("-v", "--launch", "ssh-exec", "-w", "node[001-002]", "-n", "2", "sleep", "1.5")
+        self.assertEqual(len(re.findall(r"upgraded to TCP", err)), 2, err)
+
+    def test_a_short_command_stays_on_ssh(self):
+        _, err = self.run_job("-v", "-w", ALL, "-n", "4", "true")
+        self.assertNotIn("upgraded", err)
+
+    def test_a_firewall_keeps_a_link_on_ssh(self):
+        self.cluster.firewall("node002")
+        out, err = self.run_job("-v", "--connect-timeout", "2", "-w", ALL, "-n", "4", "sh", "-c", "sleep 4; echo here")
+        self.assertEqual(out, b"here\n" * 4)
+        self.assertRegex(err, r"link to node002 stays as it is: connect to \S+ port \d+: no answer within 2000 ms")
+        self.assertEqual(len(re.findall(r"upgraded to TCP", err)), 3, err)
+
+    def test_tcp_is_an_error_where_it_cannot_be(self):
+        self.cluster.firewall("node002")
+        _, err = self.run_job("--link", "tcp", "--connect-timeout", "2", "-w", ALL, "-n", "4", "true", status=71)
+        self.assertRegex(err, r"node002.*no direct connection, as --link tcp wants it: connect to \S+ port \d+: no ans")
+
+
+class IntactTest(LinksTest):
+    """Every byte arrives once and in order."""
+    SIZE = 8
+    LINES = 60_000
+
+    def check(self, link, pause):
+        script = f'seq -f "$PMI_RANK %.0f" 1 1000; sleep {pause}; seq -f "$PMI_RANK %.0f" 1001 {self.LINES}'
+        folder = f"/tmp/{link}"
+        self.run_job("--link", link, "-w", "node[001-008]", "--ppn", "8", "-n", "64", "--oversubscribe",
+                     "--output-dir", folder, "sh", "-c", script)
+        for rank in range(64):
+            expected = "".join(f"{rank} {i}\n" for i in range(1, self.LINES + 1)).encode()
+            with open(self.cluster.path("head", f"{folder}/rank.{rank:02d}.out"), "rb") as f:
+                self.assertEqual(hashlib.sha256(f.read()).digest(), hashlib.sha256(expected).digest(), rank)
+        self.cluster.run("head", ["rm", "-r", folder], check=True)
+
+    def test_output_of_64_ranks_over_ssh(self):
+        self.check("ssh", 0)
+
+    def test_output_of_64_ranks_over_tcp(self):
+        self.check("tcp", 0)
+
+    def test_output_of_64_ranks_while_links_change(self):
+        self.check("auto", 0)
+        self.check("auto", 0.95)  # in the middle of the rest
+
+
+class RekeyTest(LinksTest):
+    SIZE = 1
+    OPTIONS = {"kex": "curve25519-sha256", "sshd": ["RekeyLimit 1M", "LogLevel DEBUG1"]}
+
+    def test_new_keys_every_megabyte_lose_nothing(self):
+        data = os.urandom(MB) * 100
+        out, _ = self.run_job("--link", "ssh", "-w", "node001", "-n", "1", "cat", data=data)
+        self.assertTrue(out == data)
+        self.assertGreater(self.cluster.log("node001").count("rekeying in"), 100)
+
+
+class HealthTest(LinksTest):
+    HEARTBEAT = 0.5
+
+    def lose(self, fault, undo, link):
+        job = self.start("--heartbeat", str(self.HEARTBEAT), "--link", link, "-w", ALL, "-n", "4", "--degree", "4",
+                         "sh", "-c", "echo here; exec sleep 1000")
+        self.await_ranks(job, 4)
+        time.sleep(2.5 * self.HEARTBEAT)
+        begin = time.monotonic()
+        fault("node003")
+        _, err = self.finish(job, UNREACHABLE)
+        took = time.monotonic() - begin
+        self.assertRegex(err, r"rank 2 on node003 .*no sign of life for 1500 ms")
+        # The others are told to end, which an idle machine does at once.
+        self.assertLess(took, 3 * self.HEARTBEAT + 2)
+        self.assertGreater(took, 1.5 * self.HEARTBEAT)
+        # The node's own agent has noticed that its parent is gone, if it could.
+        if fault == self.cluster.cut:
+            time.sleep(3 * self.HEARTBEAT)
+        undo("node003")
+        self.cluster.assert_empty(*self.cluster.everyone)
+
+    def test_a_cut_link_is_noticed_over_ssh(self):
+        self.lose(self.cluster.cut, self.cluster.heal, "ssh")
+
+    def test_a_cut_link_is_noticed_over_tcp(self):
+        self.lose(self.cluster.cut, self.cluster.heal, "tcp")
+
+    def test_a_frozen_host_is_noticed_over_ssh(self):
+        self.lose(self.cluster.freeze, self.cluster.thaw, "ssh")
+
+    def test_a_frozen_host_is_noticed_over_tcp(self):
+        self.lose(self.cluster.freeze, self.cluster.thaw, "tcp")
+
+    def test_an_agent_whose_launcher_is_cut_off_ends(self):
+        job = self.start("--heartbeat", str(self.HEARTBEAT), "-w", "node001", "-n", "1", "sh", "-c",
+                         "echo here; exec sleep 1000")
+        self.await_ranks(job, 1)
+        self.cluster.cut("head")
+        # All that is ours; the session's sshd learns of the cut only when it has something to say.
+        deadline = time.monotonic() + DEADLINE_S
+        while any("scela" in str(one) or "sleep" in str(one) for one in self.cluster.processes("node001")):
+            self.assertLess(time.monotonic(), deadline)
+            time.sleep(0.05)
+        self.finish(job, UNREACHABLE)
+
+    def test_a_launcher_that_is_stopped_for_long_loses_nobody(self):
+        for link in ("ssh", "tcp"):
+            job = self.start("--heartbeat", str(self.HEARTBEAT), "--link", link, "-w", ALL, "-n", "4", "--degree", "2",
+                             "sh", "-c", "echo here; sleep 5; echo there")
+            self.await_ranks(job, 4)
+            job.send_signal(signal.SIGSTOP)
+            time.sleep(6 * self.HEARTBEAT)
+            job.send_signal(signal.SIGCONT)
+            self.assertEqual(self.finish(job)[0], b"there\n" * 4)
+
+    def test_a_reader_that_stalls_loses_nobody(self):
+        count = 40 * MB
+        for link in ("ssh", "tcp"):
+            job = self.start("--heartbeat", str(self.HEARTBEAT), "--link", link, "-w", ALL, "-n", "4", "--degree", "2",
+                             "sh", "-c", f"head -c {count} /dev/zero")
+            job.stdout.read(MB)
+            time.sleep(6 * self.HEARTBEAT)
+            self.assertEqual(len(self.finish(job)[0]), 4 * count - MB)
+
+    def test_without_beats_a_cut_link_is_waited_for(self):
+        job = self.start("--heartbeat", "0", "-w", ALL, "-n", "4", "sh", "-c", "echo here; sleep 4; echo there")
+        self.await_ranks(job, 4)
+        self.cluster.cut("node003")
+        time.sleep(6 * self.HEARTBEAT)
+        self.cluster.heal("node003")
+        self.assertEqual(self.finish(job)[0], b"there\n" * 4)
+
+    def test_a_slow_link_is_no_lost_one(self):
+        self.cluster.rate("node003", 4)
+        for link in ("ssh", "tcp"):
+            job = self.start("--heartbeat", str(self.HEARTBEAT), "--link", link, "-w", ALL, "-n", "4", "--degree", "4",
+                             "sh", "-c", f"head -c {MB} /dev/zero")
+            self.assertEqual(len(self.finish(job)[0]), 4 * MB)
+
+
+if __name__ == "__main__":
+    case.main()
