@@ -169,10 +169,35 @@ std::optional<nla::Message> FakeParent::take(
       if (!read_more(deadline)) return std::nullopt;
       continue;
     }
+    if (nla::is_link_frame((*frame)->kind)) {
+      link_frames_.push_back(std::move(**frame));
+      continue;
+    }
     Result<nla::Message> message = nla::decode(std::move(**frame));
     if (!message) return std::nullopt;
     seen_.emplace_back(nla::name_of(*message));
     inbox_.push_back(std::move(*message));
+  }
+}
+
+std::optional<Frame> FakeParent::expect_link_frame(nla::LinkFrame kind) {
+  const std::uint64_t deadline = monotonic_ns() + kFailureGuardMs * 1'000'000;
+  for (;;) {
+    // Messages on the way are kept for whoever asks.
+    while (link_frames_.empty()) {
+      Result<std::optional<Frame>> frame = decoder_.next();
+      if (!frame || (!*frame && !read_more(deadline))) return std::nullopt;
+      if (!*frame) continue;
+      if (nla::is_link_frame((*frame)->kind)) {
+        link_frames_.push_back(std::move(**frame));
+      } else if (Result<nla::Message> message = nla::decode(std::move(**frame))) {
+        seen_.emplace_back(nla::name_of(*message));
+        inbox_.push_back(std::move(*message));
+      }
+    }
+    Frame frame = std::move(link_frames_.front());
+    link_frames_.pop_front();
+    if (frame.kind == static_cast<std::uint8_t>(kind)) return frame;
   }
 }
 

@@ -15,6 +15,7 @@
 #include "common/core/frame.h"
 #include "common/os/fd.h"
 #include "nla/core/job.h"
+#include "nla/core/link_frames.h"
 #include "nla/core/messages.h"
 
 namespace scela::test {
@@ -50,6 +51,8 @@ class FakeParent {
     return found ? std::optional<M>(std::get<M>(*found)) : std::nullopt;
   }
   bool saw(std::string_view name) const;  // a message of this name, ever
+  // The next frame about the link itself, if it is of this kind (nla/core/link_frames.h).
+  std::optional<Frame> expect_link_frame(nla::LinkFrame kind);
 
   // Start, SliceHosts, until Ready: a tree of `nodes` nodes below this one, itself included.
   bool bring_up(std::uint32_t nodes = 1, const std::string& settings = {});
@@ -86,6 +89,7 @@ class FakeParent {
   pid_t guardian_ = 0;
   bool is_child_ = true;
   FrameDecoder decoder_;
+  std::deque<Frame> link_frames_;
   bool ended_ = false;
   std::deque<nla::Message> inbox_;  // came, but nobody asked for it yet
   std::vector<std::string> seen_;
