@@ -28,7 +28,7 @@ struct Settings {
   std::string launch = kLaunchSsh;  // "ssh", or a program and its arguments, see make_spawner()
   std::string agent;                // path of scela-nla there; empty: it is shipped
   std::uint32_t fanout = 128;       // sessions that one process has under way at a time, at least 1
-  std::uint32_t connect_ms = 10000;  // limit of each phase of a start
+  std::uint32_t connect_ms = 10000;   // limit of each phase of a start
   std::string link = kLinkAuto;       // of the three
   std::uint32_t heartbeat_ms = 2000;  // of links that leave the machine; 0: none
   bool forward_agent = false;         // nodes may use the ssh-agent of whoever started them

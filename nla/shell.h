@@ -35,10 +35,10 @@ struct ShellOptions {
   std::function<void(const Action&)> on_action;  // the actions marked "root only", in order
   std::string record;                            // file for the core's events; empty: none
   // Agent.
-  std::string node;  // name of this node
-  Fd parent;         // the link to the parent, or what comes from it
-  Fd parent_out;     // invalid: `parent` goes both ways
-  Fd leash;          // to the guardian; invalid: there is none
+  std::string node;     // name of this node
+  Fd parent;            // the link to the parent, or what comes from it
+  Fd parent_out;        // invalid: `parent` goes both ways
+  Fd leash;             // to the guardian; invalid: there is none
   bool remote = false;  // the parent is on another machine
 };
 

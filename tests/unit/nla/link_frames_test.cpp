@@ -38,7 +38,8 @@ TEST_CASE("a malformed frame about a link is refused") {
   const auto introduce = static_cast<std::uint8_t>(LinkFrame::introduce);
   CHECK(decode_introduction({introduce, std::string("\1\0\0\0\0\0\0\0\0\1j", 11) + key}));
   for (const std::string& payload :
-       {std::string(), key, std::string("\2\0\0\0\0\0\0\0\0\1j", 11) + key, std::string("\1\0\0\0\0\0\0\0\0\1j", 11),
+       {std::string(), key, std::string("\2\0\0\0\0\0\0\0\0\1j", 11) + key,
+        std::string("\1\0\0\0\0\0\0\0\0\1j", 11),
         std::string("\1\0\0\0\0\0\0\0\0\1j", 11) + key + "x"}) {
     CHECK_FALSE(decode_introduction({introduce, payload}));
     CHECK_FALSE(check_link_frame({introduce, payload}));
