@@ -90,18 +90,18 @@ def suite_equal(options):
 
 
 def suite_defaults(options):
-    """The ssh-based peers take seconds of CPU here; so fewer rounds."""
+    """The ssh-based peers take tens of seconds of CPU here; so fewer rounds."""
     contestants = [name for name in CONTESTANTS if name != "srun"]
     counts = [count for count in DEFAULT_HOSTS if count <= max(options.hosts)]
     with Hosts(max(counts), None) as hosts:
-        return hostname_rounds(options, hosts, contestants, counts, lambda count: min(3, options.repeat_of(count)))
+        return hostname_rounds(options, hosts, contestants, counts, lambda count: min(3 if count < 64 else 2, options.repeat))
 
 
 def suite_floor(options):
     floor = os.path.join(options.programs, "ssh_floor")
     rows = []
     with Hosts(max(options.hosts), FORCED) as hosts:
-        for count in options.hosts:
+        for count in options.hosts[-3:]:
             names = hosts.names[:count]
             argv = [floor, 8, KEY, *[hosts.cluster.address(name) for name in names], "--", "hostname"]
             times = summaries(measure.alternate({"floor": greeting(hosts, names, argv)}, options.repeat_of(count), 0))
@@ -135,7 +135,7 @@ def suite_mpi(options):
             return run
 
         times = summaries(measure.alternate({name: hello(getattr(launchers, name)(*words)) for name in ("scela", "hydra")},
-                                            options.repeat_of(count), 0))
+                                            min(3, options.repeat), 0))
     show(f"{count} x {ppn}", times)
     return {"hosts": count, "ppn": ppn, "times": times}
 
@@ -163,7 +163,7 @@ def suite_output(options):
             return run
 
         times = summaries(measure.alternate({name: writing(name, argv) for name, argv in {**plain, **labelled}.items()},
-                                            3 if options.repeat > 1 else 1, 0))
+                                            min(3, options.repeat), 0))
     for name, checks in said.items():
         times[name]["intact"] = all(good for good, _ in checks)
         times[name]["checked"] = checks[-1][1]
@@ -291,11 +291,16 @@ def suite_latency(options):
 def measured(options):
     ssh_peers.check_installed()
     results = {"command": "bench/launch_ssh.py " + " ".join(sys.argv[1:]), "date": measure.today(), **measure.commit(ROOT),
-               "machine": measure.machine(), "versions": ssh_peers.versions(options.run), "nice": options.nice, "loads": {}}
+               "machine": measure.machine(), "versions": ssh_peers.versions(options.run), "nice": options.nice, "loads": {}, "failed": []}
     for name in options.suites:
         say(name)
         start, load = time.monotonic(), measure.load()
-        row = globals()[f"suite_{name}"](options)
+        try:
+            row = globals()[f"suite_{name}"](options)
+        except measure.Failed as failure:
+            say(f"  failed: {failure}")
+            results["failed"].append(name)
+            row = None
         if row is not None:
             results[name] = row
             results["loads"][name] = [load, measure.load()]
@@ -343,10 +348,8 @@ def main():
     import launch_report  # pylint: disable=import-outside-toplevel
     import ssh_report  # pylint: disable=import-outside-toplevel
     launch_report.put_sections(list(ssh_report.sections(results)), options.docs, ssh_report.curves(results))
+    return 1 if results["failed"] else 0
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except measure.Failed as failure:
-        sys.exit(f"launch_ssh.py: {failure}")
+    sys.exit(main())
