@@ -66,7 +66,8 @@ class HostsTest(JobTest):
     def test_a_host_time_limit_ends_a_job_of_ranks(self):
         ended = self.run_job("--sim-nodes", 2, "--ppn", 2, "--host-timeout", "0.3", "sh", "-c",
                              '[ $SCELA_RANK = 3 ] || [ $SCELA_RANK = 1 ] && exit 0; exec sleep 1000')
-        self.assert_ended(ended, 124, r"rank [02] on sim[01] \(sh\) reached the time limit of its host \(--host-timeout\)")
+        self.assert_ended(ended, 124,
+                          r"rank [02] on sim[01] \(sh\) reached the time limit of its host \(--host-timeout\)")
 
     def test_input_goes_to_every_host(self):
         data = os.urandom(300_000).hex().encode()
@@ -109,7 +110,8 @@ class HostsTest(JobTest):
     def test_a_job_does_not_start_with_less_nodes_than_it_needs(self):
         ended = self.run_job("-w", "no.invalid,localhost", "--min-nodes", 2, "-n", 3, "true", env={"HOME": self.folder})
         self.assert_ended(ended, 68, r"no\.invalid: resolve the name .*")
-        ended = self.run_job("-w", "no[1-2].invalid,localhost", "--min-nodes", 2, "-n", 3, "true", env={"HOME": self.folder})
+        ended = self.run_job("-w", "no[1-2].invalid,localhost", "--min-nodes", 2, "-n", 3, "true",
+                             env={"HOME": self.folder})
         self.assert_ended(ended, 68, r".*reach 2 hosts \(--min-nodes\): 1 are left.*resolve.*")
 
     def test_equal_output_is_shown_once_under_its_hosts(self):
