@@ -91,6 +91,40 @@ TEST_CASE("a node that was handed back and fails at the root too is one failed n
   CHECK(tree.failures[0].failure.node == 2);
 }
 
+TEST_CASE("a job that is ended waits for no host that has not answered yet") {
+  Agent root(Role::root);
+  Actions actions;
+  event::Begin begin;
+  begin.hosts = {"a", "b"};
+  begin.degree = 2;
+  root.handle(begin, actions);
+  actions.clear();
+  msg::Hello hello;  // of the first only
+  root.handle(event::Received{1, hello, 0}, actions);
+  actions.clear();
+  root.handle(event::Stop{StopCause::signal, 2, 1000}, actions);
+  std::vector<LinkId> closed;
+  for (const Action& action : actions) {
+    if (const auto* close = std::get_if<action::CloseLink>(&action)) closed.push_back(close->link);
+  }
+  CHECK(closed == std::vector<LinkId>{2});
+
+  actions.clear();
+  root.handle(event::ChildFailed{2, StartPhase::connect, "cancelled", false}, actions);
+  const auto reported = [&] {
+    return std::any_of(actions.begin(), actions.end(), [](const Action& action) {
+      return std::holds_alternative<action::NodeFailed>(action);
+    });
+  };
+  CHECK_FALSE(reported());
+  CHECK_FALSE(root.finished());
+  root.handle(event::Received{1, msg::Ready{1}, 0}, actions);
+  root.handle(event::Received{1, msg::Done{}, 0}, actions);
+  root.handle(event::Measured{}, actions);
+  root.handle(event::ChildGone{1}, actions);
+  CHECK(root.finished());
+}
+
 TEST_CASE("a slice without any reachable host is used up and the rest becomes ready") {
   TreeHarness tree(6, 2);
   tree.unreachable = {0, 1, 2};
