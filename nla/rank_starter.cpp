@@ -184,6 +184,8 @@ tl::expected<pid_t, RankFailure> RankStarter::execute(Program& program, Rank ran
   spec.envp = envp.data();
   spec.directory = program.directory.empty() ? nullptr : program.directory.c_str();
   spec.descriptors = descriptors;
+  // Should this agent and its guardian be killed at once, nobody else on the node ends the rank.
+  spec.dies_with_parent = true;
   if (job_->bind_to == BindTo::core && !node_.cpus.empty()) {
     cpus = CpuMask({cpu_for(node_.cpus, static_cast<std::uint32_t>(local))});
     spec.cpus = &cpus;

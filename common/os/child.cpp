@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -24,6 +25,7 @@ constexpr std::size_t kChildStack = 16 * 1024;
 
 struct Handover {
   const ChildSpec* spec;
+  pid_t parent;
   ChildError failure;  // written by the child, read by the parent once it runs again
 };
 
@@ -72,6 +74,10 @@ SCELA_IN_CHILD int child_main(void* argument) {
   const bool grouped =
       spec.group == ChildGroup::own_session ? ::setsid() >= 0 : ::setpgid(0, 0) == 0;
   if (!grouped) return give_up(ChildStep::group);
+  if (spec.dies_with_parent) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (::getppid() != handover.parent) return 127;  // it has died before that
+  }
   default_signals();
   if (!place_descriptors(spec.descriptors)) return give_up(ChildStep::descriptors);
   if (spec.directory != nullptr && ::chdir(spec.directory) != 0) {
@@ -118,7 +124,7 @@ tl::expected<pid_t, ChildError> start_child(const ChildSpec& spec) {
   if (spec.descriptors.size() > kMaxDescriptors) {
     return tl::unexpected(ChildError{ChildStep::descriptors, EINVAL});
   }
-  Handover handover{&spec, {ChildStep::clone, 0}};
+  Handover handover{&spec, ::getpid(), {ChildStep::clone, 0}};
   alignas(16) char stack[kChildStack];
   // A signal handler must not run in the child: it would change the memory of both.
   sigset_t all, before;

@@ -45,6 +45,7 @@ struct ChildSpec {
   std::span<const int> descriptors;  // the i-th becomes the child's descriptor i; at most 16
   ChildGroup group = ChildGroup::own_group;
   const CpuMask* cpus = nullptr;  // nullptr: the parent's
+  bool dies_with_parent = false;  // by SIGKILL
 };
 
 // The child's process id once it has executed the program. A child that failed has been reaped.
