@@ -10,6 +10,7 @@ namespace scela::nla {
 namespace {
 
 constexpr std::size_t kDigestDigits = 64;  // SHA-256
+constexpr std::string_view kRootOnly = "root";
 
 // Takes the text up to `separator`, or all of it.
 std::string_view take(std::string_view& text, char separator) {
@@ -39,6 +40,7 @@ bool parse_fields(std::string_view line, Contact& out) {
   out.name = take(line, ' ');
   if (out.name.empty()) return false;
   if (line.empty()) return true;
+  if (line == kRootOnly) return out.root_only = true;
   out.address = take(line, ' ');
   const std::string_view port = take(line, ' ');
   out.user = take(line, ' ');
@@ -48,7 +50,7 @@ bool parse_fields(std::string_view line, Contact& out) {
   if (out.address.empty() || out.user.empty() || keys.empty()) return false;
   if (!parse_keys(keys, out)) return false;
   while (!line.empty()) {
-    if (take(line, ' ') == "root") out.root_only = true;  // other flags are of a later version
+    if (take(line, ' ') == kRootOnly) out.root_only = true;  // other flags are of a later version
   }
   return true;
 }
@@ -56,7 +58,8 @@ bool parse_fields(std::string_view line, Contact& out) {
 }  // namespace
 
 std::string format(const Contact& contact) {
-  if (contact.here()) return contact.name;
+  const std::string flags = contact.root_only ? cat(" ", kRootOnly) : "";
+  if (contact.here()) return contact.name + flags;
   std::string keys;
   for (const HostKey& key : contact.keys) {
     keys += cat(keys.empty() ? "" : ",", key.type, ":", key.digest);
@@ -64,7 +67,7 @@ std::string format(const Contact& contact) {
   if (contact.any_key) keys = "*";
   if (keys.empty()) keys = "-";  // none is accepted
   return cat(contact.name, " ", contact.address, " ", contact.port, " ", contact.user, " ", keys,
-             contact.root_only ? " root" : "");
+             flags);
 }
 
 Result<Contact> parse_contact(std::string_view line) {

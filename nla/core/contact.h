@@ -4,7 +4,7 @@
 // A contact is one line of text, since the host list is a list of lines (msg::SliceHosts) that the
 // core hands on without reading them:
 //
-//   NAME                                        the agent runs on the parent's own machine
+//   NAME [root]                                 the agent runs on the parent's own machine
 //   NAME ADDRESS PORT USER HOSTKEYS [FLAG...]   over ssh; fields are separated by one space
 //
 // HOSTKEYS is "*" (any key: --ssh-host-keys accept-new, and nothing is known of the host) or a list

@@ -31,6 +31,9 @@ TEST_CASE("a contact survives its line") {
   here.name = "sim0";
   CHECK(format(here) == "sim0");
   CHECK(parse_contact("sim0") == here);
+  here.root_only = true;  // "here" is the root's machine then, not any parent's
+  CHECK(parse_contact(format(here)) == here);
+  CHECK(contact_name(format(here)) == "sim0");
 }
 
 TEST_CASE("a contact without an accepted key does not become one that accepts any") {
