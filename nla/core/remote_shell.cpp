@@ -25,18 +25,18 @@ bool is_plain(std::string_view text) {
 // asked for, so that a quota is met before any byte was sent that would then be lost.
 constexpr std::string_view kShip =
     "f=; c() { test -z \"$f\" || rm -f \"$f\"; }; trap c EXIT; trap \"exit 1\" HUP INT TERM; R=; "
-    "for d in \"${TMPDIR:-/tmp}\" /tmp /dev/shm /var/tmp \"$HOME\" \"/run/user/$(id -u)\"; do "
-    "f=\"$d/.scela-nla-@TOKEN@\"; "
-    "if (umask 077; set -C; : > \"$f\") 2> /dev/null; then "
-    "if chmod 700 \"$f\" && (\"$f\") < /dev/null > /dev/null 2>&1 && "
+    "for d in ${TMPDIR:+\"$TMPDIR\"} /tmp /dev/shm /var/tmp \"$HOME\" \"/run/user/$(id -u)\"; do "
+    "f=\"$d/.scela-nla-@TOKEN@\"; w=\"not writable\"; "
+    "if (umask 077; set -C; : > \"$f\") 2> /dev/null; then w=noexec; "
+    "if chmod 700 \"$f\" && (\"$f\") < /dev/null > /dev/null 2>&1 && w=full && "
     "head -c @SIZE@ /dev/zero 2> /dev/null > \"$f\"; then "
     "echo; echo \"SCELA\"\"-NLA ship $(uname -m)\"; "
     "read -r D && head -c @SIZE@ 1<> \"$f\" && "
     "exec \"$f\" --stdio --name \"@NODE@\" --id @BUILD@ --digest \"$D\" --unlink \"$f\"; "
     "exit 1; fi; "
-    "rm -f \"$f\"; R=\"$R, $d (no room or noexec)\"; else R=\"$R, $d\"; fi; f=; done; "
-    "echo; echo \"SCELA\"\"-NLA refused no directory takes an executable file of @SIZE@ bytes; "
-    "tried${R#,}\"";
+    "rm -f \"$f\"; fi; R=\"$R, $d ($w)\"; f=; done; "
+    "echo; echo \"SCELA\"\"-NLA refused no directory takes an executable file of @SIZE@ bytes:"
+    "${R#,} - make room, or install scela-nla and name it with --agent\"";
 
 void replace(std::string& text, std::string_view from, std::string_view to) {
   for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size()) {
