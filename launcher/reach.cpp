@@ -1,9 +1,11 @@
 #include "launcher/reach.h"
 
+#include <algorithm>
 #include <map>
 #include <memory>
 
 #include "common/core/text.h"
+#include "launcher/key_hash.h"
 #include "launcher/ssh_files.h"
 #include "launcher/ssh_hosts.h"
 
@@ -34,17 +36,40 @@ Result<void> check(const std::vector<SshHost>& hosts) {
 }
 
 nla::SshAccess access_to(const SshHost& host) {
-  return {host.identities, host.identity_agent, host.proxy_command};
+  return {host.identities, host.certificates, host.identities_only, host.identity_agent,
+          host.proxy_command};
 }
 
-// "TYPE BASE64" of a host of which nothing was known.
-void remember(const SshHost& host, const std::string& key) {
-  if (host.known_hosts_file.empty()) return;
+// "TYPE BASE64" of a host of which nothing was known but what is revoked. False: this is.
+bool remember(const SshHost& host, const std::string& key) {
   const std::size_t space = key.find(' ');
   const KnownKey known{key.substr(0, space), key.substr(space + 1)};
+  const nla::HostKey shown{known.type, key_digest(known.blob)};
+  if (std::ranges::find(host.revoked, shown) != host.revoked.end()) return false;
+  if (host.known_hosts_file.empty()) return true;
   // What cannot be recorded is asked again the next time.
   static_cast<void>(append_known_host(host.known_hosts_file, host.known_hosts_name,
                                       host.known_hosts_port, known));
+  return true;
+}
+
+// Another program finds the hosts by itself, as its own configuration says; only this machine is
+// known for what it is.
+std::vector<std::string> contacts_by_name(const Plan& plan, const SshUser& user) {
+  std::vector<std::string> out;
+  for (const std::string& name : plan.hosts) {
+    nla::Contact contact;
+    contact.name = name;
+    contact.root_only =
+        name == "localhost" || name == user.host_name || user.host_name.starts_with(name + ".");
+    if (!contact.root_only) {
+      contact.address = name;
+      contact.user = user.name;
+      contact.any_key = true;
+    }
+    out.push_back(nla::format(contact));
+  }
+  return out;
 }
 
 }  // namespace
@@ -53,6 +78,10 @@ Result<Reach> find_reach(const Options& options, const Plan& plan) {
   Reach out;
   if (!plan.remote) {
     out.contacts = plan.hosts;
+    return out;
+  }
+  if (options.launch == LaunchMethod::program) {
+    out.contacts = contacts_by_name(plan, this_ssh_user());
     return out;
   }
   SshHostsOptions wanted;
@@ -79,7 +108,8 @@ Result<Reach> find_reach(const Options& options, const Plan& plan) {
     return at == hosts->end() ? nla::SshAccess() : access_to(at->second);
   };
   out.spawn.met_host_key = [hosts](const nla::Contact& contact, const std::string& key) {
-    if (const auto at = hosts->find(contact.name); at != hosts->end()) remember(at->second, key);
+    const auto at = hosts->find(contact.name);
+    return at == hosts->end() || remember(at->second, key);
   };
   return out;
 }

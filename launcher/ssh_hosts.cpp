@@ -359,8 +359,8 @@ Result<void> Finder::check_host_key(SshHost& host, const Draft& draft, SshHosts&
   if (!host.contact.keys.empty()) return {};
   if (options_.host_keys == HostKeyPolicy::strict) return fail(unknown_key(host, keys, known));
   host.contact.any_key = true;
-  // A contact cannot say "any but these": scela-run itself can check it.
-  host.contact.root_only = host.contact.root_only || !host.revoked.empty();
+  // Only scela-run itself can record what is shown, and refuse what is revoked.
+  host.contact.root_only = true;
   return {};
 }
 

@@ -28,11 +28,11 @@ class AnySpawner final : public Spawner {
         local_(make_local_spawner(io, context_.agent)) {}
 
   void start(const Contact& contact, Done done) override {
-    if (contact.here()) return local_->start(contact, std::move(done));
     if (contact.root_only && !context_.root) {
       return done(tl::unexpected(
           SpawnFailure{StartPhase::connect, "only scela-run itself knows a way to it", true}));
     }
+    if (contact.here()) return local_->start(contact, std::move(done));
     waiting_.emplace_back(contact, std::move(done));
     start_waiting();
   }
@@ -100,7 +100,9 @@ class AnySpawner final : public Spawner {
   }
 
   std::unique_ptr<Executor> make_session(const Contact& contact) {
-    if (settings_.launch != kLaunchSsh) return make_program_session(io_, contact, settings_);
+    if (settings_.launch != kLaunchSsh) {
+      return make_program_session(io_, contact, gate_, settings_, context_);
+    }
     const SshAccess access = context_.access_of ? context_.access_of(contact.name) : own_access();
     return make_ssh_session(io_, contact, access, identities_of(access), gate_, settings_,
                             context_);
@@ -117,13 +119,18 @@ class AnySpawner final : public Spawner {
   // Read once for all nodes that are reached by the same keys.
   const SshIdentities& identities_of(const SshAccess& access) {
     std::string key = access.agent_socket;
-    for (const std::string& file : access.identities)
-      key += cat("\n", file);
+    for (const auto* files : {&access.identities, &access.certificates}) {
+      key += cat("\n", files->size());
+      for (const std::string& file : *files)
+        key += cat("\n", file);
+    }
+    if (access.identities_only) key += "\nonly";
     std::unique_ptr<SshIdentities>& found = identities_[key];
     if (!found) {
       found = std::make_unique<SshIdentities>();
-      found->load(access.identities);
-      found->use_agent(access.agent_socket);
+      found->load(access.identities, access.certificates);
+      const bool enough = access.identities_only && found->skipped().empty();
+      found->use_agent(access.agent_socket, !enough);
     }
     return *found;
   }

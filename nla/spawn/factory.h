@@ -13,9 +13,11 @@ namespace scela::nla {
 
 // What scela-run may use to reach one node, and does not ship.
 struct SshAccess {
-  std::vector<std::string> identities;  // private key files in the order to try them
-  std::string agent_socket;             // of an ssh-agent; empty: none
-  std::string proxy;                    // a command whose standard streams are the connection
+  std::vector<std::string> identities;    // private key files in the order to try them
+  std::vector<std::string> certificates;  // of these keys, besides FILE-cert.pub
+  bool identities_only = false;           // no other keys of the ssh-agent, if these can be used
+  std::string agent_socket;               // of an ssh-agent; empty: none
+  std::string proxy;                      // a command whose standard streams are the connection
 };
 
 // What only the process itself knows of how it starts agents; the rest is in Settings.
@@ -24,8 +26,8 @@ struct SpawnContext {
   bool root = false;  // scela-run: may start what other nodes may not
   // Root only; without it: the usual key files and $SSH_AUTH_SOCK.
   std::function<SshAccess(const std::string& node)> access_of;
-  // A key was met of a host of which any key is accepted: "TYPE BASE64".
-  std::function<void(const Contact&, const std::string& key)> met_host_key;
+  // A key was met of a host of which any key is accepted, "TYPE BASE64". False: but not this one.
+  std::function<bool(const Contact&, const std::string& key)> met_host_key;
 };
 
 // Starts each node's agent as its contact says: on this machine, in a session of its own and linked

@@ -17,6 +17,7 @@ std::unique_ptr<Executor> make_ssh_session(boost::asio::io_context& io, const Co
 
 // By a program that takes "HOST COMMAND" as its last arguments, as ssh and rsh do.
 std::unique_ptr<Executor> make_program_session(boost::asio::io_context& io, const Contact& contact,
-                                               const Settings& settings);
+                                               AuthGate& gate, const Settings& settings,
+                                               const SpawnContext& context);
 
 }  // namespace scela::nla

@@ -1,26 +1,25 @@
 // A command on a node through a program such as ssh or rsh: PROGRAM WORDS... HOST COMMAND.
 
-#include <fcntl.h>
 #include <signal.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstdlib>
 #include <utility>
 
 #include "common/core/text.h"
 #include "common/os/asio.h"
 #include "common/os/child.h"
 #include "common/os/syscall.h"
+#include "nla/spawn/error_tail.h"
 #include "nla/spawn/kinds.h"
+#include "nla/spawn/ssh_identities.h"
 
 namespace scela::nla {
 
 namespace {
-
-using Descriptor = boost::asio::posix::stream_descriptor;
-using boost::system::error_code;
-
-constexpr std::size_t kErrorTail = 2048;
 
 std::vector<std::string> words_of(std::string_view text) {
   std::vector<std::string> out;
@@ -32,34 +31,116 @@ std::vector<std::string> words_of(std::string_view text) {
   return out;
 }
 
+// What OpenSSH says when a host is not to be reached; others are only known not to have got there.
+StartPhase phase_of(std::string_view errors) {
+  const auto says = [&](std::string_view words) {
+    return errors.find(words) != std::string_view::npos;
+  };
+  if (says("Could not resolve hostname")) return StartPhase::resolve;
+  if (says("Host key verification failed")) return StartPhase::host_key;
+  if (says("Permission denied") || says("Too many authentication")) {
+    return StartPhase::authenticate;
+  }
+  return StartPhase::connect;
+}
+
 class ProgramSession final : public Executor {
  public:
-  ProgramSession(boost::asio::io_context& io, std::vector<std::string> words)
-      : io_(io), words_(std::move(words)), errors_(io) {}
+  ProgramSession(boost::asio::io_context& io, AuthGate& gate, bool root, std::string program,
+                 const std::string& host)
+      : io_(io),
+        gate_(gate),
+        root_(root),
+        words_(words_of(program)),
+        program_(std::move(program)),
+        errors_(io) {
+    words_.push_back(host);
+  }
+  ~ProgramSession() override {
+    *alive_ = false;
+    leave_gate();
+  }
 
   void execute(const std::string& command, Done done) override {
-    auto made = start(command);
-    boost::asio::post(io_, [made = std::make_shared<decltype(made)>(std::move(made)),
-                            done = std::move(done)] { done(std::move(*made)); });
+    command_ = command;
+    done_ = std::move(done);
+    if (at_gate_ || accepted_) return begin();
+    gate_.enter([this, alive = alive_](bool go) {
+      if (!*alive) return;
+      if (go) {
+        at_gate_ = true;
+        return begin();
+      }
+      finish(tl::unexpected(
+          SpawnFailure{StartPhase::authenticate, "this node was refused elsewhere", true}));
+    });
+  }
+
+  void answered() override {
+    if (!std::exchange(at_gate_, false)) return;
+    accepted_ = true;
+    gate_.answer(true);
+  }
+  void when_ended(std::function<void()> handler) override {
+    if (status_ >= 0) return handler();
+    ended_ = std::move(handler);
   }
   void reaped(int status) override {
     status_ = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-  }
-  // The program may still be on its way to the host, where no end of a stream reaches it.
-  void cancel() override {
-    if (pid_ != 0 && status_ < 0) ::kill(pid_, SIGTERM);
+    // Not now: whoever tells it walks through the sessions.
+    if (ended_) boost::asio::post(io_, std::exchange(ended_, nullptr));
   }
   int exit_status() const override { return status_; }
-  std::string error_output() const override { return error_tail_; }
+  // ssh ends so when it, and not the command, has failed.
+  bool reached() const override { return accepted_ || status_ != kNotReached; }
+  std::string error_output() override { return errors_.text(); }
   pid_t pid() const override { return pid_; }
+  std::string described() const override { return cat("'", program_, "'"); }
+
+  // It may still be on its way to the host, where no end of a stream reaches it.
+  void abandon() override {
+    if (pid_ > 0 && status_ < 0) ::kill(-pid_, SIGKILL);
+  }
+
+  SpawnFailure failure(std::string why) override {
+    if (accepted_ || (status_ >= 0 && status_ != kNotReached && root_)) {
+      return {StartPhase::start_agent, std::move(why), false};
+    }
+    const StartPhase phase = phase_of(errors_.text());
+    if (root_) return {phase, std::move(why), false};
+    if (phase == StartPhase::authenticate && std::exchange(at_gate_, false)) gate_.answer(false);
+    // Where no agent may log in, or has no client, scela-run itself may.
+    return {phase, std::move(why), status_ >= 0 || pid_ == 0};
+  }
 
  private:
-  tl::expected<std::unique_ptr<Transport>, SpawnFailure> start(const std::string& command) {
+  static constexpr int kNotReached = 255;
+
+  void leave_gate() {
+    if (std::exchange(at_gate_, false)) gate_.left();
+  }
+
+  void begin() {
+    auto made = start();
+    boost::asio::post(
+        io_, [this, alive = alive_, made = std::make_shared<decltype(made)>(std::move(made))] {
+          if (*alive) finish(std::move(*made));
+        });
+  }
+
+  void finish(tl::expected<std::unique_ptr<Transport>, SpawnFailure> made) {
+    if (done_) std::exchange(done_, nullptr)(std::move(made));
+  }
+
+  tl::expected<std::unique_ptr<Transport>, SpawnFailure> start() {
     const auto failed = [&](std::string why) {
-      return tl::unexpected(SpawnFailure{StartPhase::start_agent, std::move(why), false});
+      return tl::unexpected(SpawnFailure{StartPhase::start_agent, std::move(why), !root_});
     };
     const auto program = find_program(words_.front(), search_path(), ".");
-    if (!program) return failed(cat("find '", words_.front(), "': ", errno_text(program.error())));
+    if (!program) {
+      return failed(cat("find '", words_.front(), "': ", errno_text(program.error()),
+                        " (install it, or choose another --launch)"));
+    }
     Result<SocketPair> stream = make_socket_pair(SOCK_STREAM);
     if (!stream) return failed(stream.error().text());
     Result<Pipe> errors = make_pipe();
@@ -68,8 +149,7 @@ class ProgramSession final : public Executor {
     std::vector<char*> argv;
     for (std::string& word : words_)
       argv.push_back(word.data());
-    std::string last = command;
-    argv.push_back(last.data());
+    argv.push_back(command_.data());
     argv.push_back(nullptr);
     ChildSpec spec;
     spec.program = program->c_str();
@@ -81,11 +161,7 @@ class ProgramSession final : public Executor {
     if (!pid) return failed(text_of(pid.error(), *program));
     pid_ = *pid;
     status_ = -1;
-    error_code ignored;
-    errors_.close(ignored);
-    set_nonblocking(errors->read.get());
-    errors_.assign(errors->read.release());
-    read_errors();
+    errors_.follow(std::move(errors->read));
     return make_fd_transport(io_, std::move(stream->ours));
   }
 
@@ -94,36 +170,28 @@ class ProgramSession final : public Executor {
     return path == nullptr ? "/usr/bin:/bin" : path;
   }
 
-  void read_errors() {
-    errors_.async_wait(Descriptor::wait_read, [this](const error_code& error) {
-      if (error) return;
-      char bytes[512];
-      const ssize_t got =
-          retry([&] { return ::read(errors_.native_handle(), bytes, sizeof bytes); });
-      if (got == 0 || (got < 0 && errno != EAGAIN)) return;
-      if (got > 0) error_tail_.append(bytes, static_cast<std::size_t>(got));
-      if (error_tail_.size() > 2 * kErrorTail) {
-        error_tail_.erase(0, error_tail_.size() - kErrorTail);
-      }
-      read_errors();
-    });
-  }
-
   boost::asio::io_context& io_;
+  AuthGate& gate_;
+  const bool root_;
   std::vector<std::string> words_;
-  Descriptor errors_;
-  std::string error_tail_;
+  const std::string program_;
+  std::string command_;
+  Done done_;
+  ErrorTail errors_;
+  std::function<void()> ended_;
   pid_t pid_ = 0;
   int status_ = -1;
+  bool at_gate_ = false;   // others wait for what becomes of this one
+  bool accepted_ = false;  // the node has answered
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 
 }  // namespace
 
 std::unique_ptr<Executor> make_program_session(boost::asio::io_context& io, const Contact& contact,
-                                               const Settings& settings) {
-  std::vector<std::string> words = words_of(settings.launch);
-  words.push_back(contact.name);
-  return std::make_unique<ProgramSession>(io, std::move(words));
+                                               AuthGate& gate, const Settings& settings,
+                                               const SpawnContext& context) {
+  return std::make_unique<ProgramSession>(io, gate, context.root, settings.launch, contact.name);
 }
 
 }  // namespace scela::nla

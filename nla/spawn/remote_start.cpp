@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 #include <utility>
 
 #include "common/core/text.h"
 #include "common/os/asio.h"
 #include "nla/core/remote_shell.h"
+#include "nla/spawn/error_tail.h"
 
 namespace scela::nla {
 
@@ -28,12 +30,11 @@ std::string new_token() {
   return out;
 }
 
-// The last line of a text.
-std::string last_line(std::string text) {
-  while (!text.empty() && (text.back() == '\n' || text.back() == '\r'))
-    text.pop_back();
-  const std::size_t begin = text.rfind('\n');
-  return begin == std::string::npos ? text : text.substr(begin + 1);
+// "exit status 3", "killed by SIGSEGV".
+std::string ending(int status) {
+  constexpr int kSignal = 128;
+  const char* name = status > kSignal ? ::sigabbrev_np(status - kSignal) : nullptr;
+  return name != nullptr ? cat("killed by SIG", name) : cat("exit status ", status);
 }
 
 class Start final : public RemoteStart, public std::enable_shared_from_this<Start> {
@@ -49,8 +50,8 @@ class Start final : public RemoteStart, public std::enable_shared_from_this<Star
 
   void begin() override { begin(true); }
   void cancel() override {
-    executor_.cancel();
-    fail_with("cancelled");
+    executor_.abandon();
+    end(tl::unexpected(SpawnFailure{StartPhase::start_agent, "cancelled", false}));
   }
 
  private:
@@ -74,8 +75,9 @@ class Start final : public RemoteStart, public std::enable_shared_from_this<Star
     timer_.async_wait([weak = weak_from_this()](const error_code& error) {
       const auto self = weak.lock();
       if (error || !self) return;
-      self->fail_with(cat("its shell accepted the command but no agent answers within ",
-                          self->settings_.limit.count(), " ms", self->heard()));
+      self->fail_with(cat(self->executor_.described(),
+                          " has the command, but no agent answers within ",
+                          self->settings_.limit.count(), " ms (--connect-timeout)", self->heard()));
     });
   }
 
@@ -88,7 +90,10 @@ class Start final : public RemoteStart, public std::enable_shared_from_this<Star
     while (done_ && stream_) {
       const ssize_t got = stream_->read(bytes, sizeof bytes);
       if (got < 0 && errno == EAGAIN) return wait_readable();
-      if (got <= 0) return stream_->wait_closed([self = shared_from_this()] { self->ended(); });
+      if (got <= 0) {
+        return stream_->wait_closed(
+            [self = shared_from_this()] { self->executor_.when_ended([self] { self->ended(); }); });
+      }
       std::string_view rest(bytes, static_cast<std::size_t>(got));
       if (!take(rest)) return;
     }
@@ -100,6 +105,7 @@ class Start final : public RemoteStart, public std::enable_shared_from_this<Star
       const auto answer = scanner_.feed(rest);
       if (!answer) return fail_with(answer.error().text()), false;
       if (!*answer) return true;
+      executor_.answered();
       switch ((*answer)->kind) {
         case Kind::ready:
           return ready((*answer)->text, rest), false;
@@ -132,8 +138,8 @@ class Start final : public RemoteStart, public std::enable_shared_from_this<Star
 
   void ship(const std::string& machine) {
     if (machine != agent_.machine()) {
-      return fail_with(cat("its processor is ", machine, ", the agent here is for ",
-                           agent_.machine(), " (name one that is installed there with --agent)"));
+      return fail_with(cat("its processor is ", machine, ", but this ScELA is built for ",
+                           agent_.machine(), " and starts hosts of that kind only (leave it out)"));
     }
     Result<Chunk> bytes = agent_.shipment();
     if (!bytes) return fail_with(bytes.error().text());
@@ -162,24 +168,30 @@ class Start final : public RemoteStart, public std::enable_shared_from_this<Star
   }
 
   void ended() {
+    if (!done_) return;
     const int status = executor_.exit_status();
-    // What the shell says of a file that cannot be executed, or is none.
-    if (looking_ && status != 0 && status != -1) return again();
-    std::string why = "the command ended before the agent answered";
-    if (status >= 0) why += cat(", status ", status);
+    // What is installed there cannot be executed, or dies: ours may do better.
+    if (looking_ && executor_.reached() && status != 0 && status != -1) return again();
+    std::string why = cat(executor_.described(), " ended before an agent answered");
+    if (status >= 0) why += cat(": ", ending(status));
     if (!stream_->trouble().empty()) why = stream_->trouble();
     fail_with(why + heard());
   }
 
   // What the other side printed last, for a person to make sense of it.
   std::string heard() const {
+    constexpr std::size_t kShown = 150;
     const std::string error = last_line(executor_.error_output());
     const std::string& said = error.empty() ? scanner_.noise() : error;
-    return said.empty() ? std::string() : cat("; it said: ", said);
+    if (said.empty()) return {};
+    return cat("; it said: ", said.substr(0, kShown), said.size() > kShown ? "..." : "");
   }
 
   void fail_with(std::string why) {
-    end(tl::unexpected(SpawnFailure{StartPhase::start_agent, std::move(why), false}));
+    if (!done_) return;
+    SpawnFailure failure = executor_.failure(std::move(why));
+    executor_.abandon();
+    end(tl::unexpected(std::move(failure)));
   }
 
   void end(tl::expected<std::unique_ptr<Transport>, SpawnFailure> result) {
@@ -202,6 +214,14 @@ class Start final : public RemoteStart, public std::enable_shared_from_this<Star
 };
 
 }  // namespace
+
+std::string last_line(const std::string& text) {
+  constexpr std::string_view kEnds = "\r\n ";
+  const std::size_t last = text.find_last_not_of(kEnds);
+  if (last == std::string::npos) return {};
+  const std::size_t begin = text.rfind('\n', last) + 1;  // npos + 1 is 0
+  return text.substr(begin, last + 1 - begin);
+}
 
 std::shared_ptr<RemoteStart> make_remote_start(boost::asio::io_context& io, Executor& executor,
                                                AgentFile& agent, const std::string& node,

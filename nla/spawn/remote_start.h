@@ -23,9 +23,18 @@ class Executor {
   virtual ~Executor() = default;
   // `done` is called once, from the event loop. Again only after the transport of the last is gone.
   virtual void execute(const std::string& command, Done done) = 0;
-  virtual int exit_status() const = 0;           // of the last command; -1: not known
-  virtual std::string error_output() const = 0;  // the last of what it wrote to standard error
-  virtual void cancel() {}                       // what is under way is not wanted any more
+  virtual std::string error_output() = 0;  // the last of what it wrote to standard error
+  virtual int exit_status() const = 0;     // of the last command, 128 + N: by signal N; -1: unknown
+  // Calls `handler` when the status of a command whose stream has ended is known, or never will be.
+  virtual void when_ended(std::function<void()> handler) { handler(); }
+  virtual void answered() {}                     // the command runs on the node
+  virtual bool reached() const { return true; }  // false: it ended without having got there
+  virtual void abandon() {}                      // nobody waits for the command any more
+  virtual std::string described() const = 0;     // who was given the command, as a subject
+  // What it means that no agent could be started.
+  virtual SpawnFailure failure(std::string why) {
+    return {StartPhase::start_agent, std::move(why), false};
+  }
   // Where a process of this machine stands for the command: that process, and news of its end.
   virtual pid_t pid() const { return 0; }
   virtual void reaped(int status) { static_cast<void>(status); }

@@ -1,6 +1,7 @@
 // The keys a process offers, and who may use them first.
 
 #include <libssh/libssh.h>
+#include <openssl/evp.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,7 +13,59 @@
 
 namespace scela::nla {
 
-void SshIdentities::load(const std::vector<std::string>& files) {
+namespace {
+
+std::shared_ptr<ssh_key_struct> own(ssh_key key) {
+  return std::shared_ptr<ssh_key_struct>(key, ::ssh_key_free);
+}
+
+std::string blob_of(ssh_key key) {
+  char* base64 = nullptr;
+  if (::ssh_pki_export_pubkey_base64(key, &base64) != SSH_OK) return {};
+  const std::string_view text = base64;
+  std::string out(text.size() / 4 * 3 + 3, '\0');
+  const int size = ::EVP_DecodeBlock(reinterpret_cast<unsigned char*>(out.data()),
+                                     reinterpret_cast<const unsigned char*>(text.data()),
+                                     static_cast<int>(text.size()));
+  ::ssh_string_free_char(base64);
+  out.resize(static_cast<std::size_t>(std::max(size, 0)));  // a multiple of 3: with zeros behind
+  return out;
+}
+
+// The rest of a blob after its first field, which has its length in front.
+std::string_view skip_field(std::string_view blob) {
+  if (blob.size() < 4) return {};
+  std::size_t size = 4;
+  for (std::size_t i = 0; i < 4; ++i)
+    size += static_cast<std::size_t>(static_cast<unsigned char>(blob[i])) << (8 * (3 - i));
+  return blob.substr(std::min(size, blob.size()));
+}
+
+// A certificate has a type and a nonce in front of what a key has after its type.
+// ssh_key_cmp() knows no certificate.
+bool is_certificate_of(std::string_view certificate, std::string_view key) {
+  constexpr std::size_t kPadding = 2;
+  const std::string_view own = skip_field(key);
+  return own.size() > kPadding &&
+         skip_field(skip_field(certificate)).starts_with(own.substr(0, own.size() - kPadding));
+}
+
+}  // namespace
+
+void SshIdentities::add_certificate(const Key& key, const std::string& file) {
+  if (::access(file.c_str(), R_OK) != 0) return;
+  ssh_key raw = nullptr;
+  if (::ssh_pki_import_cert_file(file.c_str(), &raw) != SSH_OK) return;
+  const auto certificate = own(raw);
+  if (!is_certificate_of(blob_of(raw), blob_of(key.key.get()))) return;
+  const auto with = own(::ssh_key_dup(key.key.get()));
+  if (with && ::ssh_pki_copy_cert_to_privkey(raw, with.get()) == SSH_OK) {
+    keys_.push_back({with, file});
+  }
+}
+
+void SshIdentities::load(const std::vector<std::string>& files,
+                         const std::vector<std::string>& certificates) {
   for (const std::string& file : files) {
     ssh_key raw = nullptr;
     // An empty passphrase instead of a question at the terminal.
@@ -23,22 +76,11 @@ void SshIdentities::load(const std::vector<std::string>& files) {
                       ": has a passphrase, or is no private key (an ssh-agent can hold it)");
       continue;
     }
-    const auto own = [](ssh_key key) {
-      return std::shared_ptr<ssh_key_struct>(key, ::ssh_key_free);
-    };
-    const auto key = own(raw);
-    const std::string certificate = file + "-cert.pub";
-    if (::access(certificate.c_str(), R_OK) == 0) {
-      ssh_key cert = nullptr;
-      if (::ssh_pki_import_cert_file(certificate.c_str(), &cert) == SSH_OK) {
-        const auto owned = own(cert);
-        const auto with = own(::ssh_key_dup(key.get()));
-        if (with && ::ssh_pki_copy_cert_to_privkey(cert, with.get()) == SSH_OK) {
-          keys_.push_back({with, certificate});
-        }
-      }
-    }
-    keys_.push_back({key, file});
+    const Key key{own(raw), file};
+    add_certificate(key, file + "-cert.pub");
+    for (const std::string& certificate : certificates)
+      add_certificate(key, certificate);
+    keys_.push_back(key);
   }
 }
 

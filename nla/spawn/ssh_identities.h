@@ -14,13 +14,17 @@ namespace scela::nla {
 // The keys that a process offers: read once, shared by its sessions.
 class SshIdentities {
  public:
-  // Private keys without a passphrase, each with its certificate (FILE-cert.pub) if there is one.
-  // What cannot be used is noted, not refused.
-  void load(const std::vector<std::string>& files);
-  // The socket of an ssh-agent; empty: there is none.
-  void use_agent(std::string socket) { agent_socket_ = std::move(socket); }
+  // Private keys without a passphrase, each with its certificates: FILE-cert.pub and those of
+  // `certificates` that are for it. What cannot be used is noted, not refused.
+  void load(const std::vector<std::string>& files, const std::vector<std::string>& certificates);
+  // The socket of an ssh-agent; empty: there is none. Its keys are offered, or it is only there to
+  // be forwarded.
+  void use_agent(std::string socket, bool offered) {
+    agent_socket_ = std::move(socket);
+    agent_offered_ = offered;
+  }
   const std::string& agent_socket() const { return agent_socket_; }
-  bool has_agent() const { return !agent_socket_.empty(); }
+  bool has_agent() const { return agent_offered_ && !agent_socket_.empty(); }
   bool empty() const;  // neither key nor agent
   // "~/.ssh/id_rsa: has a passphrase; ..."; empty if all went well.
   const std::string& skipped() const { return skipped_; }
@@ -32,9 +36,12 @@ class SshIdentities {
   const std::vector<Key>& keys() const { return keys_; }
 
  private:
+  void add_certificate(const Key& key, const std::string& file);
+
   std::vector<Key> keys_;
   std::string skipped_;
   std::string agent_socket_;
+  bool agent_offered_ = false;
 };
 
 // The files that ssh tries by default, in its order, below $HOME/.ssh; those that exist.

@@ -1,6 +1,7 @@
 #include "nla/spawn/ssh_session.h"
 
 #include <fcntl.h>
+#include <libssh/callbacks.h>
 #include <libssh/libssh.h>
 #include <netinet/tcp.h>
 #include <sys/eventfd.h>
@@ -8,6 +9,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
+#include <cstring>
 #include <thread>
 #include <utility>
 
@@ -17,6 +20,7 @@
 #include "common/os/syscall.h"
 #include "nla/address.h"
 #include "nla/spawn/agent_forward.h"
+#include "nla/spawn/error_tail.h"
 #include "nla/spawn/kinds.h"
 
 namespace scela::nla {
@@ -44,6 +48,18 @@ std::string digest_of(ssh_key key) {
     out += "0123456789abcdef"[hash[i] >> 4];
     out += "0123456789abcdef"[hash[i] & 15];
   }
+  ::ssh_clean_pubkey_hash(&hash);
+  return out;
+}
+
+// "SHA256:...", as ssh-keygen -l shows it.
+std::string fingerprint(ssh_key key) {
+  unsigned char* hash = nullptr;
+  std::size_t size = 0;
+  if (::ssh_get_publickey_hash(key, SSH_PUBLICKEY_HASH_SHA256, &hash, &size) != 0) return {};
+  char* text = ::ssh_get_fingerprint_hash(SSH_PUBLICKEY_HASH_SHA256, hash, size);
+  const std::string out = text == nullptr ? "" : text;
+  ::ssh_string_free_char(text);
   ::ssh_clean_pubkey_hash(&hash);
   return out;
 }
@@ -78,6 +94,39 @@ void set_quick_ack(int fd) {
   ::setsockopt(fd, IPPROTO_TCP, TCP_QUICKACK, &on, sizeof on);
 }
 
+int signal_number(std::string_view name) {
+  for (int signo = 1; signo < 32; ++signo) {
+    const char* known = ::sigabbrev_np(signo);
+    if (known != nullptr && name == known) return signo;
+  }
+  return 0;
+}
+
+// What is asked of an ssh-agent. libssh reads its socket by blocking calls, which one that does not
+// answer never ends: then the thread keeps the session, and whoever is the last to let go frees it.
+struct AgentTalk {
+  AgentTalk(ssh_session its_session, Fd its_news)
+      : session(its_session), news(std::move(its_news)) {}
+
+  void run(long seconds) {
+    ::ssh_set_blocking(session, 1);
+    ::ssh_options_set(session, SSH_OPTIONS_TIMEOUT, &seconds);
+    answer = ::ssh_userauth_agent(session, nullptr);
+    ::ssh_set_blocking(session, 0);
+    if (let_go.exchange(true)) {
+      ::ssh_free(session);
+      return;
+    }
+    const std::uint64_t one = 1;
+    static_cast<void>(!::write(news.get(), &one, sizeof one));
+  }
+
+  const ssh_session session;
+  const Fd news;
+  int answer = SSH_AUTH_ERROR;
+  std::atomic<bool> let_go{false};
+};
+
 }  // namespace
 
 // The session.
@@ -86,7 +135,8 @@ class SshSession::Impl : public std::enable_shared_from_this<Impl> {
  public:
   Impl(boost::asio::io_context& io, Contact contact, const SshIdentities& identities,
        AuthGate& gate, std::chrono::milliseconds limit)
-      : io_(io),
+      : proxy_errors_(io),
+        io_(io),
         contact_(std::move(contact)),
         identities_(identities),
         gate_(gate),
@@ -96,7 +146,11 @@ class SshSession::Impl : public std::enable_shared_from_this<Impl> {
         timer_(io) {}
   ~Impl() { disconnect(); }
 
-  void use_stream(Fd stream) { socket_ = std::move(stream); }
+  void use_proxy(Fd stream, Fd errors) {
+    socket_ = std::move(stream);
+    proxied_ = true;
+    if (errors) proxy_errors_.follow(std::move(errors));
+  }
 
   void execute(const std::string& command, Done done) {
     command_ = command;
@@ -129,8 +183,9 @@ class SshSession::Impl : public std::enable_shared_from_this<Impl> {
 
   int exit_status() const { return exit_status_; }
   const std::string& error_tail() const { return error_tail_; }
-  void on_host_key(std::function<void(const std::string&)> met) { met_host_key_ = std::move(met); }
   void forward_agent() { forwards_ = true; }
+  void on_host_key(std::function<bool(const std::string&)> met) { met_host_key_ = std::move(met); }
+  void abandon();
 
   class Channel;
 
@@ -181,8 +236,19 @@ class SshSession::Impl : public std::enable_shared_from_this<Impl> {
     return session_ == nullptr ? std::string() : std::string(::ssh_get_error(session_));
   }
   StartPhase phase() const;
-  std::string where() const { return cat(contact_.address, " port ", contact_.port); }
+  std::string where() const {
+    return cat(contact_.address, " port ", contact_.port, proxied_ ? " through its proxy" : "");
+  }
+  std::string connect_error(int number) const;
+  std::string exchange_error();
+  static void hear_signal(ssh_session, ssh_channel, const char* name, int, const char*, const char*,
+                          void* self) {
+    const int signo = signal_number(name == nullptr ? "" : name);
+    static_cast<Impl*>(self)->exit_status_ = signo == 0 ? -1 : 128 + signo;
+  }
 
+  ErrorTail proxy_errors_;
+  bool proxied_ = false;
   boost::asio::io_context& io_;
   const Contact contact_;
   const SshIdentities& identities_;
@@ -203,21 +269,31 @@ class SshSession::Impl : public std::enable_shared_from_this<Impl> {
   std::size_t next_key_ = 0;
   bool went_through_gate_ = false;
   bool accepted_ = false;
-  std::thread agent_thread_;
-  int agent_answer_ = SSH_AUTH_ERROR;
+  std::shared_ptr<AgentTalk> talk_;
   std::string command_;
   Done done_;
   std::string error_tail_;
   std::string trouble_;
-  std::function<void(const std::string&)> met_host_key_;
   bool forwards_ = false;  // its ssh-agent may be used from the other end
   std::unique_ptr<AgentForward> forward_;
+  std::function<bool(const std::string&)> met_host_key_;
+  ssh_channel_callbacks_struct callbacks_{};
   bool broken_ = false;
   int exit_status_ = -1;
   Transport::Handler reader_, writer_, closer_;
 };
 
 // Connecting.
+
+std::string SshSession::Impl::connect_error(int number) const {
+  const char* advice = number == ECONNREFUSED
+                           ? "no sshd listens there: is it up, and is this its port?"
+                       : number == EHOSTUNREACH || number == ENETUNREACH
+                           ? "the host is down, or no network leads there"
+                           : "";
+  return cat("connect to ", where(), ": ", errno_text(number),
+             *advice == 0 ? "" : cat(" (", advice, ")"));
+}
 
 void SshSession::Impl::connect() {
   const std::optional<Address> address = parse_address(contact_.address, contact_.port);
@@ -231,7 +307,7 @@ void SshSession::Impl::connect() {
   set_quick_ack(made.get());
   socket_ = std::move(made);
   if (::connect(socket_.get(), address->get(), address->size) != 0 && errno != EINPROGRESS) {
-    return fail_with(StartPhase::connect, cat("connect to ", where(), ": ", errno_text(errno)));
+    return fail_with(StartPhase::connect, connect_error(errno));
   }
   enter(State::connecting);
   watch_.assign(::fcntl(socket_.get(), F_DUPFD_CLOEXEC, 3));
@@ -242,8 +318,7 @@ void SshSession::Impl::connect() {
     socklen_t size = sizeof problem;
     ::getsockopt(self->socket_.get(), SOL_SOCKET, SO_ERROR, &problem, &size);
     if (problem != 0) {
-      self->fail_with(StartPhase::connect,
-                      cat("connect to ", self->where(), ": ", errno_text(problem)));
+      self->fail_with(StartPhase::connect, self->connect_error(problem));
     } else {
       self->begin_exchange();
     }
@@ -254,10 +329,6 @@ void SshSession::Impl::connect() {
 void SshSession::Impl::begin_exchange() {
   if (!watch_.is_open()) watch_.assign(::fcntl(socket_.get(), F_DUPFD_CLOEXEC, 3));
   session_ = ::ssh_new();
-  if (session_ != nullptr && forwards_ && identities_.has_agent()) {
-    forward_ = std::make_unique<AgentForward>(io_, session_, identities_.agent_socket(),
-                                              [this] { drive_later(); });
-  }
   if (session_ == nullptr) return fail_with(StartPhase::connect, "libssh has no memory");
   ::ssh_set_blocking(session_, 0);
   const bool no = false;
@@ -273,7 +344,7 @@ void SshSession::Impl::begin_exchange() {
       set(SSH_OPTIONS_FD, &fd) && set(SSH_OPTIONS_KNOWNHOSTS, "/dev/null") &&
       set(SSH_OPTIONS_GLOBAL_KNOWNHOSTS, "/dev/null") && set(SSH_OPTIONS_CIPHERS_C_S, kCiphers) &&
       set(SSH_OPTIONS_CIPHERS_S_C, kCiphers) &&
-      (!identities_.has_agent() ||
+      (identities_.agent_socket().empty() ||
        set(SSH_OPTIONS_IDENTITY_AGENT, identities_.agent_socket().c_str())) &&
       (algorithms.empty() || set(SSH_OPTIONS_HOSTKEYS, algorithms.c_str()));
   if (!good) return fail_with(StartPhase::connect, session_error());
@@ -283,8 +354,28 @@ void SshSession::Impl::begin_exchange() {
 void SshSession::Impl::exchange() {
   const int got = ::ssh_connect(session_);
   if (got == SSH_AGAIN) return;
-  if (got != SSH_OK) return fail_with(StartPhase::connect, cat("key exchange: ", session_error()));
-  check_host_key();
+  if (got == SSH_OK) return check_host_key();
+  const std::string why = exchange_error();
+  const bool key = why.find("host key algo") != std::string::npos;
+  fail_with(key ? StartPhase::host_key : StartPhase::connect, why);
+}
+
+std::string SshSession::Impl::exchange_error() {
+  const std::string said = last_line(proxy_errors_.text());
+  if (proxied_ && !said.empty()) return cat("its proxy says: ", said);
+  std::string why = session_error();
+  if (why.find("host key algo") != std::string::npos) {
+    return cat(where(), " has no host key of the types that are known of it (",
+               host_key_algorithms(contact_), "): see what 'ssh ", contact_.name, "' says");
+  }
+  const auto is = [&](std::string_view words) { return why.find(words) != std::string::npos; };
+  if (why.empty() || why == "Success" || is("reset by peer") || is("disconnected")) {
+    return cat(where(), " closes the connection before a key is exchanged (",
+               proxied_ ? "see whether its proxy works alone"
+                        : "its sshd has too many sessions, bars this machine, or is none",
+               ")");
+  }
+  return cat("key exchange with ", where(), ": ", why);
 }
 
 void SshSession::Impl::check_host_key() {
@@ -296,10 +387,17 @@ void SshSession::Impl::check_host_key() {
   const std::string digest = digest_of(raw);
   const auto known = [&](const HostKey& one) { return one.digest == digest; };
   if (!contact_.any_key && std::none_of(contact_.keys.begin(), contact_.keys.end(), known)) {
-    return fail_with(StartPhase::host_key, cat("the host key that ", where(), " shows (SHA-256 ",
-                                               digest, ") is not the one that is known"));
+    return fail_with(
+        StartPhase::host_key,
+        cat("the key that ", where(), " shows, ", fingerprint(raw),
+            ", is not the known one (if it was installed anew, run 'ssh-keygen -R ", contact_.name,
+            "' and 'ssh ", contact_.name, "'; if not, another host answers in its place)"));
   }
-  if (contact_.any_key && met_host_key_) met_host_key_(public_text(raw));
+  if (contact_.any_key && met_host_key_ && !met_host_key_(public_text(raw))) {
+    return fail_with(StartPhase::host_key,
+                     cat("the key that ", where(), " shows, ", fingerprint(raw),
+                         ", is marked @revoked in known_hosts"));
+  }
   pass_gate();
 }
 
@@ -339,18 +437,13 @@ void SshSession::Impl::authenticate() {
 // until the thread is back.
 void SshSession::Impl::ask_agent() {
   enter(State::asking_agent);
-  const int news = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-  if (news < 0) return fail_with(StartPhase::authenticate, errno_text(errno));
-  agent_watch_.assign(news);
-  agent_thread_ = std::thread([this, news] {
-    ::ssh_set_blocking(session_, 1);
-    const long seconds = std::max<long>(1, limit_.count() / 1000);
-    ::ssh_options_set(session_, SSH_OPTIONS_TIMEOUT, &seconds);
-    agent_answer_ = ::ssh_userauth_agent(session_, nullptr);
-    ::ssh_set_blocking(session_, 0);
-    const std::uint64_t one = 1;
-    static_cast<void>(::write(news, &one, sizeof one));
-  });
+  Fd news(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  const int watched = ::fcntl(news.get(), F_DUPFD_CLOEXEC, 3);
+  if (watched < 0) return fail_with(StartPhase::authenticate, errno_text(errno));
+  agent_watch_.assign(watched);
+  talk_ = std::make_shared<AgentTalk>(session_, std::move(news));
+  const long seconds = std::max<long>(1, limit_.count() / 1000);
+  std::thread([talk = talk_, seconds] { talk->run(seconds); }).detach();
   agent_watch_.async_wait(Descriptor::wait_read,
                           [weak = weak_from_this()](const error_code& error) {
                             const auto self = weak.lock();
@@ -361,18 +454,23 @@ void SshSession::Impl::ask_agent() {
 }
 
 void SshSession::Impl::agent_answered() {
-  agent_thread_.join();
+  const int answer = talk_->answer;
+  talk_.reset();
   error_code ignored;
   agent_watch_.close(ignored);
   if (state_ != State::asking_agent) return;
-  if (agent_answer_ == SSH_AUTH_SUCCESS) return authenticated();
-  if (agent_answer_ == SSH_AUTH_ERROR) return fail_with(StartPhase::authenticate, session_error());
+  if (answer == SSH_AUTH_SUCCESS) return authenticated();
+  if (answer == SSH_AUTH_ERROR) return fail_with(StartPhase::authenticate, session_error());
   refused();
 }
 
 void SshSession::Impl::authenticated() {
   accepted_ = true;
   gate_.answer(true);
+  if (forwards_ && !identities_.agent_socket().empty()) {
+    forward_ = std::make_unique<AgentForward>(io_, session_, identities_.agent_socket(),
+                                              [this] { drive_later(); });
+  }
   enter(State::opening);
 }
 
@@ -382,10 +480,15 @@ void SshSession::Impl::refused() {
     tried += cat(tried.empty() ? "" : ", ", one.file);
   if (identities_.has_agent()) tried += cat(tried.empty() ? "" : ", ", "the ssh-agent");
   gate_.answer(false);
+  const char* advice =
+      tried.empty()
+          ? "make a key with ssh-keygen and add it there with ssh-copy-id"
+          : "is it in authorized_keys there, and may this user log in? its sshd's log says";
   fail_with(StartPhase::authenticate,
             cat(where(), " refuses user ", contact_.user, " with ",
                 tried.empty() ? "no key at all" : tried,
-                identities_.skipped().empty() ? "" : "; not used: ", identities_.skipped()),
+                identities_.skipped().empty() ? "" : "; not used: ", identities_.skipped(), " (",
+                advice, ")"),
             gate_.closed());
 }
 
@@ -408,6 +511,10 @@ void SshSession::Impl::request() {
   if (got != SSH_OK) {
     return fail_with(StartPhase::start_agent, cat("execute a command: ", session_error()));
   }
+  callbacks_.userdata = this;
+  callbacks_.channel_exit_signal_function = &hear_signal;
+  ssh_callbacks_init(&callbacks_);
+  ::ssh_set_channel_callbacks(channel_, &callbacks_);
   enter(State::running);
   std::exchange(done_, nullptr)(make_transport());
 }
@@ -420,12 +527,19 @@ void SshSession::Impl::end_channel() {
   if (state_ == State::running) state_ = State::idle;
 }
 
+// What does not end with its input ends by a signal, where sshd passes it on (not for root).
+void SshSession::Impl::abandon() {
+  if (channel_ == nullptr || broken_ || ::ssh_channel_is_closed(channel_) != 0) return;
+  ::ssh_channel_request_send_signal(channel_, "KILL");
+}
+
 void SshSession::Impl::disconnect() {
   timer_.cancel();
-  if (agent_thread_.joinable()) {
-    ::shutdown(watch_.native_handle(), SHUT_RDWR);  // its blocking calls return
-    agent_thread_.join();
+  if (talk_ && !talk_->let_go.exchange(true)) {
+    ::shutdown(watch_.native_handle(), SHUT_RDWR);  // calls that wait for the host return
+    session_ = nullptr;
   }
+  talk_.reset();
   if (went_through_gate_ && !accepted_ && state_ != State::failed) gate_.left();
   end_channel();
   if (event_ != nullptr) {
@@ -454,6 +568,7 @@ ssize_t SshSession::Impl::read(char* bytes, std::size_t size) {
   }
   const auto most = static_cast<std::uint32_t>(std::min<std::size_t>(size, 1u << 20));
   const int got = ::ssh_channel_read_nonblocking(channel_, bytes, most, 0);
+  if (writer_) drive_later();  // libssh may have read that there is room
   if (got > 0) return got;
   take_error_output();
   if (got == SSH_EOF || (got == 0 && ::ssh_channel_is_eof(channel_) != 0)) return 0;
@@ -583,25 +698,34 @@ void SshSession::Impl::enter(State state) {
 
 void SshSession::Impl::on_timer() {
   const char* what = "";
+  const char* advice = "";
   switch (state_) {
     case State::connecting:
-      what = "there is no answer from ";
+      what = " does not answer";
+      advice = "the host is down, or a firewall drops packets to this port";
       break;
     case State::exchanging:
-      what = "it accepts connections, but the key exchange does not come to an end at ";
+      what = " accepts connections, but no key is exchanged";
+      advice = "its sshd hangs, or something else listens there";
       break;
     case State::authenticating:
+      what = " does not answer to an authentication";
+      advice = "its sshd hangs, perhaps on a home or a user database that does not answer";
+      break;
     case State::asking_agent:
-      what = "it does not answer to an authentication at ";
+      what = " and the ssh-agent do not finish an authentication";
+      advice = "see whether 'ssh-add -l' answers";
       break;
     case State::opening:
     case State::requesting:
-      what = "it does not execute a command at ";
+      what = " does not execute a command";
+      advice = "its sshd hangs, or the host is overloaded";
       break;
     default:
       return;
   }
-  fail_with(phase(), cat(what, where(), " within ", limit_.count(), " ms"));
+  fail_with(phase(), cat(where(), what, " within ", limit_.count(), " ms (--connect-timeout; ",
+                         advice, ")"));
 }
 
 void SshSession::Impl::fail_with(StartPhase phase, std::string why, bool hand_back) {
@@ -704,8 +828,8 @@ SshSession::SshSession(boost::asio::io_context& io, Contact contact,
                        std::chrono::milliseconds phase_limit)
     : impl_(std::make_shared<Impl>(io, std::move(contact), identities, gate, phase_limit)) {}
 SshSession::~SshSession() = default;
-void SshSession::use_stream(Fd stream) {
-  impl_->use_stream(std::move(stream));
+void SshSession::use_proxy(Fd stream, Fd errors) {
+  impl_->use_proxy(std::move(stream), std::move(errors));
 }
 void SshSession::execute(const std::string& command, Done done) {
   impl_->execute(command, std::move(done));
@@ -713,25 +837,35 @@ void SshSession::execute(const std::string& command, Done done) {
 int SshSession::exit_status() const {
   return impl_->exit_status();
 }
-std::string SshSession::error_output() const {
+std::string SshSession::error_output() {
   return impl_->error_tail();
 }
 void SshSession::forward_agent() {
   impl_->forward_agent();
 }
-void SshSession::on_host_key(std::function<void(const std::string&)> met) {
+void SshSession::abandon() {
+  impl_->abandon();
+}
+void SshSession::on_host_key(std::function<bool(const std::string&)> met) {
   impl_->on_host_key(std::move(met));
 }
 
 namespace {
 
-// The stream to what a proxy command connects to. Its process is reaped as any child.
-Result<Fd> start_proxy(const std::string& command) {
+struct Proxy {
+  Fd stream;  // to what the command connects to
+  Fd errors;  // what it says
+};
+
+// Its process is reaped as any child.
+Result<Proxy> start_proxy(const std::string& command) {
   Result<SocketPair> pair = make_socket_pair(SOCK_STREAM);
   if (!pair) return fail(pair.error());
+  Result<Pipe> errors = make_pipe();
+  if (!errors) return fail(errors.error());
   std::string words[] = {"sh", "-c", cat("exec ", command)};
   char* argv[] = {words[0].data(), words[1].data(), words[2].data(), nullptr};
-  const int descriptors[] = {pair->theirs.get(), pair->theirs.get(), STDERR_FILENO};
+  const int descriptors[] = {pair->theirs.get(), pair->theirs.get(), errors->write.get()};
   ChildSpec spec;
   spec.program = "/bin/sh";
   spec.argv = argv;
@@ -739,7 +873,7 @@ Result<Fd> start_proxy(const std::string& command) {
   spec.descriptors = descriptors;
   spec.group = ChildGroup::own_session;
   const tl::expected<pid_t, ChildError> pid = start_child(spec);
-  if (pid) return std::move(pair->ours);
+  if (pid) return Proxy{std::move(pair->ours), std::move(errors->read)};
   return fail(Error{ErrorKind::launch, "start a proxy", {}, text_of(pid.error(), "/bin/sh"), {}});
 }
 
@@ -754,12 +888,13 @@ std::unique_ptr<Executor> make_ssh_session(boost::asio::io_context& io, const Co
   if (settings.forward_agent) session->forward_agent();
   if (!access.proxy.empty()) {
     // One that cannot be started is a stream that ends at once.
-    Result<Fd> stream = start_proxy(access.proxy);
-    if (stream) session->use_stream(std::move(*stream));
+    Result<Proxy> proxy = start_proxy(access.proxy);
+    if (proxy) session->use_proxy(std::move(proxy->stream), std::move(proxy->errors));
   }
   if (context.met_host_key) {
-    session->on_host_key(
-        [contact, tell = context.met_host_key](const std::string& key) { tell(contact, key); });
+    session->on_host_key([contact, tell = context.met_host_key](const std::string& key) {
+      return tell(contact, key);
+    });
   }
   return session;
 }

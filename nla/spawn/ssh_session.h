@@ -28,16 +28,19 @@ class SshSession final : public Executor {
   SshSession(const SshSession&) = delete;
   SshSession& operator=(const SshSession&) = delete;
 
-  // The stream to use instead of a connection of its own (a proxy's). Before the first execute().
-  void use_stream(Fd stream);
   // Whoever executes commands there may use the ssh-agent of the identities. Before execute().
   void forward_agent();
-  // Called once, when a key is accepted because any is.
-  void on_host_key(std::function<void(const std::string& key)> met);
+  // A proxy's stream instead of a connection of its own, and its standard error. Before the first
+  // execute().
+  void use_proxy(Fd stream, Fd errors);
+  // Called once, when a key is about to be accepted because any is; false: not this one.
+  void on_host_key(std::function<bool(const std::string& key)> met);
 
   void execute(const std::string& command, Done done) override;
   int exit_status() const override;
-  std::string error_output() const override;
+  std::string error_output() override;
+  std::string described() const override { return "its login shell"; }
+  void abandon() override;
 
  private:
   class Impl;
