@@ -159,8 +159,8 @@ TEST_CASE("standard input for a rank that is not there is an error") {
 
 TEST_CASE("kinds of a job outside their range are errors") {
   const std::string bytes = encode(small_job());
-  // From the end: ahead, plain output, timestamps, label, host timeout, once per host, trace, cache policy, grace (2000: two bytes),
-  // bind-to, on-failure.
+  // From the end: ahead, plain output, timestamps, label, host timeout, once per host, trace, cache
+  // policy, grace (2000: two bytes), bind-to, on-failure.
   const std::size_t end = bytes.size() - 9;
   const auto accepted = [&](std::size_t at, char value) {
     std::string changed = bytes;
