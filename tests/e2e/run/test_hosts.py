@@ -1,6 +1,7 @@
 """Commands that run once on each host: labels, input, ends, and the summary."""
 import os
 import pty
+import resource
 
 import job
 from job import JobTest
@@ -139,6 +140,14 @@ class HostsTest(JobTest):
         self.assertEqual([lines[1], lines[300_004]], ["n[1,3] (2)", "n[2,4] (2)"])
         for kind, at in ((0, 3), (1, 300_006)):
             self.assertTrue(lines[at:at + 300_000] == [f"{i} {kind} and more" for i in range(300_000)])
+
+    def test_gathered_output_takes_little_memory(self):
+        with open(os.devnull, "wb") as nowhere:
+            ended = self.run_job("--sim-nodes", 8, "--ppn", 8, "-b", "sh", "-c",
+                                 'yes "a line of rank $SCELA_RANK" | head -c 4000000', stdout=nowhere)
+        self.assertEqual((ended.status, ended.err), (0, ""))
+        # The largest process of the job, or of this one.
+        self.assertLess(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, 32 * 1024)
 
     def test_gathered_output_is_shown_when_the_job_is_interrupted(self):
         running = self.start("-w", "n[1-2]", "-b", *LOCAL, "sh", "-c", "echo so far; " + job.HOLD)
