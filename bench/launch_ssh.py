@@ -2,7 +2,7 @@
 """Launch over ssh on simulated hosts: scela-run beside pdsh, clush, Hydra, Open MPI's mpirun, srun and plain ssh.
 
   bench/launch_ssh.py [--run SCELA-RUN] [--suites equal,defaults,...] [--repeat N] [--hosts 1,8,...] [--quick]
-                      [--nice N] [--results FILE.json] [--docs docs/benchmarks.md]
+                      [--shares N] [--results FILE.json] [--docs docs/benchmarks.md]
   bench/launch_ssh.py --render FILE.json --docs docs/benchmarks.md
 
 Contestants take turns within one run, on the same hosts (tests/cluster), each with a real sshd. Suites:
@@ -291,7 +291,7 @@ def suite_latency(options):
 def measured(options):
     ssh_peers.check_installed()
     results = {"command": "bench/launch_ssh.py " + " ".join(sys.argv[1:]), "date": measure.today(), **measure.commit(ROOT),
-               "machine": measure.machine(), "versions": ssh_peers.versions(options.run), "nice": options.nice, "loads": {}, "failed": []}
+               "machine": measure.machine(), "versions": ssh_peers.versions(options.run), "shares": options.shares, "loads": {}, "failed": []}
     for name in options.suites:
         say(name)
         start, load = time.monotonic(), measure.load()
@@ -316,8 +316,8 @@ def arguments():
     parser.add_argument("--hosts", type=lambda s: sorted(map(int, s.split(","))), default=HOSTS)
     parser.add_argument("--repeat", type=int, default=5, help="rounds; 3 at most for 64 hosts and more (default: 5)")
     parser.add_argument("--quick", action="store_true", help="small sizes: does everything work?")
-    parser.add_argument("--nice", type=int, default=0, metavar="N", help="run everything at nice value -N, so that other work on "
-                        "a shared machine disturbs it less")
+    parser.add_argument("--shares", type=int, metavar="N", help="parts of the CPU where each session of other work on the machine "
+                        "gets 1024, such as 200000; needs a cpu controller of version 1")
     parser.add_argument("--results", help="write the figures to this JSON file")
     parser.add_argument("--render", help="do not measure: take the figures from this JSON file")
     parser.add_argument("--docs", help="write the tables into this Markdown file, curves beside it")
@@ -339,7 +339,7 @@ def main():
         with open(options.render, encoding="utf-8") as f:
             results = json.load(f)
     else:
-        os.nice(-options.nice)
+        Hosts.SHARES = options.shares
         results = measured(options)
     if options.results:
         with open(options.results, "w", encoding="utf-8") as f:
@@ -348,7 +348,7 @@ def main():
     import launch_report  # pylint: disable=import-outside-toplevel
     import ssh_report  # pylint: disable=import-outside-toplevel
     launch_report.put_sections(list(ssh_report.sections(results)), options.docs, ssh_report.curves(results))
-    return 1 if results["failed"] else 0
+    return 1 if results.get("failed") else 0
 
 
 if __name__ == "__main__":

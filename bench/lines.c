@@ -5,9 +5,10 @@
  * there
  *
  * A line is 99 bytes from 0x80 up and a newline. Such a byte says which rank it is of and one bit
- * of a sequence that depends on the rank: a byte that is lost, doubled or out of order is found
- * though ranks' lines be broken up. What is below 0x80, but newlines, was added on the way: with
- * "label" every line must begin with its rank.
+ * of a sequence that depends on the rank and comes again after 1009 lines, which no buffer's size
+ * is a multiple of: a byte that is lost, doubled or out of order is found though ranks' lines be
+ * broken up. What is below 0x80, but newlines, was added on the way: with "label" every line must
+ * begin with its rank.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -15,19 +16,16 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { kMaxRanks = 64, kLine = 100, kFirst = 0x80 };
+enum { kMaxRanks = 64, kLine = 100, kFirst = 0x80, kPeriod = 1009 * (kLine - 1) };
 
-struct rank {
-  uint64_t bytes; /* without newlines */
-  uint32_t state; /* of the sequence */
-};
-
-static unsigned next_bit(struct rank* rank, unsigned number) {
-  if (rank->bytes++ == 0) rank->state = 0x9e3779b9u * (number + 1);
-  rank->state ^= rank->state << 13;
-  rank->state ^= rank->state >> 17;
-  rank->state ^= rank->state << 5;
-  return rank->state & 1u;
+static void make_sequence(unsigned char* bytes, unsigned number) {
+  uint32_t state = 0x9e3779b9u * (number + 1);
+  for (int i = 0; i < kPeriod; ++i) {
+    state ^= state << 13;
+    state ^= state >> 17;
+    state ^= state << 5;
+    bytes[i] = (unsigned char)(kFirst + 2 * number + (state & 1));
+  }
 }
 
 static unsigned own_number(void) {
@@ -40,16 +38,22 @@ static unsigned own_number(void) {
   exit(2);
 }
 
-/* As a program that prints does it: by stdio, with the buffer that it chooses. */
+/* As a program that prints does it: line by line, by stdio, with the buffer that it chooses. */
 static int write_lines(uint64_t bytes) {
-  struct rank rank = {0, 0};
-  const unsigned number = own_number();
-  for (uint64_t i = 1; i <= bytes; ++i) {
-    const unsigned byte = i % kLine == 0 ? '\n' : kFirst + 2 * number + next_bit(&rank, number);
-    if (putc_unlocked((int)byte, stdout) == EOF) return 1;
+  static unsigned char sequence[kPeriod];
+  make_sequence(sequence, own_number());
+  for (uint64_t i = 0, at = 0; i < bytes / kLine; ++i, at = (at + kLine - 1) % kPeriod) {
+    if (fwrite(sequence + at, kLine - 1, 1, stdout) != 1 || putc_unlocked('\n', stdout) == EOF)
+      return 1;
   }
   return fflush(stdout) == 0 ? 0 : 1;
 }
+
+struct rank {
+  uint64_t bytes; /* without newlines */
+  unsigned next;  /* in the sequence */
+  unsigned char sequence[kPeriod];
+};
 
 struct line {
   int owner, length, foreign, label; /* owner and label: -1 is none */
@@ -61,6 +65,8 @@ static int check_lines(unsigned ranks, uint64_t bytes, int labelled) {
   static struct rank known[kMaxRanks];
   static unsigned char buffer[1 << 16];
   struct line line = kNewLine;
+  for (unsigned i = 0; i < kMaxRanks; ++i)
+    make_sequence(known[i].sequence, i);
   uint64_t newlines = 0, broken = 0, wrong_labels = 0, out_of_order = 0, missing = 0;
   for (;;) {
     const ssize_t got = read(0, buffer, sizeof buffer);
@@ -71,7 +77,10 @@ static int check_lines(unsigned ranks, uint64_t bytes, int labelled) {
         if (line.owner < 0) line.owner = owner;
         line.foreign += owner != line.owner;
         ++line.length;
-        out_of_order += next_bit(&known[owner], (unsigned)owner) != (unsigned)(*at & 1);
+        struct rank* rank = &known[owner];
+        out_of_order += rank->sequence[rank->next] != *at;
+        rank->next = rank->next + 1 == kPeriod ? 0 : rank->next + 1;
+        ++rank->bytes;
       } else if (*at == '\n') {
         ++newlines;
         broken += line.foreign != 0 || line.length != kLine - 1;

@@ -31,37 +31,60 @@ POLL_S = 0.001
 Sample = collections.namedtuple("Sample", "wall machine launcher busy output errors")
 
 
+def mount_of(kind, option=""):
+    """Where control groups of this kind are."""
+    with open("/proc/self/mounts", encoding="utf-8") as f:
+        for line in f:
+            _, path, found, options, *_ = line.split()
+            if found == kind and (not option or option in options.split(",")):
+                return path
+    sys.exit(f"launch_ssh.py: CPU time is accounted for by control groups: mount {kind} {option} first")
+
+
+def own_group(pattern):
+    with open("/proc/self/cgroup", encoding="utf-8") as f:
+        return re.search(pattern, f.read(), re.M).group(1)
+
+
 class Groups:
-    """Control groups for accounting only: no limit is set."""
+    """Two groups for accounting, where no limit is set; and with shares, one for both that the scheduler gives so many
+    parts of the CPU where other work of the machine gets 1024 a session: its processes then share as equals, whatever
+    sessions they are in, as they would on a machine of their own."""
 
     NAMES = ("head", "hosts")
 
-    def __init__(self):
-        with open("/proc/self/mounts", encoding="utf-8") as f:
-            mounts = [line.split()[1] for line in f if line.split()[2] == "cgroup2"]
-        if not mounts:
-            sys.exit("launch_ssh.py: CPU time is accounted for by control groups: mount cgroup2 first")
-        with open("/proc/self/cgroup", encoding="utf-8") as f:
-            own = re.search(r"^0::(.*)$", f.read(), re.M).group(1)
-        self._home = mounts[0] + own
-        self._top = os.path.join(mounts[0], f"scela-bench-{os.getpid()}-{id(self)}")
-        os.mkdir(self._top)
-        for name in self.NAMES:
-            os.mkdir(os.path.join(self._top, name))
+    def __init__(self, shares=None):
+        name = f"scela-bench-{os.getpid()}-{id(self)}"
+        accounts = mount_of("cgroup2")
+        self._homes = [accounts + own_group(r"^0::(.*)$")]
+        self._top = os.path.join(accounts, name)
+        self._folders = [os.path.join(self._top, each) for each in self.NAMES] + [self._top]
+        self._scheduled = None
+        if shares:
+            cpu = mount_of("cgroup", "cpu")
+            self._homes.append(cpu + own_group(r"^\d+:(?:[^:]*,)?cpu(?:,[^:]*)?:(.*)$"))
+            self._scheduled = os.path.join(cpu, name)
+            self._folders.append(self._scheduled)
+        for folder in reversed(self._folders):
+            os.mkdir(folder)
+        if shares:
+            with open(os.path.join(self._scheduled, "cpu.shares"), "w", encoding="utf-8") as f:
+                f.write(str(shares))
 
     @contextlib.contextmanager
     def member(self, name):
         """What this process starts meanwhile belongs to the group."""
-        self._move(os.path.join(self._top, name))
+        self._move([os.path.join(self._top, name)] + ([self._scheduled] if self._scheduled else []))
         try:
             yield
         finally:
-            self._move(self._home)
+            self._move(self._homes)
 
     @staticmethod
-    def _move(group):
-        with open(os.path.join(group, "cgroup.procs"), "w", encoding="utf-8") as f:
-            f.write(str(os.getpid()))
+    def _move(groups):
+        for group in groups:
+            with open(os.path.join(group, "cgroup.procs"), "w", encoding="utf-8") as f:
+                f.write(str(os.getpid()))
 
     def cpu(self, name):
         with open(os.path.join(self._top, name, "cpu.stat"), encoding="utf-8") as f:
@@ -79,12 +102,14 @@ class Groups:
         deadline = time.monotonic() + SETTLE_S
         while self.count() and time.monotonic() < deadline:
             time.sleep(POLL_S)
-        for path in [os.path.join(self._top, name) for name in self.NAMES] + [self._top]:
-            os.rmdir(path)
+        for folder in self._folders:
+            os.rmdir(folder)
 
 
 class Hosts:
     """count hosts; kex and options as cluster.Cluster has them. `names` and `cluster` are for whoever makes command lines."""
+
+    SHARES = None  # see Groups
 
     def __init__(self, count, kex="curve25519-sha256", **options):
         self.cluster = cluster.Cluster(count, kex=kex, **options)
@@ -93,7 +118,7 @@ class Hosts:
         self._resting = 0
 
     def __enter__(self):
-        self._groups = Groups()
+        self._groups = Groups(self.SHARES)
         try:
             with self._groups.member("hosts"):
                 self.cluster.up()

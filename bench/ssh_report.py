@@ -17,7 +17,7 @@ def stated(results, suite):
     versions, loads = results["versions"], results["loads"][suite]
     others = ", ".join(f"{name} {version}" for name, version in sorted(versions.items()) if name != "scela")
     return launch_report.stated(results["command"], results, results["date"], results["machine"],
-                                [f"{versions['scela']}, {others}", f"nice -{results['nice']}" if results["nice"] else "",
+                                [f"{versions['scela']}, {others}", f"{results['shares']} CPU shares" if results["shares"] else "",
                                  f"load {loads[0]:.1f} before, {loads[1]:.1f} after"], suite)
 
 
