@@ -29,7 +29,7 @@ import time
 
 import measure
 import ssh_peers
-from ssh_hosts import Hosts
+from ssh_hosts import ClusterError, Hosts
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 HOSTS = [1, 8, 16, 32, 64, 128]
@@ -297,7 +297,7 @@ def measured(options):
         start, load = time.monotonic(), measure.load()
         try:
             row = globals()[f"suite_{name}"](options)
-        except measure.Failed as failure:
+        except (measure.Failed, ClusterError) as failure:
             say(f"  failed: {failure}")
             results["failed"].append(name)
             row = None

@@ -23,9 +23,11 @@ import measure
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "tests", "cluster"))
 import cluster  # noqa: E402 pylint: disable=wrong-import-position
+from cluster import ClusterError  # noqa: E402,F401 pylint: disable=wrong-import-position,unused-import
 
 SETTLE_S = 20  # how long a run's last processes may take to leave
 POLL_S = 0.001
+UP_TRIES = 5
 
 # Seconds: start to end, CPU of head and hosts, CPU of the head alone, busy time of the whole machine meanwhile.
 Sample = collections.namedtuple("Sample", "wall machine launcher busy output errors")
@@ -120,8 +122,7 @@ class Hosts:
     def __enter__(self):
         self._groups = Groups(self.SHARES)
         try:
-            with self._groups.member("hosts"):
-                self.cluster.up()
+            self._up()
             with self._groups.member("head"):
                 self._server = self.cluster.popen(
                     "head", [sys.executable, "-S", "-E", "-B", os.path.join(HERE, "ssh_head.py")], text=True,
@@ -131,6 +132,17 @@ class Hosts:
             self.__exit__()
             raise
         return self
+
+    def _up(self):
+        """Tried again for a while: many hosts at once can meet limits that all users of the machine share."""
+        with self._groups.member("hosts"):
+            for left in reversed(range(UP_TRIES)):
+                try:
+                    return self.cluster.up()
+                except ClusterError as error:
+                    if left == 0:
+                        raise measure.Failed(f"{len(self.names)} hosts do not start: {error}") from error
+                    time.sleep(1)
 
     def __exit__(self, *_):
         self.cluster.down()
