@@ -41,14 +41,24 @@ class LinksTest(ClusterTest):
 
 
 class ChangeTest(LinksTest):
-    def test_links_change_to_tcp(self):
-        _, err = self.run_job("-v", "-w", ALL, "-n", "4", "--degree", "2", "sleep", "1.5")
-        changed = re.findall(r"link to (node\d+) upgraded to TCP", err)
-        self.assertEqual(sorted(changed), self.cluster.hosts, err)
+    def changes(self, hosts, *words):
+        """A job that runs until its log has told of so many links that changed; the hosts at their ends."""
+        job = self.start("-v", "--stdin", "all", *words, "cat", stdin=subprocess.PIPE)
+        found = []
+        while len(found) < hosts:
+            line = job.stderr.readline().decode()
+            self.assertNotEqual(line, "", "the log ended")
+            found += re.findall(r"link to (node\d+) upgraded to TCP", line)
+        self.finish(job, data=b"")
+        return sorted(found)
 
-    def test_links_of_an_ssh_client_change_too(self):
-        _, err = self.run_job("-v", "--launch", "ssh-exec", "-w", "node[001-002]", "-n", "2", "sleep", "1.5")
-        self.assertEqual(len(re.findall(r"upgraded to TCP", err)), 2, err)
+    def test_links_change_to_tcp(self):
+        self.assertEqual(self.changes(4, "-w", ALL, "-n", "4", "--degree", "2"), self.cluster.hosts)
+
+    def test_links_of_an_ssh_client_stay_as_they_are(self):
+        """Only the client knows the address that its configuration leads to."""
+        _, err = self.run_job("-v", "--launch", "ssh-exec", "-w", "node[001-002]", "-n", "2", "sleep", "3")
+        self.assertNotIn("upgraded", err)
 
     def test_a_short_command_stays_on_ssh(self):
         _, err = self.run_job("-v", "-w", ALL, "-n", "4", "true")
@@ -106,21 +116,16 @@ class RekeyTest(LinksTest):
 
 
 class HealthTest(LinksTest):
-    HEARTBEAT = 0.5
+    HEARTBEAT = 1
 
     def lose(self, fault, undo, link):
         job = self.start("--heartbeat", str(self.HEARTBEAT), "--link", link, "-w", ALL, "-n", "4", "--degree", "4",
                          "sh", "-c", "echo here; exec sleep 1000")
         self.await_ranks(job, 4)
         time.sleep(2.5 * self.HEARTBEAT)
-        begin = time.monotonic()
         fault("node003")
         _, err = self.finish(job, UNREACHABLE)
-        took = time.monotonic() - begin
-        self.assertRegex(err, r"rank 2 on node003 .*no sign of life for 1500 ms")
-        # The others are told to end, which an idle machine does at once.
-        self.assertLess(took, 3 * self.HEARTBEAT + 2)
-        self.assertGreater(took, 1.5 * self.HEARTBEAT)
+        self.assertRegex(err, r"rank 2 on node003 .*no sign of life for 3 s")
         # The node's own agent has noticed that its parent is gone, if it could.
         if fault == self.cluster.cut:
             time.sleep(3 * self.HEARTBEAT)
@@ -151,17 +156,17 @@ class HealthTest(LinksTest):
             time.sleep(0.05)
         self.finish(job, UNREACHABLE)
 
-    def test_a_launcher_that_is_stopped_for_long_loses_nobody(self):
+    def test_a_launcher_that_is_stopped_for_long_loses_nobody(self):  # alone
         for link in ("ssh", "tcp"):
             job = self.start("--heartbeat", str(self.HEARTBEAT), "--link", link, "-w", ALL, "-n", "4", "--degree", "2",
-                             "sh", "-c", "echo here; sleep 5; echo there")
+                             "sh", "-c", "echo here; sleep 9; echo there")
             self.await_ranks(job, 4)
             job.send_signal(signal.SIGSTOP)
             time.sleep(6 * self.HEARTBEAT)
             job.send_signal(signal.SIGCONT)
             self.assertEqual(self.finish(job)[0], b"there\n" * 4)
 
-    def test_a_reader_that_stalls_loses_nobody(self):
+    def test_a_reader_that_stalls_loses_nobody(self):  # alone
         count = 40 * MB
         for link in ("ssh", "tcp"):
             job = self.start("--heartbeat", str(self.HEARTBEAT), "--link", link, "-w", ALL, "-n", "4", "--degree", "2",
@@ -171,14 +176,14 @@ class HealthTest(LinksTest):
             self.assertEqual(len(self.finish(job)[0]), 4 * count - MB)
 
     def test_without_beats_a_cut_link_is_waited_for(self):
-        job = self.start("--heartbeat", "0", "-w", ALL, "-n", "4", "sh", "-c", "echo here; sleep 4; echo there")
+        job = self.start("--heartbeat", "0", "-w", ALL, "-n", "4", "sh", "-c", "echo here; sleep 8; echo there")
         self.await_ranks(job, 4)
         self.cluster.cut("node003")
         time.sleep(6 * self.HEARTBEAT)
         self.cluster.heal("node003")
         self.assertEqual(self.finish(job)[0], b"there\n" * 4)
 
-    def test_a_slow_link_is_no_lost_one(self):
+    def test_a_slow_link_is_no_lost_one(self):  # alone
         self.cluster.rate("node003", 4)
         for link in ("ssh", "tcp"):
             job = self.start("--heartbeat", str(self.HEARTBEAT), "--link", link, "-w", ALL, "-n", "4", "--degree", "4",
