@@ -14,10 +14,11 @@ BESIDE = ("`ssh` is one OpenSSH client a host in the background of one shell: no
 
 
 def stated(results, suite):
-    versions, loads = results["versions"], results["loads"][suite]
+    run = results["runs"][suite]
+    versions, loads = run["versions"], run["loads"]
     others = ", ".join(f"{name} {version}" for name, version in sorted(versions.items()) if name != "scela")
-    return launch_report.stated(results["command"], results, results["date"], results["machine"],
-                                [f"{versions['scela']}, {others}", f"{results['shares']} CPU shares" if results["shares"] else "",
+    return launch_report.stated(run["command"], run, run["date"], run["machine"],
+                                [f"{versions['scela']}, {others}", f"{run['shares']} CPU shares" if run["shares"] else "",
                                  f"load {loads[0]:.1f} before, {loads[1]:.1f} after"], suite)
 
 
@@ -59,12 +60,18 @@ def targets(rows):
     return "\n".join(lines) + "\n" if lines else ""
 
 
+def failures(rows):
+    """Runs of peers that failed and were made again."""
+    found = [f"{NAMES[name]} on {row['hosts']} hosts {count}" for row in rows for name, count in row.get("failures", {}).items()]
+    return f"\nRuns that failed and were made again: {', '.join(found)}.\n" if found else ""
+
+
 def three_tables(rows):
     return ("Wall time, s:\n\n" + by_hosts(rows, lambda row, times: spread(times["wall"], 1, 2)) +
             "\nCPU of hosts and head, ms a host, medians:\n\n" +
             by_hosts(rows, lambda row, times: f"{median(times, 'machine') * 1e3 / row['hosts']:.1f}") +
             "\nThe launcher's own CPU with whatever it starts on the head, s, medians:\n\n" +
-            by_hosts(rows, lambda row, times: f"{median(times, 'launcher'):.3f}"))
+            by_hosts(rows, lambda row, times: f"{median(times, 'launcher'):.3f}") + failures(rows))
 
 
 def runs(rows):
@@ -89,7 +96,7 @@ def equal_section(results):
 def floor_text(results):
     if "floor" not in results:
         return ""
-    cores = results["machine"]["cores"]
+    cores = results["runs"]["floor"]["machine"]["cores"]
     rows = [[row["hosts"], f"{median(row['times']['floor'], 'launcher') * 1e3 / row['hosts']:.1f}",
              f"{(median(row['times']['floor'], 'machine') - median(row['times']['floor'], 'launcher')) * 1e3 / row['hosts']:.1f}",
              f"{median(row['times']['floor'], 'machine') / cores:.2f}"] for row in results["floor"]]
