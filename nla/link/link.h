@@ -32,10 +32,7 @@ class LinkListener {
   // at queued_bytes() again.
   virtual void on_turn_over() = 0;
   // A frame about the link itself (nla/core/link_frames.h) that is not for the link to answer.
-  virtual void on_link_frame(LinkId link, Frame frame) {
-    static_cast<void>(link);
-    static_cast<void>(frame);
-  }
+  virtual void on_link_frame(LinkId link, Frame frame) = 0;
 };
 
 class Link {

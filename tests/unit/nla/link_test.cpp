@@ -30,6 +30,7 @@ struct Probe final : LinkListener {
     ++closed;
   }
   void on_turn_over() override { ++turns; }
+  void on_link_frame(LinkId, Frame) override { CHECK(false); }
   std::vector<Frame> frames;
   int ended = 0;
   int closed = 0;
