@@ -21,6 +21,7 @@ struct StartChild {
   LinkId link = 0;
   std::uint32_t node = 0;
   std::string host;
+  bool attach = false;  // it runs, and waits for a new parent: this one
 };
 // Give the link up: the stream is closed at once, LinkEnded does not follow (ChildGone does).
 struct CloseLink {
@@ -60,6 +61,12 @@ struct DropStreams {};  // close every pipe of a rank that has not ended
 struct WriteStdin {     // to every local rank of Job::stdin_ranks
   Chunk bytes;
   bool end = false;
+};
+// The link to the parent has ended and may be replaced: let another agent of this job attach to
+// this one. Received(kParentLink) tells what it says, LinkEnded that it is lost too. `still` false:
+// not any more, whoever has attached is let go.
+struct AwaitAdoption {
+  bool still = true;
 };
 struct Finishing {
 };                 // the end is near: measure yourself, then send the trace if the job asks for it
@@ -109,7 +116,8 @@ using Action =
                  action::CancelTimer, action::Reply, action::ReadOutput, action::DropStreams,
                  action::WriteStdin, action::Finishing, action::Finish, action::NodeFailed,
                  action::AllReady, action::AllLaunched, action::ShowOutput, action::ShowLog,
-                 action::FirstFailure, action::ReadStdin, action::TracePiece, action::JobEnded>;
+                 action::FirstFailure, action::ReadStdin, action::TracePiece, action::JobEnded,
+                 action::AwaitAdoption>;
 
 using Actions = std::vector<Action>;
 

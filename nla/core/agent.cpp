@@ -33,7 +33,7 @@ std::string Agent::describe() const {
   std::string out =
       cat(s.context.is_root() ? std::string("root") : cat("agent ", s.context.node), " ",
           name_of(s.phase), s.terminating ? " terminating" : "",
-          s.context.parent_lost ? " orphaned" : "", " open ranks ", s.verdicts.open().text());
+          s.context.parent_lost || s.context.orphaned ? " orphaned" : "", " open ranks ", s.verdicts.open().text());
   for (const Child& child : s.children.all()) {
     out += cat(" child", child.link, "@", child.slice.first, ":", static_cast<int>(child.state),
                child.gone ? " gone" : "");
@@ -60,6 +60,7 @@ void Agent::State::on(const event::Begin& event) {
   context.degree = event.degree;
   context.grace_ms = event.grace_ms;
   context.settings = event.settings;
+  context.adopt_ms = event.adopt_ms;
   output.open(kPresenterWindow);
   phase = Phase::starting;
   children.start(context.slice);
@@ -94,7 +95,11 @@ void Agent::State::on(const event::Received& event) {
 
 void Agent::State::on(const event::LinkEnded& event) {
   if (event.link == kParentLink) {
-    parent_lost(event.why);
+    if (context.orphaned || may_be_adopted()) {
+      orphaned();
+    } else {
+      parent_lost(event.why);
+    }
   } else if (Child* child = children.find(event.link); child != nullptr && child->serving()) {
     child_ended(*child, event.why.empty() ? std::string("its connection ended") : event.why);
   }
@@ -105,6 +110,7 @@ void Agent::State::on(const event::ChildFailed& event) {
   if (child == nullptr) return;
   child->gone = true;
   if (!child->serving()) return;
+  if (child->state == ChildState::adopting) return child_ended(*child, event.why);
   if (event.hand_back && !context.is_root()) {
     children.hand_back(*child);
   } else {
@@ -192,6 +198,9 @@ void Agent::State::on(const event::TimerFired& event) {
     case Timer::limit:
       limit_reached();
       break;
+    case Timer::adopt:
+      if (context.orphaned) parent_lost("nobody has adopted it");
+      break;
   }
 }
 
@@ -224,6 +233,7 @@ void Agent::State::on(const event::GuardianLost&) {
     return;
   }
   guardian_lost = true;
+  if (context.orphaned) parent_lost("its guardian was killed");
   report_node_failure(context, {context.node, StartPhase::running, "its guardian was killed"});
   const RankSet open = verdicts.open(context.own_ranks);
   if (!open.empty()) {
@@ -293,7 +303,7 @@ void Agent::State::on(const event::StdinRead& event) {
 }
 
 void Agent::State::on(const event::OutputWritten& event) {
-  output.credit(event.bytes);
+  output.credit(event.bytes, 0);
 }
 
 }  // namespace scela::nla

@@ -118,6 +118,7 @@ void Agent::State::first_failure(Rank rank, const Outcome& outcome) {
     terminate(SIGTERM, context.grace_ms);
   } else {
     children.broadcast(msg::PeersFailed{RankSet::single(rank)});
+    mailbox.peers_failed(RankSet::single(rank));  // for those that are adopted later
     bulletin.fail_waiting("");  // who waits below is told by that message
   }
 }
@@ -196,6 +197,10 @@ void Agent::State::shut_down() {
 void Agent::State::parent_lost(const std::string&) {
   if (context.parent_lost) return;
   context.parent_lost = true;
+  if (std::exchange(context.orphaned, false)) {
+    context.act(action::AwaitAdoption{false});
+    context.act(action::CancelTimer{Timer::adopt});
+  }
   output.drop_all();
   if (phase == Phase::waiting) {
     shutdown = true;  // never learnt who it is: nothing to end
@@ -206,15 +211,25 @@ void Agent::State::parent_lost(const std::string&) {
 }
 
 // A child's link is over before it said Done.
-void Agent::State::child_ended(Child& child, const std::string& why) {
-  const bool was_ready = child.state == ChildState::ready || child.state == ChildState::lost;
+void Agent::State::child_ended(Child& child, const std::string& why, bool given_up) {
+  const bool was_ready = child.state == ChildState::ready || child.state == ChildState::lost ||
+                         child.state == ChildState::adopting;
   if (!was_ready) {
     children.failed(
         child, child.state == ChildState::starting ? StartPhase::start_agent : StartPhase::hello,
         why);
     return;
   }
-  if (child.state == ChildState::ready) {
+  std::vector<Child> orphans;
+  if (!given_up && may_adopt_from(child)) orphans = children.orphans_of(child);
+  RankSet ranks = child.ranks;
+  for (const Child& orphan : orphans)
+    ranks.remove(orphan.ranks);
+  const bool first_time = child.state != ChildState::lost;
+  child.state = ChildState::lost;
+  // Before anybody hears who is lost: what was given up here must not be adopted above.
+  if (context.adopts()) children.tell_below(orphans);
+  if (first_time) {
     report_node_failure(context, {child.slice.first, StartPhase::running, why});
     // Before the job, whoever maps ranks must know that the nodes below are out of reach too.
     for (std::uint32_t node = child.slice.first + 1; !context.job && node < child.slice.end;
@@ -225,15 +240,14 @@ void Agent::State::child_ended(Child& child, const std::string& why) {
                     cat("its parent agent on ", context.host(child.slice.first), " was lost")});
     }
   }
-  child.state = ChildState::lost;
   output.child_ended(child.link);
   bulletin.child_ended(child.link);
-  verdicts.open(child.ranks).for_each([&](Rank rank) {
+  verdicts.open(ranks).for_each([&](Rank rank) {
     if (const auto at = reported.find(rank); at != reported.end()) {
       verdicts.record(RankSet::single(rank), at->second);
     }
   });
-  const RankSet open = verdicts.open(child.ranks);
+  const RankSet open = verdicts.open(ranks);
   if (!open.empty()) {
     const Outcome outcome{
         Ending::lost, 0, false, terminating,
@@ -242,6 +256,11 @@ void Agent::State::child_ended(Child& child, const std::string& why) {
     if (!terminating) processes_lost(open, outcome);
   }
   collectives.child_ended(child);
+  child.ranks = ranks;
+  if (!orphans.empty()) {
+    const Child lost = child;  // it moves
+    adopt(lost, std::move(orphans));
+  }
   input.child_ended();
 }
 
@@ -256,7 +275,7 @@ void Agent::State::violation(LinkId link, const std::string& why) {
   }
   context.act(action::CloseLink{link});
   if (Child* child = children.find(link); child != nullptr && child->serving()) {
-    child_ended(*child, "protocol error: " + why);
+    child_ended(*child, "protocol error: " + why, true);
   }
 }
 
@@ -280,7 +299,7 @@ void Agent::State::give_up() {
     Child& child = children.all()[i];
     if (child.serving()) {
       context.act(action::CloseLink{child.link});
-      child_ended(child, "it did not end when told to");
+      child_ended(child, "it did not end when told to", true);
     } else if (gave_up) {
       child.gone = true;  // its process cannot be waited for any longer
     } else if (!child.gone) {
@@ -294,7 +313,8 @@ void Agent::State::give_up() {
 std::uint32_t Agent::State::give_up_ms() const {
   const std::uint32_t levels = height(context.slice, context.degree);
   const std::uint64_t wait =
-      std::uint64_t{2} * context.grace_ms + kDrainMs + std::uint64_t{kSlackMs} * levels;
+      std::uint64_t{2} * context.grace_ms + kDrainMs + std::uint64_t{kSlackMs} * levels +
+      (context.adopts() ? context.adopt_ms : 0);  // of those that nobody could adopt
   return static_cast<std::uint32_t>(std::min<std::uint64_t>(wait, UINT32_MAX));
 }
 
@@ -308,13 +328,7 @@ void Agent::State::advance() {
     const RankSet open = verdicts.open(context.own_ranks);
     if (!launched_sent && children_launched && open.minus(started).empty()) {
       launched_sent = true;
-      const auto total = static_cast<std::uint32_t>(started.size()) + below_launched;
-      if (context.is_root()) {
-        context.act(action::AllLaunched{total});
-        input.start();
-      } else {
-        context.send_up(msg::Launched{total});
-      }
+      tell_launched();
     }
     // The parent must know that there are ended ranks here (see Collectives); at most once a
     // subtree.
@@ -339,6 +353,16 @@ void Agent::State::advance() {
   }
 }
 
+void Agent::State::tell_launched() {
+  const auto total = static_cast<std::uint32_t>(started.size()) + below_launched;
+  if (context.is_root()) {
+    context.act(action::AllLaunched{total});
+    input.start();
+  } else {
+    context.send_up(msg::Launched{total});
+  }
+}
+
 void Agent::State::advance_start() {
   if (!children.all_ready()) return;
   phase = Phase::ready;
@@ -348,6 +372,7 @@ void Agent::State::advance_start() {
     context.act(
         action::AllReady{context.nodes - static_cast<std::uint32_t>(context.failed_nodes.size())});
   } else {
+    if (!children.all().empty()) children.tell_below();
     context.send_up(msg::Ready{children.ready_agents() + 1});
   }
 }
@@ -380,6 +405,7 @@ void Agent::State::advance_end() {
   if (!output.empty() || !children.all_ended()) return;
   context.act(action::CancelTimer{Timer::drain});
   phase = Phase::measuring;
+  output.forget();
   context.act(action::Finishing{});
 }
 

@@ -16,11 +16,12 @@ constexpr std::uint64_t kMaxReport = std::uint64_t{64} * 1024 * 1024;
 
 bool Agent::State::from_parent(const Message& message) {
   const bool knows_itself = phase != Phase::waiting;
+  if (context.orphaned && !std::holds_alternative<msg::Adopt>(message)) return false;
   return std::visit(
       [&](const auto& one) {
         using M = std::decay_t<decltype(one)>;
         if constexpr (std::is_same_v<M, msg::Start> || std::is_same_v<M, msg::SliceHosts> ||
-                      std::is_same_v<M, msg::JobBytes>) {
+                      std::is_same_v<M, msg::JobBytes> || std::is_same_v<M, msg::Adopt>) {
           return down(one);
         } else if constexpr (std::is_same_v<M, msg::Signal>) {
           children.broadcast(one);
@@ -42,7 +43,7 @@ bool Agent::State::from_parent(const Message& message) {
           input.receive(one);
           return context.job.has_value();
         } else if constexpr (std::is_same_v<M, msg::Credit>) {
-          output.credit(one.bytes);
+          output.credit(one.bytes, one.past);
           return knows_itself;
         } else if constexpr (std::is_same_v<M, msg::Parcel>) {
           return context.subtree_ranks.contains(one.destination) && mailbox.receive(one);
@@ -51,6 +52,9 @@ bool Agent::State::from_parent(const Message& message) {
           mailbox.peers_failed(one.ranks);
           bulletin.fail_waiting(cat("rank ", one.ranks.text(), " failed"));
           return true;
+        } else if constexpr (std::is_same_v<M, msg::CutOff>) {
+          cut_off(one.ranks);
+          return knows_itself;
         } else {
           return false;
         }
@@ -62,12 +66,16 @@ bool Agent::State::from_child(Child& child, const Message& message) {
   if (child.state == ChildState::starting && !std::holds_alternative<msg::Hello>(message)) {
     return false;
   }
+  if (child.state == ChildState::adopting && !std::holds_alternative<msg::Orphan>(message)) {
+    return false;
+  }
   return std::visit(
       [&](const auto& one) {
         using M = std::decay_t<decltype(one)>;
         if constexpr (std::is_same_v<M, msg::Hello> || std::is_same_v<M, msg::Ready> ||
                       std::is_same_v<M, msg::Verdicts> || std::is_same_v<M, msg::Report> ||
-                      std::is_same_v<M, msg::Done>) {
+                      std::is_same_v<M, msg::Done> || std::is_same_v<M, msg::ProcessFail> ||
+                      std::is_same_v<M, msg::Orphan> || std::is_same_v<M, msg::CutOff>) {
           return up(child, one);
         } else if constexpr (std::is_same_v<M, msg::NodeFailed>) {
           if (!child.covers(one.node)) return false;
@@ -75,14 +83,11 @@ bool Agent::State::from_child(Child& child, const Message& message) {
           return true;
         } else if constexpr (std::is_same_v<M, msg::HandBack>) {
           return children.receive(child, one);
+        } else if constexpr (std::is_same_v<M, msg::Below>) {
+          return children.receive(child, one);
         } else if constexpr (std::is_same_v<M, msg::Launched>) {
-          child.launched = true;
-          below_launched += one.ranks;
-          return true;
-        } else if constexpr (std::is_same_v<M, msg::ProcessFail>) {
-          if (!child.ranks.contains(one.rank)) return false;
-          reported.emplace(one.rank, one.outcome);
-          process_fail(one.rank, one.outcome);
+          // An adopted agent may say again what its lost parent has passed on.
+          if (!std::exchange(child.launched, true)) below_launched += one.ranks;
           return true;
         } else if constexpr (std::is_same_v<M, msg::CollectiveUp>) {
           return collectives.receive_up(child, one);
@@ -94,7 +99,7 @@ bool Agent::State::from_child(Child& child, const Message& message) {
           return true;
         } else if constexpr (std::is_same_v<M, msg::Output>) {
           return child.ranks.contains(one.rank) &&
-                 output.receive(child, one, output_window(context.degree));
+                 output.receive(child, one, child.window);
         } else if constexpr (std::is_same_v<M, msg::StdinTaken>) {
           input.receive(child.link, one);
           return true;
@@ -123,6 +128,8 @@ bool Agent::State::down(const msg::Start& message) {
   context.degree = message.degree;
   context.grace_ms = message.grace_ms;
   context.settings = message.settings;
+  context.parent = message.parent;
+  context.adopt_ms = message.adopt_ms;
   output.open(message.output_window);
   context.send_up(msg::Hello{kProtocolVersion, context.node, message.clock_ns, 0});
   return true;
@@ -185,6 +192,14 @@ bool Agent::State::up(Child& child, const msg::Ready& message) {
   }
   child.state = ChildState::ready;
   child.agents = message.agents;
+  return true;
+}
+
+bool Agent::State::up(Child& child, const msg::ProcessFail& message) {
+  if (!child.ranks.contains(message.rank)) return false;
+  // An adopted agent says again what its lost parent may have kept to itself.
+  const bool fresh = reported.emplace(message.rank, message.outcome).second;
+  if (fresh || message.outcome.ends_job()) process_fail(message.rank, message.outcome);
   return true;
 }
 

@@ -63,13 +63,16 @@ struct Agent::State {
   bool up(Child& child, const msg::Verdicts& message);
   bool up(Child& child, const msg::Report& message);
   bool up(Child& child, const msg::Done& message);
+  bool up(Child& child, const msg::ProcessFail& message);
+  bool up(Child& child, const msg::CutOff& message);
 
   // Life (agent_life.cpp).
   void use_job(Job job);
   void terminate(std::int32_t signo, std::uint32_t grace_ms);
   void shut_down();
   void parent_lost(const std::string& why);
-  void child_ended(Child& child, const std::string& why);
+  // Its own children may have lost only their parent: unless it was given up, they are adopted.
+  void child_ended(Child& child, const std::string& why, bool given_up = false);
   void rank_over(Rank rank, Outcome outcome);
   void ranks_over(const RankSet& ranks, const Outcome& outcome);
   void process_fail(Rank rank, const Outcome& said);
@@ -84,6 +87,17 @@ struct Agent::State {
   void advance_start();
   void advance_end();
   std::uint32_t give_up_ms() const;
+
+  // Adoption (agent_adopt.cpp): the orphan's side, then the adopter's.
+  bool may_be_adopted() const;
+  void orphaned();
+  bool down(const msg::Adopt& message);
+  void told_again();
+  void tell_launched();
+  bool may_adopt_from(const Child& child) const;
+  void adopt(const Child& lost, std::vector<Child> orphans);
+  bool up(Child& child, const msg::Orphan& message);
+  void cut_off(const RankSet& ranks);
   static Outcome guardian_outcome() {
     return {Ending::lost, 0, false, false, "the guardian of its agent was killed"};
   }
@@ -122,6 +136,7 @@ struct Agent::State {
   bool node_empty_seen = false;
   std::uint64_t drained = 0;  // bytes of output read when the drain timer was set
   bool gave_up = false;
+  std::vector<msg::Seen> seen;  // by an adopter, while it says so
 };
 
 }  // namespace scela::nla

@@ -139,6 +139,12 @@ void Bulletin::child_ended(LinkId link) {
   questions_.erase(link);
 }
 
+void Bulletin::ask_again() {
+  for (const auto& [key, askers] : asked_) {
+    if (!askers.empty()) context_.send_up(msg::Get{key.first, key.second});
+  }
+}
+
 void Bulletin::fail_waiting(const std::string& why) {
   const auto fail_local = [&](Askers& askers) {
     for (const Asker& asker : askers) {

@@ -37,6 +37,7 @@ class Bulletin {
   void recheck();
   void ranks_ended(const RankSet& ranks);
   void child_ended(LinkId link);
+  void ask_again();  // there is a new parent: what the lost one was asked
   // A rank failed and the job goes on: who waits for a pair is told, it may never come.
   void fail_waiting(const std::string& why);
 

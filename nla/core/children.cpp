@@ -22,6 +22,7 @@ std::uint32_t output_window(std::size_t children) {
 void report_node_failure(Context& context, msg::NodeFailed failure) {
   if (context.failed_nodes.contains(failure.node)) return;
   context.failed_nodes.add(failure.node);
+  if (context.adopts() && !context.is_root()) context.failed_running.push_back(failure);
   if (context.is_root()) {
     context.act(action::NodeFailed{std::move(failure)});
   } else {
@@ -46,16 +47,18 @@ void Children::start_one(Slice slice) {
   Child child;
   child.link = static_cast<LinkId>(children_.size() + 1);
   child.slice = slice;
-  context_.act(action::StartChild{child.link, slice.first, context_.host(slice.first)});
+  context_.act(action::StartChild{child.link, slice.first, context_.host(slice.first), false});
 
   msg::Start start;
   start.job_id = context_.job_id;
   start.slice = slice;
   start.nodes = context_.nodes;
   start.degree = context_.degree;
-  start.output_window = output_window(context_.degree);
+  child.window = start.output_window = output_window(context_.degree);
   start.grace_ms = context_.grace_ms;
   start.settings = context_.settings;
+  start.parent = context_.node;
+  start.adopt_ms = context_.adopt_ms;
   context_.send(child.link, std::move(start));
 
   std::string names;
@@ -151,6 +154,80 @@ void Children::broadcast(const Message& message) {
   for (const Child& child : children_) {
     if (child.serving()) context_.send(child.link, message);
   }
+}
+
+void Children::add_orphans(const Child& lost, Slice slice, std::vector<Child>& orphans) const {
+  if (slice.size() == 0) return;
+  if (context_.failed_nodes.contains(slice.first)) {  // lost before the one that led to it
+    for (const Slice& part : split({slice.first + 1, slice.end}, context_.degree))
+      add_orphans(lost, part, orphans);
+    return;
+  }
+  if (lost.handed_back.contains(slice.first)) return;  // its parent is the root
+  Child& orphan = orphans.emplace_back();
+  orphan.slice = slice;
+  orphan.handed_back = lost.handed_back.intersection(RankSet::run(slice.first, slice.size()));
+  orphan.ranks = context_.job->map.ranks_of(slice.first, slice.end);
+  orphan.handed_back.for_each(
+      [&](std::uint32_t node) { orphan.ranks.remove(context_.job->map.ranks_of(node)); });
+  orphan.state = ChildState::adopting;
+  orphan.adopted = true;
+  orphan.launched = lost.launched;
+  orphan.some_ended = lost.some_ended;
+  orphan.below = split({slice.first + 1, slice.end}, context_.degree);
+}
+
+std::vector<Child> Children::orphans_of(const Child& lost) const {
+  std::vector<Child> orphans;
+  for (const Slice& slice : lost.below)
+    add_orphans(lost, slice, orphans);
+  return orphans;
+}
+
+Child& Children::adopt(Child orphan, const std::vector<msg::Seen>& seen) {
+  constexpr std::size_t kMost = 4096;  // in one message: each takes up to 17 bytes
+  orphan.link = static_cast<LinkId>(children_.size() + 1);
+  orphan.window = output_window(children_.size() + 1);
+  const std::uint32_t node = orphan.slice.first;
+  context_.act(action::StartChild{orphan.link, node, context_.host(node), true});
+  msg::Adopt adopt;
+  adopt.job_id = context_.job_id;
+  adopt.parent = context_.node;
+  adopt.slice = orphan.slice;
+  adopt.output_window = orphan.window;
+  std::size_t at = 0;
+  do {
+    const std::size_t end = std::min(seen.size(), at + kMost);
+    adopt.seen.assign(seen.begin() + static_cast<std::ptrdiff_t>(at),
+                      seen.begin() + static_cast<std::ptrdiff_t>(end));
+    at = end;
+    adopt.last = at == seen.size();
+    context_.send(orphan.link, adopt);
+  } while (!adopt.last);
+  return children_.emplace_back(std::move(orphan));
+}
+
+bool Children::receive(Child& child, const msg::Below& message) {
+  std::uint32_t from = child.slice.first + 1;
+  for (const Slice& slice : message.slices) {
+    if (slice.first < from || slice.end <= slice.first || slice.end > child.slice.end) return false;
+    from = slice.end;
+  }
+  child.below = message.slices;
+  return true;
+}
+
+void Children::tell_below(const std::vector<Child>& orphans) {
+  if (context_.adopt_ms == 0 || context_.is_root()) return;
+  msg::Below below;
+  for (const Child& child : children_) {
+    if (child.serving()) below.slices.push_back(child.slice);
+  }
+  for (const Child& orphan : orphans)
+    below.slices.push_back(orphan.slice);
+  std::sort(below.slices.begin(), below.slices.end(),
+            [](const Slice& a, const Slice& b) { return a.first < b.first; });
+  context_.send_up(std::move(below));
 }
 
 void Children::know_job(const RankMap& map) {

@@ -21,6 +21,7 @@ enum class ChildState : std::uint8_t {
   done,      // said Done: nothing of the job is left there
   failed,    // never became ready; its slice was handed on
   lost,      // was ready and is gone without Done
+  adopting,  // lost its parent while the ranks ran, and is asked to be a child of this agent
 };
 
 struct Child {
@@ -35,12 +36,16 @@ struct Child {
   bool launched = false;
   bool gone = false;               // nothing of its process is left
   std::uint64_t report_bytes = 0;  // of its subtree's trace, so far
+  std::uint32_t window = 0;        // bytes of output it may send before it gets credit
+  bool adopted = false;            // took no part in the tree that the operations know
+  std::vector<Slice> below;        // of its children, as it said (adopting: as they should be)
 
   bool covers(std::uint32_t node) const {
     return slice.contains(node) && !handed_back.contains(node);
   }
   bool serving() const {
-    return state == ChildState::starting || state == ChildState::up || state == ChildState::ready;
+    return state == ChildState::starting || state == ChildState::up ||
+           state == ChildState::ready || state == ChildState::adopting;
   }
 };
 
@@ -77,11 +82,22 @@ class Children {
   const std::vector<msg::NodeFailed>& failures() const { return failures_; }
 
   void broadcast(const Message& message);  // to every serving child
+
+  // Children that a lost child has left behind, not linked yet.
+  std::vector<Child> orphans_of(const Child& lost) const;
+  // Makes one a child of this agent, up to the first word that it is sent. Children may move.
+  Child& adopt(Child orphan, const std::vector<msg::Seen>& seen);
+  // False: these are no slices of that child's.
+  bool receive(Child& child, const msg::Below& message);
+  // To the parent: who is to be adopted if this agent is lost.
+  void tell_below(const std::vector<Child>& orphans = {});
+
   // Fills in Child::ranks from the job's map.
   void know_job(const RankMap& map);
 
  private:
   void start_one(Slice slice);
+  void add_orphans(const Child& lost, Slice slice, std::vector<Child>& orphans) const;
 
   Context& context_;
   std::vector<Child> children_;  // position = link - 1

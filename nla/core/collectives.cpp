@@ -12,6 +12,8 @@ namespace {
 // Sets of ranks with an operation in flight, at one agent; a job has a handful.
 constexpr std::size_t kMaxOperations = 65536;
 
+constexpr char kCutOff[] = "the agent that led to some of its ranks was lost";
+
 bool carries_records(CollectiveKind kind) {
   return kind != CollectiveKind::barrier && kind != CollectiveKind::fence;
 }
@@ -67,14 +69,32 @@ Collectives::Operations::iterator Collectives::open(const CollectiveId& id) {
   for (const Child& child : children_.all()) {
     const RankSet members = child.ranks.intersection(id.set);
     if (members.empty()) continue;
-    if (!child.serving() || child.ended_ranks) {
+    if (!child.serving() || child.ended_ranks || child.adopted) {
       op.missing.add(members);
+      if (child.adopted) op.mismatch = kCutOff;
     } else {
       op.open_children.push_back(child.link);
       op.member_children.push_back(child.link);
     }
   }
+  if (cut_off_) leave_outside(at->first, op);
   return at;
+}
+
+void Collectives::leave_outside(const CollectiveId& id, Operation& op) {
+  const RankSet outside = id.set.minus(context_.subtree_ranks);
+  if (outside.empty() && !op.went_up) return;
+  op.missing.add(outside);
+  if (op.mismatch.empty()) op.mismatch = kCutOff;
+}
+
+void Collectives::cut_off() {
+  if (std::exchange(cut_off_, true)) return;
+  for (auto at = operations_.begin(); at != operations_.end();) {
+    const auto here = at++;
+    leave_outside(here->first, here->second);
+    if (here->second.sent_last) piece_down(here, Chunk(), true);  // it would have come from above
+  }
 }
 
 void Collectives::agree(Operation& op, CollectiveKind kind, Rank root, const std::string& who) {
@@ -182,6 +202,7 @@ void Collectives::child_ended(const Child& child) {
 }
 
 bool Collectives::receive_up(const Child& child, const msg::CollectiveUp& message) {
+  if (child.adopted) return false;
   // A child speaks for its own ranks only, and cannot make us hold operations without bound.
   const RankSet members = message.id.set.intersection(child.ranks);
   if (members.empty() || !members.contains_all(message.missing)) return false;
@@ -231,7 +252,7 @@ void Collectives::advance(Operations::iterator at) {
     });
   }
   const Chunk rest(std::exchange(op.pending, {}));
-  if (!context_.is_root()) {
+  if (!turns_here()) {
     piece_up(op, at->first, rest, true);
     return;
   }
@@ -241,7 +262,7 @@ void Collectives::advance(Operations::iterator at) {
 }
 
 void Collectives::piece_up(Operation& op, const CollectiveId& id, Chunk records, bool last) {
-  if (context_.is_root()) {
+  if (turns_here()) {
     const bool dropped = op.kind == CollectiveKind::barrier || !op.mismatch.empty() ||
                          (op.kind == CollectiveKind::fence && policy_ != nullptr &&
                           !policy_->release_carries_pairs());
@@ -257,10 +278,12 @@ void Collectives::piece_up(Operation& op, const CollectiveId& id, Chunk records,
     up.missing = op.missing;
     up.mismatch = op.mismatch;
   }
+  op.went_up = true;
   context_.send_up(std::move(up));
 }
 
 bool Collectives::receive_down(const msg::CollectiveDown& message) {
+  if (cut_off_) return false;
   // Data may come before anybody here has entered; the last piece may come when all of them have
   // ended.
   const auto at = message.last ? operations_.find(message.id) : open(message.id);
@@ -318,7 +341,7 @@ bool Collectives::split_down(Operation& op, const CollectiveId& id, const Chunk&
     LinkId to = kParentLink;
     if (!context_.own_ranks.contains(record.destination)) {
       const Child* child = children_.holding(record.destination);
-      if (child == nullptr) return;  // lost since
+      if (child == nullptr || child->adopted) return;  // lost since
       to = child->link;
     }
     append_record(parts[to], record.source, record.destination, record.total, record.offset,

@@ -16,6 +16,10 @@
 // operation by itself, so a child that has told of ended ranks is sent an empty piece (a probe)
 // when one begins. Every operation carries its set and its number in that set.
 //
+// An agent that loses its parent and may be adopted (docs/protocol.md) turns the operations of its
+// own subtree round from then on: those with a member outside fail, as do those that were under way
+// above. To its new parent the subtree's members are missing in every operation.
+//
 // A fence carries what the node has put since the last fence of the whole job that succeeded: one
 // that fails, or that not everybody takes part in, must not make pairs invisible to the next one.
 #pragma once
@@ -45,6 +49,8 @@ class Collectives {
   void child_ended(const Child& child);
   // Child::some_ended was set.
   void child_has_ended_ranks();
+  // The parent was lost, and with it the way to the ranks outside the subtree.
+  void cut_off();
 
   // False: the message breaks the protocol; the link must end.
   bool receive_up(const Child& child, const msg::CollectiveUp& message);
@@ -72,6 +78,7 @@ class Collectives {
     std::string mismatch;
     std::string pending;  // records on their way up
     bool sent_last = false;
+    bool went_up = false;  // in part at least
     std::vector<LinkId> probed;
     std::size_t carried = 0;  // fence: bytes of unsettled_ that it took along
     std::vector<std::pair<Rank, RequestId>> callers;
@@ -80,7 +87,9 @@ class Collectives {
   using Operations = std::map<CollectiveId, Operation>;
 
   Operations::iterator open(const CollectiveId& id);
+  bool turns_here() const { return context_.is_root() || cut_off_; }
   void agree(Operation& op, CollectiveKind kind, Rank root, const std::string& who);
+  void leave_outside(const CollectiveId& id, Operation& op);
   void enter(Operations::iterator at, const RankSet& ranks);
   void probe(const CollectiveId& id, Operation& op);
   void contribute(Operation& op, const CollectiveId& id, const ask::Collective& call, Rank rank);
@@ -102,6 +111,7 @@ class Collectives {
   RankSet ended_ranks_;  // of this node
   std::map<RankSet, std::map<Rank, std::uint64_t>> next_seq_;
   bool committed_ = false;
+  bool cut_off_ = false;
   bool probing_ = false;   // some child has ended ranks
   std::string unsettled_;  // pairs of this node that not everybody has been sent
 };

@@ -26,8 +26,9 @@ enum class Timer : std::uint8_t {
   drain,     // the node is empty but a pipe does not end: somebody outside holds it
   give_up,   // children do not report their end
   limit,     // this node's ranks have run for Job::host_timeout_ms, and then for the grace
+  adopt,     // the parent was lost and nobody has taken its place
 };
-inline constexpr int kTimers = 5;
+inline constexpr int kTimers = 6;
 
 // Why the root ends a job that has not failed by itself.
 enum class StopCause : std::uint8_t { timeout, signal, output_failed, agents_missing, protocol };
@@ -42,6 +43,8 @@ struct Begin {
   std::uint32_t grace_ms = 0;
   std::string settings;
   std::uint64_t clock_ns = 0;
+  // How long an agent whose parent was lost keeps its ranks (OnFailure::wait); 0: it does not.
+  std::uint32_t adopt_ms = 0;
 };
 // Root only, after action::Ready: the job over the nodes that are there.
 struct Launch {

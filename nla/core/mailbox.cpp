@@ -1,5 +1,7 @@
 #include "nla/core/mailbox.h"
 
+#include <algorithm>
+
 #include "common/core/text.h"
 
 namespace scela::nla {
@@ -8,6 +10,7 @@ namespace {
 
 // Of one message between ranks, held whole at the destination's agent. Bootstrap data, not bulk.
 constexpr std::uint64_t kMaxMessage = std::uint64_t{1} << 30;
+constexpr char kCutOff[] = "the agent that led to that rank was lost";
 
 }  // namespace
 
@@ -32,7 +35,14 @@ bool Mailbox::receive(const msg::Parcel& parcel) {
   return route(parcel);
 }
 
+bool Mailbox::apart(Rank one, Rank other) const {
+  return std::any_of(islands_.begin(), islands_.end(), [&](const RankSet& island) {
+    return island.contains(one) != island.contains(other);
+  });
+}
+
 bool Mailbox::route(const msg::Parcel& parcel) {
+  if (apart(parcel.source, parcel.destination)) return true;
   if (context_.own_ranks.contains(parcel.destination)) return deliver(parcel);
   if (context_.subtree_ranks.contains(parcel.destination)) {
     if (const Child* child = children_.holding(parcel.destination)) {
@@ -86,6 +96,7 @@ void Mailbox::ask(Rank rank, RequestId id, const ask::Receive& receive) {
     return;
   }
   box.waiting.push_back(id);
+  if (box.messages.empty() && apart(rank, receive.source)) return refuse(key, box, kCutOff);
   match(key, box);
 }
 
@@ -98,11 +109,24 @@ void Mailbox::peers_failed(const RankSet& ranks) {
   failed_.add(ranks);
   for (auto& [key, box] : boxes_) {
     if (!failed_.contains(std::get<1>(key))) continue;
-    const std::string why = cat("rank ", std::get<1>(key), " failed");
-    for (const RequestId id : box.waiting) {
-      context_.act(action::Reply{std::get<0>(key), id, Response{false, why, false, {}}});
-    }
-    box.waiting.clear();
+    refuse(key, box, cat("rank ", std::get<1>(key), " failed"));
+  }
+}
+
+void Mailbox::refuse(const Key& key, Box& box, const std::string& why) {
+  for (const RequestId id : box.waiting) {
+    context_.act(action::Reply{std::get<0>(key), id, Response{false, why, false, {}}});
+  }
+  box.waiting.clear();
+}
+
+void Mailbox::cut_off(const RankSet& ranks) {
+  if (std::find(islands_.begin(), islands_.end(), ranks) != islands_.end()) return;
+  islands_.push_back(ranks);
+  for (auto& [key, box] : boxes_) {
+    if (ranks.contains(std::get<0>(key)) == ranks.contains(std::get<1>(key))) continue;
+    box.partial.clear();
+    refuse(key, box, kCutOff);
   }
 }
 

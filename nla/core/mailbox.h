@@ -10,6 +10,7 @@
 #include <map>
 #include <string>
 #include <tuple>
+#include <vector>
 
 #include "nla/core/children.h"
 #include "nla/core/context.h"
@@ -29,6 +30,11 @@ class Mailbox {
   void ranks_ended(const RankSet& ranks);
   // Ranks failed and the job goes on: who waits for them is told.
   void peers_failed(const RankSet& ranks);
+  const RankSet& failed() const { return failed_; }
+  // Messages between these ranks and all others were lost with an agent on their way, and those to
+  // come do not pass either: who waits for one is told.
+  void cut_off(const RankSet& ranks);
+  const std::vector<RankSet>& islands() const { return islands_; }
   std::uint64_t held_bytes() const;
 
  private:
@@ -43,12 +49,15 @@ class Mailbox {
   bool route(const msg::Parcel& parcel);
   bool deliver(const msg::Parcel& parcel);
   void match(const Key& key, Box& box);
+  bool apart(Rank one, Rank other) const;
+  void refuse(const Key& key, Box& box, const std::string& why);
 
   Context& context_;
   Children& children_;
   std::map<Key, Box> boxes_;
   RankSet ended_;   // of this node
   RankSet failed_;  // anywhere
+  std::vector<RankSet> islands_;  // cut off
 };
 
 }  // namespace scela::nla

@@ -14,7 +14,7 @@ namespace msg {
 // The bytes of every message, in the order of messages.h.
 auto fields(Is<Start> auto& m) {
   return std::tie(m.version, m.job_id, m.slice, m.nodes, m.degree, m.output_window, m.clock_ns,
-                  m.grace_ms, m.settings);
+                  m.grace_ms, m.settings, m.parent, m.adopt_ms);
 }
 auto fields(Is<SliceHosts> auto& m) {
   return std::tie(m.last, m.names);
@@ -41,7 +41,7 @@ auto fields(Is<Stdin> auto& m) {
   return std::tie(m.end, m.bytes);
 }
 auto fields(Is<Credit> auto& m) {
-  return std::tie(m.bytes);
+  return std::tie(m.bytes, m.past);
 }
 auto fields(Is<Hello> auto& m) {
   return std::tie(m.version, m.node, m.parent_clock_ns, m.clock_ns);
@@ -94,6 +94,21 @@ auto fields(Is<HandBack> auto& m) {
 auto fields(Is<PeersFailed> auto& m) {
   return std::tie(m.ranks);
 }
+auto fields(Is<Seen> auto& m) {
+  return std::tie(m.rank, m.stream, m.bytes, m.end);
+}
+auto fields(Is<Adopt> auto& m) {
+  return std::tie(m.version, m.job_id, m.parent, m.slice, m.output_window, m.seen, m.last);
+}
+auto fields(Is<Orphan> auto& m) {
+  return std::tie(m.node, m.agents, m.input_received, m.input_taken, m.input_last, m.input_end);
+}
+auto fields(Is<Below> auto& m) {
+  return std::tie(m.slices);
+}
+auto fields(Is<CutOff> auto& m) {
+  return std::tie(m.ranks);
+}
 
 }  // namespace msg
 
@@ -105,7 +120,8 @@ constexpr std::array<std::string_view, std::variant_size_v<Message>> kNames = {
     "Hello",       "NodeFailed",     "Ready",        "Launched", "ProcessFail",
     "Verdicts",    "Done",           "CollectiveUp", "Get",      "Put",
     "Output",      "StdinTaken",     "Log",          "Report",   "Parcel",
-    "PeersFailed", "HandBack"};
+    "PeersFailed", "HandBack",       "Adopt",        "Orphan",   "Below",
+    "CutOff"};
 
 // What the fields alone cannot say. A slice that ends before it starts would have billions of
 // nodes.

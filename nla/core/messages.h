@@ -86,6 +86,8 @@ struct Start {  // d: first on every link: who you are and what you look after
   std::uint64_t clock_ns = 0;       // the parent's clock when it sent this
   std::uint32_t grace_ms = 0;       // used if the link ends before the job is known
   std::string settings;             // for the shell (record file, node shares); opaque to the core
+  std::uint32_t parent = UINT32_MAX;  // node of the sender; UINT32_MAX: scela-run itself
+  std::uint32_t adopt_ms = 0;       // event::Begin::adopt_ms
   friend bool operator==(const Start&, const Start&) = default;
 };
 struct SliceHosts {  // d: names of the hosts of the slice, newline-separated, in order
@@ -133,6 +135,9 @@ struct Stdin {  // d: input for the ranks of Job::stdin_ranks
 };
 struct Credit {  // d: this many more bytes of output may be sent
   std::uint64_t bytes = 0;
+  // Bytes that this child has sent on this link, in all, and that the parent's own parent has taken
+  // for good: they need not be kept for another parent.
+  std::uint64_t past = 0;
   friend bool operator==(const Credit&, const Credit&) = default;
 };
 
@@ -234,6 +239,43 @@ struct PeersFailed {  // d: these ranks failed and the job goes on without them 
   friend bool operator==(const PeersFailed&, const PeersFailed&) = default;
 };
 
+// What an adopter has of one stream: the orphan goes on behind it.
+struct Seen {
+  Rank rank = 0;
+  Stream stream = Stream::out;
+  std::uint64_t bytes = 0;
+  bool end = false;
+  friend bool operator==(const Seen&, const Seen&) = default;
+};
+struct Adopt {  // d: first on the link to an agent whose parent was lost; in as many as it takes
+  std::uint16_t version = kProtocolVersion;
+  std::string job_id;
+  std::uint32_t parent = UINT32_MAX;  // as in Start
+  Slice slice;               // of the receiver, to be sure that it is the right one
+  std::uint32_t output_window = 0;
+  std::vector<Seen> seen;
+  bool last = false;
+  friend bool operator==(const Adopt&, const Adopt&) = default;
+};
+struct Orphan {  // u: answers the last Adopt; what the lost parent may have kept to itself follows
+  std::uint32_t node = 0;
+  std::uint32_t agents = 0;  // in its subtree
+  std::uint64_t input_received = 0;
+  std::uint64_t input_taken = 0;  // as StdinTaken
+  bool input_last = false;
+  bool input_end = false;  // its end was received
+  friend bool operator==(const Orphan&, const Orphan&) = default;
+};
+struct Below {  // u: the slices of the sender's children: what is to be adopted if it is lost
+  std::vector<Slice> slices;
+  friend bool operator==(const Below&, const Below&) = default;
+};
+struct CutOff {  // both ways: an agent was lost; these ranks and all others cannot exchange messages
+                 // any more. Up to the root, then down to everybody
+  RankSet ranks;
+  friend bool operator==(const CutOff&, const CutOff&) = default;
+};
+
 }  // namespace msg
 
 using Message = std::variant<msg::Start, msg::SliceHosts, msg::JobBytes, msg::Signal,
@@ -241,7 +283,8 @@ using Message = std::variant<msg::Start, msg::SliceHosts, msg::JobBytes, msg::Si
                              msg::Stdin, msg::Credit, msg::Hello, msg::NodeFailed, msg::Ready,
                              msg::Launched, msg::ProcessFail, msg::Verdicts, msg::Done,
                              msg::CollectiveUp, msg::Get, msg::Put, msg::Output, msg::StdinTaken,
-                             msg::Log, msg::Report, msg::Parcel, msg::PeersFailed, msg::HandBack>;
+                             msg::Log, msg::Report, msg::Parcel, msg::PeersFailed, msg::HandBack,
+                             msg::Adopt, msg::Orphan, msg::Below, msg::CutOff>;
 
 std::string_view name_of(const Message& message);
 

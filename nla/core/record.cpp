@@ -15,7 +15,7 @@ constexpr Role last_value(Role) {
   return Role::agent;
 }
 constexpr Timer last_value(Timer) {
-  return Timer::limit;
+  return Timer::adopt;
 }
 constexpr StopCause last_value(StopCause) {
   return StopCause::protocol;
@@ -114,7 +114,8 @@ auto fields(Is<Violation> auto& r) {
 
 namespace event {
 auto fields(Is<Begin> auto& e) {
-  return std::tie(e.job_id, e.hosts, e.degree, e.grace_ms, e.settings, e.clock_ns);
+  return std::tie(e.job_id, e.hosts, e.degree, e.grace_ms, e.settings, e.clock_ns,
+                  e.adopt_ms);
 }
 auto fields(Is<Launch> auto& e) {
   return std::tie(e.job);
@@ -195,7 +196,7 @@ auto fields(Is<Send> auto& a) {
   return std::tie(a.link, a.message);
 }
 auto fields(Is<StartChild> auto& a) {
-  return std::tie(a.link, a.node, a.host);
+  return std::tie(a.link, a.node, a.host, a.attach);
 }
 auto fields(Is<CloseLink> auto& a) {
   return std::tie(a.link);
@@ -229,6 +230,9 @@ auto fields(Is<DropStreams> auto&) {
 }
 auto fields(Is<WriteStdin> auto& a) {
   return std::tie(a.bytes, a.end);
+}
+auto fields(Is<AwaitAdoption> auto& a) {
+  return std::tie(a.still);
 }
 auto fields(Is<Finishing> auto&) {
   return std::tie();
@@ -283,7 +287,8 @@ constexpr std::array kActionNames = std::to_array<std::string_view>(
     {"Send",         "StartChild", "CloseLink",    "StartRanks", "UseJob",     "SignalRanks",
      "EndLeftovers", "SetTimer",   "CancelTimer",  "Reply",      "ReadOutput", "DropStreams",
      "WriteStdin",   "Finishing",  "Finish",       "NodeFailed", "AllReady",   "AllLaunched",
-     "ShowOutput",   "ShowLog",    "FirstFailure", "ReadStdin",  "TracePiece", "JobEnded"});
+     "ShowOutput",   "ShowLog",    "FirstFailure", "ReadStdin",  "TracePiece", "JobEnded",
+     "AwaitAdoption"});
 static_assert(kActionNames.size() == std::variant_size_v<Action>);
 
 }  // namespace

@@ -13,6 +13,10 @@ constexpr std::uint64_t kLocalWindow = std::uint64_t{256} * 1024;
 constexpr std::uint64_t kInputWindow = std::uint64_t{256} * 1024;
 // Progress smaller than this is not worth a message of its own.
 constexpr std::uint64_t kInputStep = std::uint64_t{16} * 1024;
+// Bytes of one child that are counted together while they are on their way.
+constexpr std::uint64_t kTogether = std::uint64_t{2} * 1024;
+// Instead of a link: it was sent to a parent that was lost.
+constexpr LinkId kSentBefore = UINT32_MAX;
 
 }  // namespace
 
@@ -23,12 +27,19 @@ void OutputFlow::start_reading() {
 void OutputFlow::local(const event::RankOutput& output) {
   read_bytes_ += output.bytes.size();
   held_ += output.bytes.size();
-  queue_.push_back({kParentLink, {output.rank, output.stream, false, output.bytes}});
+  const std::uint64_t offset = keeps() ? count(output.rank, output.stream, output.bytes.size()) : 0;
+  queue_.push_back({kParentLink, {output.rank, output.stream, false, output.bytes}, offset});
   pump();
 }
 
+// Returns how many came before.
+std::uint64_t OutputFlow::count(Rank rank, Stream stream, std::uint64_t bytes) {
+  std::uint64_t& all = counts_[rank][static_cast<std::size_t>(stream)];
+  return std::exchange(all, all + bytes);
+}
+
 void OutputFlow::local_end(Rank rank, Stream stream) {
-  queue_.push_back({kParentLink, {rank, stream, true, {}}});
+  queue_.push_back({kParentLink, {rank, stream, true, {}}, 0});
   pump();
 }
 
@@ -43,18 +54,32 @@ bool OutputFlow::receive(const Child& child, const msg::Output& message, std::ui
   from.in_use += message.bytes.size();
   if (from.in_use > window) return false;
   held_ += message.bytes.size();
-  queue_.push_back({child.link, message});
+  // Of a node below which there is none, nobody is left if it is lost.
+  const bool counts = keeps() || (context_.adopts() && child.slice.size() > 1);
+  const std::uint64_t offset =
+      counts ? count(message.rank, message.stream, message.bytes.size()) : 0;
+  queue_.push_back({child.link, message, offset});
   pump();
   return true;
 }
 
-void OutputFlow::credit(std::uint64_t bytes) {
+void OutputFlow::credit(std::uint64_t bytes, std::uint64_t past) {
   credit_ += bytes;
+  taken_ += bytes;
+  while (!on_their_way_.empty() && on_their_way_.front().end <= taken_) {
+    from_children_[on_their_way_.front().from].past += on_their_way_.front().bytes;
+    on_their_way_.pop_front();
+  }
+  while (!kept_.empty() && kept_.front().end <= past) {
+    kept_bytes_ -= kept_.front().output.bytes.size();
+    kept_.pop_front();
+  }
   pump();
 }
 
 void OutputFlow::drop_all() {
   dropping_ = true;
+  forget();
   pump();
 }
 
@@ -71,6 +96,8 @@ void OutputFlow::pump() {
       front.output.bytes = front.output.bytes.slice(static_cast<std::size_t>(part));
     }
     const LinkId from = front.from;
+    if (!dropping_) sent(front, now);
+    front.offset += part;
     if (part == size) queue_.pop_front();
     held_ -= part;
     if (!dropping_) {
@@ -85,7 +112,106 @@ void OutputFlow::pump() {
   }
 }
 
+void OutputFlow::sent(const Waiting& waiting, const msg::Output& output) {
+  if (!context_.adopts() || context_.is_root()) return;
+  const std::uint64_t bytes = output.bytes.size();
+  sent_ += bytes;
+  if (output.end) ends_sent_[static_cast<int>(output.stream)].add(output.rank);
+  if (bytes == 0) return;
+  if (waiting.from != kParentLink && waiting.from != kSentBefore) {
+    // Small ones together: an entry is larger than they are.
+    OnItsWay* last = on_their_way_.empty() ? nullptr : &on_their_way_.back();
+    if (last != nullptr && last->from == waiting.from && last->bytes < kTogether) {
+      last->bytes += bytes;
+      last->end = sent_;
+    } else {
+      on_their_way_.push_back({waiting.from, bytes, sent_});
+    }
+  }
+  if (!keeps()) return;
+  kept_.push_back({output, waiting.offset, sent_});
+  kept_bytes_ += bytes;
+}
+
+void OutputFlow::forget() {
+  kept_.clear();
+  kept_bytes_ = 0;
+}
+
+// Splits what is kept into what the new parent has, which goes on being kept until that parent has
+// passed anything on that is sent to it from now on, and what it lacks.
+void OutputFlow::send_again(const std::map<std::pair<Rank, Stream>, msg::Seen>& seen,
+                            std::deque<Waiting>& again) {
+  std::deque<Kept> kept = std::exchange(kept_, {});
+  kept_bytes_ = 0;
+  for (Kept& one : kept) {
+    const auto at = seen.find({one.output.rank, one.output.stream});
+    const std::uint64_t has = at == seen.end() ? 0 : at->second.bytes;
+    const std::uint64_t size = one.output.bytes.size();
+    const auto there = static_cast<std::size_t>(
+        has > one.offset ? std::min<std::uint64_t>(has - one.offset, size) : 0);
+    msg::Output rest = one.output;
+    rest.end = false;
+    if (there > 0) {
+      one.output.bytes = rest.bytes.slice(0, there);
+      one.end = 1;
+      kept_bytes_ += there;
+      kept_.push_back(std::move(one));
+    }
+    if (there == size) continue;
+    rest.bytes = rest.bytes.slice(there);
+    held_ += rest.bytes.size();
+    again.push_back({kSentBefore, std::move(rest), at == seen.end() ? one.offset
+                                                                    : std::max(one.offset, has)});
+  }
+}
+
+void OutputFlow::go_on(std::uint64_t window, const std::vector<msg::Seen>& seen) {
+  std::map<std::pair<Rank, Stream>, msg::Seen> by_stream;
+  for (const msg::Seen& one : seen)
+    by_stream[{one.rank, one.stream}] = one;
+  std::deque<Waiting> again;
+  send_again(by_stream, again);
+  if (!keeps()) forget();
+  std::uint64_t bytes = 0;
+  for (const Waiting& waiting : again)
+    bytes += waiting.output.bytes.size();
+  for (const Stream stream : {Stream::out, Stream::err}) {
+    RankSet& ends = ends_sent_[static_cast<int>(stream)];
+    RankSet lacking;
+    ends.for_each([&](Rank rank) {
+      const auto at = by_stream.find({rank, stream});
+      if (at != by_stream.end() && at->second.end) return;
+      lacking.add(rank);
+      again.push_back({kSentBefore, {rank, stream, true, {}}, 0});
+    });
+    ends.remove(lacking);
+  }
+  queue_.insert(queue_.begin(), again.begin(), again.end());
+  for (OnItsWay& one : on_their_way_)
+    one.end = std::max<std::uint64_t>(bytes, 1);
+  sent_ = 0;
+  taken_ = 0;
+  credit_ = window;
+  pump();
+}
+
+std::vector<msg::Seen> OutputFlow::seen(const RankSet& ranks) const {
+  std::vector<msg::Seen> all;
+  ranks.for_each([&](Rank rank) {
+    const auto at = counts_.find(rank);
+    for (const Stream stream : {Stream::out, Stream::err}) {
+      const auto which = static_cast<std::size_t>(stream);
+      msg::Seen one{rank, stream, at == counts_.end() ? 0 : at->second[which],
+                    ended_[which].contains(rank)};
+      if (one.bytes > 0 || one.end) all.push_back(one);
+    }
+  });
+  return all;
+}
+
 void OutputFlow::forwarded(LinkId from, std::uint64_t bytes) {
+  if (from == kSentBefore) return;
   if (from == kParentLink) {
     // Reading goes on as soon as a piece fits; smaller grants would mean smaller reads.
     owed_local_ += bytes;
@@ -99,7 +225,7 @@ void OutputFlow::forwarded(LinkId from, std::uint64_t bytes) {
   child.owed += bytes;
   if (child.owed >= child.window / 4) {
     child.in_use -= child.owed;
-    context_.send(from, msg::Credit{std::exchange(child.owed, 0)});
+    context_.send(from, msg::Credit{std::exchange(child.owed, 0), child.past});
   }
 }
 
@@ -118,7 +244,15 @@ void InputFlow::receive(const msg::Stdin& message) {
 void InputFlow::pass_on(const Chunk& bytes, bool end) {
   if (!context_.job) return;
   received_ += bytes.size();
+  ended_ = ended_ || end;
+  if (keeps()) {
+    kept_.push_back(bytes);
+  } else {
+    kept_.clear();
+    kept_from_ = received_;
+  }
   for (const Child& child : children_.all()) {
+    if (child.state == ChildState::adopting) continue;  // it will say where it is
     if (takes(child)) context_.send(child.link, msg::Stdin{end, bytes});
   }
   if (local_takes()) context_.act(action::WriteStdin{bytes, end});
@@ -146,6 +280,53 @@ void InputFlow::child_ended() {
   if (received_ > reported_) report();
 }
 
+bool InputFlow::keeps() const {
+  if (!context_.adopts()) return false;
+  return std::any_of(children_.all().begin(), children_.all().end(), [&](const Child& child) {
+    const bool may_lack = child.slice.size() > 1 || child.state == ChildState::adopting;
+    return may_lack && takes(child);
+  });
+}
+
+void InputFlow::forget(std::uint64_t before) {
+  while (!kept_.empty() && kept_from_ + kept_.front().size() <= before) {
+    kept_from_ += kept_.front().size();
+    kept_.pop_front();
+  }
+}
+
+void InputFlow::adopt(const Child& lost, const Child& orphan) {
+  from_children_[orphan.link] = from_children_[lost.link];
+}
+
+void InputFlow::resume(const Child& orphan, const msg::Orphan& state) {
+  FromChild& from = from_children_[orphan.link];
+  from.taken = std::max(from.taken, state.input_taken);
+  from.last = from.last || state.input_last;
+  // What nobody below may want any more is not kept.
+  if (takes(orphan) && state.input_received < kept_from_) from.last = true;
+  if (takes(orphan)) {
+    std::uint64_t position = kept_from_;
+    for (const Chunk& chunk : kept_) {
+      const std::uint64_t skip =
+          state.input_received > position ? state.input_received - position : 0;
+      position += chunk.size();
+      if (skip >= chunk.size()) continue;
+      context_.send(orphan.link,
+                    msg::Stdin{false, chunk.slice(static_cast<std::size_t>(skip))});
+    }
+    if (ended_ && !state.input_end) context_.send(orphan.link, msg::Stdin{true, {}});
+  }
+  report();
+}
+
+void InputFlow::describe(msg::Orphan& self) const {
+  self.input_received = received_;
+  self.input_taken = reported_;
+  self.input_last = last_told_;
+  self.input_end = ended_;
+}
+
 bool InputFlow::takes(const Child& child) const {
   if (!child.serving() || child.ended_ranks) return false;
   const auto from = from_children_.find(child.link);
@@ -170,6 +351,7 @@ void InputFlow::report() {
     least = std::min(least, local_);
     last = false;
   }
+  forget(least);
   if (context_.is_root() && last) return;
   if (least <= reported_ || (least - reported_ < kInputStep && least < received_)) return;
   const std::uint64_t step = least - std::exchange(reported_, least);

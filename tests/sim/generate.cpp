@@ -33,6 +33,7 @@ class Generator {
       // Every third schedule is undisturbed: there nothing may fail at all.
       if (!random_.chance(1, 3)) choose_faults();
       choose_leftovers();
+      choose_adoption();
     }
     return std::move(plan_);
   }
@@ -420,6 +421,60 @@ class Generator {
     for (std::uint32_t i = number(1, 3); i > 0; --i) {
       plan_.leftovers.push_back({any_rank(), static_cast<LeftoverKind>(random_.below(3))});
     }
+  }
+
+  // Agents in the middle are lost while the ranks run, and their children adopted.
+  void choose_adoption() {
+    if (plan_.on_failure != nla::OnFailure::wait || !random_.chance(3, 4)) return;
+    plan_.adopt_ms = number(1, random_.chance(1, 4) ? 100 : 3000);
+    if (random_.chance(1, 3)) plan_.attach_fails = number(2, 20);
+    if (plan_.faults.empty() && plan_.peaceful() && !random_.chance(1, 2)) return;
+    if (random_.chance(1, 4)) return;
+    for (std::uint32_t i = number(1, 4); i > 0; --i) {
+      Fault fault;
+      fault.kind = static_cast<FaultKind>(random_.below(4));
+      fault.host = inner_host();
+      fault.at = fault_time();
+      fault.after_launch = random_.chance(9, 10);
+      plan_.faults.push_back(fault);
+      if (random_.chance(1, 2)) lose_parent_of(fault);
+    }
+    if (random_.chance(1, 2)) write_slowly();
+  }
+
+  // Soon after: before, while or after it adopts.
+  void lose_parent_of(Fault fault) {
+    const std::uint32_t parent = parents(plan_.hosts, plan_.degree)[fault.host];
+    if (parent == kRootParent) return;
+    fault.host = parent;
+    fault.at += random_.below(Micros{1} << random_.between(6, 18));
+    plan_.faults.push_back(fault);
+  }
+
+  // Output that waits everywhere on its way to a slow reader.
+  void write_slowly() {
+    for (std::uint32_t i = number(1, 20); i > 0; --i) {
+      Op op;
+      op.kind = OpKind::output;
+      op.id = next_id_++;
+      op.rank = any_rank();
+      op.size = number(1, random_.chance(1, 4) ? 300'000 : 60'000);
+      op.wait = random_.chance(1, 3);
+      const auto at = static_cast<std::ptrdiff_t>(random_.below(plan_.ops.size() + 1));
+      plan_.ops.insert(plan_.ops.begin() + at, op);
+    }
+    if (random_.chance(1, 2)) plan_.pace.show_max = number(10'000, 200'000);
+  }
+
+  // In a healthy tree.
+  std::uint32_t inner_host() {
+    std::vector<std::uint32_t> inner;
+    for (const std::uint32_t parent : parents(plan_.hosts, plan_.degree)) {
+      if (parent != kRootParent && (inner.empty() || inner.back() != parent)) {
+        inner.push_back(parent);
+      }
+    }
+    return inner.empty() ? any_host() : inner[random_.below(inner.size())];
   }
 
   Random random_;

@@ -38,6 +38,7 @@ struct Link {
     Micros last_at = 0;
   } way[2];                // [0] up, [1] down
   bool heard = false;      // something was delivered upwards
+  bool attach = false;     // to an agent that runs
   bool done_sent = false;  // upwards, the last message
   // Output credit as the child may count it (decision D8).
   std::uint64_t output_credit = 0;

@@ -200,6 +200,8 @@ void fields_job(Io& io, T& schedule) {
   io.choice("on_failure", schedule.on_failure, kOnFailure);
   io.choice("policy", schedule.policy, kPolicies);
   io.number("grace_ms", schedule.grace_ms, std::uint32_t{100});
+  io.number("adopt_ms", schedule.adopt_ms);
+  io.number("attach_fails", schedule.attach_fails);
   io.number("trace", schedule.trace);
   io.number("launch_anyway", schedule.launch_anyway, true);
   io.number("remap", schedule.remap, true);

@@ -14,6 +14,7 @@ enum class TaskKind : std::uint8_t {
   deliver,       // a: link, b: 1 downwards, 0 upwards
   end_seen,      // a: link, b: 1 by the child, 0 by the parent
   start_agent,   // a: link
+  attach,        // a: link, c: when it is given up
   child_failed,  // a: link, b: StartPhase, c: it is handed back
   child_gone,    // a: link
   kill_agent,    // a: node: its guardian ends it

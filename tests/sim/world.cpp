@@ -70,6 +70,8 @@ void World::step(const Task& task) {
     }
     case TaskKind::start_agent:
       return start_agent(task.a);
+    case TaskKind::attach:
+      return attach(task.a, task.c);
     case TaskKind::child_failed: {
       const Link& link = network_.at(task.a);
       return give(link.parent,
@@ -200,6 +202,8 @@ void World::begin() {
     begin.hosts.push_back(cat("h", host));
   begin.degree = schedule_.degree;
   begin.grace_ms = schedule_.grace_ms;
+  // As scela-run does: it is of no use where the first failure ends the job.
+  begin.adopt_ms = schedule_.on_failure == nla::OnFailure::wait ? schedule_.adopt_ms : 0;
   give(0, std::move(begin));
 }
 
@@ -250,6 +254,9 @@ void World::deliver(std::uint32_t index, bool down) {
   if (down) {
     if (const auto* start = std::get_if<nla::msg::Start>(&message)) {
       link.output_credit = start->output_window;
+    } else if (const auto* adopt = std::get_if<nla::msg::Adopt>(&message)) {
+      link.output_credit = adopt->output_window;
+      if (adopt->last && to != kNobody) nodes_[to].held = nodes_[to].awaiting = false;
     } else if (const auto* credit = std::get_if<nla::msg::Credit>(&message)) {
       link.output_credit += credit->bytes;
     }
@@ -312,6 +319,32 @@ void World::start_agent(std::uint32_t index) {
     node.disturbed = true;
     agent_dies(position, random_.chance(1, 2));
   }
+}
+
+// An attempt to become the parent of an agent that runs: it may not know yet that it has lost its
+// own.
+void World::attach(std::uint32_t index, Micros until) {
+  constexpr Micros kAgain = 20'000;
+  Link& link = network_.at(index);
+  if (link.broken) return network_.gone(index);
+  const auto failed = [&] {
+    link.state = Link::State::failed;
+    tasks_.add(now_, TaskKind::child_failed, index,
+               static_cast<std::uint32_t>(nla::StartPhase::connect));
+  };
+  if (schedule_.attach_fails > 0 && random_.chance(1, schedule_.attach_fails)) return failed();
+  const std::uint32_t found = agent_on(link.host);
+  if (found == kNobody) return failed();
+  Node& node = nodes_[found];
+  if (!node.awaiting || node.held) {
+    if (now_ >= until) return failed();
+    tasks_.add(now_ + kAgain, TaskKind::attach, index, 0, until);
+    return;
+  }
+  node.held = true;
+  node.past_ups.push_back(node.up);
+  node.up = index;
+  network_.connect(index, found);
 }
 
 RunResult play(const Schedule& schedule, bool twice) {

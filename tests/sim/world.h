@@ -112,6 +112,10 @@ class World {
   struct Node {
     std::uint32_t host = kRootHost;
     std::uint32_t up = kNobody;  // link
+    std::vector<std::uint32_t> past_ups;  // of parents that were lost
+    bool awaiting = false;                // to be adopted
+    bool orphaned = false;                // has been, at some time
+    bool held = false;                    // somebody has attached and is not its parent yet
     State state = State::running;
     std::unique_ptr<nla::Agent> agent;
     std::vector<std::uint32_t> children;  // links, by LinkId - 1
@@ -146,6 +150,7 @@ class World {
   void deliver(std::uint32_t index, bool down);
   void start_agent(std::uint32_t index);
   void begin_start(std::uint32_t index);
+  void attach(std::uint32_t index, Micros until);
   std::string name(std::uint32_t node) const;
   Node& root() { return nodes_.front(); }
 
@@ -175,6 +180,7 @@ class World {
   void on(std::uint32_t node, const nla::action::ReadStdin& action);
   void on(std::uint32_t index, const nla::action::TracePiece& action);
   void on(std::uint32_t index, const nla::action::JobEnded& action);
+  void on(std::uint32_t index, const nla::action::AwaitAdoption& action);
 
   // world_ranks.cpp: programs, pipes, signals
   void rank_start(Rank rank);
@@ -212,6 +218,9 @@ class World {
   // world_checks.cpp: invariants
   bool severed(std::uint32_t node) const;
   bool lost_rank(Rank rank) const;
+  bool below(std::uint32_t node, std::uint32_t ancestor) const;
+  std::vector<std::uint32_t> islands(Rank rank) const;
+  bool apart(Rank one, Rank other) const { return islands(one) != islands(other); }
   bool excused(std::uint32_t index, Rank rank) const;
   bool host_had_fault(std::uint32_t host) const;
   std::string judge(Rank rank, const nla::Outcome& outcome) const;
@@ -245,6 +254,7 @@ class World {
   bool stopped_ = false;  // event::Stop was given
   bool root_killed_ = false;
   Micros must_end_since_ = 0;            // when the end became inevitable
+  std::optional<Rank> ends_for_;         // who asked for it, if nothing else is known to have
   bool gave_up_ = false;                 // some agent ran out of patience
   std::set<std::int32_t> user_signals_;  // that were forwarded
   std::set<std::uint32_t> failed_hosts_;
@@ -257,6 +267,7 @@ class World {
   bool input_ended_ = false;
   bool input_scheduled_ = false;
   std::map<std::uint32_t, int> traces_;
+  std::set<std::uint32_t> cut_ops_;  // under way when an agent lost its parent
   std::uint64_t open_payload_ = 0;  // of operations in flight
   std::uint64_t kept_payload_ = 0;  // of puts
   std::uint64_t checks_ = 0;

@@ -50,7 +50,11 @@ void World::on(std::uint32_t index, const action::StartChild& action) {
   }
   const std::uint32_t link = network_.open(index, action.link, action.node);
   node.children.push_back(link);
-  begin_start(link);
+  if (!action.attach) return begin_start(link);
+  network_.at(link).attach = true;
+  const Pace& pace = schedule_.pace;
+  const Micros at = now_ + random_.between(pace.start_min, std::max(pace.start_min, pace.start_max));
+  tasks_.add(at, TaskKind::attach, link, 0, at + Micros{schedule_.adopt_ms} * 1000);
 }
 
 void World::on(std::uint32_t index, const action::CloseLink& action) {
@@ -287,6 +291,29 @@ void World::on(std::uint32_t index, const action::TracePiece& action) {
   if (index != 0) return fail(name(index) + " shows a trace");
   if (traces_[action.node] < 0) return fail(cat("node ", action.node, ": trace after its end"));
   traces_[action.node] = action.last ? -1 : 1;
+}
+
+// It, and whoever is below it, cannot reach the others any more; what they do among each other goes
+// on, but for what was on its way.
+void World::on(std::uint32_t index, const action::AwaitAdoption& action) {
+  Node& node = nodes_[index];
+  if (index == 0) return fail("the root waits for somebody to adopt it");
+  if (!action.still) {
+    node.awaiting = false;
+    if (!std::exchange(node.held, false)) return;
+    network_.at(node.up).severed = true;
+    if (!network_.at(node.up).broken) network_.end_of(node.up, true, false);
+    return;
+  }
+  if (!network_.at(node.up).end_told[1]) return fail(name(index) + " has a parent and wants another");
+  node.held = false;
+  node.awaiting = true;
+  node.orphaned = true;
+  for (Rank rank = 0; rank < ranks_.size(); ++rank) {
+    if (ranks_[rank].node == kNobody || !below(ranks_[rank].node, index)) continue;
+    for (const auto& [id, op] : ranks_[rank].due)
+      cut_ops_.insert(op);
+  }
 }
 
 void World::on(std::uint32_t index, const action::JobEnded& action) {

@@ -31,6 +31,23 @@ bool World::severed(std::uint32_t node) const {
   return root_killed_;
 }
 
+bool World::below(std::uint32_t node, std::uint32_t ancestor) const {
+  while (node != kNobody && node != 0 && node != ancestor)
+    node = const_cast<World*>(this)->network_.at(nodes_[node].up).parent;
+  return node == ancestor;
+}
+
+// Agents above a rank that have lost a parent at some time: two ranks can reach each other if they
+// have the same.
+std::vector<std::uint32_t> World::islands(Rank rank) const {
+  std::vector<std::uint32_t> found;
+  for (std::uint32_t node = ranks_[rank].node; node != kNobody && node != 0;) {
+    if (nodes_[node].orphaned) found.push_back(node);
+    node = const_cast<World*>(this)->network_.at(nodes_[node].up).parent;
+  }
+  return found;
+}
+
 bool World::lost_rank(Rank rank) const {
   const RankModel& model = ranks_[rank];
   if (model.node != kNobody) return severed(model.node);
@@ -59,8 +76,10 @@ bool World::excused(std::uint32_t index, Rank rank) const {
   };
   switch (op.kind) {
     case OpKind::collective: {
-      bool found = false;
+      bool found = cut_ops_.contains(index);
       op.set.for_each([&](Rank member) {
+        if (found) return;
+        found = apart(member, rank);
         if (found) return;
         const bool asked = reference_.has_asked(index, member);
         found = asked ? lost_rank(member) : bad(member);
@@ -68,7 +87,7 @@ bool World::excused(std::uint32_t index, Rank rank) const {
       return found;
     }
     case OpKind::receive:
-      return bad(op.peer);
+      return bad(op.peer) || apart(op.peer, rank);
     case OpKind::get: {
       if (!op.wait) return false;
       for (Rank other = 0; other < ranks_.size(); ++other) {
@@ -102,7 +121,11 @@ std::string World::judge(Rank rank, const nla::Outcome& outcome) const {
   if (outcome.ending == Ending::lost) {
     return lost_rank(rank) || gave_up_ ? "" : who + "nothing happened to its node or the way there";
   }
-  const bool ending = must_end_since_ != 0 || (model.node != kNobody && severed(model.node));
+  // The report of an abort may get through where its verdict does not.
+  const bool aborted = std::any_of(ranks_.begin(), ranks_.end(),
+                                   [](const RankModel& other) { return other.abort.has_value(); });
+  const bool ending =
+      must_end_since_ != 0 || aborted || (model.node != kNobody && severed(model.node));
   if (outcome.ending == Ending::cancelled) {
     if (model.ran || (model.life == Life::over && !model.cancelled)) return who + "it was started";
     return ending || !user_signals_.empty() ? "" : who + "the job was not being ended";
@@ -139,7 +162,7 @@ void World::check_held(std::uint32_t index) {
 
 void World::check_finish(std::uint32_t index) {
   const Node& node = nodes_[index];
-  constexpr std::string_view kNames[] = {"grace", "leftover", "drain", "give_up"};
+  constexpr std::string_view kNames[] = {"grace", "leftover", "drain", "give_up", "limit", "adopt"};
   for (std::size_t i = 0; i < node.timers.size(); ++i) {
     if (node.timers[i].armed)
       fail(cat(name(index), " finishes with its timer ", kNames[i], " set"));
@@ -309,6 +332,8 @@ bool World::waits_for_lost_cause(Rank rank, std::uint32_t index, const RankSet& 
 }
 
 void World::check_stalled() {
+  // Whoever asked for the end of the job was lost, perhaps before anybody heard it.
+  if (ends_for_ && lost_rank(*ends_for_) && !stopped_) must_end_since_ = 0;
   if (must_end_since_ != 0) return fail("hang: the job was to end " + root().agent->describe());
   if (!launched_) return fail("hang: the start is not complete: " + root().agent->describe());
   const RankSet blocked = legitimately_blocked();

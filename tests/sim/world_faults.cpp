@@ -148,8 +148,13 @@ void World::check_gone(std::uint32_t index) {
   node.gone = true;
   if (index == 0) return;
   network_.gone(node.up);
-  const std::uint32_t parent = network_.at(node.up).parent;
-  if (nodes_[parent].state != State::running) check_gone(parent);
+  const auto tell = [&](std::uint32_t link) {
+    const std::uint32_t parent = network_.at(link).parent;
+    if (nodes_[parent].state != State::running) check_gone(parent);
+  };
+  tell(node.up);
+  for (const std::uint32_t link : node.past_ups)
+    tell(link);
 }
 
 // The job has had all the time there is: either it has a reason to be stuck, or a bug.

@@ -105,7 +105,10 @@ bool World::ask(Rank rank, std::uint32_t index) {
     const bool abort = op.kind == OpKind::abort;
     model.abort = nla::Outcome{abort ? nla::Ending::aborted : nla::Ending::violated,
                                abort ? op.code : 0, false, false, "as the schedule says"};
-    if (must_end_since_ == 0 && !severed(model.node)) must_end_since_ = std::max<Micros>(now_, 1);
+    if (must_end_since_ == 0 && !severed(model.node)) {
+      must_end_since_ = std::max<Micros>(now_, 1);
+      ends_for_ = rank;
+    }
     model.blocked_on = id;  // no answer: it waits for its end, or ends by itself
     if (op.code % 2 == 1) end_rank(rank, {nla::Ending::exited, op.code, false, false, {}});
     give(model.node, event::Asked{rank, id, std::move(request)});

@@ -31,6 +31,7 @@ class TreeHarness {
     std::set<Timer> timers;
     std::vector<int> signals;
     bool left = false;
+    bool awaiting = false;  // to be adopted
   };
   struct Answered {
     Rank rank;
@@ -113,14 +114,14 @@ class TreeHarness {
   }
   // The agent of a host dies with its node's ranks; everything of it is gone.
   void crash(std::uint32_t host) {
-    const int at = agent_of(host);
-    Node& node = *nodes_[static_cast<std::size_t>(at)];
+    const int at_of = agent_of(host);
+    Node& node = at(at_of);
     node.dead = true;
     node.running = {};
     post(node.parent, event::LinkEnded{node.link_at_parent, "crashed"});
     post(node.parent, event::ChildGone{node.link_at_parent});
     for (const auto& [link, child] : node.children) {
-      post(child, event::LinkEnded{kParentLink, "parent crashed"});
+      if (at(child).parent == at_of) post(child, event::LinkEnded{kParentLink, "parent crashed"});
     }
   }
   void fire(std::uint32_t host, Timer timer) {
@@ -185,6 +186,8 @@ class TreeHarness {
     } else if (const auto child = at(from).children.find(send.link);
                child != at(from).children.end()) {
       post(child->second, event::Received{kParentLink, std::move(send.message), 0});
+    } else {
+      unsent_[{from, send.link}].push_back(std::move(send.message));
     }
   }
   void carry_out(int from, action::StartChild& start) {
@@ -196,11 +199,41 @@ class TreeHarness {
       post(from, event::ChildFailed{start.link, StartPhase::connect, "connection refused", false});
       return;
     }
+    if (start.attach) return attach(from, start.link, start.node);
     nodes_.push_back(std::make_unique<Node>(Role::agent));
     nodes_.back()->parent = from;
     nodes_.back()->link_at_parent = start.link;
     nodes_.back()->host = start.node;
     at(from).children[start.link] = static_cast<int>(nodes_.size() - 1);
+  }
+  void attach(int from, LinkId link, std::uint32_t host) {
+    const int orphan = agent_of(host);
+    if (orphan < 0) {
+      post(from, event::ChildFailed{link, StartPhase::connect, "nobody is there", false});
+      return;
+    }
+    // Whoever is to be adopted may hear of its loss later.
+    if (!at(orphan).awaiting) {
+      attaching_[orphan] = {from, link};
+    } else {
+      join(orphan, from, link);
+    }
+  }
+  void join(int orphan, int from, LinkId link) {
+    at(orphan).awaiting = false;
+    at(orphan).parent = from;
+    at(orphan).link_at_parent = link;
+    at(from).children[link] = orphan;
+    for (auto& message : std::exchange(unsent_[{from, link}], {}))
+      post(orphan, event::Received{kParentLink, std::move(message), 0});
+  }
+  void carry_out(int from, action::AwaitAdoption& await) {
+    at(from).awaiting = await.still;
+    const auto waiting = attaching_.find(from);
+    if (!await.still || waiting == attaching_.end()) return;
+    const auto [parent, link] = waiting->second;
+    attaching_.erase(waiting);
+    join(from, parent, link);
   }
   void carry_out(int from, action::CloseLink& close) {
     const auto child = at(from).children.find(close.link);
@@ -276,6 +309,8 @@ class TreeHarness {
   std::vector<std::unique_ptr<Node>> nodes_;
   std::deque<std::pair<int, Event>> queue_;
   std::map<int, std::uint64_t> taken_;
+  std::map<int, std::pair<int, LinkId>> attaching_;  // by orphan: who wants to adopt it
+  std::map<std::pair<int, LinkId>, std::vector<Message>> unsent_;
   event::Begin begin_;
 };
 

@@ -84,7 +84,9 @@ void fill(Random& r, msg::Start& m) {
        number(r),
        large_number(r),
        number(r),
-       text(r)};
+       text(r),
+       number(r),
+       number(r)};
 }
 void fill(Random& r, msg::SliceHosts& m) {
   m = {flag(r), chunk(r)};
@@ -109,7 +111,7 @@ void fill(Random& r, msg::Stdin& m) {
   m = {flag(r), chunk(r)};
 }
 void fill(Random& r, msg::Credit& m) {
-  m = {large_number(r)};
+  m = {large_number(r), large_number(r)};
 }
 void fill(Random& r, msg::Hello& m) {
   m = {static_cast<std::uint16_t>(number(r)), number(r), large_number(r), large_number(r)};
@@ -162,6 +164,26 @@ void fill(Random& r, msg::HandBack& m) {
   m.slice.end = m.slice.first + static_cast<std::uint32_t>(r.below(100));
 }
 void fill(Random& r, msg::PeersFailed& m) {
+  m = {ranks(r)};
+}
+void fill(Random& r, msg::Adopt& m) {
+  m.version = static_cast<std::uint16_t>(number(r));
+  m.job_id = text(r);
+  m.parent = number(r);
+  m.slice = {number(r), number(r)};
+  m.output_window = number(r);
+  for (std::uint64_t i = r.below(6); i > 0; --i)
+    m.seen.push_back({number(r), one_of(r, Stream::err), large_number(r), flag(r)});
+  m.last = flag(r);
+}
+void fill(Random& r, msg::Orphan& m) {
+  m = {number(r), number(r), large_number(r), large_number(r), flag(r), flag(r)};
+}
+void fill(Random& r, msg::Below& m) {
+  for (std::uint64_t i = r.below(6); i > 0; --i)
+    m.slices.push_back({number(r), number(r)});
+}
+void fill(Random& r, msg::CutOff& m) {
   m = {ranks(r)};
 }
 

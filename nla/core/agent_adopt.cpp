@@ -1,0 +1,124 @@
+// What becomes of the children of an agent that is lost while the ranks run and the job goes on
+// (OnFailure::wait): its parent adopts them. docs/protocol.md has the reasons.
+#include <algorithm>
+
+#include "common/core/text.h"
+#include "nla/core/agent_state.h"
+
+namespace scela::nla {
+
+// The orphan.
+
+// The root's own children have nobody who could adopt them.
+bool Agent::State::may_be_adopted() const {
+  return context.adopts() && context.parent != kRootNode && phase == Phase::running &&
+         !terminating && !shutdown && !guardian_lost && !context.parent_lost;
+}
+
+// What would be sent up from now on is told when there is somebody to tell. Also called when an
+// adopter is lost before it was one; the time goes on then.
+void Agent::State::orphaned() {
+  seen.clear();
+  if (!std::exchange(context.orphaned, true)) {
+    context.act(action::SetTimer{Timer::adopt, context.adopt_ms});
+    output.hold();
+    collectives.cut_off();
+    cut_off(context.subtree_ranks);
+  }
+  context.act(action::AwaitAdoption{});
+}
+
+bool Agent::State::down(const msg::Adopt& message) {
+  if (!context.orphaned || message.version != kProtocolVersion ||
+      message.job_id != context.job_id || message.slice != context.slice) {
+    return false;
+  }
+  if (seen.size() + message.seen.size() > 2 * context.subtree_ranks.size()) return false;
+  seen.insert(seen.end(), message.seen.begin(), message.seen.end());
+  if (!message.last) return true;
+  context.orphaned = false;
+  context.parent = message.parent;
+  context.act(action::CancelTimer{Timer::adopt});
+  msg::Orphan self;
+  self.node = context.node;
+  self.agents = children.ready_agents() + 1;
+  input.describe(self);
+  context.send_up(self);
+  told_again();
+  output.go_on(message.output_window, std::exchange(seen, {}));
+  return true;
+}
+
+// All that went up and matters still: whoever knows it already ignores it.
+void Agent::State::told_again() {
+  children.tell_below();
+  if (launched_sent) tell_launched();
+  for (const msg::NodeFailed& failure : context.failed_running)
+    context.send_up(failure);
+  std::map<Rank, Outcome> failures = aborted;
+  failures.insert(reported.begin(), reported.end());
+  for (const auto& [outcome, ranks] : verdicts.groups()) {
+    if (outcome.success() || outcome.ended_by_us) continue;
+    ranks.for_each([&, &said = outcome](Rank rank) { failures.emplace(rank, said); });
+  }
+  for (const auto& [rank, outcome] : failures)
+    context.send_up(msg::ProcessFail{rank, outcome});
+  if (!verdicts.none()) send_verdicts();
+  for (const RankSet& island : mailbox.islands()) {
+    const bool below = context.subtree_ranks.contains_all(island);
+    if (below && island != context.subtree_ranks) context.send_up(msg::CutOff{island});
+  }
+  bulletin.ask_again();
+}
+
+// The adopter.
+
+bool Agent::State::may_adopt_from(const Child& child) const {
+  return context.adopts() && phase == Phase::running && child.state != ChildState::lost &&
+         !terminating && !shutdown && !context.parent_lost;
+}
+
+void Agent::State::adopt(const Child& lost, std::vector<Child> orphans) {
+  for (Child& one : orphans) {
+    one.ended_ranks = verdicts.open(one.ranks).empty();
+    const std::vector<msg::Seen> has = output.seen(one.ranks);
+    const Child& orphan = children.adopt(std::move(one), has);
+    input.adopt(lost, orphan);
+    if (!mailbox.failed().empty()) {
+      context.send(orphan.link, msg::PeersFailed{mailbox.failed()});
+    }
+    const RankSet ranks = orphan.ranks;
+    cut_off(ranks);
+    if (!context.is_root()) context.send_up(msg::CutOff{ranks});
+  }
+}
+
+bool Agent::State::up(Child& child, const msg::Orphan& message) {
+  if (child.state != ChildState::adopting || message.node != child.slice.first ||
+      message.agents == 0 || message.agents > child.slice.size()) {
+    return false;
+  }
+  child.state = ChildState::ready;
+  child.agents = message.agents;
+  input.resume(child, message);
+  return true;
+}
+
+bool Agent::State::up(Child& child, const msg::CutOff& message) {
+  if (!child.ranks.contains_all(message.ranks)) return false;
+  if (context.is_root()) {
+    cut_off(message.ranks);
+  } else {
+    mailbox.cut_off(message.ranks);
+    context.send_up(message);
+  }
+  return true;
+}
+
+// Told to everybody below; from the root, to everybody.
+void Agent::State::cut_off(const RankSet& ranks) {
+  mailbox.cut_off(ranks);
+  children.broadcast(msg::CutOff{ranks});
+}
+
+}  // namespace scela::nla
