@@ -261,6 +261,9 @@ void Session::begin() {
   begin.degree = plan_.degree;
   begin.grace_ms = static_cast<std::uint32_t>(options_.grace.count());
   begin.settings = format(settings);
+  if (plan_.job.on_failure == nla::OnFailure::wait) {
+    begin.adopt_ms = static_cast<std::uint32_t>(options_.adopt_timeout.count());
+  }
   begin.clock_ns = static_cast<std::uint64_t>(phases_.tree);
   log_.say(Subsystem::tree, cat("starting ", plan_.hosts.size(), " agents, degree ", plan_.degree));
   shell_->post(std::move(begin));

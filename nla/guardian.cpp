@@ -28,6 +28,8 @@ namespace {
 constexpr char kGrace = 'G';
 constexpr char kDirectory = 'D';
 constexpr char kEndNode = 'E';
+constexpr char kAdoptable = 'A';
+constexpr char kAdopted = 'N';
 constexpr std::size_t kMaxRecord = 4096 + 16;
 
 constexpr std::uint64_t kForever = UINT64_MAX;
@@ -78,16 +80,26 @@ class Guardian {
         // A stopped agent serves nobody; its ranks must not wait for a person to notice.
         ::kill(agent_, SIGKILL);
       }
-      if (monotonic_ns() >= kill_at) ::kill(agent_, SIGKILL);
+      if (monotonic_ns() >= kill_at) {
+        hear_leash();
+        if (adopted_ && !ending_) {
+          kill_at = kForever;
+        } else {
+          ::kill(agent_, SIGKILL);
+        }
+      }
       const Asked asked = wait(kill_at, true);
-      if (asked == Asked::nothing || kill_at != kForever) continue;
+      if (asked == Asked::nothing || ending_ || (asked != Asked::end && kill_at != kForever)) {
+        continue;
+      }
       hear_leash();
+      ending_ = asked == Asked::end;
       // Of its parent's end the agent hears by itself, unless it is busy or stuck; its children
       // hear of its own.
       if (asked == Asked::end) {
         static_cast<void>(::send(leash_.get(), &kEndNode, 1, MSG_NOSIGNAL | MSG_DONTWAIT));
       }
-      kill_at = after_ms(grace_ms_ + kAgentSlackMs);
+      kill_at = after_ms(grace_ms_ + kAgentSlackMs + (ending_ ? 0 : adopt_ms_));
     }
   }
 
@@ -153,6 +165,10 @@ class Guardian {
         std::from_chars(value.data(), value.data() + value.size(), grace_ms_);
       } else if (record[0] == kDirectory) {
         directory_ = value;
+      } else if (record[0] == kAdoptable) {
+        std::from_chars(value.data(), value.data() + value.size(), adopt_ms_);
+      } else if (record[0] == kAdopted) {
+        adopted_ = true;
       }
     }
   }
@@ -165,6 +181,9 @@ class Guardian {
   std::uint32_t grace_ms_ = kDefaultGraceMs;
   std::string directory_;
   bool parent_gone_ = false;
+  std::uint32_t adopt_ms_ = 0;
+  bool adopted_ = false;
+  bool ending_ = false;  // somebody asked for the end of the job on this node
 };
 
 Error refused(std::string what) {
@@ -213,6 +232,14 @@ void tell_grace(const Fd& leash, std::uint32_t grace_ms) {
 
 void tell_directory(const Fd& leash, const std::string& path) {
   tell(leash, cat(kDirectory, path));
+}
+
+void tell_adoptable(const Fd& leash, std::uint32_t adopt_ms) {
+  tell(leash, cat(kAdoptable, adopt_ms));
+}
+
+void tell_adopted(const Fd& leash) {
+  tell(leash, std::string(1, kAdopted));
 }
 
 LeashNews read_leash(const Fd& leash) {

@@ -12,7 +12,8 @@
 // signal, stop), the guardian ends the link's outgoing side, ends every descendant (SIGTERM, grace,
 // SIGKILL until none is left) except agents of other nodes, which end by their own links, removes
 // the directory and exits. SIGTERM to the guardian ends the job on the node. So does the end of the
-// parent: an agent that does not act on it, busy or stuck, is killed after the grace and a while.
+// parent: an agent that does not act on it, busy or stuck, is killed after the grace and a while,
+// and after the time in which another parent may take its place (nla/adoption.h).
 // Uses no event loop and hardly any memory: it forks before the agent has any.
 #pragma once
 
@@ -32,6 +33,10 @@ Result<Fd> fork_agent(int link, int link_out = -1);
 // What the agent says over the leash; silently nothing without one or when the guardian is gone.
 void tell_grace(const Fd& leash, std::uint32_t grace_ms);
 void tell_directory(const Fd& leash, const std::string& path);
+// If the parent is lost, the agent may wait so long for another one.
+void tell_adoptable(const Fd& leash, std::uint32_t adopt_ms);
+// It has another one, whose end the guardian does not see.
+void tell_adopted(const Fd& leash);
 
 // What the agent hears.
 enum class LeashNews : std::uint8_t { nothing, end_node, guardian_gone };

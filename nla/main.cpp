@@ -6,6 +6,10 @@
 //                                              remote shell; says first who it is
 //                                              (nla/core/remote_shell.h)
 //
+//   ... --attach --job ID --wait MS [--directory BASE]
+//                                              gives the link to the agent of this node that runs
+//                                              already and has lost its parent (nla/adoption.h)
+//
 // Becomes the guardian, which forks the agent proper (nla/guardian.h); both stay until
 // nothing of the job is left on the node.
 
@@ -22,6 +26,7 @@
 #include <string_view>
 
 #include "common/os/syscall.h"
+#include "nla/adoption.h"
 #include "nla/agent_file.h"
 #include "nla/core/remote_shell.h"
 #include "nla/guardian.h"
@@ -45,6 +50,10 @@ struct Arguments {
   std::string build;   // that the parent wants
   std::string digest;  // of this file, as the parent sent it
   std::string file;    // to be removed: this program was shipped
+  bool attach = false;
+  std::string job;
+  std::string base;
+  std::uint32_t wait_ms = 0;
 };
 
 bool parse(int argc, char** argv, Arguments& out) {
@@ -52,6 +61,10 @@ bool parse(int argc, char** argv, Arguments& out) {
     const std::string_view option = argv[i];
     if (option == "--stdio") {
       out.stdio = true;
+      continue;
+    }
+    if (option == "--attach") {
+      out.attach = true;
       continue;
     }
     if (++i == argc) return false;
@@ -64,6 +77,13 @@ bool parse(int argc, char** argv, Arguments& out) {
       out.digest = value;
     } else if (option == "--unlink") {
       out.file = value;
+    } else if (option == "--job") {
+      out.job = value;
+    } else if (option == "--directory") {
+      out.base = value;
+    } else if (option == "--wait") {
+      const auto end = value.data() + value.size();
+      if (std::from_chars(value.data(), end, out.wait_ms).ptr != end) return false;
     } else if (option == "--link-fd") {
       const auto end = value.data() + value.size();
       if (std::from_chars(value.data(), end, out.link).ptr != end) return false;
@@ -71,6 +91,7 @@ bool parse(int argc, char** argv, Arguments& out) {
       return false;
     }
   }
+  if (out.attach == out.job.empty()) return false;
   return !out.name.empty() && (out.stdio ? out.link < 0 && !out.build.empty() : out.link >= 0);
 }
 
@@ -140,6 +161,11 @@ int main(int argc, char** argv) {
   // where that is so already.
   ::setsid();
   ::signal(SIGPIPE, SIG_IGN);
+  if (arguments.attach) {
+    ::_exit(scela::nla::run_attached(
+        {arguments.job, scela::nla::node_directory(arguments.base, arguments.job, arguments.name),
+         arguments.wait_ms, arguments.link, arguments.link_out, arguments.stdio}));
+  }
   scela::raise_descriptor_limit();
   // Pieces of transfers go back to the system when they are done with, not into the heap's holes.
   ::mallopt(M_MMAP_THRESHOLD, 48 * 1024);

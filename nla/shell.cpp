@@ -172,6 +172,7 @@ void Shell::State::pump() {
 void Shell::State::learn(const Event& event) {
   if (const auto* begin = std::get_if<event::Begin>(&event)) {
     job_id = begin->job_id;
+    adopt_ms = begin->adopt_ms;
     use_settings(begin->settings);
     return;
   }
@@ -185,6 +186,7 @@ void Shell::State::learn(const Event& event) {
     if (start == nullptr || started_ns != 0) return;
     job_id = start->job_id;
     node_index = start->slice.first;
+    adopt_ms = start->adopt_ms;
     tell_grace(options.leash, start->grace_ms);
     use_settings(start->settings);
     // On the root's own machine the clocks are one; elsewhere the message's way here is the error.

@@ -78,6 +78,7 @@ void Shell::State::carry_out(action::StartChild& start) {
   // A host list that was cut or forged: no name, no address, so nothing is started.
   if (contact) child->contact = std::move(*contact);
   child->node = start.node;
+  child->attach = start.attach;
   child->link->send_link_frame(encode(introduction(start.node)));
   if (may_change(*child) && settings.link == kLinkTcp) child->link->hold();
   child->asked_ns = clock_ns();
@@ -100,22 +101,68 @@ void Shell::State::start_child(LinkId id) {
     child_gone_if(child, id);
     return pump();
   }
-  spawner->start(child.contact, [this, id](tl::expected<StartedAgent, SpawnFailure> started) {
-    ChildAgent& one = *children[id - 1];
-    one.starting = false;
-    if (started) {
-      one.pid = started->pid;
-      one.link->attach(std::move(started->stream));
-      if (!one.contact.here()) watch_child(one);
-      if (may_change(one)) plan_change(id);
-    } else {
-      one.gone = true;
-      one.link->give_up();
-      emit(event::ChildFailed{id, started.error().phase, std::move(started.error().why),
-                              started.error().hand_back});
-    }
-    pump();
-  });
+  const auto done = [this, id](tl::expected<StartedAgent, SpawnFailure> started) {
+    child_started(id, std::move(started));
+  };
+  if (!child.attach) return spawner->start(child.contact, done);
+  spawner->attach(child.contact, attach_words(job_id, settings.directory, adopt_ms), done);
+}
+
+void Shell::State::child_started(LinkId id, tl::expected<StartedAgent, SpawnFailure> started) {
+  ChildAgent& one = *children[id - 1];
+  one.starting = false;
+  if (started) {
+    one.pid = started->pid;
+    one.link->attach(std::move(started->stream));
+    if (!one.contact.here()) watch_child(one);
+    if (may_change(one)) plan_change(id);
+  } else {
+    one.gone = true;
+    one.link->give_up();
+    emit(event::ChildFailed{id, started.error().phase, std::move(started.error().why),
+                            started.error().hand_back});
+  }
+  pump();
+}
+
+// The old stream may be in the middle of a call.
+void Shell::State::let_parent_go() {
+  parent_heart.reset();
+  parent_probe.reset();
+  if (change_listener) {
+    boost::asio::post(io, [old = std::make_shared<decltype(change_listener)>(
+                               std::move(change_listener))] {});
+  }
+  adopter_line.reset();
+  if (door) boost::asio::post(io, [old = std::shared_ptr<AdoptionDoor>(std::move(door))] {});
+  if (!parent) return;
+  parent->abandon();
+  boost::asio::post(io, [old = std::shared_ptr<Link>(std::move(parent))] {});
+}
+
+void Shell::State::carry_out(action::AwaitAdoption& await) {
+  let_parent_go();
+  if (!await.still) return;
+  AdoptionFacts facts{directory, job_key, job_id, 0};
+  facts.linger_ms = (job ? job->grace_ms : kDefaultGraceMs) + kAgentSlackMs + adopt_ms;
+  auto opened = open_adoption_door(io, std::move(facts), options.leash,
+                                   [this](Adopter adopter) { adopted(std::move(adopter)); });
+  // Without one nobody can come, and the core's patience ends by itself.
+  if (opened) door = std::move(*opened);
+}
+
+void Shell::State::adopted(Adopter adopter) {
+  let_parent_go();
+  adopter_line = std::move(adopter.line);
+  parent = make_stream_link(buffer, kParentLink, *this);
+  parent->attach(adopter.out
+                     ? make_pipe_transport(io, std::move(adopter.in), std::move(adopter.out))
+                     : make_fd_transport(io, std::move(adopter.in)));
+  tell_adopted(options.leash);
+  if (!adopter.remote) return;
+  parent_words.root = adopter.root;
+  ::setenv("SSH_CONNECTION", adopter.ssh.c_str(), 1);  // where to ask for the new parent's machine
+  watch_parent();
 }
 
 void Shell::State::carry_out(action::CloseLink& close) {
@@ -138,8 +185,13 @@ void Shell::State::carry_out(action::CloseLink& close) {
 
 void Shell::State::carry_out(action::UseJob& use) {
   job = std::move(use.job);
+  if (job->on_failure != OnFailure::wait) adopt_ms = 0;
   use_job_ns = clock_ns();
   tell_grace(options.leash, job->grace_ms);
+  if (adopt_ms == 0 || options.role == Role::root) return;
+  tell_adoptable(options.leash, adopt_ms);
+  // Its absence tells an adopter that nobody is left here.
+  if (job->map.ranks_of(node_index).empty()) make_directory();
 }
 
 void Shell::State::carry_out(action::StartRanks& start) {
@@ -171,8 +223,7 @@ void Shell::State::carry_out(action::StartRanks& start) {
 }
 
 std::string Shell::State::directory_of(std::string_view host) const {
-  return private_directory_path(settings.directory.empty() ? temporary_base() : settings.directory,
-                                cat("scela-", ::getuid(), "-", job_id, "-", host));
+  return node_directory(settings.directory, job_id, host);
 }
 
 // Empty, or why there is none.

@@ -142,7 +142,7 @@ void Shell::State::probe_parent() {
 // says where, the parent connects. Where that cannot be, the link stays as it is.
 
 bool Shell::State::may_change(const ChildAgent& child) const {
-  return !child.contact.here() && settings.link != kLinkSsh;
+  return !child.contact.here() && !child.attach && settings.link != kLinkSsh;
 }
 
 void Shell::State::plan_change(LinkId id) {

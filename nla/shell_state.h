@@ -12,6 +12,7 @@
 #include "common/os/clock.h"
 #include "common/os/process_tree.h"
 #include "common/os/reaper.h"
+#include "nla/adoption.h"
 #include "nla/core/record.h"
 #include "nla/host_probe.h"
 #include "nla/link/factory.h"
@@ -37,6 +38,7 @@ struct ChildAgent {
   std::unique_ptr<TlsAttempt> attempt;
   bool closed = false;    // nobody holds the other end of its link
   bool given_up = false;  // its end is no news any more
+  bool attach = false;    // it ran already, and is to be adopted
   bool gone = false;
 };
 
@@ -102,6 +104,7 @@ struct Shell::State final : LinkListener {
   void carry_out(action::StartChild& start);
   void carry_out(action::CloseLink& close);
   void carry_out(action::UseJob& use);
+  void carry_out(action::AwaitAdoption& await);
   void carry_out(action::StartRanks& start);
   void carry_out(action::EndLeftovers& end);
   void carry_out(action::SetTimer& set);
@@ -110,6 +113,9 @@ struct Shell::State final : LinkListener {
   void carry_out(action::Finish& finish);
 
   void start_child(LinkId id);
+  void child_started(LinkId id, tl::expected<StartedAgent, SpawnFailure> started);
+  void let_parent_go();
+  void adopted(Adopter adopter);
   void child_gone_if(ChildAgent& child, LinkId id);
   std::vector<pid_t> child_pids() const;  // ascending
   void check_leftovers();
@@ -161,6 +167,9 @@ struct Shell::State final : LinkListener {
 
   std::unique_ptr<Spawner> spawner;
   std::unique_ptr<Link> parent;
+  std::uint32_t adopt_ms = 0;              // as the core knows it
+  std::unique_ptr<AdoptionDoor> door;      // while there is no parent
+  Fd adopter_line;                         // to the process that has brought this parent
   std::vector<std::unique_ptr<ChildAgent>> children;  // position = link - 1
   std::unique_ptr<Ranks> ranks;
   std::uint64_t early_credit = 0;  // for output, given before the ranks were started

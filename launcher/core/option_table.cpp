@@ -278,6 +278,9 @@ const OptionRow kOptions[] = {
      "when a rank fails: kill the job (default) or wait for the others",
      [](Target t, Text v) { return store_choice<OnFailure>(v, t.options.on_failure,
           {{"kill", OnFailure::kill}, {"wait", OnFailure::wait}}); }},
+    {"adopt-timeout", 0, "TIME", kValue, kJob, job_end, "SCELA_ADOPT_TIMEOUT",
+     "how long hosts wait for a new parent agent; 0: not (default: 10)",
+     [](Target t, Text v) { return store(parse_grace(v), t.options.adopt_timeout); }},
 
     {"dry-run", 0, "", kFlag, kJob, inspection, "",
      "print tree, map and commands; start nothing",

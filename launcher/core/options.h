@@ -26,6 +26,8 @@ inline constexpr std::uint32_t kMaxConnLimit = 1u << 20;         // descriptors 
 inline constexpr std::uint32_t kDefaultMaxConn = 128;            // MAX_CONN, thesis section 2.2.2
 inline constexpr std::uint32_t kDefaultMaxDepth = 3;             // MAX_DEPTH, thesis section 2.2.2
 inline constexpr std::chrono::milliseconds kDefaultGrace{2000};  // between SIGTERM and SIGKILL
+// What runs below a lost host goes on so long without a parent.
+inline constexpr std::chrono::milliseconds kDefaultAdoptTimeout{10000};
 inline constexpr std::uint32_t kDefaultFanout = 128;             // sshd's queue of a listening port
 inline constexpr std::chrono::milliseconds kDefaultConnectTimeout{10000};
 inline constexpr std::chrono::milliseconds kDefaultHeartbeat{2000};
@@ -124,6 +126,8 @@ struct Options {
   std::optional<std::chrono::milliseconds> timeout;
   std::chrono::milliseconds grace = kDefaultGrace;
   std::optional<OnFailure> on_failure;  // absent: kill, or wait where it runs once per host
+  // What runs below a lost host goes on so long without a new parent (not with kill); 0: it ends.
+  std::chrono::milliseconds adopt_timeout = kDefaultAdoptTimeout;
   std::optional<std::chrono::milliseconds> host_timeout;  // for what runs on one host
 
   // What to show.

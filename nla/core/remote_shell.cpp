@@ -32,7 +32,7 @@ constexpr std::string_view kShip =
     "head -c @SIZE@ /dev/zero 2> /dev/null > \"$f\"; then "
     "echo; echo \"SCELA\"\"-NLA ship $(uname -m)\"; "
     "read -r D && head -c @SIZE@ 1<> \"$f\" && "
-    "exec \"$f\" --stdio --name \"@NODE@\" --id @BUILD@ --digest \"$D\" --unlink \"$f\"; "
+    "exec \"$f\" --stdio --name \"@NODE@\" --id @BUILD@@MORE@ --digest \"$D\" --unlink \"$f\"; "
     "exit 1; fi; "
     "rm -f \"$f\"; fi; R=\"$R, $d ($w)\"; f=; done; "
     "echo; echo \"SCELA\"\"-NLA refused no directory takes an executable file of @SIZE@ bytes:"
@@ -47,7 +47,12 @@ void replace(std::string& text, std::string_view from, std::string_view to) {
 }  // namespace
 
 Result<std::string> remote_command(const RemoteAgent& agent, std::string_view node) {
-  for (const std::string_view text : {std::string_view(agent.path), node}) {
+  std::vector<std::string_view> texts = {agent.path, node};
+  texts.insert(texts.end(), agent.words.begin(), agent.words.end());
+  std::string more;
+  for (const std::string& word : agent.words)
+    more += cat(" \"", word, "\"");
+  for (const std::string_view text : texts) {
     if (is_plain(text)) continue;
     return fail(Error{ErrorKind::usage, "start an agent through a remote shell", std::string(node),
                       cat("'", text, "' has characters that shells do not agree about"),
@@ -56,13 +61,14 @@ Result<std::string> remote_command(const RemoteAgent& agent, std::string_view no
   std::string script;
   if (!agent.path.empty()) {
     script = cat("A=\"", agent.path, "\"; test -x \"$A\" && exec \"$A\" --stdio --name \"", node,
-                 "\" --id ", agent.build, "; ");
+                 "\" --id ", agent.build, more, "; ");
   }
   script += kShip;
   replace(script, "@TOKEN@", agent.token);
   replace(script, "@SIZE@", cat(agent.size));
   replace(script, "@NODE@", node);
   replace(script, "@BUILD@", agent.build);
+  replace(script, "@MORE@", more);
   return cat("exec /bin/sh -c '", script, "'");
 }
 

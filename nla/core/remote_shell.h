@@ -22,6 +22,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "common/core/result.h"
 
@@ -32,6 +33,7 @@ struct RemoteAgent {
   std::string build;       // id of the right build, hexadecimal
   std::uint64_t size = 0;  // bytes to be shipped
   std::string token;       // letters and digits, unique per start: name of the shipped file
+  std::vector<std::string> words = {};  // further arguments
 };
 
 // Error (usage): a path or a name that cannot stand in the command.

@@ -27,21 +27,23 @@ class AnySpawner final : public Spawner {
         gate_(!context_.root),
         local_(make_local_spawner(io, context_.agent)) {}
 
-  void start(const Contact& contact, Done done) override {
+  void start(const Contact& contact, Done done) override { attach(contact, {}, std::move(done)); }
+
+  void attach(const Contact& contact, std::vector<std::string> words, Done done) override {
     if (contact.root_only && !context_.root) {
       return done(tl::unexpected(
           SpawnFailure{StartPhase::connect, "only scela-run itself knows a way to it", true}));
     }
-    if (contact.here()) return local_->start(contact, std::move(done));
-    waiting_.emplace_back(contact, std::move(done));
+    if (contact.here()) return local_->attach(contact, std::move(words), std::move(done));
+    waiting_.push_back({contact, std::move(words), std::move(done)});
     start_waiting();
   }
 
   void cancel(const std::string& name) override {
     const auto waits = std::ranges::find(
-        waiting_, name, [](const auto& one) -> const auto& { return one.first.name; });
+        waiting_, name, [](const auto& one) -> const auto& { return one.contact.name; });
     if (waits != waiting_.end()) {
-      const Done done = std::move(waits->second);
+      const Done done = std::move(waits->done);
       waiting_.erase(waits);
       return done(tl::unexpected(SpawnFailure{StartPhase::connect, "cancelled", false}));
     }
@@ -60,14 +62,14 @@ class AnySpawner final : public Spawner {
   // At most settings_.fanout sessions are on their way at a time.
   void start_waiting() {
     while (!waiting_.empty() && under_way_ < settings_.fanout) {
-      auto [contact, done] = std::move(waiting_.front());
+      Waiting next = std::move(waiting_.front());
       waiting_.pop_front();
       ++under_way_;
-      start_remote(contact, std::move(done));
+      start_remote(next.contact, std::move(next.words), std::move(next.done));
     }
   }
 
-  void start_remote(const Contact& contact, Done done) {
+  void start_remote(const Contact& contact, std::vector<std::string> words, Done done) {
     if (!agent_) {
       Result<AgentFile> file = AgentFile::open(context_.agent, settings_.agent);
       if (!file) {
@@ -79,7 +81,7 @@ class AnySpawner final : public Spawner {
     }
     const std::shared_ptr<Executor> session = make_session(contact);
     const auto start = make_remote_start(
-        io_, *session, *agent_, contact.name, {std::chrono::milliseconds(settings_.connect_ms)},
+        io_, *session, *agent_, contact.name, {std::chrono::milliseconds(settings_.connect_ms), std::move(words)},
         [this, session = session.get(), done = std::move(done)](auto stream) {
           const auto at = std::ranges::find(sessions_, session,
                                             [](const UnderWay& one) { return one.session.get(); });
@@ -142,7 +144,12 @@ class AnySpawner final : public Spawner {
   std::unique_ptr<Spawner> local_;
   std::unique_ptr<AgentFile> agent_;
   std::map<std::string, std::unique_ptr<SshIdentities>> identities_;
-  std::deque<std::pair<Contact, Done>> waiting_;
+  struct Waiting {
+    Contact contact;
+    std::vector<std::string> words;  // of an attach
+    Done done;
+  };
+  std::deque<Waiting> waiting_;
   struct UnderWay {
     std::string node;
     std::shared_ptr<Executor> session;

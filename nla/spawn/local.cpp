@@ -16,10 +16,14 @@ class LocalSpawner final : public Spawner {
   LocalSpawner(boost::asio::io_context& io, std::string agent)
       : io_(io), agent_(std::move(agent)) {}
 
-  void start(const Contact& contact, Done done) override { done(start_now(contact.name)); }
+  void start(const Contact& contact, Done done) override { done(start_now(contact.name, {})); }
+  void attach(const Contact& contact, std::vector<std::string> words, Done done) override {
+    done(start_now(contact.name, std::move(words)));
+  }
 
  private:
-  tl::expected<StartedAgent, SpawnFailure> start_now(const std::string& node) {
+  tl::expected<StartedAgent, SpawnFailure> start_now(const std::string& node,
+                                                     std::vector<std::string> more) {
     if (!null_) {
       Result<Fd> null = open_file("/dev/null", O_RDWR);
       if (!null) return failure(null.error());
@@ -29,12 +33,15 @@ class LocalSpawner final : public Spawner {
     if (!pair) return failure(pair.error());
     // Standard error stays: whatever an agent says there is not meant to be lost.
     const int descriptors[] = {null_.get(), null_.get(), STDERR_FILENO, pair->theirs.get()};
-    std::string words[] = {agent_, "--link-fd", "3", "--name", node};
-    char* argv[] = {words[0].data(), words[1].data(), words[2].data(),
-                    words[3].data(), words[4].data(), nullptr};
+    std::vector<std::string> words = {agent_, "--link-fd", "3", "--name", node};
+    words.insert(words.end(), more.begin(), more.end());
+    std::vector<char*> argv;
+    for (std::string& word : words)
+      argv.push_back(word.data());
+    argv.push_back(nullptr);
     ChildSpec spec;
     spec.program = agent_.c_str();
-    spec.argv = argv;
+    spec.argv = argv.data();
     spec.envp = environ;
     spec.descriptors = descriptors;
     spec.group = ChildGroup::own_session;

@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "nla/agent_file.h"
 #include "nla/spawn/spawner.h"
@@ -42,6 +43,7 @@ class Executor {
 
 struct RemoteStartSettings {
   std::chrono::milliseconds limit{10000};  // for the command's first answer, and for each further
+  std::vector<std::string> words = {};     // further arguments of scela-nla
 };
 
 class RemoteStart {

@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "common/core/result.h"
 #include "nla/core/contact.h"
@@ -35,6 +36,9 @@ class Spawner {
   using Done = std::function<void(tl::expected<StartedAgent, SpawnFailure>)>;
   // `done` is called exactly once, perhaps from within.
   virtual void start(const Contact& contact, Done done) = 0;
+  // The same with further arguments for scela-nla: it is to find the agent that runs there
+  // (attach_words()).
+  virtual void attach(const Contact& contact, std::vector<std::string> words, Done done) = 0;
   // Gives up what start() of this node has under way: `done` is called with a failure, perhaps from
   // within, unless it was called before.
   virtual void cancel(const std::string& name) { static_cast<void>(name); }
