@@ -30,8 +30,8 @@ class io_context;
 namespace scela::nla {
 
 struct AdoptionFacts {
-  std::string directory;        // the node's, private
-  std::string key;              // the job's
+  std::string directory;  // the node's, private
+  std::string key;        // the job's
   std::string job_id;
   std::uint32_t linger_ms = 0;  // how long an agent may outlive its parent
 };
@@ -41,8 +41,8 @@ struct Adopter {
   Fd out;   // invalid: `in` goes both ways
   Fd line;  // to the attached process: closed when this agent goes on without it
   bool remote = false;
-  bool root = false;      // scela-run itself
-  std::string ssh;        // SSH_CONNECTION there
+  bool root = false;  // scela-run itself
+  std::string ssh;    // SSH_CONNECTION there
 };
 
 class AdoptionDoor {
@@ -70,7 +70,6 @@ std::vector<std::string> attach_words(const std::string& job_id, const std::stri
 int run_attached(const Attachment& request);
 
 // The directory of a node of a job; `base` empty: TMPDIR or /tmp.
-std::string node_directory(const std::string& base, std::string_view job_id,
-                           std::string_view node);
+std::string node_directory(const std::string& base, std::string_view job_id, std::string_view node);
 
 }  // namespace scela::nla

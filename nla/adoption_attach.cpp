@@ -26,8 +26,8 @@ namespace {
 
 using namespace adoption;
 
-constexpr int kNobody = 1;            // exit status: the orphan was not found, or did not believe us
-constexpr int kTryAgainMs = 20;       // the orphan may notice its loss later than the adopter
+constexpr int kNobody = 1;       // exit status: the orphan was not found, or did not believe us
+constexpr int kTryAgainMs = 20;  // the orphan may notice its loss later than the adopter
 constexpr std::uint64_t kBeatMs = 500;  // the adopter takes silence for death
 
 volatile sig_atomic_t told_to_end = 0;
@@ -107,8 +107,8 @@ class Attached {
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
     name.path.copy(address.sun_path, sizeof address.sun_path - 1);
-    return ::connect(socket_.get(), reinterpret_cast<const sockaddr*>(&address),
-                     sizeof address) == 0;
+    return ::connect(socket_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) ==
+           0;
   }
 
   bool prove() {
@@ -147,9 +147,10 @@ class Attached {
                          {kill_at == UINT64_MAX ? request_.in : -1, POLLRDHUP, 0}};
       const std::uint64_t now = now_ms();
       const bool waits = kill_at != UINT64_MAX && !agent_gone;
-      const int most = waits ? static_cast<int>(std::min<std::uint64_t>(
-                                   kill_at > now ? kill_at - now : 0, 60'000))
-                             : -1;
+      const int most =
+          waits
+              ? static_cast<int>(std::min<std::uint64_t>(kill_at > now ? kill_at - now : 0, 60'000))
+              : -1;
       ::poll(asked, 3, most);
       // A stuck agent is left to its guardian, which sees to it that nothing stays.
       if (!agent_gone && (std::exchange(told_to_end, 0) != 0 || now_ms() >= kill_at)) {
@@ -184,8 +185,8 @@ class Attached {
     if (now_ms() < beat_at_) return;
     beat_at_ = now_ms() + kBeatMs;
     const std::string frame = link_frame(LinkFrame::beat);
-    static_cast<void>(!::write(request_.out >= 0 ? request_.out : request_.in, frame.data(),
-                               frame.size()));
+    static_cast<void>(
+        !::write(request_.out >= 0 ? request_.out : request_.in, frame.data(), frame.size()));
   }
 
   const Attachment& request_;

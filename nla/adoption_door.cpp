@@ -70,8 +70,8 @@ class Door final : public AdoptionDoor {
   }
 
   void take() {
-    Fd visitor(::accept4(listening_.native_handle(), nullptr, nullptr,
-                         SOCK_CLOEXEC | SOCK_NONBLOCK));
+    Fd visitor(
+        ::accept4(listening_.native_handle(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!visitor || peer_of(visitor.get()) == 0) return wait();
     talk_ = Talk{facts_.key, facts_.job_id, {}, {}};
     visitor_.assign(visitor.release());

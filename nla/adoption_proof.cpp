@@ -107,8 +107,7 @@ pid_t peer_of(int socket) {
 }
 
 bool name_socket(const std::string& directory, SocketName& out) {
-  out.directory.reset(
-      ::open(directory.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  out.directory.reset(::open(directory.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (!out.directory) return false;
   struct stat facts {};
   if (::fstat(out.directory.get(), &facts) != 0) return false;

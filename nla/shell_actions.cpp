@@ -130,8 +130,8 @@ void Shell::State::let_parent_go() {
   parent_heart.reset();
   parent_probe.reset();
   if (change_listener) {
-    boost::asio::post(io, [old = std::make_shared<decltype(change_listener)>(
-                               std::move(change_listener))] {});
+    boost::asio::post(
+        io, [old = std::make_shared<decltype(change_listener)>(std::move(change_listener))] {});
   }
   adopter_line.reset();
   if (door) boost::asio::post(io, [old = std::shared_ptr<AdoptionDoor>(std::move(door))] {});

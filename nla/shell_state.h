@@ -167,9 +167,9 @@ struct Shell::State final : LinkListener {
 
   std::unique_ptr<Spawner> spawner;
   std::unique_ptr<Link> parent;
-  std::uint32_t adopt_ms = 0;              // as the core knows it
-  std::unique_ptr<AdoptionDoor> door;      // while there is no parent
-  Fd adopter_line;                         // to the process that has brought this parent
+  std::uint32_t adopt_ms = 0;                         // as the core knows it
+  std::unique_ptr<AdoptionDoor> door;                 // while there is no parent
+  Fd adopter_line;                                    // to the process that has brought this parent
   std::vector<std::unique_ptr<ChildAgent>> children;  // position = link - 1
   std::unique_ptr<Ranks> ranks;
   std::uint64_t early_credit = 0;  // for output, given before the ranks were started

@@ -30,10 +30,10 @@ std::uint64_t Agent::held_bytes() const {
 
 std::string Agent::describe() const {
   const State& s = *state_;
-  std::string out =
-      cat(s.context.is_root() ? std::string("root") : cat("agent ", s.context.node), " ",
-          name_of(s.phase), s.terminating ? " terminating" : "",
-          s.context.parent_lost || s.context.orphaned ? " orphaned" : "", " open ranks ", s.verdicts.open().text());
+  std::string out = cat(s.context.is_root() ? std::string("root") : cat("agent ", s.context.node),
+                        " ", name_of(s.phase), s.terminating ? " terminating" : "",
+                        s.context.parent_lost || s.context.orphaned ? " orphaned" : "",
+                        " open ranks ", s.verdicts.open().text());
   for (const Child& child : s.children.all()) {
     out += cat(" child", child.link, "@", child.slice.first, ":", static_cast<int>(child.state),
                child.gone ? " gone" : "");

@@ -98,8 +98,7 @@ bool Agent::State::from_child(Child& child, const Message& message) {
           bulletin.receive(one);
           return true;
         } else if constexpr (std::is_same_v<M, msg::Output>) {
-          return child.ranks.contains(one.rank) &&
-                 output.receive(child, one, child.window);
+          return child.ranks.contains(one.rank) && output.receive(child, one, child.window);
         } else if constexpr (std::is_same_v<M, msg::StdinTaken>) {
           input.receive(child.link, one);
           return true;

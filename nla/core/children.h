@@ -44,8 +44,8 @@ struct Child {
     return slice.contains(node) && !handed_back.contains(node);
   }
   bool serving() const {
-    return state == ChildState::starting || state == ChildState::up ||
-           state == ChildState::ready || state == ChildState::adopting;
+    return state == ChildState::starting || state == ChildState::up || state == ChildState::ready ||
+           state == ChildState::adopting;
   }
 };
 

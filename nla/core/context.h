@@ -32,9 +32,9 @@ struct Context {
   std::uint32_t parent = kRootNode;  // its node
   std::uint32_t adopt_ms = 0;        // event::Begin::adopt_ms
   std::optional<Job> job;
-  RankSet own_ranks;      // on this node
-  RankSet subtree_ranks;  // on the nodes of the slice
-  RankSet failed_nodes;   // reported as failed (numbers of nodes, not ranks)
+  RankSet own_ranks;                            // on this node
+  RankSet subtree_ranks;                        // on the nodes of the slice
+  RankSet failed_nodes;                         // reported as failed (numbers of nodes, not ranks)
   std::vector<msg::NodeFailed> failed_running;  // of those, the ones lost since the ranks run
   bool parent_lost = false;
   bool orphaned = false;       // it was lost too, but another may take its place
@@ -44,9 +44,7 @@ struct Context {
 
   bool is_root() const { return role == Role::root; }
   // Agents whose parent is lost are adopted by its parent.
-  bool adopts() const {
-    return adopt_ms > 0 && job && job->on_failure == OnFailure::wait;
-  }
+  bool adopts() const { return adopt_ms > 0 && job && job->on_failure == OnFailure::wait; }
   const std::string& host(std::uint32_t index) const { return hosts[index - slice.first]; }
 
   template <class A>

@@ -55,8 +55,8 @@ class Mailbox {
   Context& context_;
   Children& children_;
   std::map<Key, Box> boxes_;
-  RankSet ended_;   // of this node
-  RankSet failed_;  // anywhere
+  RankSet ended_;                 // of this node
+  RankSet failed_;                // anywhere
   std::vector<RankSet> islands_;  // cut off
 };
 

@@ -87,7 +87,7 @@ struct Start {  // d: first on every link: who you are and what you look after
   std::uint32_t grace_ms = 0;       // used if the link ends before the job is known
   std::string settings;             // for the shell (record file, node shares); opaque to the core
   std::uint32_t parent = UINT32_MAX;  // node of the sender; UINT32_MAX: scela-run itself
-  std::uint32_t adopt_ms = 0;       // event::Begin::adopt_ms
+  std::uint32_t adopt_ms = 0;         // event::Begin::adopt_ms
   friend bool operator==(const Start&, const Start&) = default;
 };
 struct SliceHosts {  // d: names of the hosts of the slice, newline-separated, in order
@@ -135,8 +135,8 @@ struct Stdin {  // d: input for the ranks of Job::stdin_ranks
 };
 struct Credit {  // d: this many more bytes of output may be sent
   std::uint64_t bytes = 0;
-  // Bytes that this child has sent on this link, in all, and that the parent's own parent has taken
-  // for good: they need not be kept for another parent.
+  // Bytes that this child has sent on this link, in all, and that have come to the root: they need
+  // not be kept for another parent.
   std::uint64_t past = 0;
   friend bool operator==(const Credit&, const Credit&) = default;
 };
@@ -251,7 +251,7 @@ struct Adopt {  // d: first on the link to an agent whose parent was lost; in as
   std::uint16_t version = kProtocolVersion;
   std::string job_id;
   std::uint32_t parent = UINT32_MAX;  // as in Start
-  Slice slice;               // of the receiver, to be sure that it is the right one
+  Slice slice;                        // of the receiver, to be sure that it is the right one
   std::uint32_t output_window = 0;
   std::vector<Seen> seen;
   bool last = false;
@@ -270,21 +270,21 @@ struct Below {  // u: the slices of the sender's children: what is to be adopted
   std::vector<Slice> slices;
   friend bool operator==(const Below&, const Below&) = default;
 };
-struct CutOff {  // both ways: an agent was lost; these ranks and all others cannot exchange messages
-                 // any more. Up to the root, then down to everybody
+struct CutOff {  // both ways: an agent was lost; these ranks and all others cannot exchange
+                 // messages any more. Up to the root, then down to everybody
   RankSet ranks;
   friend bool operator==(const CutOff&, const CutOff&) = default;
 };
 
 }  // namespace msg
 
-using Message = std::variant<msg::Start, msg::SliceHosts, msg::JobBytes, msg::Signal,
-                             msg::Terminate, msg::Shutdown, msg::CollectiveDown, msg::Answer,
-                             msg::Stdin, msg::Credit, msg::Hello, msg::NodeFailed, msg::Ready,
-                             msg::Launched, msg::ProcessFail, msg::Verdicts, msg::Done,
-                             msg::CollectiveUp, msg::Get, msg::Put, msg::Output, msg::StdinTaken,
-                             msg::Log, msg::Report, msg::Parcel, msg::PeersFailed, msg::HandBack,
-                             msg::Adopt, msg::Orphan, msg::Below, msg::CutOff>;
+using Message =
+    std::variant<msg::Start, msg::SliceHosts, msg::JobBytes, msg::Signal, msg::Terminate,
+                 msg::Shutdown, msg::CollectiveDown, msg::Answer, msg::Stdin, msg::Credit,
+                 msg::Hello, msg::NodeFailed, msg::Ready, msg::Launched, msg::ProcessFail,
+                 msg::Verdicts, msg::Done, msg::CollectiveUp, msg::Get, msg::Put, msg::Output,
+                 msg::StdinTaken, msg::Log, msg::Report, msg::Parcel, msg::PeersFailed,
+                 msg::HandBack, msg::Adopt, msg::Orphan, msg::Below, msg::CutOff>;
 
 std::string_view name_of(const Message& message);
 

@@ -114,8 +114,7 @@ auto fields(Is<Violation> auto& r) {
 
 namespace event {
 auto fields(Is<Begin> auto& e) {
-  return std::tie(e.job_id, e.hosts, e.degree, e.grace_ms, e.settings, e.clock_ns,
-                  e.adopt_ms);
+  return std::tie(e.job_id, e.hosts, e.degree, e.grace_ms, e.settings, e.clock_ns, e.adopt_ms);
 }
 auto fields(Is<Launch> auto& e) {
   return std::tie(e.job);
@@ -284,11 +283,11 @@ constexpr std::array kEventNames = std::to_array<std::string_view>(
 static_assert(kEventNames.size() == std::variant_size_v<Event>);
 
 constexpr std::array kActionNames = std::to_array<std::string_view>(
-    {"Send",         "StartChild", "CloseLink",    "StartRanks", "UseJob",     "SignalRanks",
-     "EndLeftovers", "SetTimer",   "CancelTimer",  "Reply",      "ReadOutput", "DropStreams",
-     "WriteStdin",   "Finishing",  "Finish",       "NodeFailed", "AllReady",   "AllLaunched",
-     "ShowOutput",   "ShowLog",    "FirstFailure", "ReadStdin",  "TracePiece", "JobEnded",
-     "AwaitAdoption"});
+    {"Send",         "StartChild",   "CloseLink",   "StartRanks",  "UseJob",
+     "SignalRanks",  "EndLeftovers", "SetTimer",    "CancelTimer", "Reply",
+     "ReadOutput",   "DropStreams",  "WriteStdin",  "Finishing",   "Finish",
+     "NodeFailed",   "AllReady",     "AllLaunched", "ShowOutput",  "ShowLog",
+     "FirstFailure", "ReadStdin",    "TracePiece",  "JobEnded",    "AwaitAdoption"});
 static_assert(kActionNames.size() == std::variant_size_v<Action>);
 
 }  // namespace

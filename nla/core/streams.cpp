@@ -66,7 +66,9 @@ bool OutputFlow::receive(const Child& child, const msg::Output& message, std::ui
 void OutputFlow::credit(std::uint64_t bytes, std::uint64_t past) {
   credit_ += bytes;
   taken_ += bytes;
-  while (!on_their_way_.empty() && on_their_way_.front().end <= taken_) {
+  // What the root has nobody needs again: it is adopted by nobody.
+  const std::uint64_t safe = context_.parent == kRootNode ? taken_ : past;
+  while (!on_their_way_.empty() && on_their_way_.front().end <= safe) {
     from_children_[on_their_way_.front().from].past += on_their_way_.front().bytes;
     on_their_way_.pop_front();
   }
@@ -161,8 +163,8 @@ void OutputFlow::send_again(const std::map<std::pair<Rank, Stream>, msg::Seen>& 
     if (there == size) continue;
     rest.bytes = rest.bytes.slice(there);
     held_ += rest.bytes.size();
-    again.push_back({kSentBefore, std::move(rest), at == seen.end() ? one.offset
-                                                                    : std::max(one.offset, has)});
+    again.push_back(
+        {kSentBefore, std::move(rest), at == seen.end() ? one.offset : std::max(one.offset, has)});
   }
 }
 
@@ -312,8 +314,7 @@ void InputFlow::resume(const Child& orphan, const msg::Orphan& state) {
           state.input_received > position ? state.input_received - position : 0;
       position += chunk.size();
       if (skip >= chunk.size()) continue;
-      context_.send(orphan.link,
-                    msg::Stdin{false, chunk.slice(static_cast<std::size_t>(skip))});
+      context_.send(orphan.link, msg::Stdin{false, chunk.slice(static_cast<std::size_t>(skip))});
     }
     if (ended_ && !state.input_end) context_.send(orphan.link, msg::Stdin{true, {}});
   }

@@ -17,8 +17,8 @@ namespace scela::nla {
 // children and local ranks by the credit given to them when their bytes have left here.
 //
 // Where a lost parent is replaced (Context::adopts) every byte still arrives once: the agent keeps
-// what it has sent until the parent's own parent has taken it for good (Credit::past), and sends
-// again what the adopter has not seen. That is at most its own window and the parent's.
+// what it has sent until the root has it (Credit::past), whoever may be lost on the way, and sends
+// again what the adopter has not seen. That is at most the windows from here to the root.
 class OutputFlow {
  public:
   explicit OutputFlow(Context& context) : context_(context) {}
@@ -71,7 +71,7 @@ class OutputFlow {
     std::uint64_t in_use = 0;  // sent by the child, not yet credited back
     std::uint64_t owed = 0;    // forwarded, not yet credited back
     std::uint32_t window = 0;
-    std::uint64_t past = 0;  // of what it sent, taken for good by the own parent
+    std::uint64_t past = 0;  // of what it sent, with the root
     bool ended = false;
   };
   std::map<LinkId, FromChild> from_children_;
@@ -90,9 +90,9 @@ class OutputFlow {
     std::uint64_t end = 0;  // as above
   };
   std::map<Rank, std::array<std::uint64_t, 2>> counts_;  // bytes per Stream that came here
-  std::deque<Kept> kept_;                                // sent, perhaps not taken for good
+  std::deque<Kept> kept_;                                // sent, perhaps not with the root
   std::uint64_t kept_bytes_ = 0;
-  std::deque<OnItsWay> on_their_way_;  // of children, not taken by the parent
+  std::deque<OnItsWay> on_their_way_;  // of children, perhaps not with the root
   std::uint64_t sent_ = 0;             // bytes on the link to this parent
   std::uint64_t taken_ = 0;            // by it
   RankSet ends_sent_[2];

@@ -81,7 +81,8 @@ class AnySpawner final : public Spawner {
     }
     const std::shared_ptr<Executor> session = make_session(contact);
     const auto start = make_remote_start(
-        io_, *session, *agent_, contact.name, {std::chrono::milliseconds(settings_.connect_ms), std::move(words)},
+        io_, *session, *agent_, contact.name,
+        {std::chrono::milliseconds(settings_.connect_ms), std::move(words)},
         [this, session = session.get(), done = std::move(done)](auto stream) {
           const auto at = std::ranges::find(sessions_, session,
                                             [](const UnderWay& one) { return one.session.get(); });

@@ -57,9 +57,10 @@ class Start final : public RemoteStart, public std::enable_shared_from_this<Star
  private:
   void begin(bool look) {
     looking_ = look && !agent_.remote().empty();
-    const Result<std::string> command = remote_command(
-        {looking_ ? agent_.remote() : "", agent_.build(), agent_.size(), new_token(), settings_.words},
-        node_);
+    const Result<std::string> command =
+        remote_command({looking_ ? agent_.remote() : "", agent_.build(), agent_.size(), new_token(),
+                        settings_.words},
+                       node_);
     if (!command) return fail_with(command.error().text());
     executor_.execute(*command, [self = shared_from_this()](auto made) {
       if (!self->done_) return;  // cancelled

@@ -111,7 +111,7 @@ class World {
   enum class State : std::uint8_t { running, frozen, dead, finished };
   struct Node {
     std::uint32_t host = kRootHost;
-    std::uint32_t up = kNobody;  // link
+    std::uint32_t up = kNobody;           // link
     std::vector<std::uint32_t> past_ups;  // of parents that were lost
     bool awaiting = false;                // to be adopted
     bool orphaned = false;                // has been, at some time
@@ -268,8 +268,8 @@ class World {
   bool input_scheduled_ = false;
   std::map<std::uint32_t, int> traces_;
   std::set<std::uint32_t> cut_ops_;  // under way when an agent lost its parent
-  std::uint64_t open_payload_ = 0;  // of operations in flight
-  std::uint64_t kept_payload_ = 0;  // of puts
+  std::uint64_t open_payload_ = 0;   // of operations in flight
+  std::uint64_t kept_payload_ = 0;   // of puts
   std::uint64_t checks_ = 0;
 };
 

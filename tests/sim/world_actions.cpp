@@ -53,7 +53,8 @@ void World::on(std::uint32_t index, const action::StartChild& action) {
   if (!action.attach) return begin_start(link);
   network_.at(link).attach = true;
   const Pace& pace = schedule_.pace;
-  const Micros at = now_ + random_.between(pace.start_min, std::max(pace.start_min, pace.start_max));
+  const Micros at =
+      now_ + random_.between(pace.start_min, std::max(pace.start_min, pace.start_max));
   tasks_.add(at, TaskKind::attach, link, 0, at + Micros{schedule_.adopt_ms} * 1000);
 }
 
@@ -305,7 +306,8 @@ void World::on(std::uint32_t index, const action::AwaitAdoption& action) {
     if (!network_.at(node.up).broken) network_.end_of(node.up, true, false);
     return;
   }
-  if (!network_.at(node.up).end_told[1]) return fail(name(index) + " has a parent and wants another");
+  if (!network_.at(node.up).end_told[1])
+    return fail(name(index) + " has a parent and wants another");
   node.held = false;
   node.awaiting = true;
   node.orphaned = true;

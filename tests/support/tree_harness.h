@@ -48,6 +48,9 @@ class TreeHarness {
   // Hosts that cannot hold their ranks.
   std::set<std::uint32_t> refusing;
   bool ranks_obey_signals = true;
+  std::uint32_t adopt_ms = 0;
+  bool show = true;          // what is shown is written at once
+  bool hold_attach = false;  // nobody reaches an agent that is to be adopted
 
   std::vector<Answered> answers;
   std::vector<action::NodeFailed> failures;
@@ -73,6 +76,7 @@ class TreeHarness {
   }
 
   void begin() {
+    begin_.adopt_ms = adopt_ms;
     post(0, begin_);
     run();
   }
@@ -128,6 +132,17 @@ class TreeHarness {
     const int at = host == UINT32_MAX ? 0 : agent_of(host);
     nodes_[static_cast<std::size_t>(at)]->timers.erase(timer);
     post(at, event::TimerFired{timer});
+    run();
+  }
+  void show_on() {
+    show = true;
+    post(0, event::OutputWritten{std::exchange(unwritten_, 0)});
+    run();
+  }
+  void release_attach() {
+    hold_attach = false;
+    for (const auto& [orphan, adopter] : std::exchange(attaching_, {}))
+      join(orphan, adopter.first, adopter.second);
     run();
   }
   void post(int node, Event event) { queue_.emplace_back(node, std::move(event)); }
@@ -213,7 +228,7 @@ class TreeHarness {
       return;
     }
     // Whoever is to be adopted may hear of its loss later.
-    if (!at(orphan).awaiting) {
+    if (!at(orphan).awaiting || hold_attach) {
       attaching_[orphan] = {from, link};
     } else {
       join(orphan, from, link);
@@ -230,7 +245,7 @@ class TreeHarness {
   void carry_out(int from, action::AwaitAdoption& await) {
     at(from).awaiting = await.still;
     const auto waiting = attaching_.find(from);
-    if (!await.still || waiting == attaching_.end()) return;
+    if (!await.still || waiting == attaching_.end() || hold_attach) return;
     const auto [parent, link] = waiting->second;
     attaching_.erase(waiting);
     join(from, parent, link);
@@ -289,9 +304,10 @@ class TreeHarness {
     ready_agents = all.agents;
   }
   void carry_out(int, action::AllLaunched&) { launched = true; }
-  void carry_out(int, action::ShowOutput& show) {
-    output += show.bytes.view();
-    post(0, event::OutputWritten{show.bytes.size()});
+  void carry_out(int, action::ShowOutput& shown) {
+    output += shown.bytes.view();
+    unwritten_ += shown.bytes.size();
+    if (show) post(0, event::OutputWritten{std::exchange(unwritten_, 0)});
   }
   void carry_out(int, action::FirstFailure& failure) { first_failures.push_back(failure); }
   void carry_out(int, action::JobEnded& end) { ended.push_back(end); }
@@ -308,6 +324,7 @@ class TreeHarness {
 
   std::vector<std::unique_ptr<Node>> nodes_;
   std::deque<std::pair<int, Event>> queue_;
+  std::uint64_t unwritten_ = 0;
   std::map<int, std::uint64_t> taken_;
   std::map<int, std::pair<int, LinkId>> attaching_;  // by orphan: who wants to adopt it
   std::map<std::pair<int, LinkId>, std::vector<Message>> unsent_;
