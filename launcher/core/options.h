@@ -28,7 +28,7 @@ inline constexpr std::uint32_t kDefaultMaxDepth = 3;             // MAX_DEPTH, t
 inline constexpr std::chrono::milliseconds kDefaultGrace{2000};  // between SIGTERM and SIGKILL
 // What runs below a lost host goes on so long without a parent.
 inline constexpr std::chrono::milliseconds kDefaultAdoptTimeout{10000};
-inline constexpr std::uint32_t kDefaultFanout = 128;             // sshd's queue of a listening port
+inline constexpr std::uint32_t kDefaultFanout = 128;  // sshd's queue of a listening port
 inline constexpr std::chrono::milliseconds kDefaultConnectTimeout{10000};
 inline constexpr std::chrono::milliseconds kDefaultHeartbeat{2000};
 

@@ -106,7 +106,8 @@ TEST_CASE("two losses in a row are survived, from below and from above") {
   chain.ends_with("1-2", "0,3-4");
 }
 
-TEST_CASE("output that a lost agent had not passed on arrives once, through one adopter after another") {
+TEST_CASE(
+    "output that a lost agent had not passed on arrives once, through one adopter after another") {
   Chain chain(5);
   chain.tree.show = false;  // the reader is slow: everything waits on its way
   std::string all;
@@ -209,7 +210,9 @@ TEST_CASE("an orphan takes no other word before it is adopted, and none from a s
     adopt.seen.resize(5);
     word = adopt;
   }
-  SECTION("an order") { word = msg::Terminate{15, 0}; }
+  SECTION("an order") {
+    word = msg::Terminate{15, 0};
+  }
   chain.tree.post_to_host(1, event::Received{kParentLink, word, 0});
   chain.tree.run();
   CHECK_FALSE(chain.tree.node(1).signals.empty());  // it ends, as without a parent
