@@ -173,7 +173,7 @@ class Start final : public RemoteStart, public std::enable_shared_from_this<Star
     if (!done_) return;
     const int status = executor_.exit_status();
     // What is installed there cannot be executed, or dies: ours may do better.
-    if (looking_ && executor_.reached() && status != 0 && status != -1) return again();
+    if (looking_ && executor_.reached() && status != -1) return again();
     std::string why = cat(executor_.described(), " ended before an agent answered");
     if (status >= 0) why += cat(": ", ending(status));
     if (!stream_->trouble().empty()) why = stream_->trouble();

@@ -356,7 +356,7 @@ void SshSession::Impl::exchange() {
   if (got == SSH_AGAIN) return;
   if (got == SSH_OK) return check_host_key();
   const std::string why = exchange_error();
-  const bool key = why.find("host key algo") != std::string::npos;
+  const bool key = session_error().find("host key algo") != std::string::npos;
   fail_with(key ? StartPhase::host_key : StartPhase::connect, why);
 }
 
