@@ -43,10 +43,11 @@ class Attached {
   int run() {
     const std::uint64_t until = now_ms() + request_.wait_ms;
     if (!learn(until)) return kNobody;
-    bool found = false;
-    while (!(found = knock())) {
-      if (errno != ENOENT && errno != ECONNREFUSED && errno != EAGAIN) return kNobody;
-      if (!there_ || adopter_gone() || told_to_end != 0 || now_ms() >= until) return kNobody;
+    while (!knock() || !greet()) {
+      if (!there_ || !directory_held(request_.directory) || adopter_gone() || told_to_end != 0 ||
+          now_ms() >= until) {
+        return kNobody;
+      }
       beat();
       ::poll(nullptr, 0, kTryAgainMs);
     }
@@ -94,7 +95,8 @@ class Attached {
     return true;
   }
 
-  // False: errno says why; there_ whether its directory is there.
+  // Sets there_: whether the directory is there. An agent that has died together
+  // with its guardian leaves one, but holds it no more.
   bool knock() {
     SocketName name;
     there_ = name_socket(request_.directory, name);
@@ -111,16 +113,21 @@ class Attached {
            0;
   }
 
-  bool prove() {
-    std::string said;
+  // False: nobody answers. Who was adopted a moment ago closes its door on all that wait there; it
+  // opens it again if that adopter is lost.
+  bool greet() {
     std::vector<Fd> descriptors;
     talk_.attached = new_nonce();
-    if (!send_record(socket_.get(), talk_.attached) ||
-        !receive_record(socket_.get(), said, descriptors) || said.size() != kNonce + kProof) {
-      return false;
-    }
-    talk_.orphan = said.substr(0, kNonce);
-    if (!same(std::string_view(said).substr(kNonce), proof(talk_, "orphan"))) return false;
+    return send_record(socket_.get(), talk_.attached) &&
+           receive_record(socket_.get(), greeting_, descriptors);
+  }
+
+  bool prove() {
+    if (greeting_.size() != kNonce + kProof) return false;
+    talk_.orphan = greeting_.substr(0, kNonce);
+    if (!same(std::string_view(greeting_).substr(kNonce), proof(talk_, "orphan"))) return false;
+    std::string said;
+    std::vector<Fd> descriptors;
     std::string answer = proof(talk_, "adopter");
     answer += static_cast<char>((request_.remote ? kRemote : 0) | (root_ ? kRoot : 0));
     const char* ssh = std::getenv("SSH_CONNECTION");
@@ -191,6 +198,7 @@ class Attached {
 
   const Attachment& request_;
   Talk talk_;
+  std::string greeting_;
   Fd socket_;
   Fd leash_;
   pid_t agent_ = 0;

@@ -105,7 +105,9 @@ void Shell::State::start_child(LinkId id) {
     child_started(id, std::move(started));
   };
   if (!child.attach) return spawner->start(child.contact, done);
-  spawner->attach(child.contact, attach_words(job_id, settings.directory, adopt_ms), done);
+  // A host that does not answer must leave its own children the time to be adopted.
+  spawner->attach(child.contact, {attach_words(job_id, settings.directory, adopt_ms), adopt_ms / 2},
+                  done);
 }
 
 void Shell::State::child_started(LinkId id, tl::expected<StartedAgent, SpawnFailure> started) {
@@ -234,6 +236,7 @@ std::string Shell::State::make_directory() {
   Result<void> made = make_private_directory(path);
   if (!made) return made.error().text();
   directory = std::move(path);
+  directory_hold = hold_directory(directory);
   return {};
 }
 

@@ -147,6 +147,7 @@ struct Shell::State final : LinkListener {
   std::uint64_t started_ns = 0;    // Start came
   std::optional<Job> job;
   std::string directory;  // of this node; empty: none was made
+  Fd directory_hold;      // says that this agent lives
   std::uint64_t use_job_ns = 0;
 
   Reaper reaper;

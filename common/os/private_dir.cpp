@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -71,6 +72,17 @@ Result<void> make_private_directory(const std::string& path) {
   return fail(os_error(ErrorKind::launch, cat("make the node's directory '", path, "'"), number,
                        number == EEXIST ? "remove it: it is left from another job"
                                         : "name a directory that can be written in TMPDIR"));
+}
+
+Fd hold_directory(const std::string& path) {
+  Fd directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (directory && ::flock(directory.get(), LOCK_EX | LOCK_NB) != 0) directory.reset();
+  return directory;
+}
+
+bool directory_held(const std::string& path) {
+  const Fd directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  return directory && ::flock(directory.get(), LOCK_SH | LOCK_NB) != 0;
 }
 
 Result<void> remove_tree(const std::string& path) {

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "common/core/result.h"
+#include "common/os/fd.h"
 
 namespace scela {
 
@@ -18,6 +19,12 @@ std::string temporary_base();
 std::string private_directory_path(std::string_view base, std::string_view name);
 // Error (launch): it exists already, or cannot be made.
 Result<void> make_private_directory(const std::string& path);
+
+// As long as it is open, and the process lives, directory_held() is true: whoever finds the
+// directory can tell whether its owner lives. Invalid where the file system knows no locks.
+Fd hold_directory(const std::string& path);
+// False too if there is no such directory; true if it cannot be told.
+bool directory_held(const std::string& path);
 
 // Removes the directory and everything in it; one that is not there is no error.
 Result<void> remove_tree(const std::string& path);

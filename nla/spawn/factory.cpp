@@ -27,15 +27,17 @@ class AnySpawner final : public Spawner {
         gate_(!context_.root),
         local_(make_local_spawner(io, context_.agent)) {}
 
-  void start(const Contact& contact, Done done) override { attach(contact, {}, std::move(done)); }
+  void start(const Contact& contact, Done done) override {
+    attach(contact, {{}, settings_.connect_ms}, std::move(done));
+  }
 
-  void attach(const Contact& contact, std::vector<std::string> words, Done done) override {
+  void attach(const Contact& contact, Attach how, Done done) override {
     if (contact.root_only && !context_.root) {
       return done(tl::unexpected(
           SpawnFailure{StartPhase::connect, "only scela-run itself knows a way to it", true}));
     }
-    if (contact.here()) return local_->attach(contact, std::move(words), std::move(done));
-    waiting_.push_back({contact, std::move(words), std::move(done)});
+    if (contact.here()) return local_->attach(contact, std::move(how), std::move(done));
+    waiting_.push_back({contact, std::move(how), std::move(done)});
     start_waiting();
   }
 
@@ -65,11 +67,11 @@ class AnySpawner final : public Spawner {
       Waiting next = std::move(waiting_.front());
       waiting_.pop_front();
       ++under_way_;
-      start_remote(next.contact, std::move(next.words), std::move(next.done));
+      start_remote(next.contact, std::move(next.how), std::move(next.done));
     }
   }
 
-  void start_remote(const Contact& contact, std::vector<std::string> words, Done done) {
+  void start_remote(const Contact& contact, Attach how, Done done) {
     if (!agent_) {
       Result<AgentFile> file = AgentFile::open(context_.agent, settings_.agent);
       if (!file) {
@@ -79,10 +81,12 @@ class AnySpawner final : public Spawner {
       }
       agent_ = std::make_unique<AgentFile>(std::move(*file));
     }
-    const std::shared_ptr<Executor> session = make_session(contact);
+    Settings settings = settings_;
+    settings.connect_ms = std::min(settings.connect_ms, how.limit_ms);
+    const std::shared_ptr<Executor> session = make_session(contact, settings);
     const auto start = make_remote_start(
         io_, *session, *agent_, contact.name,
-        {std::chrono::milliseconds(settings_.connect_ms), std::move(words)},
+        {std::chrono::milliseconds(settings.connect_ms), std::move(how.words)},
         [this, session = session.get(), done = std::move(done)](auto stream) {
           const auto at = std::ranges::find(sessions_, session,
                                             [](const UnderWay& one) { return one.session.get(); });
@@ -102,13 +106,12 @@ class AnySpawner final : public Spawner {
     start->begin();
   }
 
-  std::unique_ptr<Executor> make_session(const Contact& contact) {
-    if (settings_.launch != kLaunchSsh) {
-      return make_program_session(io_, contact, gate_, settings_, context_);
+  std::unique_ptr<Executor> make_session(const Contact& contact, const Settings& settings) {
+    if (settings.launch != kLaunchSsh) {
+      return make_program_session(io_, contact, gate_, settings, context_);
     }
     const SshAccess access = context_.access_of ? context_.access_of(contact.name) : own_access();
-    return make_ssh_session(io_, contact, access, identities_of(access), gate_, settings_,
-                            context_);
+    return make_ssh_session(io_, contact, access, identities_of(access), gate_, settings, context_);
   }
 
   static SshAccess own_access() {
@@ -147,7 +150,7 @@ class AnySpawner final : public Spawner {
   std::map<std::string, std::unique_ptr<SshIdentities>> identities_;
   struct Waiting {
     Contact contact;
-    std::vector<std::string> words;  // of an attach
+    Attach how;
     Done done;
   };
   std::deque<Waiting> waiting_;

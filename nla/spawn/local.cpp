@@ -17,13 +17,13 @@ class LocalSpawner final : public Spawner {
       : io_(io), agent_(std::move(agent)) {}
 
   void start(const Contact& contact, Done done) override { done(start_now(contact.name, {})); }
-  void attach(const Contact& contact, std::vector<std::string> words, Done done) override {
-    done(start_now(contact.name, std::move(words)));
+  void attach(const Contact& contact, Attach how, Done done) override {
+    done(start_now(contact.name, how.words));
   }
 
  private:
   tl::expected<StartedAgent, SpawnFailure> start_now(const std::string& node,
-                                                     std::vector<std::string> more) {
+                                                     const std::vector<std::string>& more) {
     if (!null_) {
       Result<Fd> null = open_file("/dev/null", O_RDWR);
       if (!null) return failure(null.error());

@@ -6,6 +6,7 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -30,15 +31,19 @@ struct SpawnFailure {
   bool hand_back = false;  // this process may not start it; scela-run itself may
 };
 
+struct Attach {
+  std::vector<std::string> words;  // attach_words()
+  std::uint32_t limit_ms = 0;      // of each phase, if it is less than Settings::connect_ms
+};
+
 class Spawner {
  public:
   virtual ~Spawner() = default;
   using Done = std::function<void(tl::expected<StartedAgent, SpawnFailure>)>;
   // `done` is called exactly once, perhaps from within.
   virtual void start(const Contact& contact, Done done) = 0;
-  // The same with further arguments for scela-nla: it is to find the agent that runs there
-  // (attach_words()).
-  virtual void attach(const Contact& contact, std::vector<std::string> words, Done done) = 0;
+  // The same with further arguments for scela-nla: it is to find the agent that runs there.
+  virtual void attach(const Contact& contact, Attach how, Done done) = 0;
   // Gives up what start() of this node has under way: `done` is called with a failure, perhaps from
   // within, unless it was called before.
   virtual void cancel(const std::string& name) { static_cast<void>(name); }

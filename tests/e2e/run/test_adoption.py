@@ -45,6 +45,8 @@ class AdoptionTest(JobTest):
     def lose(self, *names, both=True):
         running, nodes = self.begin()
         for name in names:
+            if both:
+                os.kill(nodes[name].guardian, signal.SIGSTOP)  # else it ends the node, and itself
             os.kill(nodes[name].agent, signal.SIGKILL)
             if both:
                 os.kill(nodes[name].guardian, signal.SIGKILL)

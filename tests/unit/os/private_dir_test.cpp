@@ -44,6 +44,20 @@ TEST_CASE("a directory that somebody made before is refused, a link too") {
   fs::remove(path);
 }
 
+TEST_CASE("a directory is held by its owner, for as long as that lives") {
+  const std::string path = fresh("held");
+  CHECK_FALSE(directory_held(path));
+  REQUIRE(make_private_directory(path));
+  CHECK_FALSE(directory_held(path));
+  Fd hold = hold_directory(path);
+  CHECK(hold);
+  CHECK(directory_held(path));
+  CHECK(directory_held(path));  // looking takes nothing
+  hold.reset();
+  CHECK_FALSE(directory_held(path));
+  REQUIRE(remove_tree(path));
+}
+
 TEST_CASE("removal takes everything inside and follows no link") {
   const std::string path = fresh("tree");
   const std::string outside = fresh("outside");
