@@ -3,7 +3,6 @@ import os
 import re
 import shutil
 import subprocess
-import unittest
 
 import case
 import layout
@@ -461,15 +460,17 @@ class RanksTest(JobTest):
 
 class MpiTest(JobTest):
     SIZE = 32
+    OPTIONS = {**JobTest.OPTIONS, "own_processes": False}
 
     def test_an_mpi_program_on_32_hosts_with_4_ranks_each(self):  # alone
-        compiler = shutil.which("mpicc.mpich")
-        if not compiler:
-            raise unittest.SkipTest("needs mpicc.mpich")
+        """The ranks enter one namespace for shared memory, where UCX takes all hosts for one: over TCP, ranks of
+        MPICH 4.0.2 wait for each other in MPI_Finalize in every other run, whichever launcher started them."""
         source = os.path.join(os.path.dirname(case.__file__), "..", "..", "examples", "hello_mpi.c")
         program = f"{layout.SHARED}/hello"
-        subprocess.run([compiler, "-o", self.cluster.path("head", program), source], check=True, timeout=DEADLINE_S)
-        done = self.run_job("-w", "node[001-032]", "--ppn", "4", "--degree", "4", program, timeout=2 * DEADLINE_S)
+        subprocess.run(["mpicc.mpich", "-o", self.cluster.path("head", program), source], check=True,
+                       timeout=DEADLINE_S)
+        done = self.run_job("-w", "node[001-032]", "--ppn", "4", "--degree", "4", "nsenter", "--ipc",
+                            "--target", "1", program)
         expected = [f"hello from rank {rank} of 128 on node{rank // 4 + 1:03}" for rank in range(128)]
         self.assertEqual(sorted(done.stdout.splitlines()), sorted(expected))
         self.assertEqual(done.stderr, "")
