@@ -1,0 +1,192 @@
+// Visitors of an orphan's door who are not the adopter.
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+#include <optional>
+#include <utility>
+
+#include "common/core/text.h"
+#include "common/os/asio.h"
+#include "common/os/private_dir.h"
+#include "nla/adoption.h"
+#include "nla/adoption_proof.h"
+
+using namespace scela;
+using namespace scela::nla;
+using namespace scela::nla::adoption;
+
+namespace {
+
+struct House {
+  House() {
+    REQUIRE(make_private_directory(path));
+    door =
+        open_adoption_door(io, {path, std::string(32, 'k'), "job-1", 7}, leash, [this](Adopter a) {
+          adopter.emplace(std::move(a));
+        }).value();
+  }
+  ~House() {
+    door.reset();
+    CHECK(remove_tree(path));
+  }
+  // A visitor that has knocked; its reads wait for nobody.
+  Fd visitor() {
+    SocketName name;
+    REQUIRE(name_socket(path, name));
+    Fd socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    name.path.copy(address.sun_path, sizeof address.sun_path - 1);
+    REQUIRE(::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) ==
+            0);
+    return socket;
+  }
+  void settle() {
+    io.restart();
+    while (io.poll() > 0) {
+    }
+  }
+  // What the door says to that; nothing if it has not answered, or has closed the socket.
+  std::string answer(const Fd& socket) {
+    settle();
+    std::string said;
+    std::vector<Fd> descriptors;
+    return receive_record(socket.get(), said, descriptors) ? said : std::string();
+  }
+  bool dropped(const Fd& socket) {
+    settle();
+    char byte;
+    return ::recv(socket.get(), &byte, 1, 0) == 0;
+  }
+  // Nonces exchanged, with whatever key the visitor has.
+  Talk greet(const Fd& socket, char key = 'k') {
+    Talk talk{std::string(32, key), "job-1", new_nonce(), {}};
+    REQUIRE(send_record(socket.get(), talk.attached));
+    greeting = answer(socket);
+    REQUIRE(greeting.size() == kNonce + kProof);
+    talk.orphan = greeting.substr(0, kNonce);
+    return talk;
+  }
+  // Whoever knows the key still gets in.
+  void check_open() {
+    CHECK_FALSE(adopter);
+    const Fd socket = visitor();
+    const Talk talk = greet(socket);
+    CHECK(same(std::string_view(greeting).substr(kNonce), proof(talk, "orphan")));
+    REQUIRE(send_record(socket.get(), proof(talk, "adopter") + '\1', {some_descriptor()}));
+    CHECK(answer(socket).size() == 4);
+    REQUIRE(adopter);
+    CHECK(adopter->remote);
+  }
+  int some_descriptor() {
+    if (!lent) lent.reset(::eventfd(0, EFD_CLOEXEC));
+    return lent.get();
+  }
+
+  std::string path = private_directory_path(temporary_base(), cat("scela-door-test-", ::getpid()));
+  boost::asio::io_context io{1};
+  Fd leash;
+  Fd lent;
+  std::optional<Adopter> adopter;
+  std::unique_ptr<AdoptionDoor> door;
+  std::string greeting;
+};
+
+}  // namespace
+
+TEST_CASE("an orphan's door opens to who knows the job's key, and then to nobody else") {
+  House house;
+  house.check_open();
+  SocketName name;
+  REQUIRE(name_socket(house.path, name));
+  Fd late(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  name.path.copy(address.sun_path, sizeof address.sun_path - 1);
+  CHECK(::connect(late.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0);
+}
+
+TEST_CASE("a visitor without the key is dropped, whatever it says") {
+  House house;
+  const Fd socket = house.visitor();
+  const Talk talk = house.greet(socket, 'x');
+  std::string claim;
+  SECTION("with the proof by another key") {
+    claim = proof(talk, "adopter");
+  }
+  SECTION("with the orphan's own proof") {
+    claim = house.greeting.substr(kNonce);
+  }
+  SECTION("with a proof of nothing") {
+    claim = std::string(kProof, '\0');
+  }
+  SECTION("with too little") {
+    claim = "?";
+  }
+  SECTION("with more than a record may be") {
+    claim = std::string(5000, 'x');
+  }
+  REQUIRE(send_record(socket.get(), claim + '\1', {house.some_descriptor()}));
+  CHECK(house.dropped(socket));
+  house.check_open();
+}
+
+TEST_CASE("what one visitor was told lets no other in") {
+  House house;
+  const Fd first = house.visitor();
+  const Talk talk = house.greet(first);
+  const std::string right = proof(talk, "adopter") + '\1';
+  SECTION("at another visit") {
+    REQUIRE(send_record(first.get(), "?"));
+    CHECK(house.dropped(first));
+    const Fd second = house.visitor();
+    REQUIRE(send_record(second.get(), talk.attached));
+    CHECK(house.answer(second).substr(0, kNonce) != talk.orphan);
+    REQUIRE(send_record(second.get(), right, {house.some_descriptor()}));
+    CHECK(house.dropped(second));
+  }
+  SECTION("without a stream") {
+    REQUIRE(send_record(first.get(), right));
+    CHECK(house.dropped(first));
+  }
+  house.check_open();
+}
+
+TEST_CASE("a first word that is no nonce is not answered") {
+  House house;
+  const Fd socket = house.visitor();
+  SECTION("short") {
+    REQUIRE(send_record(socket.get(), "x"));
+  }
+  SECTION("long") {
+    REQUIRE(send_record(socket.get(), std::string(kNonce + 1, 'x')));
+  }
+  SECTION("oversized") {
+    REQUIRE(send_record(socket.get(), std::string(100'000, 'x')));
+  }
+  SECTION("with descriptors") {
+    REQUIRE(
+        send_record(socket.get(), new_nonce(), {house.some_descriptor(), house.some_descriptor()}));
+  }
+  CHECK(house.dropped(socket));
+  house.check_open();
+}
+
+TEST_CASE("a visitor that says nothing keeps nobody out for long") {
+  House house;
+  const Fd silent = house.visitor();
+  const Fd next = house.visitor();
+  REQUIRE(send_record(next.get(), new_nonce()));
+  house.settle();
+  std::string said;
+  std::vector<Fd> descriptors;
+  CHECK_FALSE(receive_record(next.get(), said, descriptors));  // one at a time
+  while (!receive_record(next.get(), said, descriptors)) {
+    house.io.restart();
+    REQUIRE(house.io.run_one() > 0);
+  }
+  CHECK(house.dropped(silent));
+}
