@@ -65,8 +65,8 @@ void Agent::State::told_again() {
     context.send_up(msg::ProcessFail{rank, outcome});
   if (!verdicts.none()) send_verdicts();
   for (const RankSet& island : mailbox.islands()) {
-    const bool below = context.subtree_ranks.contains_all(island);
-    if (below && island != context.subtree_ranks) context.send_up(msg::CutOff{island});
+    const bool here = context.subtree_ranks.contains_all(island);
+    if (here && island != context.subtree_ranks) context.send_up(msg::CutOff{island});
   }
   bulletin.ask_again();
 }
