@@ -47,6 +47,10 @@ void OutputWriter::accept(Rank rank, OutputStream stream, std::string_view bytes
   take(presentation_.accept(rank, stream, bytes, end));
 }
 
+void OutputWriter::input_over() {
+  presentation_.input_over();
+}
+
 void OutputWriter::moment_passed() {
   take(presentation_.moment_passed(!idle()));
 }
@@ -60,7 +64,7 @@ void OutputWriter::take(std::vector<PresentedWrite> writes) {
     const int which = write.target == PresentedWrite::Target::standard_output ? 0 : 1;
     if (broken_[which]) {
       hooks_.written(write.credit);
-    } else if (!write.bytes.empty()) {
+    } else if (!write.bytes.empty() || write.credit > 0) {
       queues_[which].push_back({std::move(write.bytes), 0, write.credit});
     }
   }
@@ -78,6 +82,11 @@ void OutputWriter::pump(int which) {
   std::uint64_t credit = 0;
   while (!queue.empty()) {
     Piece& piece = queue.front();
+    if (piece.bytes.empty()) {  // held back; its credit comes after what was written before
+      credit += piece.credit;
+      queue.pop_front();
+      continue;
+    }
     if (!takes_more(fd)) {
       hooks_.wait_writable(fd);
       break;

@@ -39,6 +39,7 @@ class OutputWriter {
   void accept(Rank rank, OutputStream stream, std::string_view bytes, bool end);
   // To be called every moment while partial lines are held.
   void moment_passed();
+  void input_over();  // no rank gets more of it
   bool holds_partial_lines() const { return presentation_.holds_partial_lines(); }
   void resume();
   bool idle() const { return queues_[0].empty() && queues_[1].empty(); }

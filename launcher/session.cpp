@@ -221,6 +221,7 @@ Result<void> Session::prepare_output() {
   settings.label = plan_.job.label != nla::Label::none;
   settings.timestamp = plan_.job.timestamps;
   if (plan_.once_per_host) settings.names = plan_.hosts;
+  settings.prompts = plan_.job.stdin_ranks;
   settings.files = options_.output_dir.has_value();
   if (settings.files && ::mkdir(options_.output_dir->c_str(), 0777) != 0 && errno != EEXIST) {
     return fail(Error{ErrorKind::io,
@@ -453,6 +454,7 @@ void Session::read_stdin() {
     if (got < 0 && (errno == EINTR || errno == EAGAIN)) return;
     bytes.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
     stdin_over_ = got <= 0;
+    if (stdin_over_) writer_->input_over();
     stdin_credit_ -= bytes.size();
     shell_->post(event::StdinRead{Chunk(std::move(bytes)), stdin_over_});
   };

@@ -1,5 +1,8 @@
 #include "launcher/core/presentation.h"
 
+#include <algorithm>
+#include <iterator>
+
 #include "common/core/line_marks.h"
 #include "common/core/text.h"
 
@@ -34,7 +37,9 @@ std::vector<PresentedWrite> Presentation::accept(Rank rank, OutputStream stream,
       held_ -= held;
     }
     text += bytes.substr(0, ready);
-    writes.push_back(present(key, text));
+    writes.push_back(present(key, text, bytes.size()));
+  } else if (!bytes.empty()) {
+    writes.push_back(present(key, {}, bytes.size()));
   }
   if (ready < bytes.size()) {
     Line& rest = lines_[key];
@@ -43,6 +48,10 @@ std::vector<PresentedWrite> Presentation::accept(Rank rank, OutputStream stream,
     held_ += bytes.size() - ready;
   }
   if (eof) end_stream(key, writes);
+  if (held_ > kMaxHeld) {
+    std::vector<PresentedWrite> shown = flush();
+    std::move(shown.begin(), shown.end(), std::back_inserter(writes));
+  }
   return writes;
 }
 
@@ -65,16 +74,18 @@ std::vector<PresentedWrite> Presentation::moment_passed(bool congested) {
   const bool is_quiet = !congested && accepted_ == accepted_before_;
   accepted_before_ = accepted_;
   quiet_moments_ = is_quiet ? quiet_moments_ + 1 : 0;
-  if (quiet_moments_ >= kQuietMoments) return flush();
   std::vector<PresentedWrite> writes;
   if (congested) return writes;
+  const bool all = quiet_moments_ >= kQuietMoments;
   for (auto at = lines_.begin(); at != lines_.end();) {
-    if (++at->second.moments < kStaleMoments) {
+    const bool stale = ++at->second.moments >= kStaleMoments;
+    const bool answered = settings_.prompts.contains(at->first.first);
+    if (!(answered ? all || stale : all && !marked())) {
       ++at;
       continue;
     }
     held_ -= at->second.text.size();
-    writes.push_back(present(at->first, at->second.text));
+    writes.push_back(present(at->first, at->second.text, 0));
     at = lines_.erase(at);
   }
   return writes;
@@ -83,19 +94,19 @@ std::vector<PresentedWrite> Presentation::moment_passed(bool congested) {
 std::vector<PresentedWrite> Presentation::flush() {
   std::vector<PresentedWrite> writes;
   for (const auto& [key, line] : lines_)
-    writes.push_back(present(key, line.text));
+    writes.push_back(present(key, line.text, 0));
   lines_.clear();
   held_ = 0;
   return writes;
 }
 
-PresentedWrite Presentation::present(const Key& key, std::string_view bytes) {
+PresentedWrite Presentation::present(const Key& key, std::string_view bytes, std::size_t credit) {
   PresentedWrite write;
   write.target = key.second == OutputStream::out ? PresentedWrite::Target::standard_output
                                                  : PresentedWrite::Target::standard_error;
   write.rank = key.first;
   write.stream = key.second;
-  write.credit = bytes.size();
+  write.credit = credit;
   written_ += bytes.size();
   write.bytes = marked() ? on_one_line(key, bytes) : std::string(bytes);
   return write;
@@ -141,7 +152,7 @@ void Presentation::end_stream(const Key& key, std::vector<PresentedWrite>& write
   std::optional<Rank>& unfinished = unfinished_[key.second];
   marks_.erase(key);
   if (marked() && unfinished == key.first) {
-    if (writes.empty()) writes.push_back(present(key, ""));
+    if (writes.empty()) writes.push_back(present(key, "", 0));
     writes.back().bytes += '\n';
     unfinished.reset();
   }

@@ -4,10 +4,10 @@
 // moment that passes while partial lines are held, so that prompts show. Adds and drops no byte,
 // with one exception: where lines begin with a mark (a label, a time, made by the agent of the
 // rank: common/core/line_marks.h), a line that another rank or the end of the stream cuts short is
-// ended, and its rest begins with the same mark. Credit: each Write says how many of the rank's
-// bytes it carries; the shell returns that much credit to the rank's stream once the write is done.
-// Bytes held as a partial line keep their credit (at most kMaxHeldLine a stream). One loop owns an
-// object; nothing blocks.
+// ended, and its rest begins with the same mark. Credit: each Write says how many bytes of the rank
+// were accepted with it; the shell returns that much credit to the rank's stream once the write is
+// done. Partial lines keep no credit, or ranks with none left could not end theirs: what is held is
+// bounded by kMaxHeldLine a stream and kMaxHeld in all. One loop owns an object; nothing blocks.
 #pragma once
 
 #include <cstddef>
@@ -27,11 +27,14 @@ enum class OutputStream : std::uint8_t { out, err };
 
 // A longer line is passed on in pieces: memory stays bounded, whatever a program prints.
 inline constexpr std::size_t kMaxHeldLine = 64 * 1024;
+inline constexpr std::size_t kMaxHeld = std::size_t{8} * 1024 * 1024;  // of all streams
 
 // A partial line is shown when nobody has printed for so many moments: then it is a prompt, not a
-// line on its way. Fewer would cut lines of ranks that the machine keeps waiting.
+// line on its way. Fewer would cut lines of ranks that the machine keeps waiting. A line with a
+// mark is cut only if its rank can be answered: no line of another is a prompt.
 inline constexpr std::uint32_t kQuietMoments = 8;
-// Beside ranks that go on printing it is shown after so many moments without a byte of its own.
+// Beside ranks that go on printing, that of a rank that can be answered is shown after so many
+// moments without a byte of its own.
 inline constexpr std::uint32_t kStaleMoments = 40;
 
 struct PresentationSettings {
@@ -40,6 +43,7 @@ struct PresentationSettings {
   bool timestamp = false;  // and, after that, with the time
   bool files = false;      // --output-dir: one file per rank and stream
   std::vector<std::string> names = {};  // labels by rank instead of numbers; empty: numbers
+  RankSet prompts = {};                 // those who take input
 };
 
 struct PresentedWrite {
@@ -49,7 +53,7 @@ struct PresentedWrite {
   std::string bytes;  // may be empty when last is set: the file must exist all the same
   Rank rank = 0;      // whose credit
   OutputStream stream = OutputStream::out;
-  std::size_t credit = 0;  // bytes of the rank in `bytes` (what is added here is not counted)
+  std::size_t credit = 0;  // bytes of the rank, held ones too (what is added here is not counted)
   bool last = false;       // nothing follows of this rank and stream: the file can be closed
 };
 
@@ -66,6 +70,8 @@ class Presentation {
   std::vector<PresentedWrite> moment_passed(bool congested);
   // Writes out every held partial line, in rank order.
   std::vector<PresentedWrite> flush();
+  // No rank gets more input.
+  void input_over() { settings_.prompts = {}; }
 
   bool holds_partial_lines() const { return held_ > 0; }
   std::uint64_t bytes_accepted() const { return accepted_; }
@@ -80,7 +86,7 @@ class Presentation {
     std::uint32_t moments = 0;  // since its last byte
   };
 
-  PresentedWrite present(const Key& key, std::string_view bytes);
+  PresentedWrite present(const Key& key, std::string_view bytes, std::size_t credit);
   std::string on_one_line(const Key& key, std::string_view bytes);
   std::size_t mark_length(Rank rank) const;
   bool marked() const { return (settings_.label || settings_.timestamp) && !settings_.files; }

@@ -49,7 +49,7 @@ TEST_CASE("several whole lines go out in one write") {
   CHECK(writes[0].rank == 1);
   CHECK(writes[0].stream == kErr);
   CHECK(writes[0].bytes == "a\nb\n");
-  CHECK(writes[0].credit == 4);
+  CHECK(writes[0].credit == 5);  // for what is held too
   CHECK_FALSE(writes[0].last);
 }
 
@@ -82,7 +82,7 @@ TEST_CASE("a line on its way is not cut while others print") {
 }
 
 TEST_CASE("a prompt is shown at last though others print, the line that another is on is not") {
-  Presentation presentation({.ranks = 2});
+  Presentation presentation({.ranks = 2, .prompts = RankSet::single(0)});
   show(presentation, 0, "name? ");
   std::string shown;
   for (std::uint32_t i = 0; i < kStaleMoments; ++i) {
@@ -94,12 +94,53 @@ TEST_CASE("a prompt is shown at last though others print, the line that another 
   CHECK(presentation.holds_partial_lines());
 }
 
+TEST_CASE("a line of a rank that takes no input is not cut however long others print") {
+  Presentation presentation({.ranks = 2});
+  show(presentation, 0, "a line on ");
+  for (std::uint32_t i = 0; i < 2 * kStaleMoments; ++i) {
+    show(presentation, 1, "more\n");
+    CHECK(presentation.moment_passed(false).empty());
+  }
+  CHECK(show(presentation, 0, "its way\n") == "a line on its way\n");
+}
+
 TEST_CASE("while the reader is slow no partial line is shown, however long it takes") {
   Presentation presentation({.ranks = 2});
   show(presentation, 0, "a line on ");
   for (std::uint32_t i = 0; i < 2 * kStaleMoments; ++i)
     CHECK(presentation.moment_passed(true).empty());
   CHECK(show(presentation, 0, "its way\n") == "a line on its way\n");
+}
+
+TEST_CASE("a line with a mark is cut for nobody, unless its rank takes input") {
+  Presentation presentation({.ranks = 2, .label = true, .prompts = RankSet::single(1)});
+  show(presentation, 0, "0: a line on ");
+  show(presentation, 1, "1: name? ");
+  std::string shown;
+  for (std::uint32_t i = 0; i < 2 * kStaleMoments; ++i)
+    shown += joined(presentation.moment_passed(false));
+  CHECK(shown == "1: name? ");
+  CHECK(show(presentation, 0, "its way\n") == "\n0: a line on its way\n");
+  presentation.input_over();
+  show(presentation, 1, "ok\n1: one more ");
+  for (std::uint32_t i = 0; i < 2 * kStaleMoments; ++i)
+    CHECK(presentation.moment_passed(false).empty());
+}
+
+TEST_CASE("what is held has a bound in all, and costs no rank its credit") {
+  constexpr Rank kRanks = kMaxHeld / kMaxHeldLine + 2;
+  Presentation presentation({.ranks = kRanks, .label = true});
+  const std::string most(kMaxHeldLine - 1, 'x');
+  std::size_t credit = 0, shown = 0;
+  for (Rank rank = 0; rank < kRanks; ++rank) {
+    for (const PresentedWrite& write : presentation.accept(rank, kOut, most, false)) {
+      credit += write.credit;
+      shown += write.bytes.size();
+    }
+    CHECK(credit == (rank + 1) * most.size());
+    CHECK(credit - std::min(credit, shown) <= kMaxHeld);
+  }
+  CHECK(shown > 0);
 }
 
 TEST_CASE("standard output and standard error of a rank are held apart") {
