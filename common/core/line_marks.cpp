@@ -39,4 +39,13 @@ void mark_lines(std::string_view bytes, std::string_view mark, bool& at_line_sta
   }
 }
 
+std::string with_returns(std::string_view bytes) {
+  std::string out;
+  for (const char c : bytes) {
+    if (c == '\n') out += '\r';
+    out += c;
+  }
+  return out;
+}
+
 }  // namespace scela

@@ -26,4 +26,7 @@ inline constexpr std::size_t kClockTextBytes = 12;
 void mark_lines(std::string_view bytes, std::string_view mark, bool& at_line_start,
                 std::string& out);
 
+// The bytes with a carriage return before every end of a line.
+std::string with_returns(std::string_view bytes);
+
 }  // namespace scela

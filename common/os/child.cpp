@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -64,6 +65,16 @@ SCELA_IN_CHILD void default_signals() {
     ::sigaction(signo, &action, nullptr);
 }
 
+// A session without a shell above it ignores what its terminal's keys and readers bring.
+SCELA_IN_CHILD bool take_terminal() {
+  struct sigaction action = {};
+  action.sa_handler = SIG_DFL;
+  const int of_terminals[] = {SIGTSTP, SIGTTIN, SIGTTOU, SIGWINCH};
+  for (const int signo : of_terminals)
+    ::sigaction(signo, &action, nullptr);
+  return ::ioctl(0, TIOCSCTTY, 0) == 0;
+}
+
 SCELA_IN_CHILD int child_main(void* argument) {
   Handover& handover = *static_cast<Handover*>(argument);
   const ChildSpec& spec = *handover.spec;
@@ -71,8 +82,7 @@ SCELA_IN_CHILD int child_main(void* argument) {
     handover.failure = {step, errno};
     return 127;
   };
-  const bool grouped =
-      spec.group == ChildGroup::own_session ? ::setsid() >= 0 : ::setpgid(0, 0) == 0;
+  const bool grouped = spec.group == ChildGroup::own_group ? ::setpgid(0, 0) == 0 : ::setsid() >= 0;
   if (!grouped) return give_up(ChildStep::group);
   if (spec.dies_with_parent) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -80,6 +90,9 @@ SCELA_IN_CHILD int child_main(void* argument) {
   }
   default_signals();
   if (!place_descriptors(spec.descriptors)) return give_up(ChildStep::descriptors);
+  if (spec.group == ChildGroup::own_terminal && !take_terminal()) {
+    return give_up(ChildStep::terminal);
+  }
   if (spec.directory != nullptr && ::chdir(spec.directory) != 0) {
     return give_up(ChildStep::directory);
   }
@@ -103,6 +116,8 @@ std::string_view name_of(ChildStep step) {
       return "make a process group";
     case ChildStep::descriptors:
       return "pass descriptors on";
+    case ChildStep::terminal:
+      return "take its terminal";
     case ChildStep::directory:
       return "enter the working directory";
     case ChildStep::affinity:

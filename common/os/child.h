@@ -20,7 +20,15 @@
 
 namespace scela {
 
-enum class ChildStep : std::uint8_t { clone, group, descriptors, directory, affinity, execute };
+enum class ChildStep : std::uint8_t {
+  clone,
+  group,
+  descriptors,
+  terminal,
+  directory,
+  affinity,
+  execute
+};
 
 struct ChildError {
   ChildStep step = ChildStep::clone;
@@ -32,8 +40,9 @@ std::string_view name_of(ChildStep step);
 std::string text_of(const ChildError& error, std::string_view program);
 
 enum class ChildGroup : std::uint8_t {
-  own_group,    // leads a process group of its own, so that a signal reaches what it starts
-  own_session,  // leads a session too: no terminal, and recognisable as another node's agent
+  own_group,     // leads a process group of its own, so that a signal reaches what it starts
+  own_session,   // leads a session too: no terminal, and recognisable as another node's agent
+  own_terminal,  // leads a session whose controlling terminal is its descriptor 0
 };
 
 // Everything is borrowed for the duration of start_child().

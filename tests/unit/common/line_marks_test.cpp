@@ -39,3 +39,8 @@ TEST_CASE("the time of day is that of the reader, to the millisecond") {
   CHECK(clock_text(0, -1) == "23:59:59.000");
   CHECK(clock_text(0, 7200).size() == kClockTextBytes);
 }
+
+TEST_CASE("a raw terminal gets a carriage return with every line") {
+  CHECK(with_returns("a\nb\n\nc") == "a\r\nb\r\n\r\nc");
+  CHECK(with_returns("") == "");
+}
