@@ -62,6 +62,9 @@ struct WriteStdin {     // to every local rank of Job::stdin_ranks
   Chunk bytes;
   bool end = false;
 };
+struct ResizeTerminal {  // of the local rank of Job::terminal_ranks, which may not have started yet
+  WindowSize size;
+};
 // The link to the parent has ended and may be replaced: let another agent of this job attach to
 // this one. Received(kParentLink) tells what it says, LinkEnded that it is lost too. `still` false:
 // not any more, whoever has attached is let go.
@@ -117,7 +120,7 @@ using Action =
                  action::WriteStdin, action::Finishing, action::Finish, action::NodeFailed,
                  action::AllReady, action::AllLaunched, action::ShowOutput, action::ShowLog,
                  action::FirstFailure, action::ReadStdin, action::TracePiece, action::JobEnded,
-                 action::AwaitAdoption>;
+                 action::AwaitAdoption, action::ResizeTerminal>;
 
 using Actions = std::vector<Action>;
 

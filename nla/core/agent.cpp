@@ -306,4 +306,8 @@ void Agent::State::on(const event::OutputWritten& event) {
   output.credit(event.bytes, 0);
 }
 
+void Agent::State::on(const event::WindowChanged& event) {
+  if (phase == Phase::running) resize(event.size);
+}
+
 }  // namespace scela::nla

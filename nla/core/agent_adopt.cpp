@@ -101,6 +101,7 @@ bool Agent::State::up(Child& child, const msg::Orphan& message) {
   child.state = ChildState::ready;
   child.agents = message.agents;
   input.resume(child, message);
+  tell_window(child);
   return true;
 }
 

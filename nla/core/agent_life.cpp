@@ -157,6 +157,25 @@ void Agent::State::limit_reached() {
   context.act(action::SetTimer{Timer::limit, context.grace_ms});
 }
 
+// To the agent of the rank that has a terminal, by the one way there is. False: it is not below.
+bool Agent::State::resize(const WindowSize& size) {
+  if (!context.job->terminal_ranks.intersects(context.subtree_ranks)) return false;
+  window = size;
+  if (context.own_ranks.intersects(context.job->terminal_ranks)) {
+    context.act(action::ResizeTerminal{size});
+  }
+  for (const Child& child : children.all())
+    tell_window(child);
+  return true;
+}
+
+void Agent::State::tell_window(const Child& child) {
+  // One that is to be adopted is told when it says that it is.
+  if (!window || !child.serving() || child.state == ChildState::adopting) return;
+  if (!child.ranks.intersects(context.job->terminal_ranks)) return;
+  context.send(child.link, msg::Resize{*window});
+}
+
 // In as many messages as it takes to keep each within a piece.
 void Agent::State::send_verdicts() {
   constexpr std::size_t kRangeBytes = 10;  // two varints of a rank

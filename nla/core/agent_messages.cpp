@@ -55,6 +55,8 @@ bool Agent::State::from_parent(const Message& message) {
         } else if constexpr (std::is_same_v<M, msg::CutOff>) {
           cut_off(one.ranks);
           return knows_itself;
+        } else if constexpr (std::is_same_v<M, msg::Resize>) {
+          return context.job ? resize(one.size) : shutdown;
         } else {
           return false;
         }

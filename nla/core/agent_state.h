@@ -3,6 +3,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "nla/core/agent.h"
@@ -50,6 +51,7 @@ struct Agent::State {
   void on(const event::Stop& event);
   void on(const event::StdinRead& event);
   void on(const event::OutputWritten& event);
+  void on(const event::WindowChanged& event);
 
   // Messages from the parent, then from a child (agent_messages.cpp). False: protocol broken.
   bool from_parent(const Message& message);
@@ -79,6 +81,8 @@ struct Agent::State {
   void processes_lost(const RankSet& ranks, const Outcome& outcome);
   void first_failure(Rank rank, const Outcome& outcome);
   void violation(LinkId link, const std::string& why);
+  bool resize(const WindowSize& size);
+  void tell_window(const Child& child);
   void give_up();
   void drain();
   void limit_reached();
@@ -136,7 +140,8 @@ struct Agent::State {
   bool node_empty_seen = false;
   std::uint64_t drained = 0;  // bytes of output read when the drain timer was set
   bool gave_up = false;
-  std::vector<msg::Seen> seen;  // by an adopter, while it says so
+  std::optional<WindowSize> window;  // of the terminal, once it has changed
+  std::vector<msg::Seen> seen;       // by an adopter, while it says so
 };
 
 }  // namespace scela::nla

@@ -143,6 +143,9 @@ struct StdinRead {
   Chunk bytes;
   bool end = false;
 };
+struct WindowChanged {  // the person's terminal has another size
+  WindowSize size;
+};
 struct OutputWritten {  // the presenter has passed on this many bytes
   std::uint64_t bytes = 0;
 };
@@ -155,6 +158,7 @@ using Event =
                  event::RankOutput, event::RankStreamEnded, event::NodeEmpty, event::TimerFired,
                  event::Asked, event::GuardianLost, event::StdinTaken, event::SendTrace, event::Say,
                  event::Measured, event::UserSignal, event::Stop, event::StdinRead,
-                 event::OutputWritten, event::RanksRefused, event::StdinClosed>;
+                 event::OutputWritten, event::RanksRefused, event::StdinClosed,
+                 event::WindowChanged>;
 
 }  // namespace scela::nla

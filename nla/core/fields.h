@@ -25,6 +25,7 @@
 #include "common/core/chunk.h"
 #include "common/core/kary_tree.h"
 #include "common/core/log.h"
+#include "common/core/terminal.h"
 #include "nla/core/messages.h"
 #include "nla/core/outcome.h"
 
@@ -66,6 +67,9 @@ constexpr LogLevel last_value(LogLevel) {
 }
 constexpr Subsystem last_value(Subsystem) {
   return Subsystem::trace;
+}
+auto fields(nla::Is<WindowSize> auto& size) {
+  return std::tie(size.rows, size.columns, size.x_pixels, size.y_pixels);
 }
 auto fields(nla::Is<Slice> auto& slice) {
   return std::tie(slice.first, slice.end);

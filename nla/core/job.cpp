@@ -11,6 +11,9 @@ namespace scela {
 auto fields(nla::Is<RankMap::Block> auto& block) {
   return std::tie(block.first_node, block.nodes, block.ranks_per_node);
 }
+auto fields(nla::Is<TerminalModes> auto& modes) {
+  return std::tie(modes.echo, modes.utf8, modes.keys);
+}
 }  // namespace scela
 
 namespace scela::nla {
@@ -43,7 +46,8 @@ auto head_of(Is<Job> auto& job) {
 auto tail_of(Is<Job> auto& job) {
   return std::tie(job.env, job.wdir, job.stdin_ranks, job.on_failure, job.bind_to, job.grace_ms,
                   job.cache_policy, job.trace, job.once_per_host, job.host_timeout_ms, job.label,
-                  job.timestamps, job.plain_output, job.ahead_s);
+                  job.timestamps, job.plain_output, job.ahead_s, job.terminal_ranks, job.window,
+                  job.modes);
 }
 
 using Fault = std::optional<std::string>;
@@ -111,6 +115,10 @@ Fault fault_of(const Job& job) {
   if (!all.contains_all(job.stdin_ranks)) {
     return cat("standard input goes to the ranks ", job.stdin_ranks.text(), ", it has ",
                all.text());
+  }
+  if (job.terminal_ranks.size() > 1 || !all.contains_all(job.terminal_ranks)) {
+    return cat("the ranks ", job.terminal_ranks.text(), " have a terminal, one of ", all.text(),
+               " may");
   }
   return std::nullopt;
 }

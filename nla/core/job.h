@@ -12,6 +12,7 @@
 #include "cache/policy.h"
 #include "common/core/rank_map.h"
 #include "common/core/result.h"
+#include "common/core/terminal.h"
 
 namespace scela::nla {
 
@@ -49,6 +50,11 @@ struct Job {
   bool timestamps = false;
   bool plain_output = false;  // on standard error only
   std::int32_t ahead_s = 0;   // of UTC, as seen by who reads the timestamps
+  // Who has a pseudo-terminal for its standard streams, of this size and with these modes at first:
+  // one rank or none. All that it writes is its standard output.
+  RankSet terminal_ranks;
+  WindowSize window;
+  TerminalModes modes;
 
   // Position in apps of a rank's program; apps.size() if the rank is not in the job.
   std::size_t app_of(Rank rank) const;

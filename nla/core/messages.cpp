@@ -109,6 +109,9 @@ auto fields(Is<Below> auto& m) {
 auto fields(Is<CutOff> auto& m) {
   return std::tie(m.ranks);
 }
+auto fields(Is<Resize> auto& m) {
+  return std::tie(m.size);
+}
 
 }  // namespace msg
 
@@ -121,7 +124,7 @@ constexpr std::array<std::string_view, std::variant_size_v<Message>> kNames = {
     "Verdicts",    "Done",           "CollectiveUp", "Get",      "Put",
     "Output",      "StdinTaken",     "Log",          "Report",   "Parcel",
     "PeersFailed", "HandBack",       "Adopt",        "Orphan",   "Below",
-    "CutOff"};
+    "CutOff",      "Resize"};
 
 // What the fields alone cannot say. A slice that ends before it starts would have billions of
 // nodes.

@@ -23,6 +23,7 @@
 #include "common/core/log.h"
 #include "common/core/rank_set.h"
 #include "common/core/result.h"
+#include "common/core/terminal.h"
 #include "nla/core/outcome.h"
 
 namespace scela::nla {
@@ -275,6 +276,11 @@ struct CutOff {  // both ways: an agent was lost; these ranks and all others can
   RankSet ranks;
   friend bool operator==(const CutOff&, const CutOff&) = default;
 };
+struct Resize {  // d: the size that the terminal of Job::terminal_ranks has now; the last one
+                 // counts
+  WindowSize size;
+  friend bool operator==(const Resize&, const Resize&) = default;
+};
 
 }  // namespace msg
 
@@ -284,7 +290,7 @@ using Message =
                  msg::Hello, msg::NodeFailed, msg::Ready, msg::Launched, msg::ProcessFail,
                  msg::Verdicts, msg::Done, msg::CollectiveUp, msg::Get, msg::Put, msg::Output,
                  msg::StdinTaken, msg::Log, msg::Report, msg::Parcel, msg::PeersFailed,
-                 msg::HandBack, msg::Adopt, msg::Orphan, msg::Below, msg::CutOff>;
+                 msg::HandBack, msg::Adopt, msg::Orphan, msg::Below, msg::CutOff, msg::Resize>;
 
 std::string_view name_of(const Message& message);
 

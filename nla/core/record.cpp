@@ -188,6 +188,9 @@ auto fields(Is<StdinRead> auto& e) {
 auto fields(Is<OutputWritten> auto& e) {
   return std::tie(e.bytes);
 }
+auto fields(Is<WindowChanged> auto& e) {
+  return std::tie(e.size);
+}
 }  // namespace event
 
 namespace action {
@@ -229,6 +232,9 @@ auto fields(Is<DropStreams> auto&) {
 }
 auto fields(Is<WriteStdin> auto& a) {
   return std::tie(a.bytes, a.end);
+}
+auto fields(Is<ResizeTerminal> auto& a) {
+  return std::tie(a.size);
 }
 auto fields(Is<AwaitAdoption> auto& a) {
   return std::tie(a.still);
@@ -273,21 +279,21 @@ namespace {
 constexpr std::string_view kMagic = "ScELA-rec";
 
 constexpr std::array kEventNames = std::to_array<std::string_view>(
-    {"Begin",       "Launch",     "Received",        "LinkEnded",
-     "ChildFailed", "ChildGone",  "RankStarted",     "RankNotStarted",
-     "RankExited",  "RankOutput", "RankStreamEnded", "NodeEmpty",
-     "TimerFired",  "Asked",      "GuardianLost",    "StdinTaken",
-     "SendTrace",   "Say",        "Measured",        "UserSignal",
-     "Stop",        "StdinRead",  "OutputWritten",   "RanksRefused",
-     "StdinClosed"});
+    {"Begin",       "Launch",       "Received",        "LinkEnded",
+     "ChildFailed", "ChildGone",    "RankStarted",     "RankNotStarted",
+     "RankExited",  "RankOutput",   "RankStreamEnded", "NodeEmpty",
+     "TimerFired",  "Asked",        "GuardianLost",    "StdinTaken",
+     "SendTrace",   "Say",          "Measured",        "UserSignal",
+     "Stop",        "StdinRead",    "OutputWritten",   "RanksRefused",
+     "StdinClosed", "WindowChanged"});
 static_assert(kEventNames.size() == std::variant_size_v<Event>);
 
 constexpr std::array kActionNames = std::to_array<std::string_view>(
-    {"Send",         "StartChild",   "CloseLink",   "StartRanks",  "UseJob",
-     "SignalRanks",  "EndLeftovers", "SetTimer",    "CancelTimer", "Reply",
-     "ReadOutput",   "DropStreams",  "WriteStdin",  "Finishing",   "Finish",
-     "NodeFailed",   "AllReady",     "AllLaunched", "ShowOutput",  "ShowLog",
-     "FirstFailure", "ReadStdin",    "TracePiece",  "JobEnded",    "AwaitAdoption"});
+    {"Send",          "StartChild",    "CloseLink",    "StartRanks", "UseJob",     "SignalRanks",
+     "EndLeftovers",  "SetTimer",      "CancelTimer",  "Reply",      "ReadOutput", "DropStreams",
+     "WriteStdin",    "Finishing",     "Finish",       "NodeFailed", "AllReady",   "AllLaunched",
+     "ShowOutput",    "ShowLog",       "FirstFailure", "ReadStdin",  "TracePiece", "JobEnded",
+     "AwaitAdoption", "ResizeTerminal"});
 static_assert(kActionNames.size() == std::variant_size_v<Action>);
 
 }  // namespace

@@ -34,6 +34,7 @@ class Generator {
       if (!random_.chance(1, 3)) choose_faults();
       choose_leftovers();
       choose_adoption();
+      choose_terminal();
     }
     return std::move(plan_);
   }
@@ -440,6 +441,19 @@ class Generator {
       if (random_.chance(1, 2)) lose_parent_of(fault);
     }
     if (random_.chance(1, 2)) write_slowly();
+  }
+
+  // From a generator of its own: schedules that were there before it are the same still.
+  void choose_terminal() {
+    Random random(plan_.seed ^ 0x7465726d696e616c);
+    if (!random.chance(1, 3)) return;
+    plan_.terminal_ranks = RankSet::single(static_cast<Rank>(random.below(ranks_)));
+    for (std::uint64_t i = random.between(1, 20); i > 0; --i) {
+      Window window;
+      window.at = random.below(Micros{1} << random.between(8, 22));
+      window.after_launch = random.chance(9, 10);
+      plan_.windows.push_back(window);
+    }
   }
 
   // Soon after: before, while or after it adopts.

@@ -187,6 +187,11 @@ void fields_stimulus(Io& io, T& stimulus) {
   io.number("after_launch", stimulus.after_launch);
 }
 template <class Io, class T>
+void fields_window(Io& io, T& window) {
+  io.number("at", window.at);
+  io.number("after_launch", window.after_launch);
+}
+template <class Io, class T>
 void fields_leftover(Io& io, T& leftover) {
   io.number("rank", leftover.rank);
   io.choice("kind", leftover.kind, kLeftovers);
@@ -209,6 +214,7 @@ void fields_job(Io& io, T& schedule) {
   io.number("codec_every", schedule.codec_every, std::uint32_t{8});
   io.set("stdin_ranks", schedule.stdin_ranks);
   io.number("stdin_bytes", schedule.stdin_bytes);
+  io.set("terminal_ranks", schedule.terminal_ranks);
   io.set("not_started", schedule.not_started);
   io.set("stubborn", schedule.stubborn);
 }
@@ -282,6 +288,10 @@ std::string to_text(const Schedule& schedule) {
     line(
         "user", [](auto& io, auto& entry) { fields_stimulus(io, entry); }, item);
   }
+  for (const auto& item : schedule.windows) {
+    line(
+        "window", [](auto& io, auto& entry) { fields_window(io, entry); }, item);
+  }
   for (const auto& item : schedule.leftovers) {
     line(
         "leftover", [](auto& io, auto& entry) { fields_leftover(io, entry); }, item);
@@ -315,6 +325,8 @@ Result<Schedule> parse_schedule(std::string_view text) {
       read_item(reader, schedule.faults, [](auto& io, auto& item) { fields_fault(io, item); });
     } else if (word == "user") {
       read_item(reader, schedule.stimuli, [](auto& io, auto& item) { fields_stimulus(io, item); });
+    } else if (word == "window") {
+      read_item(reader, schedule.windows, [](auto& io, auto& item) { fields_window(io, item); });
     } else if (word == "leftover") {
       read_item(reader, schedule.leftovers,
                 [](auto& io, auto& item) { fields_leftover(io, item); });
@@ -326,7 +338,7 @@ Result<Schedule> parse_schedule(std::string_view text) {
     if (complaint.empty()) complaint = reader.complaint();
     if (!complaint.empty()) {
       return fail({ErrorKind::usage, "read a schedule", "line " + std::to_string(number), complaint,
-                   "the words are job, pace, place, start, fault, user, leftover, op"});
+                   "the words are job, pace, place, start, fault, user, window, leftover, op"});
     }
   }
   return schedule;

@@ -100,6 +100,13 @@ struct Stimulus {
   friend bool operator==(const Stimulus&, const Stimulus&) = default;
 };
 
+// The person's terminal gets another size: 1 column the first time, 2 the second, and so on.
+struct Window {
+  Micros at = 0;
+  bool after_launch = false;
+  friend bool operator==(const Window&, const Window&) = default;
+};
+
 // A process that a rank leaves behind, holding the rank's pipes.
 enum class LeftoverKind : std::uint8_t {
   obeys,    // ends on SIGTERM
@@ -143,12 +150,14 @@ struct Schedule {
       8;  // one message in this many goes through encode and decode; 0: none
   RankSet stdin_ranks;
   std::uint64_t stdin_bytes = 0;
+  RankSet terminal_ranks;
   RankSet not_started;  // their program is missing
   RankSet stubborn;     // survive every signal but SIGKILL
   Pace pace;
   std::vector<HostStart> starts;
   std::vector<Fault> faults;
   std::vector<Stimulus> stimuli;
+  std::vector<Window> windows;
   std::vector<Leftover> leftovers;
   std::vector<Op> ops;
 

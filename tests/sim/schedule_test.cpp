@@ -41,6 +41,7 @@ TEST_CASE("Seeds draw every kind of step, fault and stimulus") {
   int peaceful = 0;
   int stops = 0;
   int large = 0;
+  int resized = 0;
   for (std::uint64_t seed = 1; seed <= 2000; ++seed) {
     const Schedule s = make_schedule(seed, Limits{});
     for (const Op& op : s.ops)
@@ -55,6 +56,7 @@ TEST_CASE("Seeds draw every kind of step, fault and stimulus") {
       stops += stimulus.stop ? 1 : 0;
     peaceful += s.peaceful() ? 1 : 0;
     large += s.hosts > 100 ? 1 : 0;
+    resized += s.windows.size() > 1 ? 1 : 0;
     REQUIRE(s.hosts <= 200);
     REQUIRE(s.map().size() > 0);
   }
@@ -65,6 +67,7 @@ TEST_CASE("Seeds draw every kind of step, fault and stimulus") {
   CHECK(peaceful > 400);
   CHECK(stops > 100);
   CHECK(large > 50);
+  CHECK(resized > 300);
 }
 
 TEST_CASE("Shrinking keeps what makes a schedule fail and drops the rest") {

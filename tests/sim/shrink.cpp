@@ -43,6 +43,7 @@ class Shrinker {
       better = drop_all();
       better |= drop_some(&Schedule::faults);
       better |= drop_some(&Schedule::stimuli);
+      better |= drop_some(&Schedule::windows);
       better |= drop_some(&Schedule::starts);
       better |= drop_some(&Schedule::leftovers);
       better |= drop_some(&Schedule::ops);
@@ -76,6 +77,10 @@ class Shrinker {
     better |= change([](Schedule& s) { s.stimuli.clear(); });
     better |= change([](Schedule& s) { s.starts.clear(); });
     better |= change([](Schedule& s) { s.leftovers.clear(); });
+    better |= change([](Schedule& s) {
+      s.windows.clear();
+      s.terminal_ranks = RankSet();
+    });
     better |= change([](Schedule& s) { s.not_started = RankSet(); });
     better |= change([](Schedule& s) { s.stubborn = RankSet(); });
     return better;
@@ -123,6 +128,7 @@ class Shrinker {
       op.peer = has_peer(op) ? moved(op.peer) : 0;
     }
     s.stdin_ranks = keep(s.stdin_ranks);
+    s.terminal_ranks = keep(s.terminal_ranks);
     s.not_started = keep(s.not_started);
     s.stubborn = keep(s.stubborn);
     std::erase_if(s.leftovers, [&](const Leftover& l) { return out.contains(l.rank); });

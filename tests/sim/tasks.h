@@ -34,6 +34,7 @@ enum class TaskKind : std::uint8_t {
   decide,        // the launcher's answer to AllReady
   fault,         // a: position in Schedule::faults
   user,          // a: position in Schedule::stimuli
+  window,        // the person's terminal has another size
   timeout,       // the job has had all the time there is
 };
 

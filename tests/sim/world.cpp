@@ -26,6 +26,9 @@ World::World(const Schedule& schedule, Hooks hooks)
   for (std::uint32_t i = 0; i < schedule_.stimuli.size(); ++i) {
     if (!schedule_.stimuli[i].after_launch) tasks_.add(schedule_.stimuli[i].at, TaskKind::user, i);
   }
+  for (const Window& one : schedule_.windows) {
+    if (!one.after_launch) tasks_.add(one.at, TaskKind::window);
+  }
   tasks_.add(kTimeout, TaskKind::timeout);
 }
 
@@ -163,6 +166,8 @@ void World::step_launcher(const Task& task) {
       return fault(schedule_.faults[task.a]);
     case TaskKind::user:
       return user(schedule_.stimuli[task.a]);
+    case TaskKind::window:
+      return window();
     case TaskKind::timeout:
       return timeout();
     default:
@@ -227,6 +232,7 @@ void World::decide() {
   job_.env = {"PATH=/bin", "LANG=C"};
   job_.wdir = "/tmp";
   job_.stdin_ranks = schedule_.stdin_ranks;
+  job_.terminal_ranks = schedule_.terminal_ranks;
   job_.on_failure = schedule_.on_failure;
   job_.grace_ms = schedule_.grace_ms;
   job_.cache_policy = schedule_.policy;
@@ -239,6 +245,9 @@ void World::decide() {
   for (std::uint32_t i = 0; i < schedule_.stimuli.size(); ++i) {
     const Stimulus& stimulus = schedule_.stimuli[i];
     if (stimulus.after_launch) tasks_.add(now_ + stimulus.at, TaskKind::user, i);
+  }
+  for (const Window& one : schedule_.windows) {
+    if (one.after_launch) tasks_.add(now_ + one.at, TaskKind::window);
   }
   give(0, event::Launch{job_});
 }

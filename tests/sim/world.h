@@ -181,6 +181,7 @@ class World {
   void on(std::uint32_t index, const nla::action::TracePiece& action);
   void on(std::uint32_t index, const nla::action::JobEnded& action);
   void on(std::uint32_t index, const nla::action::AwaitAdoption& action);
+  void on(std::uint32_t index, const nla::action::ResizeTerminal& action);
 
   // world_ranks.cpp: programs, pipes, signals
   void rank_start(Rank rank);
@@ -206,6 +207,7 @@ class World {
   // world_faults.cpp: what goes wrong, and what guardians do about it
   void fault(const Fault& fault);
   void user(const Stimulus& stimulus);
+  void window();
   void agent_dies(std::uint32_t index, bool silent);
   void power_off(std::uint32_t index);
   void reap(std::uint32_t index, bool force);
@@ -233,6 +235,7 @@ class World {
   void check_peaceful(const nla::action::JobEnded& action);
   void check_quiet();
   void check_output_complete();
+  void check_window();
   bool same_node(const Op& get) const;
 
   const Schedule schedule_;
@@ -261,7 +264,10 @@ class World {
   std::optional<std::pair<Rank, nla::Outcome>> first_failure_;
   std::map<Rank, nla::Outcome> verdicts_;
   bool job_ended_ = false;
-  std::uint64_t unshown_ = 0;  // with the presenter
+  std::uint16_t windows_given_ = 0;
+  std::uint16_t window_due_ = 0;    // the last one while the rank with a terminal ran
+  std::uint16_t window_shown_ = 0;  // the last one that its node set
+  std::uint64_t unshown_ = 0;       // with the presenter
   std::uint64_t input_credit_ = 0;
   std::uint64_t input_given_ = 0;
   bool input_ended_ = false;

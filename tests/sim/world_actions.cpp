@@ -318,6 +318,17 @@ void World::on(std::uint32_t index, const action::AwaitAdoption& action) {
   }
 }
 
+void World::on(std::uint32_t index, const action::ResizeTerminal& action) {
+  if (!nodes_[index].own.intersects(schedule_.terminal_ranks)) {
+    return fail(name(index) + " is to resize a terminal and has none");
+  }
+  if (action.size.columns > windows_given_ || action.size.columns < window_shown_) {
+    return fail(cat(name(index), " sets size ", action.size.columns, " of the terminal after ",
+                    window_shown_, ", of ", windows_given_));
+  }
+  window_shown_ = action.size.columns;
+}
+
 void World::on(std::uint32_t index, const action::JobEnded& action) {
   if (index != 0 || job_ended_) return fail(name(index) + ": JobEnded from an agent, or twice");
   job_ended_ = true;

@@ -268,6 +268,15 @@ void World::check_output_complete() {
   }
 }
 
+// An agent ends only when it is told to, which comes after every size that was told before.
+void World::check_window() {
+  schedule_.terminal_ranks.for_each([&](Rank rank) {
+    const std::uint32_t node = ranks_[rank].node;
+    if (node == kNobody || severed(node) || gave_up_ || window_shown_ >= window_due_) return;
+    fail(cat("the terminal of rank ", rank, " has size ", window_shown_, ", not ", window_due_));
+  });
+}
+
 // Nothing will happen any more.
 void World::check_quiet() {
   for (std::uint32_t i = 0; i < nodes_.size(); ++i) {
@@ -280,7 +289,9 @@ void World::check_quiet() {
   for (Rank rank = 0; rank < ranks_.size(); ++rank) {
     if (ranks_[rank].alive()) return fail(cat("rank ", rank, " lives for ever"));
   }
-  if (!root_killed_) check_output_complete();
+  if (root_killed_) return;
+  check_output_complete();
+  check_window();
 }
 
 // Ranks that wait for something that will never be done, by no fault of the agents: each waits for

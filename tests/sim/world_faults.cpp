@@ -66,6 +66,16 @@ void World::user(const Stimulus& stimulus) {
   give(0, event::Stop{stimulus.cause, stimulus.signo, stimulus.grace_ms});
 }
 
+void World::window() {
+  if (root().state != State::running) return;
+  WindowSize size;
+  size.columns = ++windows_given_;
+  schedule_.terminal_ranks.for_each([&](Rank rank) {
+    if (ranks_[rank].life == Life::running) window_due_ = windows_given_;
+  });
+  give(0, event::WindowChanged{size});
+}
+
 void World::agent_dies(std::uint32_t index, bool silent) {
   Node& node = nodes_[index];
   if (node.state == State::dead || node.state == State::finished) return;

@@ -11,6 +11,7 @@ namespace scela::sim {
 namespace {
 
 namespace action = nla::action;
+namespace event = nla::event;
 namespace msg = nla::msg;
 using nla::Action;
 using nla::Actions;
@@ -230,6 +231,44 @@ TEST_CASE("A rank that outlives its job, and an agent that leaves too early, are
             "finishes"));
   CHECK(has(broken(calm(), once(any<action::StartRanks>())), "stuck"));
   CHECK(has(broken(calm(), once(any<action::StartRanks>(), true)), "started twice"));
+}
+
+// The last rank has a terminal, whose size changes while it runs.
+Schedule resized() {
+  Schedule schedule = calm();
+  schedule.terminal_ranks = RankSet::single(20);
+  for (Micros at = 2000; at < 40'000; at += 2000)
+    schedule.windows.push_back({at, true});
+  return schedule;
+}
+
+TEST_CASE("A size of the terminal that is lost, old or at the wrong node is noticed") {
+  CHECK(World(resized()).run().failure.empty());
+  const auto change = [](const std::function<void(Actions&, std::size_t)>& what) {
+    return [=](std::uint32_t, const Event&, Actions& actions) {
+      for (std::size_t i = actions.size(); i-- > 0;) {
+        if (std::holds_alternative<action::ResizeTerminal>(actions[i])) what(actions, i);
+      }
+    };
+  };
+  CHECK(broken(resized(), change([](Actions& actions, std::size_t i) {
+                 actions.erase(actions.begin() + static_cast<std::ptrdiff_t>(i));
+               }))
+            .find("has size 0, not") != std::string::npos);
+  WindowSize first;
+  bool known = false;
+  CHECK(broken(resized(), change([&](Actions& actions, std::size_t i) {
+                 auto& size = std::get<action::ResizeTerminal>(actions[i]).size;
+                 if (!std::exchange(known, true)) first = size;
+                 size = first;
+               }))
+            .find("has size 1, not") != std::string::npos);
+  const auto elsewhere = [](std::uint32_t node, const Event& event, Actions& actions) {
+    if (node == 0 && std::holds_alternative<event::WindowChanged>(event)) {
+      actions.push_back(action::ResizeTerminal{});
+    }
+  };
+  CHECK(broken(resized(), elsewhere).find("has none") != std::string::npos);
 }
 
 TEST_CASE("A node that is reported as failed without reason, or counted wrongly, is noticed") {

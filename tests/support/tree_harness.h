@@ -32,6 +32,7 @@ class TreeHarness {
     std::vector<int> signals;
     bool left = false;
     bool awaiting = false;  // to be adopted
+    std::vector<WindowSize> windows;
   };
   struct Answered {
     Rank rank;
@@ -314,6 +315,9 @@ class TreeHarness {
   void carry_out(int from, action::WriteStdin& write) {
     taken_[from] += write.bytes.size();
     post(from, event::StdinTaken{taken_[from]});
+  }
+  void carry_out(int from, action::ResizeTerminal& resize) {
+    at(from).windows.push_back(resize.size);
   }
   void carry_out(int, action::UseJob&) {}
   void carry_out(int, action::ReadOutput&) {}

@@ -37,6 +37,7 @@ struct Chain {
     job.id = "test";
     job.trace = traced;
     job.stdin_ranks = stdin_ranks;
+    job.terminal_ranks = terminal_ranks;
     App app;
     app.argv = {"program"};
     app.ranks = RankSet::run(0, 8);
@@ -84,6 +85,7 @@ struct Chain {
   RequestId request = 0;
   bool traced = false;
   RankSet stdin_ranks;
+  RankSet terminal_ranks;
 };
 
 }  // namespace scela::nla::testing

@@ -159,9 +159,10 @@ TEST_CASE("standard input for a rank that is not there is an error") {
 
 TEST_CASE("kinds of a job outside their range are errors") {
   const std::string bytes = encode(small_job());
-  // From the end: ahead, plain output, timestamps, label, host timeout, once per host, trace, cache
-  // policy, grace (2000: two bytes), bind-to, on-failure.
-  const std::size_t end = bytes.size() - 9;
+  // From the end: the terminal's modes (3), size (8) and ranks, ahead, plain output, timestamps,
+  // label, host timeout, once per host, trace, cache policy, grace (2000: two bytes), bind-to,
+  // on-failure.
+  const std::size_t end = bytes.size() - 21;
   const auto accepted = [&](std::size_t at, char value) {
     std::string changed = bytes;
     changed[at] = value;
@@ -177,4 +178,14 @@ TEST_CASE("kinds of a job outside their range are errors") {
   CHECK_FALSE(accepted(end - 5, 2));
   CHECK(accepted(end - 6, 1));
   CHECK_FALSE(accepted(end - 6, 2));
+}
+
+TEST_CASE("one rank of the job has a terminal, or none") {
+  CHECK(fault([](Job& job) { job.terminal_ranks = RankSet::single(3); }).empty());
+  CHECK(mentions(fault([](Job& job) { job.terminal_ranks = RankSet::single(4); }), "terminal"));
+  CHECK(mentions(fault([](Job& job) { job.terminal_ranks = RankSet::run(0, 2); }), "terminal"));
+  CHECK(fault([](Job& job) {
+          job.window = {50, 132, 1000, 800};
+          job.modes = {false, true, "\x03\x1c"};
+        }).empty());
 }

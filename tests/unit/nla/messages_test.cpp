@@ -120,6 +120,12 @@ TEST_CASE("the bytes of a message are those of the protocol, pinned") {
         "0104000004000000"
         "0f000000");
   CHECK(hex(encode(msg::Shutdown{}).head) == "0106000000000000");
+  CHECK(hex(encode(msg::Resize{{40, 300, 0, 1}}).head) ==
+        "0120000008000000"
+        "2800"
+        "2c01"
+        "0000"
+        "0100");
   msg::CollectiveUp up;
   up.id = {RankSet::run(2, 300), 5};
   up.kind = CollectiveKind::fence;

@@ -78,6 +78,10 @@ std::vector<Event> root_events() {
   vary<Event, StdinRead>(out, {},
                          {[](auto& e) { e.bytes = bytes("b"); }, [](auto& e) { e.end = true; }});
   vary<Event, OutputWritten>(out, {}, {[](auto& e) { e.bytes = 1; }});
+  vary<Event, WindowChanged>(
+      out, {},
+      {[](auto& e) { e.size.rows = 1; }, [](auto& e) { e.size.columns = 1; },
+       [](auto& e) { e.size.x_pixels = 1; }, [](auto& e) { e.size.y_pixels = 1; }});
   return out;
 }
 
@@ -179,6 +183,8 @@ std::vector<Action> node_actions() {
   vary<Action, DropStreams>(out, {}, {});
   vary<Action, WriteStdin>(out, {},
                            {[](auto& a) { a.bytes = bytes("b"); }, [](auto& a) { a.end = true; }});
+  vary<Action, ResizeTerminal>(
+      out, {}, {[](auto& a) { a.size.rows = 1; }, [](auto& a) { a.size.columns = 1; }});
   vary<Action, Finishing>(out, {}, {});
   vary<Action, Finish>(out, {}, {});
   return out;

@@ -187,6 +187,14 @@ void fill(Random& r, msg::CutOff& m) {
   m = {ranks(r)};
 }
 
+WindowSize window(Random& r) {
+  const auto some = [&] { return static_cast<std::uint16_t>(number(r)); };
+  return {some(), some(), some(), some()};
+}
+void fill(Random& r, msg::Resize& m) {
+  m = {window(r)};
+}
+
 template <std::size_t... kIndex>
 Message alternative(std::size_t index, std::index_sequence<kIndex...>) {
   Message out;
@@ -267,6 +275,9 @@ Job job(Random& random) {
   out.timestamps = flag(random);
   out.plain_output = flag(random);
   out.ahead_s = signed_number(random);
+  if (flag(random)) out.terminal_ranks = RankSet::single(out.map.size() - 1);
+  out.window = window(random);
+  out.modes = {flag(random), flag(random), text(random, 12)};
   return out;
 }
 
