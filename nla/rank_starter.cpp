@@ -13,6 +13,7 @@
 #include "common/os/affinity.h"
 #include "common/os/child.h"
 #include "common/os/syscall.h"
+#include "common/os/terminal.h"
 
 namespace scela::nla {
 
@@ -73,6 +74,10 @@ RankFailure directory_failure(int error, const std::string& directory) {
   return {EIO, cat("enter the working directory '", directory, "': ", errno_text(error))};
 }
 
+tl::unexpected<RankFailure> refused(const Error& error) {
+  return tl::unexpected(RankFailure{EMFILE, error.text()});
+}
+
 std::vector<char*> pointers(std::vector<std::string>& strings) {
   std::vector<char*> out;
   out.reserve(strings.size() + 1);
@@ -85,7 +90,7 @@ std::vector<char*> pointers(std::vector<std::string>& strings) {
 }  // namespace
 
 RankStarter::RankStarter(const Job& job, const RankSet& own, NodeFacts node, Fd null)
-    : job_(&job), own_(own), node_(std::move(node)), null_(std::move(null)) {}
+    : job_(&job), own_(own), node_(std::move(node)), null_(std::move(null)), window_(job.window) {}
 
 Result<RankStarter> RankStarter::create(const Job& job, const RankSet& own, NodeFacts node) {
   Result<Fd> null = open_file("/dev/null", O_RDONLY);
@@ -132,9 +137,7 @@ RankStarter::Program& RankStarter::program_of(Rank rank) {
 tl::expected<StartedRank, RankFailure> RankStarter::start(Rank rank) {
   Program& program = program_of(rank);
   if (program.failure.error != 0) return tl::unexpected(program.failure);
-  const auto refused = [](const Error& error) {
-    return tl::unexpected(RankFailure{EMFILE, error.text()});
-  };
+  if (job_->terminal_ranks.contains(rank)) return start_on_terminal(program, rank);
   Result<Pipe> output = make_pipe();
   if (!output) return refused(output.error());
   Result<Pipe> error = make_pipe();
@@ -151,12 +154,36 @@ tl::expected<StartedRank, RankFailure> RankStarter::start(Rank rank) {
                              error->write.get(), pmi->theirs.get()};
   const auto pid = execute(program, rank, descriptors);
   if (!pid) return tl::unexpected(pid.error());
-  return StartedRank{*pid, std::move(input.write), std::move(output->read), std::move(error->read),
-                     std::move(pmi->ours)};
+  return StartedRank{*pid,
+                     std::move(input.write),
+                     std::move(output->read),
+                     std::move(error->read),
+                     std::move(pmi->ours),
+                     Fd()};
+}
+
+tl::expected<StartedRank, RankFailure> RankStarter::start_on_terminal(Program& program, Rank rank) {
+  Result<PseudoTerminal> terminal = open_pseudo_terminal();
+  if (!terminal) return refused(terminal.error());
+  Result<SocketPair> pmi = make_socket_pair(SOCK_STREAM);
+  if (!pmi) return refused(pmi.error());
+  const int theirs = terminal->theirs.get();
+  set_terminal_modes(theirs, job_->modes);
+  set_window_size(theirs, window_);
+  const int descriptors[] = {theirs, theirs, theirs, pmi->theirs.get()};
+  const auto pid = execute(program, rank, descriptors, ChildGroup::own_terminal);
+  if (!pid) return tl::unexpected(pid.error());
+  return StartedRank{*pid,
+                     Fd(),
+                     std::move(terminal->ours),
+                     Fd(),
+                     std::move(pmi->ours),
+                     std::move(terminal->theirs)};
 }
 
 tl::expected<pid_t, RankFailure> RankStarter::execute(Program& program, Rank rank,
-                                                      const int (&descriptors)[4]) {
+                                                      const int (&descriptors)[4],
+                                                      ChildGroup group) {
   const std::uint64_t local = own_.index_of(rank);
   std::vector<std::string> own = {cat("SCELA_RANK=", rank),
                                   cat("SCELA_SIZE=", job_->map.size()),
@@ -184,6 +211,7 @@ tl::expected<pid_t, RankFailure> RankStarter::execute(Program& program, Rank ran
   spec.envp = envp.data();
   spec.directory = program.directory.empty() ? nullptr : program.directory.c_str();
   spec.descriptors = descriptors;
+  spec.group = group;
   // Should this agent and its guardian be killed at once, nobody else on the node ends the rank.
   spec.dies_with_parent = true;
   if (job_->bind_to == BindTo::core && !node_.cpus.empty()) {

@@ -1,7 +1,8 @@
 // Starting the ranks of one node: environment, standard streams, PMI connection, binding.
 //
 // Descriptors of a rank: 0 standard input (a pipe for Job::stdin_ranks, else /dev/null), 1 and 2
-// pipes to the agent, 3 the PMI connection. Nothing else.
+// pipes to the agent, 3 the PMI connection. Nothing else. The rank of Job::terminal_ranks has a
+// pseudo-terminal as 0, 1 and 2 and leads a session that it controls.
 //
 // Environment: Job::env, App::env, then
 //   SCELA_RANK SCELA_SIZE SCELA_LOCAL_RANK SCELA_LOCAL_SIZE, SCELA_NODE SCELA_NODE_INDEX,
@@ -19,6 +20,7 @@
 #include <vector>
 
 #include "common/core/result.h"
+#include "common/os/child.h"
 #include "common/os/fd.h"
 #include "nla/core/job.h"
 
@@ -34,10 +36,11 @@ struct NodeFacts {
 
 struct StartedRank {
   pid_t pid = 0;  // also its process group
-  Fd input;       // invalid: it reads /dev/null
-  Fd output;
-  Fd error;
+  Fd input;       // invalid: it reads /dev/null, or its terminal
+  Fd output;      // of a rank with a terminal: our end of it
+  Fd error;       // invalid: it has a terminal
   Fd pmi;
+  Fd terminal;  // the rank's end of its terminal: while we hold it, output does not end
 };
 
 struct RankFailure {
@@ -51,6 +54,8 @@ class RankStarter {
   static Result<RankStarter> create(const Job& job, const RankSet& own, NodeFacts node);
 
   tl::expected<StartedRank, RankFailure> start(Rank rank);
+  // Of the terminal of a rank that is started later.
+  void set_window(const WindowSize& size) { window_ = size; }
 
  private:
   // What all ranks of one program on this node have in common.
@@ -64,13 +69,15 @@ class RankStarter {
   RankStarter(const Job& job, const RankSet& own, NodeFacts node, Fd null);
   Program& program_of(Rank rank);
   Program prepare(const App& app) const;
-  tl::expected<pid_t, RankFailure> execute(Program& program, Rank rank,
-                                           const int (&descriptors)[4]);
+  tl::expected<StartedRank, RankFailure> start_on_terminal(Program& program, Rank rank);
+  tl::expected<pid_t, RankFailure> execute(Program& program, Rank rank, const int (&descriptors)[4],
+                                           ChildGroup group = ChildGroup::own_group);
 
   const Job* job_;
   RankSet own_;
   NodeFacts node_;
   Fd null_;
+  WindowSize window_;
   std::map<std::size_t, Program> programs_;
 };
 

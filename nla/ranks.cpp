@@ -1,5 +1,6 @@
 #include "nla/ranks.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
@@ -17,6 +18,7 @@
 #include "common/os/asio.h"
 #include "common/os/syscall.h"
 #include "nla/poller.h"
+#include "nla/rank_terminal.h"
 #include "pmi/server/job_services.h"
 #include "pmi/server/line_server.h"
 
@@ -123,6 +125,7 @@ struct RankState {
   OutputPipe err;
   InputPipe in;
   PmiConnection pmi;
+  std::optional<RankTerminal> terminal;  // while it runs; `out` and `in` lead to it
 };
 
 }  // namespace
@@ -138,7 +141,9 @@ struct Ranks::State final : pmi::JobServices, EndListener {
     own.for_each([&](Rank rank) {
       states.push_back(std::make_unique<RankState>(*this, *this, rank));
       states.back()->in.wanted = job.stdin_ranks.contains(rank);
-      const bool marks = job.label != Label::none || job.timestamps;
+      // What goes to a terminal is no lines.
+      const bool marks =
+          (job.label != Label::none || job.timestamps) && !job.terminal_ranks.contains(rank);
       states.back()->out.marked = marks && !job.plain_output;
       states.back()->err.marked = marks;
     });
@@ -164,6 +169,7 @@ struct Ranks::State final : pmi::JobServices, EndListener {
 
   void start_batch();
   void start_one(Rank number);
+  void use_terminal(RankState& rank, Fd theirs);
   std::string mark_of(Rank rank) const;
   void read_output(RankState& rank, OutputPipe& pipe);
   void end_output(RankState& rank, OutputPipe& pipe);
@@ -230,6 +236,7 @@ void Ranks::State::start_one(Rank number) {
   rank.out.end.fd = std::move(started->output);
   rank.err.end.fd = std::move(started->error);
   rank.pmi.end.fd = std::move(started->pmi);
+  if (started->terminal) use_terminal(rank, std::move(started->terminal));
   if (started->input) {
     set_nonblocking(started->input.get());
     rank.in.end.fd = std::move(started->input);
@@ -240,6 +247,16 @@ void Ranks::State::start_one(Rank number) {
   watch_pmi(rank);
   if (stopped) ::kill(-rank.pid, SIGSTOP);
   host.emit(event::RankStarted{number});
+  if (rank.terminal) host.emit(event::RankStreamEnded{number, Stream::err});
+}
+
+// The poller tells descriptors apart by their numbers: input has one of its own.
+void Ranks::State::use_terminal(RankState& rank, Fd theirs) {
+  const auto another = [&] { return Fd(::fcntl(rank.out.end.fd.get(), F_DUPFD_CLOEXEC, 0)); };
+  rank.terminal.emplace(host.io, another(), std::move(theirs), rank.pid);
+  if (!rank.in.wanted) return;
+  rank.in.end.fd = another();
+  flush_input(rank);
 }
 
 // Readiness.
@@ -422,7 +439,13 @@ void Ranks::State::flush_input(RankState& rank) {
       host.emit(event::StdinClosed{rank.rank});
     }
   }
-  if (in.last && in.queue.empty() && in.end.fd) close_input(rank);
+  if (in.last && in.queue.empty() && in.end.fd) {
+    if (rank.terminal) {
+      rank.terminal->end_input();
+    } else {
+      close_input(rank);
+    }
+  }
   in.end.watch(*poller, false, full);
 }
 
@@ -473,6 +496,7 @@ void Ranks::State::ended(RankState& rank, int status) {
     if (outcome.code == 0 && rank.pmi.server.unfinished()) outcome.ending = Ending::unfinished;
   }
   close_input(rank);
+  rank.terminal.reset();
   host.emit(event::RankExited{rank.rank, std::move(outcome)});
   if (rank.in.wanted) report_taken();
 }
@@ -511,10 +535,21 @@ void Ranks::signal(int signo) {
   if (ends_programs(signo)) cancel_starts();
   if (signo == SIGSTOP) state_->stopped = true;
   if (signo == SIGCONT || ends_programs(signo)) state_->stopped = false;
+  const bool asks = ends_programs(signo) && signo != SIGKILL;
   for (const auto& [pid, rank] : state_->running) {
-    ::kill(-pid, signo);
+    const auto send = [&, group = -pid, one = rank](int number) {
+      if (one->terminal) {
+        one->terminal->signal(number);
+      } else {
+        ::kill(group, number);
+      }
+    };
+    send(signo);
     // A stopped program would act on it only when it is continued.
-    if (ends_programs(signo) && signo != SIGKILL) ::kill(-pid, SIGCONT);
+    if (asks) send(SIGCONT);
+    if (asks && rank->terminal) {
+      rank->terminal->hang_up_after(std::chrono::milliseconds(state_->job.grace_ms / 2));
+    }
   }
 }
 
@@ -567,6 +602,13 @@ void Ranks::write_stdin(const Chunk& bytes, bool end) {
     state_->flush_input(*rank);
   }
   state_->report_taken();
+}
+
+void Ranks::resize(const WindowSize& size) {
+  if (state_->starter) state_->starter->set_window(size);
+  for (const auto& [pid, rank] : state_->running) {
+    if (rank->terminal) rank->terminal->resize(size);
+  }
 }
 
 void Ranks::set_pmi_reading(bool on) {

@@ -50,6 +50,7 @@ class Ranks {
   void allow_output(std::uint64_t bytes);
   void drop_streams();
   void write_stdin(const Chunk& bytes, bool end);
+  void resize(const WindowSize& size);  // of the terminal of Job::terminal_ranks
   void set_pmi_reading(bool on);
   // False: the process is not a rank.
   bool reaped(pid_t pid, int status);

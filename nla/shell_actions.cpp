@@ -51,6 +51,8 @@ void Shell::State::carry_out(A& action) {
     if (ranks) ranks->drop_streams();
   } else if constexpr (is_same_v<A, action::WriteStdin>) {
     if (ranks) ranks->write_stdin(action.bytes, action.end);
+  } else if constexpr (is_same_v<A, action::ResizeTerminal>) {
+    if (ranks) ranks->resize(action.size);
   } else if (options.on_action) {
     const Action shown(std::move(action));
     options.on_action(shown);

@@ -1,0 +1,66 @@
+#include "nla/rank_terminal.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "common/os/syscall.h"
+#include "common/os/terminal.h"
+
+namespace scela::nla {
+
+namespace {
+
+using std::chrono::milliseconds;
+
+// Between two keys that end the input: soon at first, when shells start, seldom later.
+constexpr milliseconds kFirstAgain{100};
+constexpr milliseconds kLastAgain{5000};
+
+}  // namespace
+
+void RankTerminal::resize(const WindowSize& size) {
+  set_window_size(theirs_.get(), size);
+}
+
+void RankTerminal::signal(int signo) {
+  ::kill(-leader_, signo);
+  const pid_t foreground = ::tcgetpgrp(ours_.get());
+  if (foreground <= 0 || foreground == leader_) return;
+  // Not a group of strangers that got the number of one that has just ended.
+  const pid_t session = ::getsid(foreground);
+  if (session == leader_ || (session < 0 && errno == ESRCH)) ::kill(-foreground, signo);
+}
+
+void RankTerminal::hang_up_after(milliseconds delay) {
+  hang_up_.expires_after(delay);
+  hang_up_.async_wait([this](const boost::system::error_code& error) {
+    if (error) return;
+    signal(SIGHUP);
+    signal(SIGCONT);
+  });
+}
+
+void RankTerminal::end_input() {
+  if (std::exchange(ended_, true)) return;
+  type_end();
+  type_end_after(kFirstAgain);
+}
+
+void RankTerminal::type_end() {
+  const char key = end_key(theirs_.get());
+  retry([&] { return ::write(ours_.get(), &key, 1); });
+}
+
+void RankTerminal::type_end_after(milliseconds delay) {
+  end_.expires_after(delay);
+  end_.async_wait([this, delay](const boost::system::error_code& error) {
+    if (error) return;
+    if (unread_input(theirs_.get()) == 0) type_end();
+    type_end_after(std::min(2 * delay, kLastAgain));
+  });
+}
+
+}  // namespace scela::nla
