@@ -13,6 +13,7 @@
 #include "common/core/text.h"
 #include "common/os/fd.h"
 #include "common/os/syscall.h"
+#include "common/os/terminal.h"
 #include "launcher/core/options.h"
 #include "launcher/core/report.h"
 #include "launcher/plan.h"
@@ -128,6 +129,8 @@ Result<Surroundings> surroundings(const Options& options) {
   out.directory = std::filesystem::current_path(error).string();
   out.environment = environment();
   out.terminal_input = ::isatty(0) == 1;
+  out.window = window_size(0);
+  out.modes = terminal_modes(0);
   const std::time_t now = std::time(nullptr);
   std::tm local{};
   if (::localtime_r(&now, &local) != nullptr) {

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "common/core/line_marks.h"
+
 namespace scela {
 
 namespace {
@@ -29,7 +31,8 @@ bool takes_more(int fd) {
 
 OutputWriter::OutputWriter(PresentationSettings settings, std::string directory,
                            std::unique_ptr<Gatherer> gatherer, Hooks hooks)
-    : presentation_(std::move(settings)),
+    : terminal_(settings.terminal),
+      presentation_(std::move(settings)),
       directory_(std::move(directory)),
       gatherer_(std::move(gatherer)),
       hooks_(std::move(hooks)) {}
@@ -51,6 +54,11 @@ void OutputWriter::input_over() {
   presentation_.input_over();
 }
 
+void OutputWriter::set_raw(bool on) {
+  for (int which = 0; which < 2; ++which)
+    raw_[which] = on && ::isatty(which + 1) == 1;
+}
+
 void OutputWriter::moment_passed() {
   take(presentation_.moment_passed(!idle()));
 }
@@ -65,6 +73,7 @@ void OutputWriter::take(std::vector<PresentedWrite> writes) {
     if (broken_[which]) {
       hooks_.written(write.credit);
     } else if (!write.bytes.empty() || write.credit > 0) {
+      if (raw_[which] && write.rank != terminal_) write.bytes = with_returns(write.bytes);
       queues_[which].push_back({std::move(write.bytes), 0, write.credit});
     }
   }

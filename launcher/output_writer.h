@@ -37,6 +37,9 @@ class OutputWriter {
                std::unique_ptr<Gatherer> gatherer, Hooks hooks);
 
   void accept(Rank rank, OutputStream stream, std::string_view bytes, bool end);
+  // The terminal shows what is written as it is, which the rank that has one of its own expects:
+  // for all others a line must end with a carriage return too.
+  void set_raw(bool on);
   // To be called every moment while partial lines are held.
   void moment_passed();
   void input_over();  // no rank gets more of it
@@ -66,12 +69,14 @@ class OutputWriter {
   void fail(const std::string& what, int error);
   void fail(const Error& error);
 
+  std::optional<Rank> terminal_;  // PresentationSettings::terminal
   Presentation presentation_;
   std::string directory_;
   std::unique_ptr<Gatherer> gatherer_;
   Hooks hooks_;
   std::deque<Piece> queues_[2];  // standard output, standard error
   bool broken_[2] = {false, false};
+  bool raw_[2] = {false, false};
   bool reader_gone_ = false;
   bool failed_ = false;
   std::map<std::string, Fd> files_;  // open ones

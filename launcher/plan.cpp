@@ -157,9 +157,17 @@ std::vector<std::string> inherited(const EnvPass& pass, const std::vector<std::s
   return out;
 }
 
+// A variable that goes along whatever else does.
+void pass_on(std::string_view name, const std::vector<std::string>& own,
+             std::vector<std::string>& env) {
+  const auto has_name = [&](const std::string& entry) { return entry.starts_with(cat(name, "=")); };
+  const auto found = std::ranges::find_if(own, has_name);
+  if (found != own.end() && std::ranges::none_of(env, has_name)) env.push_back(*found);
+}
+
 StdinTarget stdin_target(const Options& options, bool once_per_host, bool terminal_input) {
   if (options.stdin_to) return *options.stdin_to;
-  if (!once_per_host) return {};
+  if (!once_per_host || options.pty) return {};
   return {terminal_input ? StdinTarget::Kind::none : StdinTarget::Kind::all, 0};
 }
 
@@ -204,6 +212,12 @@ nla::Job make_job(const Options& options, const Surroundings& around, const Plan
   if (options.host_timeout) {
     job.host_timeout_ms = static_cast<std::uint32_t>(options.host_timeout->count());
   }
+  if (options.pty) {
+    // Input that nobody typed is not shown again.
+    job.modes = around.modes.value_or(TerminalModes{false, true, {}});
+    job.window = around.window.value_or(WindowSize{});
+    pass_on("TERM", around.environment, job.env);
+  }
   for (const App& from : options.apps) {
     nla::App app;
     app.argv = from.argv;
@@ -232,6 +246,7 @@ Result<void> place(Plan& plan, Mapping mapping) {
   plan.segments = std::move(mapping.segments);
   plan.job.map = std::move(mapping.map);
   plan.job.stdin_ranks = stdin_ranks(plan.stdin_to, size);
+  if (plan.pty) plan.job.terminal_ranks = plan.job.stdin_ranks;
   for (std::size_t i = 0; i < plan.job.apps.size(); ++i) {
     plan.job.apps[i].ranks = RankSet::run(plan.segments[i].first, plan.segments[i].count);
   }
@@ -352,6 +367,12 @@ Result<Plan> make_plan(const Options& options, const Surroundings& around) {
   plan.remote = is_remote(options, *hosts, around);
   plan.once_per_host = is_once_per_host(options, *hosts);
   plan.node_shares = plan.remote ? 1 : nodes;
+  plan.pty = options.pty;
+  if (options.pty && plan.once_per_host && nodes > 1 && !options.stdin_to) {
+    return fail(Error{ErrorKind::usage, "choose who has the terminal (--pty)", "",
+                      cat("the program runs on ", nodes, " hosts"),
+                      "name one host, or with --stdin the position of the one that has it"});
+  }
   plan.missing = around.missing;
   if (auto enough = choose_min_nodes(plan, options); !enough) return fail(enough.error());
 

@@ -24,6 +24,8 @@ struct Surroundings {
   std::vector<std::string> environment;      // "K=V"
   std::optional<std::string> hostfile_text;  // when Options::hostfile is set
   bool terminal_input = false;               // standard input is a terminal
+  std::optional<WindowSize> window;          // of that terminal
+  std::optional<TerminalModes> modes;        // of that terminal
   std::int32_t ahead_s = 0;                  // of UTC, in local time
   std::vector<MissingHost> missing;          // hosts to do without: they cannot be reached
 };
@@ -43,6 +45,7 @@ struct Plan {
   std::uint32_t degree = 1;
   std::uint32_t node_shares = 1;  // nodes that share this machine's cores
   StdinTarget stdin_to;
+  bool pty = false;  // who reads standard input has a terminal
   nla::Job job;
 
   std::vector<std::int64_t> parents() const;  // per node, -1: scela-run

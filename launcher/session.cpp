@@ -18,8 +18,10 @@
 #include "common/core/kary_tree.h"
 #include "common/core/text.h"
 #include "common/os/fd.h"
+#include "common/os/terminal.h"
 #include "launcher/log.h"
 #include "launcher/output_writer.h"
+#include "launcher/raw_terminal.h"
 #include "launcher/stats.h"
 #include "launcher/verdict.h"
 #include "nla/settings.h"
@@ -54,12 +56,6 @@ std::string boot_id() {
   std::string id;
   std::getline(file, id);
   return id;
-}
-
-// Reading would stop us with SIGTTIN. A terminal that is not the session's own does not do that.
-bool in_background() {
-  const pid_t foreground = ::tcgetpgrp(0);
-  return foreground >= 0 && foreground != ::getpgrp();
 }
 
 // A descriptor of ours that the loop may watch without owning it.
@@ -101,7 +97,11 @@ class Watched {
 class Session {
  public:
   Session(const Options& options, Plan plan, Reach reach, StderrWriter& log, std::int64_t began_ns)
-      : options_(options), plan_(std::move(plan)), reach_(std::move(reach)), log_(options_, log) {
+      : options_(options),
+        plan_(std::move(plan)),
+        reach_(std::move(reach)),
+        person_(log),
+        log_(options_, log) {
     phases_.begin = began_ns;
   }
 
@@ -126,6 +126,9 @@ class Session {
   void wait_signal();
   void on_signal(int signo);
   void suspend(int moments);
+  void enter_terminal();
+  void leave_terminal();
+  void window_changed();
   void give_up_start(std::optional<Error> cause);
   void start_timeout();
   void bound_reader(std::chrono::milliseconds grace);
@@ -142,6 +145,7 @@ class Session {
   Reach reach_;
   std::string agent_;  // path of scela-nla
   TraceFile trace_;
+  StderrWriter& person_;
   Log log_;
   Phases phases_;
   JobOutcome outcome_;
@@ -154,6 +158,7 @@ class Session {
   std::uint64_t stdin_credit_ = 0;
   bool stdin_over_ = false;
   std::optional<std::chrono::steady_clock::time_point> reader_deadline_;  // the job is being ended
+  RawTerminal terminal_;
   bool partial_armed_ = false;
   bool stopping_ = false;
   bool launched_ = false;             // the job was sent to the nodes
@@ -201,6 +206,7 @@ Result<SessionResult> Session::run(const std::string& agent) {
   signals_->add(SIGUSR1);
   signals_->add(SIGUSR2);
   signals_->add(SIGCONT);
+  if (plan_.pty) signals_->add(SIGWINCH);
   timeout_ = std::make_unique<asio::steady_timer>(io);
   partial_ = std::make_unique<asio::steady_timer>(io);
   discard_ = std::make_unique<asio::steady_timer>(io);
@@ -212,6 +218,7 @@ Result<SessionResult> Session::run(const std::string& agent) {
   shell_->run();
   phases_.gone = monotonic_ns();
   writer_->finish(reader_deadline_);
+  leave_terminal();
   return finish();
 }
 
@@ -223,6 +230,7 @@ Result<void> Session::prepare_output() {
   if (plan_.once_per_host) settings.names = plan_.hosts;
   settings.prompts = plan_.job.stdin_ranks;
   settings.files = options_.output_dir.has_value();
+  if (plan_.pty) settings.terminal = plan_.stdin_to.rank;
   if (settings.files && ::mkdir(options_.output_dir->c_str(), 0777) != 0 && errno != EEXIST) {
     return fail(Error{ErrorKind::io,
                       cat("create the output directory '", *options_.output_dir, "'"), "",
@@ -315,7 +323,10 @@ void Session::on(const action::AllReady& ready) {
     if (auto prepared = prepare_output(); !prepared) return give_up_start(prepared.error());
   }
   launched_ = true;
+  if (plan_.pty) plan_.job.window = window_size(0).value_or(WindowSize{});
   shell_->post(event::Launch{plan_.job});
+  // Until here keys meant what they mean to any command.
+  enter_terminal();
 }
 
 void Session::give_up_start(std::optional<Error> cause) {
@@ -364,6 +375,7 @@ void Session::on(const action::JobEnded& ended) {
   foreground_->cancel();
   suspend_->cancel();
   signals_->clear();  // from here on they do what they do to any program
+  if (terminal_.entered()) RawTerminal::also_at_usual_signals();
   in_->close();
 }
 
@@ -388,8 +400,10 @@ void Session::on_signal(int signo) {
   if (signo == SIGCONT) {
     suspend_->cancel();
     shell_->post(event::UserSignal{SIGCONT});
-    return;
+    enter_terminal();
+    return window_changed();  // perhaps, meanwhile
   }
+  if (signo == SIGWINCH) return window_changed();
   const bool again = outcome_.interrupted.has_value();
   if (!again) outcome_.interrupted = signo;
   log_.say(Subsystem::signal, cat("received ", signal_text(signo)));
@@ -403,8 +417,28 @@ void Session::suspend(int moments) {
   suspend_->async_wait([this, moments](const boost::system::error_code& error) {
     if (error || over_) return;
     if (!shell_->all_sent() && moments > 0) return suspend(moments - 1);
+    leave_terminal();
     ::raise(SIGSTOP);
   });
+}
+
+// Where the job has a terminal and we are in the foreground of one.
+void Session::enter_terminal() {
+  if (!plan_.pty || !launched_ || over_) return;
+  terminal_.enter();
+  writer_->set_raw(terminal_.entered());
+  person_.set_raw(terminal_.entered());
+}
+
+void Session::leave_terminal() {
+  terminal_.leave();
+  writer_->set_raw(false);
+  person_.set_raw(false);
+}
+
+void Session::window_changed() {
+  if (!plan_.pty) return;
+  if (const auto size = window_size(0)) shell_->post(event::WindowChanged{*size});
 }
 
 void Session::start_timeout() {
@@ -475,6 +509,7 @@ void Session::read_stdin() {
                           in_->waiting = false;
                           if (error || over_) return;
                           if (in_background()) return wait_foreground();
+                          enter_terminal();
                           take();
                           read_stdin();
                         });

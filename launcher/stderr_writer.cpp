@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "common/core/line_marks.h"
 #include "common/os/clock.h"
 
 namespace scela {
@@ -17,7 +18,13 @@ constexpr std::size_t kSureWrite = 4096;
 
 }  // namespace
 
-void StderrWriter::write(std::string_view text) {
+void StderrWriter::set_raw(bool on) {
+  raw_ = on && ::isatty(2) == 1;
+}
+
+void StderrWriter::write(std::string_view all) {
+  const std::string returned = raw_ ? with_returns(all) : std::string();
+  std::string_view text = raw_ ? std::string_view(returned) : all;
   while (!text.empty() && wait()) {
     const ssize_t wrote = ::write(2, text.data(), std::min(kSureWrite, text.size()));
     if (wrote < 0 && (errno == EINTR || errno == EAGAIN)) continue;

@@ -18,12 +18,15 @@ class StderrWriter {
 
   // Gives the rest of the text up quietly: what cannot be shown cannot be reported either.
   void write(std::string_view text);
+  // The terminal shows what is written as it is: a line must end with a carriage return too.
+  void set_raw(bool on);
 
  private:
   bool wait();
 
   std::chrono::milliseconds patience_;
   bool stalled_ = false;
+  bool raw_ = false;
 };
 
 }  // namespace scela

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "common/os/asio.h"
 #include "common/os/syscall.h"
 #include "common/os/terminal.h"
 
@@ -21,6 +22,20 @@ constexpr milliseconds kLastAgain{5000};
 
 }  // namespace
 
+struct RankTerminal::Timers {
+  explicit Timers(boost::asio::io_context& io) : end(io), hang_up(io) {}
+  boost::asio::steady_timer end;
+  boost::asio::steady_timer hang_up;
+};
+
+RankTerminal::RankTerminal(boost::asio::io_context& io, Fd ours, Fd theirs, pid_t leader)
+    : ours_(std::move(ours)),
+      theirs_(std::move(theirs)),
+      leader_(leader),
+      timers_(std::make_shared<Timers>(io)) {}
+
+RankTerminal::~RankTerminal() = default;
+
 void RankTerminal::resize(const WindowSize& size) {
   set_window_size(theirs_.get(), size);
 }
@@ -35,9 +50,10 @@ void RankTerminal::signal(int signo) {
 }
 
 void RankTerminal::hang_up_after(milliseconds delay) {
-  hang_up_.expires_after(delay);
-  hang_up_.async_wait([this](const boost::system::error_code& error) {
-    if (error) return;
+  timers_->hang_up.expires_after(delay);
+  // A wait that was over when this object went cannot be taken back.
+  timers_->hang_up.async_wait([this, alive = std::weak_ptr<Timers>(timers_)](const auto& error) {
+    if (error || alive.expired()) return;
     signal(SIGHUP);
     signal(SIGCONT);
   });
@@ -55,9 +71,10 @@ void RankTerminal::type_end() {
 }
 
 void RankTerminal::type_end_after(milliseconds delay) {
-  end_.expires_after(delay);
-  end_.async_wait([this, delay](const boost::system::error_code& error) {
-    if (error) return;
+  timers_->end.expires_after(delay);
+  const std::weak_ptr<Timers> alive = timers_;
+  timers_->end.async_wait([this, delay, alive](const auto& error) {
+    if (error || alive.expired()) return;
     if (unread_input(theirs_.get()) == 0) type_end();
     type_end_after(std::min(2 * delay, kLastAgain));
   });

@@ -7,23 +7,25 @@
 
 #include <sys/types.h>
 
-#include <boost/asio/steady_timer.hpp>
 #include <chrono>
+#include <memory>
 
 #include "common/core/terminal.h"
 #include "common/os/fd.h"
+
+namespace boost::asio {
+class io_context;
+}
 
 namespace scela::nla {
 
 class RankTerminal {
  public:
   // `leader`: the rank.
-  RankTerminal(boost::asio::io_context& io, Fd ours, Fd theirs, pid_t leader)
-      : ours_(std::move(ours)),
-        theirs_(std::move(theirs)),
-        leader_(leader),
-        end_(io),
-        hang_up_(io) {}
+  RankTerminal(boost::asio::io_context& io, Fd ours, Fd theirs, pid_t leader);
+  ~RankTerminal();
+  RankTerminal(const RankTerminal&) = delete;
+  RankTerminal& operator=(const RankTerminal&) = delete;
 
   void resize(const WindowSize& size);
   // To the rank's process group and to the one in the foreground, which a shell makes for each
@@ -37,14 +39,14 @@ class RankTerminal {
   void end_input();
 
  private:
+  struct Timers;
   void type_end();
   void type_end_after(std::chrono::milliseconds delay);
 
   Fd ours_;
   Fd theirs_;
   pid_t leader_;
-  boost::asio::steady_timer end_;
-  boost::asio::steady_timer hang_up_;
+  std::shared_ptr<Timers> timers_;
   bool ended_ = false;
 };
 

@@ -264,6 +264,9 @@ const OptionRow kOptions[] = {
     {"stdin", 0, "WHICH", kValue, kJob, output, "SCELA_STDIN",
      "ranks that read standard input: all, none or one rank (default: 0)",
      [](Target t, Text v) { return store(parse_stdin(v), t.options.stdin_to); }},
+    {"pty", 0, "", kFlag, kJob, output, "",
+     "give the rank that reads standard input a terminal, as ssh -t",
+     [](Target t, Text v) { return store_flag(v, t.options.pty); }},
 
     {"timeout", 0, "TIME", kValue, kJob, job_end, "SCELA_TIMEOUT",
      "end the job after TIME: 90, 1.5 (seconds), 2m, 1h",

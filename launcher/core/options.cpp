@@ -207,6 +207,7 @@ class Parser {
       return fail(Error{ErrorKind::usage, "options --gather and --output-dir", "",
                         "both say where standard output goes", "give one of them"});
     }
+    if (auto fits = check_pty(); !fits) return fail(fits.error());
     // The first program's hosts are the job's.
     App& first = options_.apps.front();
     options_.hosts = first.hosts ? std::exchange(first.hosts, std::nullopt) : defaults_.hosts;
@@ -225,6 +226,22 @@ class Parser {
       app.env = std::move(env);
     }
     return std::move(options_);
+  }
+
+  Result<void> check_pty() const {
+    const auto clash = [](std::string_view option, std::string why, std::string hint) {
+      return fail(Error{ErrorKind::usage, cat("options --pty and --", option), "", std::move(why),
+                        std::move(hint)});
+    };
+    if (!options_.pty) return {};
+    if (options_.gather || options_.output_dir) {
+      return clash(options_.gather ? "gather" : "output-dir", "both say where standard output goes",
+                   "give one of them");
+    }
+    if (options_.stdin_to && options_.stdin_to->kind != StdinTarget::Kind::rank) {
+      return clash("stdin", "a terminal is one rank's", "name that rank with --stdin");
+    }
+    return {};
   }
 
   Error no_program(std::size_t index) const {

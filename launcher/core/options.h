@@ -121,6 +121,9 @@ struct Options {
   bool gather = false;        // equal output is shown once, at the end; not with output_dir
   bool timestamp = false;     // every line of output begins with the time
   std::optional<std::string> output_dir;
+  // The rank that reads standard input has a terminal; not with gather, output_dir, several
+  // readers.
+  bool pty = false;
 
   // The end of the job.
   std::optional<std::chrono::milliseconds> timeout;

@@ -18,6 +18,7 @@ std::vector<PresentedWrite> Presentation::accept(Rank rank, OutputStream stream,
   accepted_ += bytes.size();
   const Key key{rank, stream};
   if (settings_.files) return accept_file(key, bytes, eof);
+  if (settings_.terminal == rank) return accept_terminal(key, bytes);
 
   // What may go out now: whole lines; everything at the end, with one rank, or when too much is
   // held.
@@ -53,6 +54,16 @@ std::vector<PresentedWrite> Presentation::accept(Rank rank, OutputStream stream,
     std::move(shown.begin(), shown.end(), std::back_inserter(writes));
   }
   return writes;
+}
+
+std::vector<PresentedWrite> Presentation::accept_terminal(const Key& key, std::string_view bytes) {
+  if (bytes.empty()) return {};
+  PresentedWrite write;
+  write.bytes = bytes;
+  write.rank = key.first;
+  write.credit = bytes.size();
+  written_ += bytes.size();
+  return {std::move(write)};
 }
 
 std::vector<PresentedWrite> Presentation::accept_file(const Key& key, std::string_view bytes,

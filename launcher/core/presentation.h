@@ -44,6 +44,7 @@ struct PresentationSettings {
   bool files = false;      // --output-dir: one file per rank and stream
   std::vector<std::string> names = {};  // labels by rank instead of numbers; empty: numbers
   RankSet prompts = {};                 // those who take input
+  std::optional<Rank> terminal = {};    // what this rank writes is no lines: it is shown at once
 };
 
 struct PresentedWrite {
@@ -90,6 +91,7 @@ class Presentation {
   std::string on_one_line(const Key& key, std::string_view bytes);
   std::size_t mark_length(Rank rank) const;
   bool marked() const { return (settings_.label || settings_.timestamp) && !settings_.files; }
+  std::vector<PresentedWrite> accept_terminal(const Key& key, std::string_view bytes);
   std::vector<PresentedWrite> accept_file(const Key& key, std::string_view bytes, bool eof);
   void end_stream(const Key& key, std::vector<PresentedWrite>& writes);
 

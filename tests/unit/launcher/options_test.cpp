@@ -312,6 +312,16 @@ TEST_CASE("the configuration file is the one that is named, or the user's own") 
   CHECK(choice({"--nonsense"}, {}).path.empty());
 }
 
+TEST_CASE("a terminal is one rank's, and shown as it is") {
+  CHECK_FALSE(parsed({"./p"}).pty);
+  CHECK(parsed({"--pty", "./p"}).pty);
+  CHECK(parsed({"--pty", "--stdin", "2", "-l", "--timestamp", "./p"}).pty);
+  for (const char* whom : {"all", "none"})
+    CHECK(refusal({"--pty", "--stdin", whom, "./p"}).find("one rank's") != std::string::npos);
+  CHECK(refusal({"--pty", "-b", "./p"}).find("--pty and --gather") != std::string::npos);
+  CHECK(refusal({"--pty", "--output-dir", "d", "./p"}).find("--output-dir") != std::string::npos);
+}
+
 TEST_CASE("names, letters and variables of the option table are unique and well formed") {
   for (const OptionRow& row : option_table()) {
     INFO(row.name);

@@ -311,3 +311,16 @@ TEST_CASE("no byte is lost, doubled or credited twice, and plain lines stay whol
     if (ranks > 1) CHECK(at == all.size());
   }
 }
+
+TEST_CASE("what goes to a terminal is shown at once and as it is") {
+  Presentation presentation({.ranks = 2, .label = true, .terminal = 1});
+  CHECK(show(presentation, 0, "0: half a ") == "");
+  const auto writes = presentation.accept(1, kOut, "\x1b[Hx", false);
+  REQUIRE(writes.size() == 1);
+  CHECK(writes[0].bytes == "\x1b[Hx");
+  CHECK(writes[0].credit == 4);
+  CHECK(writes[0].rank == 1);
+  CHECK(show(presentation, 0, "line\n") == "0: half a line\n");
+  CHECK(end(presentation, 1, "bye") == "bye");
+  CHECK(end(presentation, 1) == "");
+}

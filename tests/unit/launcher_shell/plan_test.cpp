@@ -170,6 +170,46 @@ TEST_CASE("standard input can only go to a rank of the job") {
   CHECK_FALSE(make_plan(options({"-n", "4", "--stdin", "4", "./p"}), around()));
 }
 
+TEST_CASE("the rank that reads standard input has the terminal") {
+  CHECK(plan({"-n", "4", "./p"}).job.terminal_ranks.empty());
+  CHECK(plan({"--pty", "-n", "4", "./p"}).job.terminal_ranks == RankSet::single(0));
+  const Plan third = plan({"--pty", "--stdin", "2", "-n", "4", "./p"});
+  CHECK(third.job.terminal_ranks == RankSet::single(2));
+  CHECK(third.job.stdin_ranks == RankSet::single(2));
+}
+
+TEST_CASE("a command on one host may have a terminal, on several only where one is named") {
+  const Plan one = plan({"--pty", "-w", "node1", "./p"});
+  CHECK(one.once_per_host);
+  CHECK(one.job.terminal_ranks == RankSet::single(0));
+  CHECK(one.job.stdin_ranks == RankSet::single(0));
+  const auto several = make_plan(options({"--pty", "-w", "node[1-3]", "./p"}), around());
+  REQUIRE_FALSE(several);
+  CHECK(several.error().kind == ErrorKind::usage);
+  CHECK(plan({"--pty", "--stdin", "1", "-w", "node[1-3]", "./p"}).job.terminal_ranks ==
+        RankSet::single(1));
+}
+
+TEST_CASE("a terminal begins like the launcher's, or small and silent where it has none") {
+  Surroundings here = around();
+  here.environment.push_back("TERM=vt100");
+  const Options wanted = options({"--pty", "-w", "node1", "./p"});
+  const Plan without = *make_plan(wanted, here);
+  CHECK(without.job.window == WindowSize{24, 80, 0, 0});
+  CHECK_FALSE(without.job.modes.echo);
+  CHECK(without.job.env == std::vector<std::string>{"TERM=vt100"});
+  here.terminal_input = true;
+  here.window = {50, 132, 0, 0};
+  here.modes = {true, true, "\x03"};
+  const Plan with = *make_plan(wanted, here);
+  CHECK(with.job.window == *here.window);
+  CHECK(with.job.modes == *here.modes);
+  CHECK(with.job.stdin_ranks == RankSet::single(0));
+  // It is passed on once, and the ranks of other jobs get nothing more than before.
+  CHECK(make_plan(options({"--pty", "-n", "1", "./p"}), here)->job.env == here.environment);
+  CHECK(make_plan(options({"-w", "node1", "./p"}), here)->job.env.empty());
+}
+
 TEST_CASE("a command without a number of ranks runs once on each of the hosts named") {
   const Plan made = plan({"-w", "node[3,1-2]", "uptime"});
   CHECK(made.once_per_host);

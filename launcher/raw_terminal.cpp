@@ -1,0 +1,73 @@
+#include "launcher/raw_terminal.h"
+
+#include <signal.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include <initializer_list>
+
+namespace scela {
+
+namespace {
+
+// What a signal handler needs.
+termios before;
+volatile sig_atomic_t changed = 0;
+
+// Setting the modes of a terminal in whose background we are would stop us.
+void set_modes(const termios& modes) {
+  sigset_t one, mask;
+  ::sigemptyset(&one);
+  ::sigaddset(&one, SIGTTOU);
+  ::sigprocmask(SIG_BLOCK, &one, &mask);
+  ::tcsetattr(0, TCSANOW, &modes);
+  ::sigprocmask(SIG_SETMASK, &mask, nullptr);
+}
+
+extern "C" void restore_and_die(int signo) {
+  if (changed != 0) set_modes(before);
+  ::raise(signo);  // the handler is gone: see SA_RESETHAND
+}
+
+void restore_at(std::initializer_list<int> signals) {
+  struct sigaction action = {};
+  action.sa_handler = restore_and_die;
+  action.sa_flags = static_cast<int>(SA_RESETHAND | SA_NODEFER);
+  for (const int signo : signals) {
+    struct sigaction now = {};
+    ::sigaction(signo, nullptr, &now);
+    if (now.sa_handler == SIG_DFL) ::sigaction(signo, &action, nullptr);
+  }
+}
+
+}  // namespace
+
+bool in_background() {
+  const pid_t foreground = ::tcgetpgrp(0);
+  return foreground >= 0 && foreground != ::getpgrp();
+}
+
+void RawTerminal::enter() {
+  if (entered_ || in_background() || ::tcgetattr(0, &before) != 0) return;
+  restore_at({SIGQUIT, SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGALRM, SIGXCPU,
+              SIGXFSZ, SIGVTALRM, SIGPROF});
+  entered_ = true;
+  changed = 1;
+  termios raw = before;
+  ::cfmakeraw(&raw);
+  set_modes(raw);
+}
+
+void RawTerminal::also_at_usual_signals() {
+  restore_at({SIGINT, SIGTERM, SIGHUP, SIGTSTP});
+}
+
+void RawTerminal::leave() {
+  if (!entered_) return;
+  entered_ = false;
+  // Whoever put us into the background has its own modes.
+  if (!in_background()) set_modes(before);
+  changed = 0;
+}
+
+}  // namespace scela

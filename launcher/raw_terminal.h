@@ -1,0 +1,35 @@
+// The person's terminal while a rank has one of its own (--pty): every key goes to the rank, and
+// whatever ends scela-run, the terminal is as it was.
+//
+// Standard input only; one object at a time. Does nothing where that is no terminal, or one in
+// whose background we are.
+#pragma once
+
+#include "common/core/terminal.h"
+
+namespace scela {
+
+// Reading would stop us with SIGTTIN. A terminal that is not the session's own does not do that.
+bool in_background();
+
+class RawTerminal {
+ public:
+  RawTerminal() = default;
+  ~RawTerminal() { leave(); }
+  RawTerminal(const RawTerminal&) = delete;
+  RawTerminal& operator=(const RawTerminal&) = delete;
+
+  // Keys have no meaning here any more, and what is written is shown as it is. Signals that would
+  // kill this process without a word restore the terminal first.
+  void enter();
+  // Those that somebody handled until now, too.
+  static void also_at_usual_signals();
+  // As it was.
+  void leave();
+  bool entered() const { return entered_; }
+
+ private:
+  bool entered_ = false;
+};
+
+}  // namespace scela

@@ -1,0 +1,304 @@
+"""--pty: a rank with a terminal of its own, and the person's terminal meanwhile."""
+import glob
+import hashlib
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+
+import job
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "support"))
+from terminal import COLUMNS, ROWS, Terminal  # noqa: E402 (the path above) pylint: disable=wrong-import-position
+
+# The last of three ranks, behind two agents, has the terminal; the others wait for nothing.
+BEHIND = ("--sim-nodes", 3, "--degree", 1, "--ppn", 1, "--stdin", 2, "--pty")
+ONLY = 'if [ "$SCELA_RANK" != 2 ]; then exec true; fi; '
+SHELL = ("sh", "-c", ONLY + "exec sh -i")
+# Says its terminal's size at first and whenever it changes, until a line comes.
+SIZES = """
+import os, signal, sys
+def say(*_): os.write(1, b"size %d %d\\n" % os.get_terminal_size(0))
+signal.signal(signal.SIGWINCH, say)
+say()
+sys.stdin.readline()
+"""
+
+
+class PtyTest(job.JobTest):
+    def setUp(self):
+        super().setUp()
+        self.environment.update(TERM="vt220", PS1="$ ", ENV="")
+
+    def start_on(self, terminal, *arguments, **options):
+        """scela-run as a shell would start it there."""
+        options.setdefault("before", ["setsid", "--ctty", "--wait"])
+        return self.start(*arguments, stdin=terminal.theirs, stdout=terminal.theirs, stderr=terminal.theirs, **options)
+
+    def launcher(self):
+        return next(one.pid for one in self.processes() if one.name == "scela-run")
+
+    def finish(self, running, terminal):
+        """Waits for the end; the exit status. The terminal must be as it was."""
+        terminal.read_to_end(running.process)
+        self.assertEqual(terminal.modes(), terminal.before)
+        return running.wait().status
+
+    def shell(self, terminal, *arguments, command=("sh", "-i"), **options):
+        """A shell on one rank, up to its first prompt."""
+        running = self.start_on(terminal, *(arguments or ("-n", 1, "--pty")), *command, **options)
+        terminal.read(r"\$ $")
+        return running
+
+    def test_a_rank_has_a_terminal_like_the_launchers(self):
+        terminal = Terminal(self)
+        script = 'test -t 0 && test -t 1 && test -t 2 && echo "$TERM" $(stty size) $(tty); : </dev/tty; echo err >&2'
+        running = self.start_on(terminal, "-n", 1, "--pty", "sh", "-c", script)
+        terminal.read(rf"vt220 {ROWS} {COLUMNS} /dev/pts/\d+\r\nerr\r\n")
+        self.assertEqual(self.finish(running, terminal), 0)
+
+    def test_keys_and_modes_are_the_launchers(self):
+        terminal = Terminal(self)
+        subprocess.run(["stty", "intr", "^G", "erase", "^H", "iutf8", "-echo"], stdin=terminal.theirs, check=True)
+        terminal.before = terminal.modes()
+        running = self.start_on(terminal, "-n", 1, "--pty", "stty", "-a")
+        terminal.read(r"intr = \^G;.*erase = \^H;.*iutf8.* -echo ")
+        self.assertEqual(self.finish(running, terminal), 0)
+
+    def test_a_new_size_reaches_the_rank_through_the_tree(self):
+        terminal = Terminal(self)
+        running = self.start_on(terminal, *BEHIND, job.PYTHON, "-c",
+                                "import os\nif os.environ['SCELA_RANK'] != '2': os._exit(0)\n" + SIZES)
+        terminal.read(f"size {COLUMNS} {ROWS}\r\n")
+        for rows, columns in ((50, 200), (10, 20), (24, 80)):
+            terminal.resize(rows, columns)
+            terminal.read(f"size {columns} {rows}\r\n")
+        terminal.type("\r")
+        self.assertEqual(self.finish(running, terminal), 0)
+
+    def test_a_shell_ends_with_its_own_status(self):
+        terminal = Terminal(self)
+        running = self.shell(terminal, *BEHIND, command=SHELL)
+        terminal.type("echo $((40 + 2)) $SCELA_NODE\r")
+        terminal.read("42 sim2\r\n")
+        terminal.type("exit 7\r")
+        self.assertEqual(self.finish(running, terminal), 7)
+
+    def test_ctrl_c_ends_what_is_in_the_foreground_and_nothing_else(self):
+        terminal = Terminal(self)
+        running = self.shell(terminal)
+        terminal.type(f"sh -c '{job.HOLD}'\r")
+        child = running.ranks(1)[0]
+        terminal.type("\x03")
+        self.assertEqual(job.wait_gone([child], time.monotonic() + job.DEADLINE_S), [])
+        terminal.read(r"\$ $")
+        terminal.type("echo still $((1 + 1))\r")
+        terminal.read("still 2\r\n")
+        terminal.type("\x04")
+        self.assertEqual(self.finish(running, terminal), 0)
+
+    def test_ctrl_z_stops_what_is_in_the_foreground_and_not_scela_run(self):
+        terminal = Terminal(self)
+        running = self.shell(terminal)
+        terminal.type(f"sh -c '{job.HOLD}'\r")
+        child = running.ranks(1)[0]
+        terminal.type("\x1a")
+        terminal.read(r"Stopped")
+        self.assertEqual(job.process(child).state, "T")
+        self.assertIn(job.process(self.launcher()).state, "SR")
+        terminal.type("kill -KILL %1; echo on\r")
+        terminal.read("on\r\n")
+        terminal.type("exit; exit\r")  # the first may say that there was a stopped job
+        self.assertEqual(self.finish(running, terminal), 0)
+
+    def test_the_terminal_is_raw_while_the_rank_runs(self):
+        terminal = Terminal(self)
+        running = self.shell(terminal)
+        self.assertTrue(terminal.is_raw())
+        terminal.type("exit\r")
+        self.assertEqual(self.finish(running, terminal), 0)
+
+    def test_the_terminal_is_restored_however_scela_run_ends(self):
+        for signo, status in ((signal.SIGTERM, 143), (signal.SIGINT, 130), (signal.SIGHUP, 129)):
+            with self.subTest(signo):
+                terminal = Terminal(self)
+                running = self.start_on(terminal, "-n", 1, "--pty", "sh", "-c", job.HOLD)
+                running.ranks(1)
+                terminal.wait_modes(Terminal.is_raw)
+                os.kill(self.launcher(), signo)
+                self.assertEqual(self.finish(running, terminal), status)
+
+    def test_the_terminal_is_restored_by_signals_that_nobody_handles(self):
+        for signo in (signal.SIGQUIT, signal.SIGABRT, signal.SIGSEGV, signal.SIGALRM):
+            with self.subTest(signo):
+                terminal = Terminal(self)
+                running = self.start_on(terminal, "-n", 1, "--pty", "sh", "-c", job.HOLD)
+                running.ranks(1)
+                terminal.wait_modes(Terminal.is_raw)
+                os.kill(self.launcher(), signo)
+                self.assertEqual(self.finish(running, terminal), signo)  # in the words of setsid --wait
+
+    def test_the_terminal_is_restored_when_the_program_cannot_be_started(self):
+        terminal = Terminal(self)
+        running = self.start_on(terminal, "-n", 1, "--pty", "/nonexistent/program")
+        self.assertEqual(self.finish(running, terminal), 127)
+
+    def test_the_terminal_is_restored_when_the_node_is_lost(self):
+        terminal = Terminal(self)
+        running = self.start_on(terminal, "--sim-nodes", 1, "-n", 1, "--pty", "sh", "-c", job.HOLD)
+        running.ranks(1)
+        terminal.wait_modes(Terminal.is_raw)
+        os.kill(running.nodes()["sim0"].agent, signal.SIGKILL)
+        self.assertEqual(self.finish(running, terminal), 68)
+
+    def test_a_stopped_scela_run_leaves_the_terminal_as_it_was_and_takes_it_back(self):
+        terminal = Terminal(self)
+        running = self.start_on(terminal, "-n", 1, "--pty", job.PYTHON, "-c", SIZES)
+        terminal.read(f"size {COLUMNS} {ROWS}\r\n")
+        terminal.wait_modes(Terminal.is_raw)
+        launcher = self.launcher()
+        os.kill(launcher, signal.SIGTSTP)
+        terminal.wait_modes(lambda one: one.modes() == one.before)
+        self.wait_state(launcher, "T")
+        terminal.resize(12, 34)
+        self.wait_state(launcher, "T")
+        os.kill(launcher, signal.SIGCONT)
+        terminal.wait_modes(Terminal.is_raw)
+        terminal.read("size 34 12\r\n")
+        terminal.type("\r")
+        self.assertEqual(self.finish(running, terminal), 0)
+
+    def wait_state(self, pid, state):
+        """Waits until the process, a stranger's child, is in that state; there is no event for that."""
+        deadline = time.monotonic() + job.DEADLINE_S
+        while job.process(pid).state != state and time.monotonic() < deadline:
+            select.select([], [], [], 0.001)
+        self.assertEqual(job.process(pid).state, state)
+
+    def test_a_terminal_that_is_closed_ends_the_job(self):
+        terminal = Terminal(self)
+        running = self.shell(terminal)
+        terminal.type(f"sh -c '{job.HOLD}'\r")
+        running.ranks(1)
+        terminal.close()
+        running.wait()  # nothing is left: see tearDown
+
+    def test_an_interactive_shell_ends_with_the_job(self):
+        """It ignores SIGTERM, and so does what it runs."""
+        terminal = Terminal(self)
+        running = self.shell(terminal, "-n", 1, "--grace", 0.2, "--pty")
+        terminal.type(f"sh -c 'trap \"\" TERM HUP; {job.TELL} sleep 1000; sleep 1000'\r")
+        running.ranks(1)
+        os.kill(self.launcher(), signal.SIGTERM)
+        self.assertEqual(self.finish(running, terminal), 143)
+
+    def test_a_killed_scela_run_leaves_nothing(self):
+        terminal = Terminal(self)
+        running = self.shell(terminal)
+        terminal.type(f"sh -c '{job.HOLD}'\r")
+        running.ranks(1)
+        os.kill(self.launcher(), signal.SIGKILL)
+        self.assertEqual(running.wait().status, signal.SIGKILL)  # in the words of setsid --wait
+
+    def test_a_program_that_ends_at_sigterm_has_time_for_it(self):
+        terminal = Terminal(self)
+        script = f"trap 'echo cleaned up; exit 0' TERM; {job.TELL} while :; do sleep 0.01; done"
+        running = self.start_on(terminal, "-n", 1, "--grace", 60, "--pty", "sh", "-c", script)
+        running.ranks(1)
+        os.kill(self.launcher(), signal.SIGTERM)
+        terminal.read("cleaned up\r\n")
+        self.assertEqual(self.finish(running, terminal), 143)
+
+    def test_every_byte_before_the_end_arrives(self):
+        out = self.succeed("-n", 1, "--pty", "sh", "-c", "stty -opost; seq 300000")
+        expected = b"".join(b"%d\n" % number for number in range(1, 300001))
+        self.assertEqual(hashlib.sha256(out).digest(), hashlib.sha256(expected).digest())
+
+    def test_lines_of_other_ranks_are_lines_on_a_raw_terminal(self):
+        terminal = Terminal(self)
+        running = self.start_on(terminal, *BEHIND, "-l", "sh", "-c",
+                                '[ "$SCELA_RANK" = 2 ] && read go || { cat; echo a; echo b >&2; }; exit 0')
+        terminal.wait_modes(Terminal.is_raw)
+        terminal.read("0: a\r\n")
+        terminal.type("\r")
+        self.assertEqual(self.finish(running, terminal), 0)
+        self.assertEqual(sorted(terminal.shown.split("\r\n"))[-4:], ["0: a", "0: b", "1: a", "1: b"])
+
+    def test_what_is_typed_before_the_program_reads_is_there(self):
+        terminal = Terminal(self)
+        running = self.start_on(terminal, "-n", 1, "--pty", "sh", "-c", f"{job.TELL} sleep 0.2; read line; echo [$line]")
+        running.ranks(1)
+        terminal.wait_modes(Terminal.is_raw)
+        terminal.type("early\r")
+        terminal.read(r"\[early\]\r\n")
+        self.assertEqual(self.finish(running, terminal), 0)
+
+    def test_in_the_background_the_terminal_is_let_alone(self):
+        terminal = Terminal(self)
+        path = self.channel("go")
+        script = self.script("background", f'set -m; "$@" & echo $! > {self.folder}/pid; read line < {path}; fg; exit\n')
+        running = self.start_on(terminal, "-n", 1, "--pty", "sh", "-c", f"{job.TELL} read line; echo [$line]",
+                                before=["setsid", "--ctty", "--wait", "sh", script])
+        running.ranks(1)
+        self.assertEqual(terminal.modes(), terminal.before)
+        job.release(path)
+        terminal.read("@")  # fg says what it is about
+        terminal.type("word\n")
+        terminal.read(r"\[word\]")
+        self.assertEqual(self.finish(running, terminal), 0)
+
+    # Input that is no terminal.
+
+    def test_input_from_a_file_is_not_shown_and_ends(self):
+        with open(self.file("input", "one\ntwo"), encoding="utf-8") as f:
+            out = self.succeed("-n", 1, "--pty", "sh", "-c", "stty size; cat", stdin=f)
+        self.assertEqual(out, b"24 80\r\none\r\ntwo")
+
+    def test_a_shell_without_input_ends(self):
+        for shell in ("sh", "bash"):
+            with self.subTest(shell):
+                ended = self.run_job("-n", 1, "--pty", shell, "-i")
+                self.assertEqual((ended.status, ended.err), (0, ""))
+
+    def test_a_script_on_standard_input_decides_the_status(self):
+        with open(self.file("input", "echo $((40 + 2))\nexit 5\n"), encoding="utf-8") as f:
+            ended = self.run_job("-n", 1, "--pty", "sh", stdin=f)
+        self.assertEqual(ended.status, 5)
+        self.assertIn(b"42\r\n", ended.out)
+
+    def test_each_reader_of_a_terminal_sees_the_end_of_input(self):
+        self.assertEqual(self.succeed("-n", 1, "--pty", "sh", "-c", "cat; cat; echo over"), b"over\r\n")
+
+    def test_much_input_goes_through_a_terminal(self):
+        text = "".join(f"line {number}\n" for number in range(50000))
+        with open(self.file("input", text), encoding="utf-8") as f:
+            out = self.succeed("-n", 1, "--pty", "sh", "-c", "stty -opost; cat", stdin=f)
+        self.assertTrue(out == text.encode())
+
+    def test_what_it_cannot_go_with_is_refused(self):
+        self.assert_refused(self.run_job("--pty", "-b", "true"), 64, "--pty and --gather: .*standard output")
+        self.assert_refused(self.run_job("--pty", "--output-dir", "d", "true"), 64, "--pty and --output-dir")
+        self.assert_refused(self.run_job("--pty", "--stdin", "all", "true"), 64, "a terminal is one rank's")
+        self.assert_refused(self.run_job("--pty", "-w", "a,b", "true"), 64, "runs on 2 hosts")
+
+    def test_a_run_with_a_terminal_replays_to_the_same_actions(self):
+        terminal = Terminal(self)
+        path = os.path.join(self.folder, "record")
+        running = self.start_on(terminal, "--record", path, *BEHIND, job.PYTHON, "-c",
+                                "import os\nif os.environ['SCELA_RANK'] != '2': os._exit(0)\n" + SIZES)
+        terminal.read(f"size {COLUMNS} {ROWS}\r\n")
+        terminal.resize(50, 200)
+        terminal.read("size 200 50\r\n")
+        terminal.type("\r")
+        self.assertEqual(self.finish(running, terminal), 0)
+        paths = sorted(glob.glob(path + "*"))
+        self.assertEqual(len(paths), 4)
+        replayed = subprocess.run([os.environ["REPLAY_RECORD"], *paths], capture_output=True, text=True, check=False,
+                                  timeout=job.DEADLINE_S)
+        self.assertEqual(replayed.returncode, 0, replayed.stdout)
+
+
+if __name__ == "__main__":
+    job.main()
