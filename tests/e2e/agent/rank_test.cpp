@@ -96,6 +96,66 @@ TEST_CASE("a rank leads its own process group in the agent's session") {
   }
 }
 
+TEST_CASE("a rank with a terminal leads a session on it, and all that it writes is one stream") {
+  FakeParent parent;
+  REQUIRE(parent.bring_up());
+  // A trap may end the read.
+  nla::Job job = parent.job_of({"/bin/sh", "-c",
+                                "trap 'stty size >&2' WINCH; stty size; "
+                                "until [ \"$line\" ]; do read line; done; echo $line; cat"},
+                               2);
+  job.terminal_ranks = RankSet::single(0);
+  job.stdin_ranks = RankSet::single(0);
+  job.window = {33, 101, 0, 0};
+  job.modes.echo = false;
+  REQUIRE(parent.launch(job));
+  const auto says = [&](const std::string& text) {
+    std::string said;
+    while (said.find(text) == std::string::npos) {
+      const auto output = parent.expect<msg::Output>();
+      if (!output) return false;
+      if (output->rank != 0 || output->stream != nla::Stream::out) continue;
+      said += output->bytes.view();
+    }
+    return true;
+  };
+  CHECK(says("33 101\r\n"));
+  parent.send(msg::Resize{{50, 200, 0, 0}});
+  CHECK(says("50 200\r\n"));
+  parent.send(msg::Stdin{false, Chunk(std::string("a word\n"))});
+  CHECK(says("a word\r\n"));
+  const auto taken = parent.expect<msg::StdinTaken>();
+  REQUIRE(taken);
+  CHECK(taken->bytes == 7);
+  parent.send(msg::Stdin{true, {}});
+  const auto verdicts = parent.expect<msg::Verdicts>();
+  CHECK(verdicts);
+}
+
+TEST_CASE("signals reach what is in the foreground of a rank's terminal") {
+  FakeParent parent(Parentage::child, 60000);
+  REQUIRE(parent.bring_up());
+  // A shell with job control gives what it runs a process group of its own.
+  nla::Job job = parent.job_of({"/bin/sh", "-c",
+                                "trap : USR1; set -m; sh -c 'trap \"echo told\" USR1; echo up; "
+                                "while :; do sleep 0.01; done'"},
+                               1);
+  job.terminal_ranks = RankSet::single(0);
+  REQUIRE(parent.launch(job));
+  std::string said;
+  const auto says = [&](const std::string& text) {
+    while (said.find(text) == std::string::npos) {
+      const auto output = parent.expect<msg::Output>();
+      if (!output) return false;
+      said += output->bytes.view();
+    }
+    return true;
+  };
+  CHECK(says("up\r\n"));
+  parent.send(msg::Signal{SIGUSR1});
+  CHECK(says("told"));
+}
+
 TEST_CASE("ranks bound to cores take those of their node's share") {
   FakeParent parent;
   nla::Settings settings;
