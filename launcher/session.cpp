@@ -128,6 +128,7 @@ class Session {
   void suspend(int moments);
   void enter_terminal();
   void leave_terminal();
+  void terminal_rank_over(Rank rank);
   void window_changed();
   void give_up_start(std::optional<Error> cause);
   void start_timeout();
@@ -159,6 +160,7 @@ class Session {
   bool stdin_over_ = false;
   std::optional<std::chrono::steady_clock::time_point> reader_deadline_;  // the job is being ended
   RawTerminal terminal_;
+  bool terminal_over_ = false;  // the rank that has one of its own has ended
   bool partial_armed_ = false;
   bool stopping_ = false;
   bool launched_ = false;             // the job was sent to the nodes
@@ -294,6 +296,7 @@ void Session::on(const action::NodeFailed& failed) {
     outcome_.failed_nodes.push_back(host);
   }
   if (launched_ && failure.phase == nla::StartPhase::running) {
+    plan_.job.map.ranks_of(failure.node).for_each([&](Rank rank) { terminal_rank_over(rank); });
     if (plan_.once_per_host) {
       outcome_.lost.add(failure.node);
     } else if (!lost_node_) {
@@ -344,6 +347,7 @@ void Session::on(const action::ShowOutput& output) {
       output.stream == nla::Stream::out ? OutputStream::out : OutputStream::err;
   writer_->accept(output.rank, stream, output.bytes.view(), output.end);
   arm_partial_lines();
+  if (output.end && stream == OutputStream::out) terminal_rank_over(output.rank);
 }
 
 void Session::on(const action::FirstFailure& failure) {
@@ -424,7 +428,7 @@ void Session::suspend(int moments) {
 
 // Where the job has a terminal and we are in the foreground of one.
 void Session::enter_terminal() {
-  if (!plan_.pty || !launched_ || over_) return;
+  if (!plan_.pty || !launched_ || terminal_over_ || over_) return;
   terminal_.enter();
   writer_->set_raw(terminal_.entered());
   person_.set_raw(terminal_.entered());
@@ -434,6 +438,13 @@ void Session::leave_terminal() {
   terminal_.leave();
   writer_->set_raw(false);
   person_.set_raw(false);
+}
+
+// Others may run on: keys are for scela-run again.
+void Session::terminal_rank_over(Rank rank) {
+  if (!plan_.job.terminal_ranks.contains(rank)) return;
+  terminal_over_ = true;
+  leave_terminal();
 }
 
 void Session::window_changed() {

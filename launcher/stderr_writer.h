@@ -16,8 +16,8 @@ class StderrWriter {
  public:
   explicit StderrWriter(std::chrono::milliseconds patience) : patience_(patience) {}
 
-  // Gives the rest of the text up quietly: what cannot be shown cannot be reported either.
-  void write(std::string_view text);
+  // Gives the rest of it up quietly: what cannot be shown cannot be reported either.
+  void write(std::string_view all);
   // The terminal shows what is written as it is: a line must end with a carriage return too.
   void set_raw(bool on);
 

@@ -153,6 +153,29 @@ class PtyTest(job.JobTest):
         os.kill(running.nodes()["sim0"].agent, signal.SIGKILL)
         self.assertEqual(self.finish(running, terminal), 68)
 
+    def test_keys_are_for_scela_run_again_when_that_rank_has_ended(self):
+        terminal = Terminal(self)
+        script = f'[ "$SCELA_RANK" = 0 ] || {{ {job.HOLD}; }}; echo ready; read line'
+        running = self.start_on(terminal, "--sim-nodes", 2, "--ppn", 1, "--pty", "sh", "-c", script)
+        running.ranks(1)
+        terminal.read("ready\r\n")
+        self.assertTrue(terminal.is_raw())
+        terminal.type("\r")
+        terminal.wait_modes(lambda one: one.modes() == one.before)
+        terminal.type("\x03")
+        self.assertEqual(self.finish(running, terminal), 130)
+
+    def test_keys_are_for_scela_run_again_when_that_node_is_lost(self):
+        terminal = Terminal(self)
+        running = self.start_on(terminal, "--sim-nodes", 2, "--degree", 2, "--ppn", 1, "--on-failure", "wait", "--pty",
+                                "sh", "-c", job.HOLD)
+        running.ranks(2)
+        terminal.wait_modes(Terminal.is_raw)
+        os.kill(running.nodes()["sim0"].agent, signal.SIGKILL)
+        terminal.wait_modes(lambda one: one.modes() == one.before)
+        terminal.type("\x03")
+        self.assertEqual(self.finish(running, terminal), 130)
+
     def test_a_stopped_scela_run_leaves_the_terminal_as_it_was_and_takes_it_back(self):
         terminal = Terminal(self)
         running = self.start_on(terminal, "-n", 1, "--pty", job.PYTHON, "-c", SIZES)
