@@ -213,7 +213,7 @@ nla::Job make_job(const Options& options, const Surroundings& around, const Plan
     job.host_timeout_ms = static_cast<std::uint32_t>(options.host_timeout->count());
   }
   if (options.pty) {
-    // Input that nobody typed is not shown again.
+    // Input that nobody typed is not shown.
     job.modes = around.modes.value_or(TerminalModes{false, true, {}});
     job.window = around.window.value_or(WindowSize{});
     pass_on("TERM", around.environment, job.env);
@@ -371,7 +371,7 @@ Result<Plan> make_plan(const Options& options, const Surroundings& around) {
   if (options.pty && plan.once_per_host && nodes > 1 && !options.stdin_to) {
     return fail(Error{ErrorKind::usage, "choose who has the terminal (--pty)", "",
                       cat("the program runs on ", nodes, " hosts"),
-                      "name one host, or with --stdin the position of the one that has it"});
+                      "name one host, or the number of the one that has it with --stdin"});
   }
   plan.missing = around.missing;
   if (auto enough = choose_min_nodes(plan, options); !enough) return fail(enough.error());

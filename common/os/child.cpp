@@ -65,7 +65,7 @@ SCELA_IN_CHILD void default_signals() {
     ::sigaction(signo, &action, nullptr);
 }
 
-// A session without a shell above it ignores what its terminal's keys and readers bring.
+// What an ancestor ignores of a terminal's signals a shell would ignore here, and all that it runs.
 SCELA_IN_CHILD bool take_terminal() {
   struct sigaction action = {};
   action.sa_handler = SIG_DFL;
