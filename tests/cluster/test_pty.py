@@ -53,13 +53,11 @@ class PtyTest(JobTest):
         only = 'if [ "$SCELA_RANK" != 2 ]; then exec true; fi; exec sh -i'
         job, terminal = self.shell("-w", "node[001-003]", "--ppn", "1", "--degree", "1", "--stdin", "2",
                                    command=("sh", "-c", only))
-        terminal.type("trap 'stty size' WINCH; hostname; read line\r")
+        terminal.type("hostname; until [ \"$(stty size)\" = '12 34' ]; do :; done; echo it is; exit\r")
         terminal.read("node003\r\n")
         terminal.resize(12, 34)
-        terminal.read("12 34\r\n")
-        terminal.type("\x04")
-        terminal.type("\x04")
-        self.finish(job, terminal)
+        terminal.read("it is\r\n")
+        self.assertEqual(self.finish(job, terminal), 0)
 
     def test_ctrl_c_is_a_key_there(self):
         job, terminal = self.shell("-w", "node001")

@@ -17,13 +17,18 @@ from terminal import COLUMNS, ROWS, Terminal  # noqa: E402 (the path above) pyli
 BEHIND = ("--sim-nodes", 3, "--degree", 1, "--ppn", 1, "--stdin", 2, "--pty")
 ONLY = 'if [ "$SCELA_RANK" != 2 ]; then exec true; fi; '
 SHELL = ("sh", "-c", ONLY + "exec sh -i")
-# Says its terminal's size at first and whenever it changes, until a line comes.
+# Says its terminal's size at first and whenever it is told of another, until a line comes.
 SIZES = """
-import os, signal, sys
-def say(*_): os.write(1, b"size %d %d\\n" % os.get_terminal_size(0))
-signal.signal(signal.SIGWINCH, say)
-say()
-sys.stdin.readline()
+import os, select, signal
+told, tell = os.pipe()
+os.set_blocking(tell, False)
+signal.set_wakeup_fd(tell)
+signal.signal(signal.SIGWINCH, lambda *_: None)
+ready = [told]
+while 0 not in ready:
+    os.write(1, b"size %d %d\\n" % os.get_terminal_size(0))
+    ready = select.select([0, told], [], [])[0]
+    if told in ready: os.read(told, 100)
 """
 
 
@@ -251,10 +256,14 @@ class PtyTest(job.JobTest):
 
     def test_what_is_typed_before_the_program_reads_is_there(self):
         terminal = Terminal(self)
-        running = self.start_on(terminal, "-n", 1, "--pty", "sh", "-c", f"{job.TELL} sleep 0.2; read line; echo [$line]")
+        path = self.channel("go")
+        script = f"{job.TELL} read go < {path}; read line; echo [$line]"
+        running = self.start_on(terminal, "-n", 1, "--pty", "sh", "-c", script)
         running.ranks(1)
         terminal.wait_modes(Terminal.is_raw)
         terminal.type("early\r")
+        terminal.read("early")  # the rank's terminal shows it
+        job.release(path)
         terminal.read(r"\[early\]\r\n")
         self.assertEqual(self.finish(running, terminal), 0)
 
