@@ -41,6 +41,9 @@ inline constexpr std::uint32_t kAgentSlackMs = 3000;
 inline constexpr std::uint32_t kKillAgainMs = 20;
 // Rounds of killing what is left below scela-run at its end; about two seconds.
 inline constexpr int kRootSweeps = 100;
+// Age from which what a job has left on a node is removed by the next one, if nobody holds it.
+// Smaller than an agent takes on its way, or to hold its directory once it is made: those would go.
+inline constexpr int kAbandonedS = 3600;
 // Spans kept per agent, about 64 bytes each. Later ones are counted, not kept.
 inline constexpr std::size_t kMaxSpans = 100'000;
 // Entries of the record are written out when this much has come together.

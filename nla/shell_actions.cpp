@@ -12,6 +12,7 @@
 #include "common/os/memory.h"
 #include "common/os/private_dir.h"
 #include "nla/capacity.h"
+#include "nla/core/remote_shell.h"
 #include "nla/guardian.h"
 #include "nla/shell_state.h"
 
@@ -242,6 +243,21 @@ std::string Shell::State::make_directory() {
   return {};
 }
 
+// This node's own directory, and what earlier jobs could not remove here: those whose agent and
+// guardian were killed at once, or whose machine lost its power.
+void Shell::State::remove_directories() {
+  if (directory.empty()) return;
+  static_cast<void>(remove_tree(directory));
+  directory_hold.reset();
+  const std::size_t slash = directory.rfind('/');
+  const std::string name = directory.substr(slash + 1);
+  const std::size_t at = name.find(job_id);
+  remove_abandoned(directory.substr(0, slash), name.substr(0, at), name.substr(at + job_id.size()),
+                   std::chrono::seconds(kAbandonedS));
+  for (const char* base : {"/tmp", "/dev/shm", "/var/tmp"})
+    remove_abandoned(base, kShippedName, "", std::chrono::seconds(kAbandonedS));
+}
+
 void Shell::State::carry_out(action::EndLeftovers& end) {
   if (end.force) {
     if (ranks) ranks->cancel_starts();
@@ -325,7 +341,7 @@ void Shell::State::carry_out(action::Finish&) {
     reap();
   }
   write_record(true);
-  if (!directory.empty()) static_cast<void>(remove_tree(directory));
+  remove_directories();
 }
 
 void Shell::State::leave_if_done() {

@@ -124,6 +124,7 @@ struct Shell::State final : LinkListener {
   void apply_back_pressure();
   void leave_if_done();
   std::string make_directory();
+  void remove_directories();
   std::string directory_of(std::string_view host) const;
   Link* link_of(LinkId id);
   void write_record(bool all);

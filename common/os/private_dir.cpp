@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
+#include <ctime>
 #include <memory>
 
 #include "common/core/text.h"
@@ -48,6 +49,17 @@ int remove_content(Fd directory, int depth) {
   return failure;
 }
 
+// Whether the entry is ours, old enough, and, if a directory, held by nobody.
+bool is_abandoned(int base, const char* name, std::time_t changed_before) {
+  struct stat facts {};
+  if (::fstatat(base, name, &facts, AT_SYMLINK_NOFOLLOW) != 0) return false;
+  if (facts.st_uid != ::getuid() || facts.st_mtime > changed_before) return false;
+  if (S_ISREG(facts.st_mode)) return true;
+  if (!S_ISDIR(facts.st_mode)) return false;
+  const Fd directory(::openat(base, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  return directory && ::flock(directory.get(), LOCK_EX | LOCK_NB) == 0;
+}
+
 }  // namespace
 
 std::string temporary_base() {
@@ -83,6 +95,20 @@ Fd hold_directory(const std::string& path) {
 bool directory_held(const std::string& path) {
   const Fd directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   return directory && ::flock(directory.get(), LOCK_SH | LOCK_NB) != 0;
+}
+
+void remove_abandoned(const std::string& base, std::string_view prefix, std::string_view suffix,
+                      std::chrono::seconds age) {
+  const std::unique_ptr<DIR, int (*)(DIR*)> listing(::opendir(base.c_str()), ::closedir);
+  if (!listing) return;
+  const std::time_t changed_before = std::time(nullptr) - static_cast<std::time_t>(age.count());
+  while (const dirent* entry = ::readdir(listing.get())) {
+    const std::string_view name = entry->d_name;
+    if (!name.starts_with(prefix) || !name.ends_with(suffix)) continue;
+    if (!is_abandoned(::dirfd(listing.get()), entry->d_name, changed_before)) continue;
+    if (::unlinkat(::dirfd(listing.get()), entry->d_name, 0) == 0) continue;
+    static_cast<void>(remove_tree(cat(base, "/", name)));
+  }
 }
 
 Result<void> remove_tree(const std::string& path) {

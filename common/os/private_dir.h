@@ -4,6 +4,7 @@
 // follow links and does not leave the file system tree it started in.
 #pragma once
 
+#include <chrono>
 #include <string>
 #include <string_view>
 
@@ -25,6 +26,12 @@ Result<void> make_private_directory(const std::string& path);
 Fd hold_directory(const std::string& path);
 // False too if there is no such directory; true if it cannot be told.
 bool directory_held(const std::string& path);
+
+// Removes this user's files and directories in `base` that are called so, were not changed for
+// `age` and are held by nobody: what is left where all processes of a job, or the machine, died at
+// once. What cannot be removed stays.
+void remove_abandoned(const std::string& base, std::string_view prefix, std::string_view suffix,
+                      std::chrono::seconds age);
 
 // Removes the directory and everything in it; one that is not there is no error.
 Result<void> remove_tree(const std::string& path);

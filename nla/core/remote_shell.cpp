@@ -22,16 +22,18 @@ bool is_plain(std::string_view text) {
 
 // Looks for a place, asks for the agent, executes it. An empty file that may be executed is run by
 // the shell itself and succeeds; on a noexec mount it fails. The file is filled once before it is
-// asked for, so that a quota is met before any byte was sent that would then be lost.
+// asked for, so that a quota is met before any byte was sent that would then be lost. What is cut
+// off on its way is not executed: it could not remove itself.
 constexpr std::string_view kShip =
-    "f=; c() { test -z \"$f\" || rm -f \"$f\"; }; trap c EXIT; trap \"exit 1\" HUP INT TERM; R=; "
+    "f=; c() { test -z \"$f\" || rm -f \"$f\"; }; trap c EXIT; trap \"exit 1\" HUP INT PIPE TERM; "
+    "R=; "
     "for d in ${TMPDIR:+\"$TMPDIR\"} /tmp /dev/shm /var/tmp \"$HOME\" \"/run/user/$(id -u)\"; do "
-    "f=\"$d/.scela-nla-@TOKEN@\"; w=\"not writable\"; "
+    "f=\"$d/@NAME@@TOKEN@\"; w=\"not writable\"; "
     "if (umask 077; set -C; : > \"$f\") 2> /dev/null; then w=noexec; "
     "if chmod 700 \"$f\" && (\"$f\") < /dev/null > /dev/null 2>&1 && w=full && "
     "head -c @SIZE@ /dev/zero 2> /dev/null > \"$f\"; then "
     "echo; echo \"SCELA\"\"-NLA ship $(uname -m)\"; "
-    "read -r D && head -c @SIZE@ 1<> \"$f\" && "
+    "read -r D && head -c @SIZE@ > \"$f\" && test \"$(wc -c < \"$f\")\" -ge @SIZE@ && "
     "exec \"$f\" --stdio --name \"@NODE@\" --id @BUILD@@MORE@ --digest \"$D\" --unlink \"$f\"; "
     "exit 1; fi; "
     "rm -f \"$f\"; fi; R=\"$R, $d ($w)\"; f=; done; "
@@ -64,6 +66,7 @@ Result<std::string> remote_command(const RemoteAgent& agent, std::string_view no
                  "\" --id ", agent.build, more, "; ");
   }
   script += kShip;
+  replace(script, "@NAME@", kShippedName);
   replace(script, "@TOKEN@", agent.token);
   replace(script, "@SIZE@", cat(agent.size));
   replace(script, "@NODE@", node);

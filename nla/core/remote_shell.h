@@ -28,6 +28,9 @@
 
 namespace scela::nla {
 
+// What the names of shipped files begin with; the rest is the token.
+inline constexpr std::string_view kShippedName = ".scela-nla-";
+
 struct RemoteAgent {
   std::string path;        // absolute; empty: ship it without looking
   std::string build;       // id of the right build, hexadecimal

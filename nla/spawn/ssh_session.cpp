@@ -527,10 +527,11 @@ void SshSession::Impl::end_channel() {
   if (state_ == State::running) state_ = State::idle;
 }
 
-// What does not end with its input ends by a signal, where sshd passes it on (not for root).
+// What does not end with its input ends by a signal, where sshd passes it on (not for root): one
+// that lets our command remove what was shipped.
 void SshSession::Impl::abandon() {
   if (channel_ == nullptr || broken_ || ::ssh_channel_is_closed(channel_) != 0) return;
-  ::ssh_channel_request_send_signal(channel_, "KILL");
+  ::ssh_channel_request_send_signal(channel_, "TERM");
 }
 
 void SshSession::Impl::disconnect() {
@@ -640,6 +641,8 @@ void SshSession::Impl::serve() {
   if (reader_ && (ended || closed || ::ssh_channel_poll(channel_, 0) != 0)) {
     std::exchange(reader_, nullptr)();
   }
+  // That look may have sent what was in the writer's way, and nothing else announces it.
+  if (channel_ != nullptr && writer_ && has_room()) drive_later();
   if (closed && closer_) std::exchange(closer_, nullptr)();
 }
 

@@ -75,6 +75,31 @@ TEST_CASE("removal takes everything inside and follows no link") {
   CHECK(remove_tree(outside));
 }
 
+TEST_CASE("what is left for long goes, but not what is held, fresh, or called otherwise") {
+  const std::string base = fresh("base");
+  REQUIRE(make_private_directory(base));
+  for (const char* name : {"job-1-me", "job-2-me", "job-3-me", "job-4-you"})
+    fs::create_directories(cat(base, "/", name, "/inside"));
+  std::ofstream(base + "/job-5-me") << "x";
+  fs::create_directory_symlink(base + "/job-4-you", base + "/job-6-me");
+  for (const char* name : {"job-1-me", "job-2-me", "job-4-you", "job-5-me"})
+    fs::last_write_time(cat(base, "/", name),
+                        fs::file_time_type::clock::now() - std::chrono::hours(2));
+  Fd held = hold_directory(base + "/job-2-me");
+  REQUIRE(held);
+  const auto remove = [&] { remove_abandoned(base, "job-", "-me", std::chrono::hours(1)); };
+  remove();
+  CHECK_FALSE(fs::exists(base + "/job-1-me"));
+  CHECK_FALSE(fs::exists(base + "/job-5-me"));
+  for (const char* name : {"job-2-me/inside", "job-3-me/inside", "job-4-you/inside"})
+    CHECK(fs::exists(cat(base, "/", name)));
+  CHECK(fs::is_symlink(base + "/job-6-me"));
+  held.reset();
+  remove();
+  CHECK_FALSE(fs::exists(base + "/job-2-me"));
+  CHECK(remove_tree(base));
+}
+
 TEST_CASE("removing what is not there is no error, and a link in its place stays") {
   CHECK(remove_tree(fresh("never")));
   const std::string path = fresh("link");
