@@ -290,7 +290,8 @@ void Session::on(const action::NodeFailed& failed) {
   failed_.add(failure.node);
   const std::string& host = plan_.hosts[failure.node];
   log_.say(Subsystem::tree, cat(host, ": ", name_of(failure.phase), ": ", failure.why));
-  if (!launched_ && (plan_.once_per_host || options_.min_nodes)) {
+  const bool spared = plan_.once_per_host || options_.min_nodes || options_.spares > 0;
+  if (!launched_ && spared) {
     outcome_.missing.push_back({host, std::string(name_of(failure.phase)), failure.why});
   } else {
     outcome_.failed_nodes.push_back(host);

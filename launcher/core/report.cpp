@@ -95,8 +95,11 @@ std::string summary_text(const JobOutcome& job) {
     }
     RankOutcome outcome = groups[i]->outcome;
     outcome.message.clear();  // the first rank's only; the cause line has it
-    text += cat(kProgramName, "  ", counted_ranks(groups[i]->ranks.size()), ' ',
-                cause_text(outcome), ": ", ranks_text(groups[i]->ranks), "\n");
+    const std::uint64_t count = groups[i]->ranks.size();
+    const bool nodes = outcome.kind == Kind::lost && count > 1;
+    text += cat(kProgramName, "  ", counted_ranks(count), ' ',
+                nodes ? "lost with their nodes" : cause_text(outcome), ": ",
+                ranks_text(groups[i]->ranks), "\n");
   }
   return text;
 }

@@ -190,6 +190,9 @@ TEST_CASE("failed nodes are folded into one line") {
   JobOutcome job = failed_job(of_kind(Kind::lost));
   job.failed_nodes = {"node3", "node1", "node2"};
   CHECK(verdict_text(job).find("scela-run:   failed nodes: node[1-3]\n") != std::string::npos);
+  CHECK(verdict_text(job).find("1 rank lost with its node: 5\n") != std::string::npos);
+  job.add(RankSet::run(16, 2), of_kind(Kind::lost));
+  CHECK(verdict_text(job).find("3 ranks lost with their nodes: 5,16-17\n") != std::string::npos);
 }
 
 TEST_CASE("outcomes that differ in their message only are one group with the first rank's") {
