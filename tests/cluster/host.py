@@ -192,8 +192,8 @@ class Host:
                         state = f.read().rpartition(b")")[2].split()[0]
                     if state not in (b"Z", b"X") and os.stat(f"/proc/{word}/ns/net").st_ino == here:
                         yield int(word), state
-                except (FileNotFoundError, ProcessLookupError):
-                    pass
+                except (FileNotFoundError, ProcessLookupError, PermissionError):
+                    pass  # it has ended; while it does, its links may not be read
 
     def op_freeze(self):
         while running := [pid for pid, state in self._others() if state != b"T"]:

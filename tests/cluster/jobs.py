@@ -38,6 +38,7 @@ class JobTest(ClusterTest):
         return files
 
     def _restore(self, before):
+        self.cluster.undo()  # lock_out() has a file of its own there
         for host, files in before.items():
             now = self._ssh_files(host)
             for name in now.keys() - files.keys():
@@ -78,6 +79,18 @@ class JobTest(ClusterTest):
         for name, text in programs.items():
             self.put(host, f"{STORE}/bin/{name}", "#!/bin/sh\n" + text, 0o755)
         self.cluster.restart_sshd(host, [f"SetEnv PATH={STORE}/bin:/usr/bin:/bin"])
+
+    def add_worker(self, *hosts, shell="/bin/sh"):
+        """A user without privileges, who takes root's key."""
+        for host in hosts:
+            home = self.put(host, f"{STORE}/home/.ssh/authorized_keys", self.read("head", f"{SSH}/id_ed25519.pub"))
+            for path in (os.path.dirname(os.path.dirname(home)), os.path.dirname(home), home):
+                os.chown(self.cluster.path(host, path), 1234, 1234)
+            for path in ("/etc/ssh", STORE):
+                os.chmod(self.cluster.path(host, path), 0o755)
+            users = self.read(host, "/etc/passwd")
+            self.put(host, "/etc/passwd", users + f"worker:x:1234:1234::{STORE}/home:{shell}\n", 0o644)
+            self.addCleanup(self.put, host, "/etc/passwd", users, 0o644)
 
     # Jobs.
 

@@ -322,15 +322,7 @@ class ConfigurationTest(JobTest):
         self.assertRegex(done.stderr, "one: resolve the name 'one': .*check the spelling")
 
     def test_another_user_without_privileges(self):
-        for host in ("node001", "node002"):
-            home = self.put(host, f"{STORE}/home/.ssh/authorized_keys", self.read("head", f"{SSH}/id_ed25519.pub"))
-            for path in (os.path.dirname(os.path.dirname(home)), os.path.dirname(home), home):
-                os.chown(self.cluster.path(host, path), 1234, 1234)
-            for path in ("/etc/ssh", STORE):
-                os.chmod(self.cluster.path(host, path), 0o755)
-            users = self.read(host, "/etc/passwd")
-            self.put(host, "/etc/passwd", users + f"worker:x:1234:1234::{STORE}/home:/bin/sh\n", 0o644)
-            self.addCleanup(self.put, host, "/etc/passwd", users, 0o644)
+        self.add_worker("node001", "node002")
         self.configure("Host node*\n User worker\n")
         # node002 is node001's child, and the worker has no key there: the root starts both.
         done = self.run_job("-w", "node[001-002]", "-n", "2", "--degree", "1", *NO_AGENT, "--wdir", "/", "sh", "-c",

@@ -1,0 +1,307 @@
+"""Every row of docs/faults.md that no other test has: what the user reads, what the other hosts do, the exit status,
+and that nothing is left (ClusterTest looks after each test)."""
+import os
+import re
+import signal
+
+import case
+from case import DEADLINE_S
+from jobs import JobTest, LAUNCH, NO_AGENT, STORE, UNREACHABLE
+
+ALL = ("-w", "node[001-008]")
+BAD = "node005"  # not a leaf: node006 to node008 are below it
+QUICK = ("--connect-timeout", "1")
+BEATS = ("--heartbeat", "0.3")
+GO = "/srv/go"  # all hosts see it
+MB = 1 << 20
+
+
+class FaultsTest(JobTest):
+    def setUp(self):
+        super().setUp()
+        self.good = [host for host in self.cluster.hosts if host != BAD]
+
+    def age(self, host):
+        """What lies about on the host looks older than an agent takes for abandoned."""
+        found = self.cluster.files(host)
+        for each in found:
+            os.utime(self.cluster.path(host, each.split(":", 1)[1]), (0, 0))
+        return found
+
+
+class StartTest(FaultsTest):
+    """A host that cannot take part, and what each kind of job makes of that."""
+
+    def check(self, phase, why, *words, hosts=ALL, bad=BAD, status=UNREACHABLE, first=None):
+        words = (*hosts, *words)
+        for more in ((), ("--on-failure", "wait")):  # a job of ranks starts whole or not at all
+            done = self.run_job(*words, *more, "--ppn", "1", "hostname", status=status)
+            self.assertEqual(done.stdout, "")
+            self.assertRegex(done.stderr.splitlines()[-1], first or rf"^scela-run: {bad}: start its agent \({phase}\): {why}")
+        told = rf"(?m)^scela-run:   {bad} unreachable \({phase}\): {why}"
+        done = self.run_job(*words, "hostname", status=UNREACHABLE)
+        self.assertEqual(sorted(done.stdout.splitlines()), [f"{host}: {host}" for host in self.good])
+        self.assertRegex(done.stderr, told)
+        self.assertIn(f"scela-run: ok 7 (node[001-004,006-008]) · unreachable 1 ({bad})\n", done.stderr)
+        for more in (("--min-nodes", "7"), ("--spares", "1")):
+            done = self.run_job(*words, *more, "--ppn", "1", "hostname")
+            self.assertEqual(sorted(done.stdout.split()), self.good)
+            self.assertRegex(done.stderr, told)
+
+    def test_a_name_that_does_not_resolve(self):
+        self.check("resolve", r"Name or service not known \(check the spelling; 'getent hosts ghost' shows", bad="ghost",
+                   hosts=("-w", "node[001-004],ghost,node[006-008]"), first="^scela-run: ghost: resolve the name 'ghost': ")
+
+    def test_a_host_that_is_cut_off(self):
+        self.cluster.cut(BAD)
+        self.check("connect", r"(10\.99\.1\.5 port 22 does not answer within 1000 ms \(--connect-timeout; the host is down,|"
+                   r"connect to 10\.99\.1\.5 port 22: No route to host \(EHOSTUNREACH\) \(the host is down,)", *QUICK)
+
+    def test_a_host_whose_port_is_closed(self):
+        self.cluster.refuse(BAD)
+        self.check("connect", r"connect to 10\.99\.1\.5 port 22: Connection refused \(ECONNREFUSED\) \(no sshd listens there")
+
+    def test_a_host_that_hangs_after_accept(self):
+        self.cluster.hang(BAD)
+        self.check("connect", r"10\.99\.1\.5 port 22 accepts connections, but no key is exchanged within 1000 ms "
+                   r"\(--connect-timeout; its sshd hangs", *QUICK)
+
+    def test_a_banner_that_has_no_end(self):
+        self.cluster.slow_loris(BAD)
+        self.check("connect", r"10\.99\.1\.5 port 22 accepts connections, but no key is exchanged within 2100 ms",
+                   "--connect-timeout", "2.1")
+
+    def test_a_host_that_is_frozen(self):
+        self.cluster.freeze(BAD)
+        self.check("connect", r"10\.99\.1\.5 port 22 accepts connections, but no key is exchanged within 1000 ms", *QUICK)
+
+    def test_a_host_key_that_has_changed(self):
+        self.cluster.change_host_key(BAD)
+        self.check("check the host key", r"the key that 10\.99\.1\.5 port 22 shows, SHA256:\S+, is not the known one \(if it "
+                   rf"was installed anew, run 'ssh-keygen -R {BAD}'")
+
+    def test_a_host_that_refuses_the_user(self):
+        self.cluster.lock_out(BAD)
+        self.check("authenticate", r"10\.99\.1\.5 port 22 refuses user root with /root/\.ssh/id_ed25519 \(is it in "
+                   r"authorized_keys there, and may this user log in\?")
+
+    def test_an_authentication_that_hangs(self):
+        self.put(BAD, "slow", "#!/bin/sh\nexec sleep 1000000\n", 0o755)
+        for folder in (STORE, "/etc/ssh"):
+            os.chmod(self.cluster.path(BAD, folder), 0o755)
+        self.cluster.restart_sshd(BAD, [f"AuthorizedKeysCommand {STORE}/slow", "AuthorizedKeysCommandUser root",
+                                        "AuthorizedKeysFile none"])
+        self.check("authenticate", r"10\.99\.1\.5 port 22 does not answer to an authentication within 1000 ms "
+                   r"\(--connect-timeout; its sshd hangs, perhaps on a home", *QUICK)
+        self.cluster.kill_processes(BAD)  # sshd's own, which still wait for that command
+
+    def test_a_login_shell_that_is_missing(self):
+        # sshd does not tell: it takes no key of such a user. Its log, which the message names, does.
+        self.cluster.set_shell(BAD, "missing")
+        self.check("authenticate", r".* refuses user root .*may this user log in\? its sshd's log says\)")
+        self.assertIn("shell /bin/no-such-shell does not exist", self.log(BAD))
+
+    def test_a_login_shell_that_hangs(self):
+        self.cluster.set_shell(BAD, "silent")
+        self.check("start agent", r"its login shell has the command, but no agent answers within 1000 ms", *QUICK, status=LAUNCH)
+        # No client of sshd can end the shell of root itself; nothing but that is left.
+        self.assertEqual({process.words for process in self.cluster.processes(BAD)}, {"sleep 1000000"})
+        self.cluster.kill_processes(BAD)
+
+    def test_a_users_login_shell_that_hangs_is_ended(self):
+        shell = self.put(BAD, "silent", "#!/bin/sh\nexec sleep 1000000\n", 0o755)
+        self.add_worker(BAD, shell=shell)
+        self.configure(f"Host {BAD}\n User worker\n")
+        done = self.run_job(*ALL, *QUICK, "--ppn", "1", "hostname", status=LAUNCH)
+        self.assertIn("its login shell has the command, but no agent answers within 1000 ms", done.stderr)
+
+    def test_disks_that_are_full(self):
+        self.cluster.disk_full(BAD)
+        self.check("start agent", r"no directory takes an executable file of \d+ bytes: /tmp \(full\), .* - make room, or "
+                   r"install scela-nla and name it with --agent", *NO_AGENT, status=LAUNCH)
+
+    def test_an_agent_that_crashes_at_its_start(self):
+        # The right head on a body of zeros.
+        self.fake(BAD, head='[ $# = 2 ] || exec /usr/bin/head "$@"; /usr/bin/head -c 65536; '
+                  'x=$(/usr/bin/head -c $(($2 - 65536)) | wc -c); exec /usr/bin/head -c $x /dev/zero\n')
+        self.check("start agent", r"its login shell ended before an agent answered: killed by SIG(SEGV|BUS)", *NO_AGENT,
+                   status=LAUNCH)
+        # It could not remove its file; the next agent does.
+        self.assertRegex("".join(self.age(BAD)), r"^(node005:/tmp/\.scela-nla-[0-9a-f]+)+$")
+        self.run_job("-w", BAD, "-n", "1", "true")
+        self.assertEqual(self.cluster.files(BAD), [])
+
+    def test_a_host_behind_one_that_does_not_answer(self):
+        self.configure(f"Host {BAD}\n ProxyJump node009\nHost node009\n HostName 10.99.1.3\n Port 23\n")
+        self.check("connect", r"its proxy says: ssh: connect to host 10\.99\.1\.3 port 23: Connection refused")
+
+
+class ShippingTest(FaultsTest):
+    def test_a_launch_that_is_ended_while_agents_are_on_their_way(self):
+        for host in self.cluster.hosts:
+            self.cluster.rate(host, 10)
+        for number, status in ((signal.SIGTERM, 143), (signal.SIGKILL, -9)):
+            job = self.start(*ALL, *NO_AGENT, "--flat", "--ppn", "1", "true")
+            while not any(f"{host}:/tmp/.scela-nla-" in each for host in self.cluster.hosts
+                          for each in self.cluster.files(host)):
+                self.assertIsNone(job.poll())
+            job.send_signal(number)
+            job.communicate(timeout=DEADLINE_S)
+            self.assertEqual(job.returncode, status)
+            self.cluster.assert_empty(*self.cluster.everyone)
+
+    def test_connections_that_take_little_at_a_time(self):
+        """An agent is on its way in a great many steps, and none of them waits for nothing."""
+        sizes = "/proc/sys/net/ipv4/tcp_wmem"
+        self.cluster.run("head", ["sh", "-c", f"cat {sizes} > /tmp/sizes; echo 4096 16384 16384 > {sizes}"], check=True)
+        try:
+            for _ in range(3):
+                self.assert_hosts(self.cluster.hosts, *ALL, *NO_AGENT, "--flat")
+        finally:
+            self.cluster.run("head", ["sh", "-c", f"cat /tmp/sizes > {sizes}; rm /tmp/sizes"], check=True)
+
+
+class RunningTest(FaultsTest):
+    """What happens while the ranks run: each says "up", waits for the file GO, says "down"."""
+    PROGRAM = f"echo up; while ! test -e {GO}; do sleep 0.1; done; echo down"
+
+    def tearDown(self):
+        self.cluster.run("head", ["rm", "-f", GO], check=True)
+        super().tearDown()
+
+    def begin(self, *words, program=PROGRAM, lines=8):
+        job = self.start(*ALL, *BEATS, "-v", *words, "sh", "-c", program)
+        for _ in range(lines):
+            self.assertIn("up\n", job.stdout.readline())
+        return job
+
+    def finish(self, job, status):
+        out, err = job.communicate(timeout=DEADLINE_S)
+        self.assertEqual(job.returncode, status, err)
+        return out, err
+
+    def lose(self, fault, why, undo=None, age=False):
+        """The host's loss in a job that is ended by it, in one that is not, and in a command for all hosts."""
+        last = rf"^scela-run: rank 4 on {BAD} \(sh\) lost with its node: the agent on {BAD} was lost: {why}"
+        job = self.begin("--ppn", "1")
+        fault(BAD)
+        out, err = self.finish(job, UNREACHABLE)
+        self.assertEqual(out, "")
+        self.assertRegex(err.splitlines()[-1], last)
+        self.put_right(undo, age)
+
+        for words in (("--ppn", "1", "--on-failure", "wait", "--min-nodes", "1"), ()):
+            job = self.begin(*words)
+            fault(BAD)
+            while f"{BAD}: running: " not in (line := job.stderr.readline()):
+                self.assertNotEqual(line, "")
+            self.cluster.run("head", ["touch", GO], check=True)
+            out, err = self.finish(job, UNREACHABLE)
+            self.tearDown()
+            self.assertEqual(len(out.splitlines()), 7, out)
+            if words:
+                self.assertIn("scela-run:   1 rank lost with its node: 4\n", err)
+                self.assertIn("scela-run:   7 ranks exited with code 0: 0-3,5-7\n", err)
+                self.assertRegex(err.splitlines()[-1], last)
+            else:
+                self.assertEqual(sorted(out.splitlines()), [f"{host}: down" for host in self.good])
+                self.assertIn("scela-run: ok 7 (node[001-004,006-008]) · lost 1 (node005)\n", err)
+            self.put_right(undo, age)
+
+    def put_right(self, undo, age):
+        if undo:
+            undo(BAD)
+        if age:  # nobody was left to remove the job's directory; the next agent does
+            self.assertRegex("".join(self.age(BAD)), rf"^{BAD}:/tmp/scela-0-[0-9a-f]+-{BAD}$")
+            self.run_job("-w", BAD, "-n", "1", "true")
+        self.cluster.assert_empty(*self.cluster.everyone)
+
+    def signal_agent(self, number, both=False):
+        """A fault: the agent gets the signal, and its guardian if told."""
+        def fault(host):
+            guardian, agent = sorted(self.agents(host))
+            os.kill(agent, number)
+            if both:
+                os.kill(guardian, number)
+        return fault
+
+    def test_an_agent_that_is_killed(self):
+        self.lose(self.signal_agent(signal.SIGKILL), "its connection ended")
+
+    def test_an_agent_that_freezes(self):
+        self.lose(self.signal_agent(signal.SIGSTOP), "(its connection ended|no sign of life)")
+
+    def test_a_running_host_that_loses_its_power(self):
+        self.lose(self.cluster.crash, "no sign of life for 900 ms", self.cluster.boot, age=True)
+
+    def test_a_running_host_whose_processes_are_all_killed(self):
+        self.lose(self.cluster.kill_processes, "(its connection ended|the ssh connection broke)", age=True)
+
+    def test_a_running_host_that_is_cut_off(self):
+        self.lose(self.cluster.cut, "no sign of life for 900 ms", self.cluster.heal)
+
+    def test_a_running_host_that_freezes(self):
+        self.lose(self.cluster.freeze, "no sign of life for 900 ms", self.cluster.thaw)
+
+    def test_a_rank_that_dies(self):
+        for ending, status, why, short in (
+                ("exit 3", 3, "exited with code 3", "exit 3: 1"),
+                ("kill -SEGV $$", 139, r"killed by signal 11 \(SIGSEGV, Segmentation fault\), no core dumped",
+                 "killed by SIGSEGV: 1")):
+            program = f"echo up; while ! test -e {GO}; do sleep 0.1; done; test $SCELA_NODE != {BAD} || {ending}; "
+            for words, rest in ((("--ppn", "1"), "exec sleep 1000"),
+                                (("--ppn", "1", "--on-failure", "wait"), "echo down"), ((), "echo down")):
+                with self.subTest(ending=ending, words=words):
+                    job = self.begin(*words, program=program + rest)
+                    self.cluster.run("head", ["touch", GO], check=True)
+                    out, err = self.finish(job, status)
+                    self.tearDown()
+                    self.assertEqual(len(out.splitlines()), 7 if rest == "echo down" else 0)
+                    last = rf"^scela-run: rank 4 on {BAD} \(sh\) {why}$" if words else \
+                        f"^scela-run: ok 7 .node.001-004,006-008.. · {short} .node005.$"
+                    self.assertRegex(err.splitlines()[-1], last)
+
+    def test_a_launcher_that_is_ended(self):
+        for number, status in ((signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGKILL, -9)):
+            with self.subTest(number.name):
+                job = self.begin("--ppn", "1")
+                job.send_signal(number)
+                _, err = self.finish(job, status)
+                if status > 0:
+                    self.assertRegex(err.splitlines()[-1], rf"^scela-run: interrupted by signal {number:d} \({number.name}, "
+                                     r".*\); the job was ended$")
+                self.cluster.assert_empty(*self.cluster.everyone)
+
+    def test_a_launcher_that_is_cut_off(self):
+        job = self.begin("--ppn", "1")
+        self.cluster.cut("head")
+        _, err = self.finish(job, UNREACHABLE)
+        self.assertRegex(err.splitlines()[-1], "^scela-run: rank 0 on node001 .sh. lost with its node: .* no sign of life")
+
+
+class StreamsTest(FaultsTest):
+    """No fault, but rows of the peers' table that not all of them pass."""
+
+    def test_a_megabyte_of_input_for_every_rank(self):
+        for words in (("--stdin", "all", "--ppn", "1", "-l"), ()):
+            done = self.run_job(*ALL, *words, "wc", "-c", input="x" * (MB - 1) + "\n")
+            self.assertEqual([line.split()[1] for line in done.stdout.splitlines()], [str(MB)] * 8)
+            self.assertEqual(done.stderr, "")
+
+    def test_ten_megabytes_of_output_from_every_rank(self):
+        lines = 10 * MB // 100
+        script = f'seq -f "$SCELA_RANK %09.0f {"." * 87}" 1 {lines}'
+        for words, label in (((), ""), (("-l",), r"(\d): ")):
+            done = self.run_job(*ALL, "--ppn", "1", *words, "sh", "-c", script, text=False, errors=None)
+            following = [0] * 8
+            pattern = re.compile(rf"{label}(\d) (\d{{9}}) \.{{87}}")
+            for line in done.stdout.decode().splitlines():
+                *labels, rank, number = pattern.fullmatch(line).groups()
+                self.assertEqual(set(labels) - {rank}, set())
+                following[int(rank)] += 1
+                self.assertEqual(int(number), following[int(rank)])
+            self.assertEqual((following, done.stderr), ([lines] * 8, b""))
+
+
+if __name__ == "__main__":
+    case.main()
