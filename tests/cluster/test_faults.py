@@ -231,6 +231,9 @@ class RunningTest(FaultsTest):
     def test_an_agent_that_freezes(self):
         self.lose(self.signal_agent(signal.SIGSTOP), "(its connection ended|no sign of life)")
 
+    def test_an_agent_that_is_killed_with_its_guardian(self):
+        self.lose(self.signal_agent(signal.SIGKILL, both=True), "its connection ended", age=True)
+
     def test_a_running_host_that_loses_its_power(self):
         self.lose(self.cluster.crash, "no sign of life for 900 ms", self.cluster.boot, age=True)
 
@@ -264,7 +267,8 @@ class RunningTest(FaultsTest):
     def test_a_launcher_that_is_ended(self):
         for number, status in ((signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGKILL, -9)):
             with self.subTest(number.name):
-                job = self.begin("--ppn", "1")
+                words = () if number == signal.SIGINT else ("--on-failure", "wait")
+                job = self.begin("--ppn", "1", *words)
                 job.send_signal(number)
                 _, err = self.finish(job, status)
                 if status > 0:
@@ -273,10 +277,14 @@ class RunningTest(FaultsTest):
                 self.cluster.assert_empty(*self.cluster.everyone)
 
     def test_a_launcher_that_is_cut_off(self):
-        job = self.begin("--ppn", "1")
-        self.cluster.cut("head")
-        _, err = self.finish(job, UNREACHABLE)
-        self.assertRegex(err.splitlines()[-1], "^scela-run: rank 0 on node001 .sh. lost with its node: .* no sign of life")
+        for words in ((), ("--on-failure", "wait", "--adopt-timeout", "1")):
+            job = self.begin("--ppn", "1", *words)
+            self.cluster.cut("head")
+            _, err = self.finish(job, UNREACHABLE)
+            self.assertRegex(err.splitlines()[-1],
+                             r"^scela-run: rank 0 on node001 \(sh\) lost with its node: .* no sign of life")
+            self.cluster.heal("head")
+            self.cluster.assert_empty(*self.cluster.everyone)
 
 
 class StreamsTest(FaultsTest):
