@@ -149,6 +149,7 @@ void OutputFlow::send_again(const std::map<std::pair<Rank, Stream>, msg::Seen>& 
   for (Kept& one : kept) {
     const auto at = seen.find({one.output.rank, one.output.stream});
     const std::uint64_t has = at == seen.end() ? 0 : at->second.bytes;
+    const std::uint64_t from = at == seen.end() ? one.offset : std::max(one.offset, has);
     const std::uint64_t size = one.output.bytes.size();
     const auto there = static_cast<std::size_t>(
         has > one.offset ? std::min<std::uint64_t>(has - one.offset, size) : 0);
@@ -163,8 +164,7 @@ void OutputFlow::send_again(const std::map<std::pair<Rank, Stream>, msg::Seen>& 
     if (there == size) continue;
     rest.bytes = rest.bytes.slice(there);
     held_ += rest.bytes.size();
-    again.push_back(
-        {kSentBefore, std::move(rest), at == seen.end() ? one.offset : std::max(one.offset, has)});
+    again.push_back({kSentBefore, std::move(rest), from});
   }
 }
 

@@ -81,9 +81,9 @@ class ProgramSession final : public Executor {
     accepted_ = true;
     gate_.answer(true);
   }
-  void when_ended(std::function<void()> handler) override {
+  void when_ended(const std::function<void()>& handler) override {
     if (status_ >= 0) return handler();
-    ended_ = std::move(handler);
+    ended_ = handler;
   }
   void reaped(int status) override {
     status_ = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);

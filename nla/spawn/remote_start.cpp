@@ -44,7 +44,7 @@ class Start final : public RemoteStart, public std::enable_shared_from_this<Star
       : executor_(executor),
         agent_(agent),
         node_(std::move(node)),
-        settings_(settings),
+        settings_(std::move(settings)),
         timer_(io),
         done_(std::move(done)) {}
 
@@ -228,7 +228,7 @@ std::string last_line(const std::string& text) {
 std::shared_ptr<RemoteStart> make_remote_start(boost::asio::io_context& io, Executor& executor,
                                                AgentFile& agent, const std::string& node,
                                                RemoteStartSettings settings, Executor::Done done) {
-  return std::make_shared<Start>(io, executor, agent, node, settings, std::move(done));
+  return std::make_shared<Start>(io, executor, agent, node, std::move(settings), std::move(done));
 }
 
 }  // namespace scela::nla

@@ -27,7 +27,7 @@ class Executor {
   virtual std::string error_output() = 0;  // the last of what it wrote to standard error
   virtual int exit_status() const = 0;     // of the last command, 128 + N: by signal N; -1: unknown
   // Calls `handler` when the status of a command whose stream has ended is known, or never will be.
-  virtual void when_ended(std::function<void()> handler) { handler(); }
+  virtual void when_ended(const std::function<void()>& handler) { handler(); }
   virtual void answered() {}                     // the command runs on the node
   virtual bool reached() const { return true; }  // false: it ended without having got there
   virtual void abandon() {}                      // nobody waits for the command any more

@@ -9,7 +9,7 @@ using namespace scela::nla;
 
 namespace {
 
-Frame frame_of(std::string bytes) {
+Frame frame_of(const std::string& bytes) {
   FrameDecoder decoder;
   decoder.feed(bytes);
   return **decoder.next();
