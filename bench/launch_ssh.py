@@ -14,6 +14,7 @@ Contestants take turns within one run, on the same hosts (tests/cluster), each w
   output    64 ranks on 16 hosts write 10 MB each
   delay     128 hosts behind links of 20 ms
   dead      one host of 32 is dead before the launch
+  slow      one host of 16 answers late
   end       from Ctrl-C, or SIGKILL to the launcher, until 32 hosts are empty
   latency   a line to a rank at depth 2 and back
 Needs root, control groups of version 2 and the packages that scripts/install-packages bench installs.
@@ -34,13 +35,14 @@ from ssh_hosts import ClusterError, Hosts
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 HOSTS = [1, 8, 16, 32, 64, 128]
 DEFAULT_HOSTS = [1, 16, 64, 128]
-SUITES = ["equal", "defaults", "floor", "idle", "mpi", "output", "delay", "dead", "end", "latency"]
+SUITES = ["equal", "defaults", "floor", "idle", "mpi", "output", "delay", "dead", "slow", "end", "latency"]
 CONTESTANTS = ["ssh", "pdsh", "clush", "hydra", "open_mpi", "srun", "scela", "flat"]
 FORCED = "curve25519-sha256"
 OUTPUT_BYTES = 10_000_000
 LINK_MS = 20
 FANOUT = 8
 CONNECT_S = 2
+SLOW_MS, SLOW_DEGREE = 100, 4
 KEY = "/root/.ssh/id_ed25519"
 PEER_TRIES = 4
 
@@ -234,6 +236,28 @@ def suite_dead(options):
                                             min(5, options.repeat), 0))
     show(f"{count} hosts,", times)
     return {"hosts": count, "connect_s": CONNECT_S, "times": times}
+
+
+def suite_slow(options):
+    with Hosts(16, FORCED) as hosts:
+        inner, leaf = hosts.names[0], hosts.names[1]
+        launchers = ssh_peers.Launchers(hosts, options.run)
+        argv = launchers.scela("hostname", options=["--degree", SLOW_DEGREE])
+
+        def beside(slow):
+            def run():
+                hosts.cluster.delay(SLOW_MS if slow else None, slow or leaf)
+                hosts.rest()
+                try:
+                    return greeting(hosts, hosts.names, argv)()
+                finally:
+                    hosts.cluster.delay(None, slow or leaf)
+            return run
+
+        times = summaries(measure.alternate({"none": beside(None), "leaf": beside(leaf), "inner": beside(inner)},
+                                            min(5, options.repeat), 0))
+    show("16 hosts, slow:", times)
+    return {"hosts": 16, "degree": SLOW_DEGREE, "slow_ms": SLOW_MS, "times": times}
 
 
 def suite_end(options):

@@ -189,6 +189,18 @@ def dead_section(results):
         table(["hosts", "start to end", "delay"], [["all live", spread(times["healthy"]["wall"], 1, 2), ""], *lines]))
 
 
+def slow_section(results):
+    row = results["slow"]
+    times = row["times"]
+    names = {"none": "none", "leaf": "a leaf of the tree", "inner": f"an inner node, which is to start {row['degree'] - 1} others"}
+    return "A host that answers late", (
+        f"`hostname` on {row['hosts']} hosts in a tree of degree {row['degree']}; every frame to and from the slow host takes "
+        f"{row['slow_ms']} ms. s. {TURNS} {times['none']['wall']['n']} runs. When all others have been ready for a second, the hosts "
+        "below the slow one are started by its parent.\n\n" +
+        table(["slow host", "start to end"], [[names[name], spread(times[name]["wall"], 1, 2)] for name in names]) +
+        f"\nInner node over leaf: {median(times['inner']) / median(times['leaf']):.2f}; one after the other would be 2 or more.\n")
+
+
 def end_section(results):
     row = results["end"]
     worst = max(each["max"] for name, each in row["times"].items() if "hydra" not in name)
@@ -214,7 +226,7 @@ def latency_section(results):
 
 
 SECTIONS = {"equal": equal_section, "defaults": defaults_section, "idle": idle_section, "mpi": mpi_section, "output": output_section,
-            "delay": delay_section, "dead": dead_section, "end": end_section, "latency": latency_section}
+            "delay": delay_section, "dead": dead_section, "slow": slow_section, "end": end_section, "latency": latency_section}
 
 
 def sections(results):

@@ -201,6 +201,10 @@ void Agent::State::on(const event::TimerFired& event) {
     case Timer::adopt:
       if (context.orphaned) parent_lost("nobody has adopted it");
       break;
+    case Timer::slow:
+      slow_armed = false;
+      if (phase == Phase::starting && children.only_slow_left()) children.take_from_slow();
+      break;
   }
 }
 

@@ -12,6 +12,10 @@ namespace {
 // How long a pipe may stay open after the last process of the node is gone. Only a process that is
 // no descendant of ours can hold it then.
 constexpr std::uint32_t kDrainMs = 1000;
+// How long a child may be silent when all others are ready before its further nodes are started
+// from here. Smaller: sessions that are under way anyway gather at one agent; larger: whoever waits
+// for a host that takes long to log in, waits twice for those below it.
+constexpr std::uint32_t kSlowMs = 1000;
 // Slack per level of the tree before an agent stops waiting for children that must end: a healthy
 // but overloaded node must not be given up.
 constexpr std::uint32_t kSlackMs = 5000;
@@ -383,7 +387,13 @@ void Agent::State::tell_launched() {
 }
 
 void Agent::State::advance_start() {
-  if (!children.all_ready()) return;
+  if (!children.all_ready()) {
+    if (children.only_slow_left() && !std::exchange(slow_armed, true)) {
+      context.act(action::SetTimer{Timer::slow, kSlowMs});
+    }
+    return;
+  }
+  if (std::exchange(slow_armed, false)) context.act(action::CancelTimer{Timer::slow});
   phase = Phase::ready;
   if (shutdown) return;
   if (context.is_root()) {

@@ -149,7 +149,9 @@ bool Agent::State::down(const msg::SliceHosts& message) {
   }
   names.clear();
   names.shrink_to_fit();
-  if (context.hosts.size() != context.slice.size()) return false;
+  // Fewer: the parent has started the last ones itself.
+  if (context.hosts.empty() || context.hosts.size() > context.slice.size()) return false;
+  context.slice.end = context.slice.first + static_cast<std::uint32_t>(context.hosts.size());
   phase = Phase::starting;
   children.start({context.slice.first + 1, context.slice.end});
   return true;
@@ -183,7 +185,7 @@ bool Agent::State::up(Child& child, const msg::Hello& message) {
     context.act(action::CloseLink{link});
     return true;
   }
-  child.state = ChildState::up;
+  children.said_hello(child);
   return true;
 }
 

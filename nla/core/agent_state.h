@@ -135,6 +135,7 @@ struct Agent::State {
   bool guardian_lost = false;
   bool timed_out = false;  // the ranks of this node were told to end by Timer::limit
   bool shutdown = false;
+  bool slow_armed = false;
   bool leftovers_asked = false;
   bool node_empty = false;
   bool node_empty_seen = false;

@@ -60,17 +60,49 @@ void Children::start_one(Slice slice) {
   start.parent = context_.node;
   start.adopt_ms = context_.adopt_ms;
   context_.send(child.link, std::move(start));
+  // Work can be taken from it until it knows of it; who has none need not wait.
+  if (slice.size() == 1) tell_hosts(child);
+  children_.push_back(std::move(child));
+}
 
+void Children::said_hello(Child& child) {
+  child.state = ChildState::up;
+  if (!child.knows_hosts) tell_hosts(child);
+}
+
+void Children::tell_hosts(Child& child) {
+  child.knows_hosts = true;
   std::string names;
-  for (std::uint32_t node = slice.first; node < slice.end; ++node) {
+  for (std::uint32_t node = child.slice.first; node < child.slice.end; ++node) {
     names += context_.host(node);
     names += '\n';
-    const bool last = node + 1 == slice.end;
+    const bool last = node + 1 == child.slice.end;
     if (last || names.size() >= kMaxPiece / 2) {
       context_.send(child.link, msg::SliceHosts{last, Chunk(std::exchange(names, {}))});
     }
   }
-  children_.push_back(std::move(child));
+}
+
+bool Children::only_slow_left() const {
+  bool work = false, ready = false;
+  for (const Child& child : children_) {
+    if (child.state == ChildState::up) return false;
+    ready |= child.state == ChildState::ready;
+    work |= child.state == ChildState::starting && child.slice.size() > 1;
+  }
+  return work && ready && !stopping_;
+}
+
+void Children::take_from_slow() {
+  std::vector<Slice> taken;
+  for (Child& child : children_) {
+    if (child.state != ChildState::starting || child.slice.size() < 2) continue;
+    taken.push_back({child.slice.first + 1, child.slice.end});
+    child.slice.end = child.slice.first + 1;
+    tell_hosts(child);
+  }
+  for (const Slice& slice : taken)
+    start(slice);
 }
 
 Child* Children::find(LinkId link) {

@@ -2,7 +2,9 @@
 // knowing when everything below is ready, and who is done, lost or gone.
 //
 // Decision D4: a child that cannot be started is reported at once and costs one node; its slice
-// goes to the first reachable host of that slice, so nobody's fan-in grows.
+// goes to the first reachable host of that slice, so nobody's fan-in grows. It does where a child
+// is slow: when all others have been ready for kSlowMs, the nodes that it should start are started
+// here.
 #pragma once
 
 #include <cstdint>
@@ -37,6 +39,7 @@ struct Child {
   bool gone = false;               // nothing of its process is left
   std::uint64_t report_bytes = 0;  // of its subtree's trace, so far
   std::uint32_t window = 0;        // bytes of output it may send before it gets credit
+  bool knows_hosts = false;        // of its slice, as it is now
   bool adopted = false;            // took no part in the tree that the operations know
   std::vector<Slice> below;        // of its children, as it said (adopting: as they should be)
 
@@ -74,6 +77,13 @@ class Children {
   // A child asks the same. False: those are not nodes that it answers for.
   bool receive(Child& child, const msg::HandBack& message);
 
+  // It learns its slice's hosts, if it has to start any.
+  void said_hello(Child& child);
+  // All others are ready, and some that have not said Hello are to start further nodes.
+  bool only_slow_left() const;
+  // Starts those further nodes from here: the slow ones keep their own node.
+  void take_from_slow();
+
   bool all_ready() const;  // no child is starting or up
   bool all_ended() const;  // none is serving
   bool all_gone() const;
@@ -97,6 +107,7 @@ class Children {
 
  private:
   void start_one(Slice slice);
+  void tell_hosts(Child& child);
   void add_orphans(const Child& lost, Slice slice, std::vector<Child>& orphans) const;
 
   Context& context_;

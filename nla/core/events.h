@@ -27,8 +27,9 @@ enum class Timer : std::uint8_t {
   give_up,   // children do not report their end
   limit,     // this node's ranks have run for Job::host_timeout_ms, and then for the grace
   adopt,     // the parent was lost and nobody has taken its place
+  slow,      // all children are ready but some that have not answered yet
 };
-inline constexpr int kTimers = 6;
+inline constexpr int kTimers = 7;
 
 // Why the root ends a job that has not failed by itself.
 enum class StopCause : std::uint8_t { timeout, signal, output_failed, agents_missing, protocol };

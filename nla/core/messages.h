@@ -91,7 +91,8 @@ struct Start {  // d: first on every link: who you are and what you look after
   std::uint32_t adopt_ms = 0;         // event::Begin::adopt_ms
   friend bool operator==(const Start&, const Start&) = default;
 };
-struct SliceHosts {  // d: names of the hosts of the slice, newline-separated, in order
+struct SliceHosts {  // d: names of the hosts of the slice, newline-separated, in order; fewer than
+                     // Start says: the slice ends there
   bool last = false;
   Chunk names;
   friend bool operator==(const SliceHosts&, const SliceHosts&) = default;

@@ -15,7 +15,7 @@ constexpr Role last_value(Role) {
   return Role::agent;
 }
 constexpr Timer last_value(Timer) {
-  return Timer::adopt;
+  return Timer::slow;
 }
 constexpr StopCause last_value(StopCause) {
   return StopCause::protocol;

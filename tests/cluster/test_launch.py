@@ -3,6 +3,7 @@ import os
 import re
 import shutil
 import subprocess
+import time
 
 import case
 import layout
@@ -63,6 +64,25 @@ class TreeTest(JobTest):
         names = ",".join(f"b{i}" for i in range(1, 8))
         # node001's agent starts the seven.
         self.assert_hosts(["node001"] + ["node002"] * 7, "-w", f"node001,{names}", "--degree", "1", "--fanout", "1")
+
+
+class SlowTest(JobTest):
+    SIZE = 6
+
+    def test_those_below_a_host_that_is_slow_to_answer_do_not_wait_for_it(self):
+        """node001 is to start node002 and node003."""
+        self.cluster.freeze("node001")
+        job = self.start("-w", "node[001-006]", "--degree", "2", "--connect-timeout", str(DEADLINE_S), "--ppn", "1",
+                         "hostname")
+        deadline = time.monotonic() + DEADLINE_S
+        while not all(self.logins("node002", "node003").values()):
+            self.assertLess(time.monotonic(), deadline, self.log("node002"))
+            time.sleep(0.01)
+        self.cluster.thaw("node001")
+        out, err = job.communicate(timeout=DEADLINE_S)
+        self.assertEqual((job.returncode, sorted(out.split()), err), (0, self.cluster.hosts, ""))
+        self.assertEqual(self.logins(), {**{host: ["head"] for host in self.cluster.hosts[:4]},
+                                         "node005": ["node004"], "node006": ["node004"]})
 
 
 class KeylessTest(JobTest):
