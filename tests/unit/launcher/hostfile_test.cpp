@@ -64,7 +64,7 @@ TEST_CASE("an IPv6 address is a host, with slots behind brackets") {
 
 TEST_CASE("what no host can be called is refused before anything is told it") {
   for (const char* name :
-       {"-oProxyCommand=x", "a/b", "$(x)", "a;b", "a'b", ".hidden", "caf\xc3\xa9"}) {
+       {"-oProxyCommand=x", "-v", "a/b", "$(x)", "a;b", "a'b", ".hidden", "caf\xc3\xa9"}) {
     CAPTURE(name);
     CHECK(refusal(parse_hosts(name)).find("cannot be the name of a host") != std::string::npos);
   }
