@@ -164,8 +164,9 @@ def suite_output(options):
     with Hosts(count, FORCED, disk="2g") as hosts:
         launchers = ssh_peers.Launchers(hosts, options.run, ppn=ppn)
         words, said = (lines, "write", OUTPUT_BYTES), {}
-        plain = {"scela": launchers.scela(*words), "hydra": launchers.hydra(*words), "ssh": launchers.ssh_ranks(*words)}
+        plain = {"scela": launchers.scela(*words), "flat": launchers.flat(*words), "hydra": launchers.hydra(*words), "ssh": launchers.ssh_ranks(*words)}
         labelled = {"scela label": launchers.scela(*words, options=["--label"]),
+                    "flat label": launchers.scela(*words, options=["--flat", "--label"]),
                     "hydra label": launchers.hydra(*words, options=["-prepend-rank"])}
 
         def writing(name, argv):

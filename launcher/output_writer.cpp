@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -22,6 +23,12 @@ constexpr std::size_t kGatheredPiece = std::size_t{64} * 1024;
 // What a reader of gathered output gets for each of those once the job was ended.
 constexpr std::chrono::milliseconds kPatience{1000};
 
+// Never blocks for long, and needs no asking.
+bool is_file(int fd) {
+  struct stat facts {};
+  return ::fstat(fd, &facts) == 0 && S_ISREG(facts.st_mode);
+}
+
 bool takes_more(int fd) {
   pollfd one{fd, POLLOUT, 0};
   return ::poll(&one, 1, 0) != 0;  // an error is found by write()
@@ -35,7 +42,10 @@ OutputWriter::OutputWriter(PresentationSettings settings, std::string directory,
       presentation_(std::move(settings)),
       directory_(std::move(directory)),
       gatherer_(std::move(gatherer)),
-      hooks_(std::move(hooks)) {}
+      hooks_(std::move(hooks)) {
+  for (int which = 0; which < 2; ++which)
+    is_file_[which] = is_file(which + 1);
+}
 
 void OutputWriter::accept(Rank rank, OutputStream stream, std::string_view bytes, bool end) {
   if (gatherer_ && stream == OutputStream::out) {
@@ -96,11 +106,12 @@ void OutputWriter::pump(int which) {
       queue.pop_front();
       continue;
     }
-    if (!takes_more(fd)) {
+    if (!is_file_[which] && !takes_more(fd)) {
       hooks_.wait_writable(fd);
       break;
     }
-    const std::size_t length = std::min(kSureWrite, piece.bytes.size() - piece.done);
+    const std::size_t rest = piece.bytes.size() - piece.done;
+    const std::size_t length = is_file_[which] ? rest : std::min(kSureWrite, rest);
     const ssize_t wrote = ::write(fd, piece.bytes.data() + piece.done, length);
     if (wrote < 0) {
       if (errno == EINTR) continue;

@@ -76,6 +76,7 @@ class OutputWriter {
   Hooks hooks_;
   std::deque<Piece> queues_[2];  // standard output, standard error
   bool broken_[2] = {false, false};
+  bool is_file_[2] = {false, false};
   bool raw_[2] = {false, false};
   bool reader_gone_ = false;
   bool failed_ = false;
