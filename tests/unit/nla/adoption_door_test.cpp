@@ -1,7 +1,9 @@
 // Visitors of an orphan's door who are not the adopter.
 #include <sys/eventfd.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
@@ -172,6 +174,48 @@ TEST_CASE("a first word that is no nonce is not answered") {
         send_record(socket.get(), new_nonce(), {house.some_descriptor(), house.some_descriptor()}));
   }
   CHECK(house.dropped(socket));
+  house.check_open();
+}
+
+TEST_CASE("another user is not heard, even where the directory lets him in") {
+  REQUIRE(::geteuid() == 0);  // who else can become another user
+  House house;
+  const std::string path = house.path + "/" + kSocket;
+  REQUIRE(path.size() < sizeof sockaddr_un{}.sun_path);
+  REQUIRE(::chmod(path.c_str(), 0666) == 0);
+  REQUIRE(::chmod(house.path.c_str(), 0711) == 0);
+  Fd ends[2];
+  int pair[2];
+  REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0);
+  ends[0].reset(pair[0]);
+  ends[1].reset(pair[1]);
+  const pid_t stranger = ::fork();
+  REQUIRE(stranger >= 0);
+  if (stranger == 0) {
+    // Connects, says a right first word, and tells what became of it.
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    path.copy(address.sun_path, sizeof address.sun_path - 1);
+    const int socket = ::socket(AF_UNIX, SOCK_SEQPACKET, 0);
+    const std::string nonce(kNonce, 'n');
+    char answer = 'c';
+    if (::setuid(65534) == 0 &&
+        ::connect(socket, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) {
+      answer = ::write(socket, nonce.data(), nonce.size()) > 0 ? 'w' : 'd';
+      char byte;
+      if (::recv(socket, &byte, 1, 0) > 0) answer = 'h';
+    }
+    ::_exit(::write(pair[1], &answer, 1) == 1 ? 0 : 1);
+  }
+  char told = 0;
+  while (::recv(ends[0].get(), &told, 1, MSG_DONTWAIT) != 1) {
+    house.settle();
+    ::usleep(1000);
+  }
+  CHECK((told == 'w' || told == 'd'));  // connected, and dropped without an answer
+  int status = 0;
+  CHECK(::waitpid(stranger, &status, 0) == stranger);
+  REQUIRE(::chmod(house.path.c_str(), 0700) == 0);
   house.check_open();
 }
 
