@@ -2,8 +2,10 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -23,6 +25,25 @@ namespace {
 // Deeper trees than this are left: a recursion without bound would be the worse fault.
 constexpr int kMaxDepth = 200;
 
+// A directory of `base` that is no mount point: what is mounted there is not ours to remove.
+Fd open_below(int base, const char* name) {
+  open_how how{};
+  how.flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+  how.resolve = RESOLVE_NO_XDEV | RESOLVE_NO_SYMLINKS;
+  const auto opened = static_cast<int>(::syscall(SYS_openat2, base, name, &how, sizeof how));
+  if (opened >= 0 || errno != ENOSYS) return Fd(opened);
+  // Kernels before 5.6: another file system is seen, a bind mount of the same one is not.
+  struct stat here {
+  }, there{};
+  Fd directory(::openat(base, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (directory && ::fstat(base, &here) == 0 && ::fstat(directory.get(), &there) == 0 &&
+      here.st_dev != there.st_dev) {
+    errno = EXDEV;
+    return Fd();
+  }
+  return directory;
+}
+
 int remove_content(Fd directory, int depth) {
   if (depth > kMaxDepth) return ELOOP;
   ::fchmod(directory.get(),
@@ -39,9 +60,9 @@ int remove_content(Fd directory, int depth) {
       failure = errno;
       continue;
     }
-    Fd child(::openat(base, entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    Fd child = open_below(base, entry->d_name);
     if (!child && errno == EACCES && ::fchmodat(base, entry->d_name, 0700, 0) == 0) {
-      child.reset(::openat(base, entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+      child = open_below(base, entry->d_name);
     }
     const int inner = child ? remove_content(std::move(child), depth + 1) : errno;
     if (::unlinkat(base, entry->d_name, AT_REMOVEDIR) != 0) failure = inner != 0 ? inner : errno;

@@ -1,4 +1,7 @@
+#include <sched.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
@@ -56,6 +59,31 @@ TEST_CASE("a directory is held by its owner, for as long as that lives") {
   hold.reset();
   CHECK_FALSE(directory_held(path));
   REQUIRE(remove_tree(path));
+}
+
+TEST_CASE("removal leaves alone what is mounted inside") {
+  const std::string path = fresh("mount");
+  const std::string outside = fresh("mounted");
+  REQUIRE(make_private_directory(path));
+  REQUIRE(make_private_directory(outside));
+  std::ofstream(outside + "/kept") << "x";
+  fs::create_directory(path + "/m");
+  const pid_t child = ::fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    // In a mount namespace of its own, so that nothing is left whatever happens.
+    const bool ready =
+        ::unshare(CLONE_NEWNS) == 0 &&
+        ::mount("", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
+        ::mount(outside.c_str(), (path + "/m").c_str(), nullptr, MS_BIND, nullptr) == 0;
+    ::_exit(!ready ? 2 : remove_tree(path) ? 1 : 0);
+  }
+  int status = 0;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  CHECK(status == 0);  // it could not be removed
+  CHECK(fs::exists(outside + "/kept"));
+  REQUIRE(remove_tree(path));
+  REQUIRE(remove_tree(outside));
 }
 
 TEST_CASE("removal takes everything inside and follows no link") {
