@@ -388,8 +388,13 @@ void Agent::State::tell_launched() {
 
 void Agent::State::advance_start() {
   if (!children.all_ready()) {
-    if (children.only_slow_left() && !std::exchange(slow_armed, true)) {
-      context.act(action::SetTimer{Timer::slow, kSlowMs});
+    const bool slow = children.only_slow_left();
+    if (slow != std::exchange(slow_armed, slow)) {
+      if (slow) {
+        context.act(action::SetTimer{Timer::slow, kSlowMs});
+      } else {
+        context.act(action::CancelTimer{Timer::slow});
+      }
     }
     return;
   }

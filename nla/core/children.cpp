@@ -54,7 +54,8 @@ void Children::start_one(Slice slice) {
   start.slice = slice;
   start.nodes = context_.nodes;
   start.degree = context_.degree;
-  child.window = start.output_window = output_window(context_.degree);
+  child.window = start.output_window =
+      output_window(std::max<std::size_t>(context_.degree, children_.size() + 1));
   start.grace_ms = context_.grace_ms;
   start.settings = context_.settings;
   start.parent = context_.node;
@@ -83,17 +84,22 @@ void Children::tell_hosts(Child& child) {
   }
 }
 
+// Not where many are silent: those may wait for their turn (--fanout), or logins take long here.
 bool Children::only_slow_left() const {
-  bool work = false, ready = false;
+  std::size_t silent = 0, ready = 0;
+  bool work = false;
   for (const Child& child : children_) {
     if (child.state == ChildState::up) return false;
-    ready |= child.state == ChildState::ready;
-    work |= child.state == ChildState::starting && child.slice.size() > 1;
+    if (child.state == ChildState::ready) ++ready;
+    if (child.state != ChildState::starting) continue;
+    ++silent;
+    work |= child.slice.size() > 1;
   }
-  return work && ready && !stopping_;
+  return work && silent <= ready && !took_ && !stopping_;
 }
 
 void Children::take_from_slow() {
+  took_ = true;
   std::vector<Slice> taken;
   for (Child& child : children_) {
     if (child.state != ChildState::starting || child.slice.size() < 2) continue;

@@ -81,7 +81,8 @@ class Children {
   void said_hello(Child& child);
   // All others are ready, and some that have not said Hello are to start further nodes.
   bool only_slow_left() const;
-  // Starts those further nodes from here: the slow ones keep their own node.
+  // Starts those further nodes from here: the slow ones keep their own node. Once: where every
+  // login takes long, the tree would become flat.
   void take_from_slow();
 
   bool all_ready() const;  // no child is starting or up
@@ -114,6 +115,7 @@ class Children {
   std::vector<Child> children_;  // position = link - 1
   std::vector<msg::NodeFailed> failures_;
   bool stopping_ = false;
+  bool took_ = false;
 };
 
 // What a node's failure report becomes: to the parent, or at the root to the person, once per node.

@@ -11,13 +11,14 @@ namespace {
 // scela-run's agent over six hosts in a tree of degree 2: children on a (with b, c) and d (with e,
 // f).
 struct Root {
-  Root() {
+  explicit Root(char hosts = 6, std::uint32_t degree = 2) {
     event::Begin begin;
     begin.job_id = "test";
-    begin.hosts = {"a", "b", "c", "d", "e", "f"};
-    begin.degree = 2;
+    for (char i = 0; i < hosts; ++i)
+      begin.hosts.emplace_back(1, static_cast<char>('a' + i));
+    begin.degree = degree;
     give(begin);
-    REQUIRE(started() == std::vector<std::string>{"a", "d"});
+    REQUIRE(started().size() == degree);
   }
   void give(const Event& event) {
     actions.clear();
@@ -106,8 +107,24 @@ TEST_CASE("a child that answers in time keeps its work, and a ready one has none
   root.from(1, msg::Ready{3});
   root.hello(2, 3);
   CHECK(root.names_sent(2) == "d\ne\nf\n");
+  const auto cancelled = root.all<action::CancelTimer>();
+  REQUIRE(cancelled.size() == 1);
+  CHECK(cancelled[0].timer == Timer::slow);
   root.time_is_up();
   CHECK(root.started().empty());
+}
+
+TEST_CASE("work is taken once, and not where most are silent") {
+  Root root(9, 3);  // a (b, c), d (e, f), g (h, i)
+  root.hello(1, 0);
+  root.from(1, msg::Ready{3});
+  CHECK_FALSE(root.armed());  // two of three: they may wait for their turn
+  root.hello(2, 3);
+  root.from(2, msg::Ready{3});
+  CHECK(root.armed());
+  root.time_is_up();
+  CHECK(root.started() == std::vector<std::string>{"h", "i"});
+  CHECK_FALSE(root.armed());
 }
 
 TEST_CASE("a child speaks for no node that was taken from it") {
