@@ -134,7 +134,12 @@ void remove_abandoned(const std::string& base, std::string_view prefix, std::str
 
 Result<void> remove_tree(const std::string& path) {
   if (::rmdir(path.c_str()) == 0 || errno == ENOENT) return {};
-  Fd directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  const std::size_t slash = path.rfind('/');
+  const std::string base = slash == std::string::npos ? "." : path.substr(0, slash + 1);
+  const Fd parent(::open(base.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  // The directory itself may be mounted over too.
+  Fd directory =
+      open_below(parent.get(), path.c_str() + (slash == std::string::npos ? 0 : slash + 1));
   int failure = directory ? remove_content(std::move(directory), 0) : errno;
   if (::rmdir(path.c_str()) == 0 || errno == ENOENT) return {};
   if (failure == 0) failure = errno;

@@ -68,6 +68,7 @@ TEST_CASE("removal leaves alone what is mounted inside") {
   REQUIRE(make_private_directory(outside));
   std::ofstream(outside + "/kept") << "x";
   fs::create_directory(path + "/m");
+  const std::string where = GENERATE("", "/m");
   const pid_t child = ::fork();
   REQUIRE(child >= 0);
   if (child == 0) {
@@ -75,7 +76,7 @@ TEST_CASE("removal leaves alone what is mounted inside") {
     const bool ready =
         ::unshare(CLONE_NEWNS) == 0 &&
         ::mount("", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
-        ::mount(outside.c_str(), (path + "/m").c_str(), nullptr, MS_BIND, nullptr) == 0;
+        ::mount(outside.c_str(), (path + where).c_str(), nullptr, MS_BIND, nullptr) == 0;
     ::_exit(!ready ? 2 : remove_tree(path) ? 1 : 0);
   }
   int status = 0;
