@@ -25,7 +25,7 @@ void Hcmab::commit(std::string_view pairs) {
   store_.commit_all(pairs);
 }
 
-Lookup Hcmab::get(std::string_view key) {
+Lookup Hcmab::get(std::string_view key, bool) {
   const auto value = store_.find(key);
   if (!value) return {Found::absent, {}};
   return {Found::here, *value};

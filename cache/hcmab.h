@@ -19,8 +19,12 @@ class Hcmab final : public Policy {
   std::string take_stage() override;
   void aggregate_passes(std::string_view pairs) override;
   bool release_carries_pairs() const override { return true; }
+  bool wants_release() const override { return false; }
+  std::string take_release() override { return {}; }
   void commit(std::string_view pairs) override;
-  Lookup get(std::string_view key) override;
+  void fence_done() override { store_.settle(); }
+  void evict_no_more() override {}
+  Lookup get(std::string_view key, bool below) override;
   void answer_passes(std::string_view key, std::string_view value) override;
   Usage usage() const override { return store_.usage(); }
 

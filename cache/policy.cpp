@@ -1,8 +1,9 @@
 #include "cache/policy.h"
 
 #include "cache/hcmab.h"
+#include "cache/hcmab_lru.h"
+#include "cache/upward.h"
 #include "common/core/bytes.h"
-#include "common/core/text.h"
 
 namespace scela::cache {
 
@@ -15,9 +16,17 @@ std::string_view name_of(PolicyKind kind) {
     case PolicyKind::hcmab:
       return "hcmab";
     case PolicyKind::hcmab_lru:
-      return "hcmab_lru";
+      return "hcmab-lru";
   }
   return "unknown";
+}
+
+std::optional<PolicyKind> policy_named(std::string_view name) {
+  for (int i = 0; i < kPolicyKinds; ++i) {
+    const auto kind = static_cast<PolicyKind>(i);
+    if (name_of(kind) == name) return kind;
+  }
+  return std::nullopt;
 }
 
 void append_pair(std::string& out, std::string_view key, std::string_view value) {
@@ -39,10 +48,37 @@ bool for_each_pair(std::string_view aggregate,
   return true;
 }
 
-Result<std::unique_ptr<Policy>> make_policy(PolicyKind kind, bool /*is_root*/) {
-  if (kind == PolicyKind::hcmab) return std::make_unique<Hcmab>();
-  return fail(Error{ErrorKind::usage, cat("use the cache policy ", name_of(kind)), "",
-                    "it is not built yet", "use --cache hcmab"});
+void for_each_piece(std::string_view aggregate, std::size_t most,
+                    const std::function<void(std::string_view)>& each) {
+  ByteReader in(aggregate);
+  std::size_t begin = 0;
+  std::size_t end = 0;
+  while (!in.done()) {
+    in.text();
+    in.text();
+    if (!in.ok()) break;
+    const std::size_t here = aggregate.size() - in.rest().size();
+    if (here - begin > most && end > begin) {
+      each(aggregate.substr(begin, end - begin));
+      begin = end;
+    }
+    end = here;
+  }
+  if (end > begin) each(aggregate.substr(begin, end - begin));
+}
+
+std::unique_ptr<Policy> make_policy(PolicyKind kind, const Place& place) {
+  switch (kind) {
+    case PolicyKind::hcs:
+      return std::make_unique<Hcs>(place);
+    case PolicyKind::hcma:
+      return std::make_unique<Hcma>(place);
+    case PolicyKind::hcmab:
+      break;
+    case PolicyKind::hcmab_lru:
+      return std::make_unique<HcmabLru>(place);
+  }
+  return std::make_unique<Hcmab>();
 }
 
 }  // namespace scela::cache

@@ -7,30 +7,47 @@
 //   hcs         cached, forwarded up     nothing                            local, else up
 //   hcma        kept                     one aggregate up                   local, else up
 //   hcmab       kept                     one aggregate up, all of it down   always local
-//   hcmab_lru   as hcmab                 as hcmab                           local, else up
+//   hcmab-lru   as hcmab                 as hcmab                           local, else up
 //
-// A pair put by a rank is visible on its own node at once and everywhere after the next fence.
-// Aggregates are sequences of pairs in the form of append_pair(); they may be cut between pairs.
+// A pair put by a rank is visible on its own node at once and everywhere after the next fence; if
+// ranks of several nodes put one key between two fences, one of their values is everybody's after
+// the second. Aggregates are sequences of pairs in the form of append_pair(); they may be cut
+// between pairs. What the table does not say: docs/caches.md.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
-#include "common/core/result.h"
-
 namespace scela::cache {
 
+// As they are named on the command line.
 enum class PolicyKind : std::uint8_t { hcs, hcma, hcmab, hcmab_lru };
+inline constexpr int kPolicyKinds = 4;
 std::string_view name_of(PolicyKind kind);
+std::optional<PolicyKind> policy_named(std::string_view name);
+
+// Where in the tree a policy works, and with how much.
+struct Place {
+  bool is_root = false;  // nobody can be asked above; evicts nothing
+  // Bytes of keys and values to hold at most, beside what may not be evicted; 0: hcmab-lru as much
+  // as one stage, others everything. hcmab, which answers everything itself, takes no notice.
+  std::uint64_t limit = 0;
+};
 
 // pair := key value, each a varint length and bytes.
 void append_pair(std::string& out, std::string_view key, std::string_view value);
 // Calls `each` for every pair; false if the bytes are malformed (pairs before the fault were seen).
 bool for_each_pair(std::string_view aggregate,
                    const std::function<void(std::string_view key, std::string_view value)>& each);
+
+// Calls `each` with runs of whole pairs of at most `most` bytes, or one larger pair. Malformed bytes
+// end it.
+void for_each_piece(std::string_view aggregate, std::size_t most,
+                    const std::function<void(std::string_view pairs)>& each);
 
 enum class Found : std::uint8_t {
   here,    // value is the answer
@@ -62,20 +79,29 @@ class Policy {
   virtual std::string take_stage() = 0;
   // Part of a child's aggregate passes on its way up.
   virtual void aggregate_passes(std::string_view pairs) = 0;
-  // The root's question: does the release carry the stage's pairs to everybody?
+  // Is the release to be committed even where no rank of this node takes part? Others ask here.
+  virtual bool wants_release() const = 0;
+  // Where the aggregates turn round: does the release carry them to everybody?
   virtual bool release_carries_pairs() const = 0;
+  // Where the aggregates turn round, when all have come: further pairs that the release must carry.
+  virtual std::string take_release() = 0;
   // The fence is complete; `pairs` is one piece of what the release carried (possibly many calls).
   virtual void commit(std::string_view pairs) = 0;
+  // A fence of the whole job is complete, and what it carried committed.
+  virtual void fence_done() = 0;
 
-  virtual Lookup get(std::string_view key) = 0;
+  // From now on aggregates turn round here, as the way to the root was lost: whoever below has
+  // evicted something asks here.
+  virtual void evict_no_more() = 0;
+
+  // `below`: asked by a child, which will keep the answer.
+  virtual Lookup get(std::string_view key, bool below) = 0;
   // The answer to a get that went up passes on its way down.
   virtual void answer_passes(std::string_view key, std::string_view value) = 0;
 
   virtual Usage usage() const = 0;
 };
 
-// `is_root`: the agent at the top of the tree, whom nobody can be asked above.
-// Error (usage): a policy that is not built yet.
-Result<std::unique_ptr<Policy>> make_policy(PolicyKind kind, bool is_root);
+std::unique_ptr<Policy> make_policy(PolicyKind kind, const Place& place);
 
 }  // namespace scela::cache

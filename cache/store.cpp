@@ -49,15 +49,41 @@ std::optional<std::string_view> Store::find(std::string_view key) const {
   return entries_[id - 1].value();
 }
 
-void Store::stage(std::string_view key, std::string_view value) {
-  Entry& entry = put(key, value, false);
-  if (entry.staged) return;
-  entry.staged = true;
-  staged_.push_back(static_cast<EntryId>(&entry - entries_.data()));
+bool Store::is_staged(std::string_view key) const {
+  if (staged_.empty()) return false;
+  const EntryId at = *slot_of(key, hash_of(key));
+  return at != 0 && entries_[at - 1].life == Life::staged;
 }
 
-void Store::commit(std::string_view key, std::string_view value) {
+std::optional<std::string_view> Store::use(std::string_view key) {
+  if (index_.empty()) return std::nullopt;
+  const EntryId at = *slot_of(key, hash_of(key));
+  if (at == 0) return std::nullopt;
+  const EntryId id = at - 1;
+  if (entries_[id].life == Life::settled && id != newest_) {
+    unlink(id);
+    link_newest(id);
+  }
+  return entries_[id].value();
+}
+
+void Store::stage(std::string_view key, std::string_view value) {
+  const EntryId id = put(key, value, false);
+  if (entries_[id].life == Life::staged) return;
+  set_life(id, Life::staged);
+  staged_.push_back(id);
+}
+
+bool Store::commit(std::string_view key, std::string_view value) {
   put(key, value, true);
+  return replaced_;
+}
+
+void Store::hold(std::string_view key, std::string_view value) {
+  const EntryId id = put(key, value, false);
+  if (entries_[id].life != Life::settled) return;
+  set_life(id, Life::travelling);
+  travelling_.push_back(id);
 }
 
 void Store::commit_all(std::string_view aggregate) {
@@ -68,24 +94,73 @@ void Store::commit_all(std::string_view aggregate) {
 std::string Store::take_stage() {
   std::string out;
   for (const EntryId id : staged_) {
-    Entry& entry = entries_[id];
-    append_pair(out, entry.key(), entry.value());
-    entry.staged = false;
+    append_pair(out, entries_[id].key(), entries_[id].value());
+    set_life(id, Life::travelling);
+    travelling_.push_back(id);
   }
   staged_ = {};  // with its memory: the next stage may be far away
   return out;
 }
 
-Store::Entry& Store::put(std::string_view key, std::string_view value, bool keep_staged) {
-  if ((entries_.size() + 1) * 4 > index_.size() * 3) grow_index();
-  const std::uint32_t hash = hash_of(key);
-  EntryId* slot = slot_of(key, hash);
-  if (*slot != 0) {
-    Entry& entry = entries_[*slot - 1];
-    if (!(keep_staged && entry.staged)) write(entry, value);
-    return entry;
+void Store::settle() {
+  for (const EntryId id : travelling_) {
+    // Staged again meanwhile, or taken twice since the last call.
+    if (entries_[id].life == Life::travelling) set_life(id, Life::settled);
   }
-  Entry entry{};
+  travelling_ = {};
+}
+
+void Store::set_life(EntryId id, Life life) {
+  Entry& entry = entries_[id];
+  if (entry.life == Life::settled) unlink(id);
+  entry.life = life;
+  if (life == Life::settled) link_newest(id);
+}
+
+void Store::link_newest(EntryId id) {
+  Entry& entry = entries_[id];
+  entry.older = newest_;
+  entry.newer = kNone;
+  (newest_ == kNone ? oldest_ : entries_[newest_].newer) = id;
+  newest_ = id;
+}
+
+void Store::unlink(EntryId id) {
+  const Entry& entry = entries_[id];
+  (entry.older == kNone ? oldest_ : entries_[entry.older].newer) = entry.newer;
+  (entry.newer == kNone ? newest_ : entries_[entry.newer].older) = entry.older;
+}
+
+Store::EntryId Store::put(std::string_view key, std::string_view value, bool keep_staged) {
+  if ((entries_.size() + 1) * 4 > index_.size() * 3) grow_index();
+  replaced_ = false;
+  const std::uint32_t hash = hash_of(key);
+  const EntryId at = *slot_of(key, hash);
+  if (at == 0) return add(key, value, hash);
+  const EntryId id = at - 1;
+  Entry& entry = entries_[id];
+  if (keep_staged && entry.life == Life::staged) return id;
+  if (entry.life == Life::settled) {
+    unlink(id);
+    link_newest(id);
+  }
+  if (entry.value() != value) {
+    replaced_ = true;
+    write(entry, value);
+  }
+  return id;
+}
+
+Store::EntryId Store::add(std::string_view key, std::string_view value, std::uint32_t hash) {
+  EntryId id = static_cast<EntryId>(entries_.size());
+  if (!free_entries_.empty()) {
+    id = free_entries_.back();
+    free_entries_.pop_back();
+  } else {
+    entries_.emplace_back();
+  }
+  Entry& entry = entries_[id];
+  entry = Entry{};
   entry.at = allocate(key.size() + value.size());
   entry.key_size = static_cast<std::uint32_t>(key.size());
   entry.value_size = entry.room = static_cast<std::uint32_t>(value.size());
@@ -93,9 +168,38 @@ Store::Entry& Store::put(std::string_view key, std::string_view value, bool keep
   copy(entry.at, key);
   copy(entry.at + key.size(), value);
   live_bytes_ += key.size() + value.size();
-  entries_.push_back(entry);
-  *slot = static_cast<EntryId>(entries_.size());
-  return entries_.back();
+  *slot_of(key, hash) = id + 1;
+  link_newest(id);
+  return id;
+}
+
+bool Store::evict_to(std::uint64_t bytes) {
+  bool some = false;
+  while (live_bytes_ > bytes && oldest_ != kNone) {
+    evict(oldest_);
+    some = true;
+  }
+  if (some) close_holes();
+  return some;
+}
+
+void Store::evict(EntryId id) {
+  Entry& entry = entries_[id];
+  unlink(id);
+  // Linear probing without gaps: whoever could have stood in the freed slot moves there.
+  const std::size_t mask = index_.size() - 1;
+  auto hole = static_cast<std::size_t>(slot_of(entry.key(), entry.hash) - index_.data());
+  for (std::size_t at = (hole + 1) & mask; index_[at] != 0; at = (at + 1) & mask) {
+    const std::size_t home = entries_[index_[at] - 1].hash & mask;
+    if (((at - home) & mask) < ((at - hole) & mask)) continue;
+    index_[hole] = index_[at];
+    hole = at;
+  }
+  index_[hole] = 0;
+  live_bytes_ -= entry.key_size + std::uint64_t{entry.value_size};
+  entry = Entry{};
+  entry.life = Life::evicted;
+  free_entries_.push_back(id);
 }
 
 // Replaces an entry's value: in place where it fits, else in a new place.
@@ -109,6 +213,10 @@ void Store::write(Entry& entry, std::string_view value) {
   }
   entry.value_size = static_cast<std::uint32_t>(value.size());
   copy(entry.at + entry.key_size, value);
+  close_holes();
+}
+
+void Store::close_holes() {
   const std::uint64_t holes = used_bytes_ - live_bytes_;
   if (holes > kTolerableHoles && holes > live_bytes_) compact();
 }
@@ -133,6 +241,7 @@ void Store::grow_index() {
   index_.assign(index_.empty() ? 16 : index_.size() * 2, 0);
   const std::size_t mask = index_.size() - 1;
   for (std::size_t i = 0; i < entries_.size(); ++i) {
+    if (entries_[i].life == Life::evicted) continue;
     std::size_t at = entries_[i].hash & mask;
     while (index_[at] != 0)
       at = (at + 1) & mask;
@@ -147,6 +256,7 @@ void Store::compact() {
   used_bytes_ = 0;
   held_bytes_ = 0;
   for (Entry& entry : entries_) {
+    if (entry.life == Life::evicted) continue;
     char* const place = allocate(entry.key_size + std::size_t{entry.value_size});
     copy(place, {entry.at, entry.key_size + std::size_t{entry.value_size}});
     entry.at = place;

@@ -1,13 +1,17 @@
 // A table of key-value pairs with a stage: the container that the cache policies share.
 //
-// Knows nothing of trees and fences; a policy decides what is stored, staged and asked for
+// Knows nothing of trees and fences; a policy decides what is stored, staged, evicted and asked for
 // elsewhere. Bytes lie in blocks that grow with the table, so that an agent with a few pairs holds
-// a few kilobytes; values that are replaced leave holes, which are closed once they outweigh what
-// is alive. Lookup by hash; everything that shows outside (the stage's order) is the order of
-// calls.
+// a few kilobytes; values that are replaced or evicted leave holes, which are closed once they
+// outweigh what is alive. Lookup by hash; everything that shows outside (the stage's order, who is
+// evicted) is the order of calls.
 //
-// Views that find() and key()/value() give end with the next put, stage or commit. Keys and values
-// are at most 2^32 - 1 bytes long (a frame carries far less).
+//   a pair is    staged      from stage() to take_stage(): only this table has it
+//                travelling  from take_stage() to settle(): others may not have it yet
+//                settled     else: may be evicted
+//
+// Views that find(), use() and key()/value() give end with the next call that is not const. Keys
+// and values are at most 2^32 - 1 bytes long (a frame carries far less).
 #pragma once
 
 #include <cstdint>
@@ -31,42 +35,69 @@ class Store {
   // Sets the pair now and remembers its key for the next take_stage().
   void stage(std::string_view key, std::string_view value);
   // Sets the pair, unless a newer value is staged: that one is this node's truth until it travels.
-  void commit(std::string_view key, std::string_view value);
+  // True: it took the place of another value.
+  bool commit(std::string_view key, std::string_view value);
+  // The pair counts as travelling, as though it had been staged and taken.
+  void hold(std::string_view key, std::string_view value);
   // commit() for every pair of an aggregate; pairs after malformed bytes are lost.
   void commit_all(std::string_view aggregate);
   // The staged pairs in the order in which their keys were first staged, each once with its latest
   // value, as an aggregate; the stage is empty after it.
   std::string take_stage();
 
+  // What travelled has come to where it may not be evicted.
+  void settle();
+
+  bool is_staged(std::string_view key) const;
   std::optional<std::string_view> find(std::string_view key) const;
-  Usage usage() const { return {entries_.size(), live_bytes_}; }
+  // And makes it the most recently used; so does everything that sets a pair.
+  std::optional<std::string_view> use(std::string_view key);
+  // Evicts settled pairs, least recently used first, until usage().bytes is at most `bytes` or none
+  // is left. True: some were.
+  bool evict_to(std::uint64_t bytes);
+  Usage usage() const { return {entries_.size() - free_entries_.size(), live_bytes_}; }
   // Bytes of the blocks: what is alive, holes, and room for more.
   std::uint64_t held_bytes() const { return held_bytes_; }
 
  private:
+  using EntryId = std::uint32_t;
+  static constexpr EntryId kNone = UINT32_MAX;
+  enum class Life : std::uint8_t { evicted, settled, travelling, staged };
+
   struct Entry {
-    char* at;  // the key, then room for the value
-    std::uint32_t key_size;
-    std::uint32_t value_size;
-    std::uint32_t room;  // bytes after the key, value_size of them used
-    std::uint32_t hash;
-    bool staged;
+    char* at = nullptr;  // the key, then room for the value
+    std::uint32_t key_size = 0;
+    std::uint32_t value_size = 0;
+    std::uint32_t room = 0;  // bytes after the key, value_size of them used
+    std::uint32_t hash = 0;
+    EntryId older = kNone;  // settled ones, in order of use
+    EntryId newer = kNone;
+    Life life = Life::settled;
     std::string_view key() const { return {at, key_size}; }
     std::string_view value() const { return {at + key_size, value_size}; }
   };
-  using EntryId = std::uint32_t;
-
   EntryId* slot_of(std::string_view key, std::uint32_t hash);
   const EntryId* slot_of(std::string_view key, std::uint32_t hash) const;
-  Entry& put(std::string_view key, std::string_view value, bool keep_staged);
+  EntryId put(std::string_view key, std::string_view value, bool keep_staged);
+  EntryId add(std::string_view key, std::string_view value, std::uint32_t hash);
+  void set_life(EntryId id, Life life);
+  void link_newest(EntryId id);
+  void unlink(EntryId id);
+  void evict(EntryId id);
   char* allocate(std::size_t bytes);
   void write(Entry& entry, std::string_view value);
+  void close_holes();
   void grow_index();
   void compact();
 
-  std::vector<Entry> entries_;   // in order of first appearance
-  std::vector<EntryId> index_;   // open addressing, a power of two; position in entries_ plus one
+  std::vector<Entry> entries_;
+  std::vector<EntryId> index_;  // open addressing, a power of two; position in entries_ plus one
   std::vector<EntryId> staged_;  // positions in entries_
+  std::vector<EntryId> travelling_;
+  std::vector<EntryId> free_entries_;
+  EntryId newest_ = kNone;
+  EntryId oldest_ = kNone;
+  bool replaced_ = false;  // by the last put()
   std::vector<std::unique_ptr<char[]>> blocks_;
   char* free_ = nullptr;  // of the last block
   std::size_t free_bytes_ = 0;

@@ -189,6 +189,20 @@ nla::OnFailure on_failure(const Options& options, bool once_per_host) {
   return wanted == OnFailure::kill ? nla::OnFailure::kill : nla::OnFailure::wait;
 }
 
+cache::PolicyKind policy_of(CachePolicy policy) {
+  switch (policy) {
+    case CachePolicy::hcs:
+      return cache::PolicyKind::hcs;
+    case CachePolicy::hcma:
+      return cache::PolicyKind::hcma;
+    case CachePolicy::hcmab:
+      break;
+    case CachePolicy::hcmab_lru:
+      return cache::PolicyKind::hcmab_lru;
+  }
+  return cache::PolicyKind::hcmab;
+}
+
 // All of it but where the ranks are: see place().
 nla::Job make_job(const Options& options, const Surroundings& around, const Plan& plan) {
   nla::Job job;
@@ -200,6 +214,9 @@ nla::Job make_job(const Options& options, const Surroundings& around, const Plan
   job.on_failure = on_failure(options, plan.once_per_host);
   job.bind_to = options.bind_to == BindTo::core ? nla::BindTo::core : nla::BindTo::none;
   job.grace_ms = static_cast<std::uint32_t>(options.grace.count());
+  const auto by_limit = options.cache_limit > 0 ? CachePolicy::hcmab_lru : CachePolicy::hcmab;
+  job.cache_policy = policy_of(options.cache.value_or(by_limit));
+  job.cache_limit = options.cache_limit;
   job.trace = options.trace.has_value();
   job.once_per_host = plan.once_per_host;
   // Gathered output has headings; what is left to label is standard error.

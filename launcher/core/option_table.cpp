@@ -202,6 +202,15 @@ const OptionRow kOptions[] = {
      [](Target t, Text v) { return store_choice<BindTo>(v, t.options.bind_to,
           {{"none", BindTo::none}, {"core", BindTo::core}}); }},
 
+    {"cache", 0, "POLICY", kValue, kJob, tree, "SCELA_CACHE",
+     "what agents keep of PMI pairs: hcs, hcma, hcmab (default), hcmab-lru",
+     [](Target t, Text v) { return store_choice<CachePolicy>(v, t.options.cache,
+          {{"hcs", CachePolicy::hcs}, {"hcma", CachePolicy::hcma},
+           {"hcmab", CachePolicy::hcmab}, {"hcmab-lru", CachePolicy::hcmab_lru}}); }},
+    {"cache-limit", 0, "BYTES", kValue, kJob, tree, "SCELA_CACHE_LIMIT",
+     "pairs an agent keeps at most: 65536, 64K, 2M (default: by the policy)",
+     [](Target t, Text v) { return store(parse_bytes(v), t.options.cache_limit); }},
+
     {"degree", 0, "K", kValue, kJob, tree, "SCELA_DEGREE",
      "children per agent (default: from --max-depth and --max-conn)",
      [](Target t, Text v) { return store(parse_number(v, 1, kMaxConnLimit), t.options.degree); }},

@@ -112,6 +112,18 @@ Result<std::chrono::milliseconds> parse_grace(std::string_view text) {
   return grace;
 }
 
+Result<std::uint64_t> parse_bytes(std::string_view text) {
+  constexpr std::string_view kUnits = "KMG";
+  const std::size_t unit = text.empty() ? std::string_view::npos : kUnits.find(text.back());
+  const bool has_unit = unit != std::string_view::npos;
+  const auto number = parse_number(text.substr(0, text.size() - (has_unit ? 1 : 0)), 1, UINT32_MAX);
+  if (!number || (has_unit && *number >= std::uint32_t{4} * 1024)) {
+    return fail(value_error(cat("'", text, "' is not a number of bytes"),
+                            "give a number, or one below 4096 with K, M or G (64K, 2M)"));
+  }
+  return has_unit ? std::uint64_t{*number} << (10 * (unit + 1)) : std::uint64_t{*number};
+}
+
 Result<bool> parse_flag(std::string_view text) {
   for (const std::string_view yes : {"yes", "true", "on", "1"}) {
     if (text == yes) return true;

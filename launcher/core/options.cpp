@@ -203,6 +203,11 @@ class Parser {
   Result<Options> finish() {
     if (options_.help || options_.version) return std::move(options_);
     if (options_.nodeset) return finish_nodeset();
+    if (options_.cache == CachePolicy::hcmab && options_.cache_limit > 0) {
+      return fail(Error{ErrorKind::usage, "options --cache hcmab and --cache-limit", "",
+                        "under hcmab every agent keeps everything",
+                        "use --cache hcmab-lru, or give no limit"});
+    }
     if (options_.gather && options_.output_dir) {
       return fail(Error{ErrorKind::usage, "options --gather and --output-dir", "",
                         "both say where standard output goes", "give one of them"});

@@ -37,6 +37,7 @@ enum class LinkKind { automatic, ssh, tcp };
 enum class HostKeys { strict, accept_new };
 enum class OnFailure { kill, wait };
 enum class BindTo { none, core };
+enum class CachePolicy { hcs, hcma, hcmab, hcmab_lru };
 enum class StatsFormat { none, text, json };
 enum class NodesetOperation { fold, expand, count };
 
@@ -115,6 +116,9 @@ struct Options {
   // Absent: rank 0; where the program runs once per host, all unless it is a terminal.
   std::optional<StdinTarget> stdin_to;
   std::vector<App> apps;  // at least one unless help, version or nodeset is set
+
+  std::optional<CachePolicy> cache;  // absent: hcmab, or hcmab-lru with a limit
+  std::uint64_t cache_limit = 0;     // bytes an agent's cache holds; 0: what the policy needs
 
   // Output.
   std::optional<bool> label;  // absent: yes where the program runs once per host

@@ -18,7 +18,23 @@ constexpr std::size_t kMaxKey = 1024;
 void Bulletin::ask(Rank rank, RequestId id, const ask::Put& put) {
   if (policy_->put(put.key, put.value.view())) context_.send_up(msg::Put{put.key, put.value});
   context_.act(action::Reply{rank, id, Response{}});
+  if (!asked_.empty()) answer_local(put);
   if (!parked_.empty()) recheck();
+}
+
+// The pair is visible here, so ranks of this node need not wait for the answer from above.
+void Bulletin::answer_local(const ask::Put& put) {
+  for (const bool waits : {false, true}) {
+    const auto at = asked_.find({put.key, waits});
+    if (at == asked_.end()) continue;
+    Askers local;
+    std::erase_if(at->second, [&](const Asker& asker) {
+      if (asker.link != kParentLink) return false;
+      local.push_back(asker);
+      return true;
+    });
+    answer_all(local, put.key, true, put.value);
+  }
 }
 
 void Bulletin::ask(Rank rank, RequestId id, const ask::Get& wanted) {
@@ -55,7 +71,7 @@ void Bulletin::forget(const Asker& asker) {
 }
 
 void Bulletin::get(const std::string& key, bool wait, const Asker& asker) {
-  const cache::Lookup lookup = policy_->get(key);
+  const cache::Lookup lookup = policy_->get(key, asker.link != kParentLink);
   switch (lookup.found) {
     case cache::Found::here:
       answer(asker, key, true, Chunk(std::string(lookup.value)));
@@ -109,13 +125,18 @@ void Bulletin::receive(const msg::Answer& message) {
 
 void Bulletin::recheck() {
   for (auto at = parked_.begin(); at != parked_.end();) {
-    const cache::Lookup lookup = policy_->get(at->first);
-    if (lookup.found != cache::Found::here) {
+    const cache::Lookup lookup = policy_->get(at->first, false);
+    if (lookup.found == cache::Found::absent) {
       ++at;
       continue;
     }
-    const Chunk value{std::string(lookup.value)};
-    answer_all(at->second, at->first, true, value);
+    if (lookup.found == cache::Found::here) {
+      answer_all(at->second, at->first, true, Chunk{std::string(lookup.value)});
+    } else {  // it came and went, or may have
+      Askers& askers = asked_[{at->first, true}];
+      if (askers.empty()) context_.send_up(msg::Get{at->first, true});
+      askers.insert(askers.end(), at->second.begin(), at->second.end());
+    }
     at = parked_.erase(at);
   }
 }

@@ -56,6 +56,7 @@ class Bulletin {
   bool keep(Askers& askers, const Asker& asker);
   void forget(const Asker& asker);
   void answer(const Asker& asker, const std::string& key, bool found, const Chunk& value);
+  void answer_local(const ask::Put& put);
   void answer_all(const Askers& askers, const std::string& key, bool found, const Chunk& value);
 
   Context& context_;

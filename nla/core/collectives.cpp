@@ -90,6 +90,7 @@ void Collectives::leave_outside(const CollectiveId& id, Operation& op) {
 
 void Collectives::cut_off() {
   if (std::exchange(cut_off_, true)) return;
+  if (policy_ != nullptr) policy_->evict_no_more();
   for (auto at = operations_.begin(); at != operations_.end();) {
     const auto here = at++;
     leave_outside(here->first, here->second);
@@ -246,10 +247,7 @@ void Collectives::advance(Operations::iterator at) {
       context_.own_ranks.intersects(at->first.set)) {
     unsettled_ += policy_->take_stage();
     op.carried = unsettled_.size();
-    cache::for_each_pair(unsettled_, [&](std::string_view key, std::string_view value) {
-      if (op.pending.size() + key.size() + value.size() > kRecordPayload) flush(op, at->first);
-      cache::append_pair(op.pending, key, value);
-    });
+    add_pairs(op, at->first, unsettled_);
   }
   const Chunk rest(std::exchange(op.pending, {}));
   if (!turns_here()) {
@@ -258,7 +256,19 @@ void Collectives::advance(Operations::iterator at) {
   }
   // The root turns the operation round; what is still pending goes down first.
   if (!rest.empty()) piece_up(op, at->first, rest, false);
+  if (op.kind == CollectiveKind::fence && policy_ != nullptr && op.mismatch.empty()) {
+    cache::for_each_piece(policy_->take_release(), kRecordPayload, [&](std::string_view pairs) {
+      piece_down(at, Chunk(std::string(pairs)), false);
+    });
+  }
   piece_down(at, Chunk(), true);
+}
+
+void Collectives::add_pairs(Operation& op, const CollectiveId& id, std::string_view pairs) {
+  cache::for_each_piece(pairs, kRecordPayload, [&](std::string_view piece) {
+    if (op.pending.size() + piece.size() > kRecordPayload) flush(op, id);
+    op.pending += piece;
+  });
 }
 
 void Collectives::piece_up(Operation& op, const CollectiveId& id, Chunk records, bool last) {
@@ -310,9 +320,11 @@ bool Collectives::piece_down(Operations::iterator at, const Chunk& records, bool
     if (last) forward_down(op, at->first, Chunk(), true);
   } else {
     forward_down(op, at->first, records, last);
+    const bool others_ask =
+        op.kind == CollectiveKind::fence && policy_ != nullptr && policy_->wants_release();
     const bool wanted = op.kind == CollectiveKind::gather
                             ? context_.own_ranks.contains(op.root)
-                            : context_.own_ranks.intersects(at->first.set);
+                            : context_.own_ranks.intersects(at->first.set) || others_ask;
     if (wanted && !records.empty()) op.pieces.push_back(records);
   }
   if (last) complete(at);
@@ -368,7 +380,10 @@ void Collectives::complete(Operations::iterator at) {
       piece = Chunk();  // the table holds it now; both at once would double the peak
     }
     committed_ = true;
-    if (at->first.set.size() == context_.job->map.size()) unsettled_.erase(0, op.carried);
+    if (at->first.set.size() == context_.job->map.size()) {
+      unsettled_.erase(0, op.carried);
+      policy_->fence_done();
+    }
   }
   answer(at->first, op);
   operations_.erase(at);

@@ -95,6 +95,7 @@ class Collectives {
   void contribute(Operation& op, const CollectiveId& id, const ask::Collective& call, Rank rank);
   void add_record(Operation& op, const CollectiveId& id, Rank source, std::uint32_t destination,
                   const Chunk& payload);
+  void add_pairs(Operation& op, const CollectiveId& id, std::string_view pairs);
   void flush(Operation& op, const CollectiveId& id);
   void advance(Operations::iterator at);
   void piece_up(Operation& op, const CollectiveId& id, Chunk records, bool last);

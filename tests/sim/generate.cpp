@@ -105,8 +105,8 @@ class Generator {
     plan_.launch_anyway = random_.chance(2, 3);
     plan_.remap = random_.chance(1, 2);
     plan_.local_children = random_.chance(1, 2);
-    const auto kind = static_cast<cache::PolicyKind>(random_.below(4));
-    if (cache::make_policy(kind, false)) plan_.policy = kind;
+    plan_.policy = static_cast<cache::PolicyKind>(random_.below(cache::kPolicyKinds));
+    if (random_.chance(1, 3)) plan_.cache_limit = number(1, 4000);
     if (random_.chance(1, 3)) {
       const auto choice = random_.below(3);
       plan_.stdin_ranks = choice == 0   ? RankSet::single(0)

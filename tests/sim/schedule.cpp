@@ -204,6 +204,7 @@ void fields_job(Io& io, T& schedule) {
   io.number("degree", schedule.degree);
   io.choice("on_failure", schedule.on_failure, kOnFailure);
   io.choice("policy", schedule.policy, kPolicies);
+  io.number("cache_limit", schedule.cache_limit);
   io.number("grace_ms", schedule.grace_ms, std::uint32_t{100});
   io.number("adopt_ms", schedule.adopt_ms);
   io.number("attach_fails", schedule.attach_fails);

@@ -139,6 +139,7 @@ struct Schedule {
   std::vector<std::pair<std::uint32_t, std::uint32_t>> place;  // (node, ranks), in rank order
   nla::OnFailure on_failure = nla::OnFailure::kill;
   cache::PolicyKind policy = cache::PolicyKind::hcmab;
+  std::uint32_t cache_limit = 0;
   std::uint32_t grace_ms = 100;
   std::uint32_t adopt_ms = 0;      // how long an agent waits for a new parent; 0: it does not
   std::uint32_t attach_fails = 0;  // one attempt in this many to adopt an agent; 0: none

@@ -236,6 +236,7 @@ void World::decide() {
   job_.on_failure = schedule_.on_failure;
   job_.grace_ms = schedule_.grace_ms;
   job_.cache_policy = schedule_.policy;
+  job_.cache_limit = schedule_.cache_limit;
   job_.trace = schedule_.trace;
   launched_ = true;
   for (std::uint32_t i = 0; i < schedule_.faults.size(); ++i) {

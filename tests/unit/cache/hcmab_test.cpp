@@ -15,12 +15,12 @@ using namespace scela::cache;
 namespace {
 
 std::unique_ptr<Policy> hcmab(bool is_root = false) {
-  return std::move(make_policy(PolicyKind::hcmab, is_root)).value();
+  return make_policy(PolicyKind::hcmab, {is_root, 0});
 }
 
 // The value, or nothing when the answer is "absent"; any other answer fails the test.
 std::optional<std::string> get(Policy& policy, std::string_view key) {
-  const Lookup found = policy.get(key);
+  const Lookup found = policy.get(key, false);
   REQUIRE(found.found != Found::above);  // always local
   if (found.found == Found::absent) return std::nullopt;
   return std::string(found.value);

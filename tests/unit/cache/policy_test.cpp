@@ -69,23 +69,14 @@ TEST_CASE("random bytes are read as an aggregate without harm") {
   }
 }
 
-TEST_CASE("a policy that is not built yet is refused with the one that is") {
-  for (const PolicyKind kind : {PolicyKind::hcs, PolicyKind::hcma, PolicyKind::hcmab_lru}) {
-    for (const bool is_root : {false, true}) {
-      const auto policy = make_policy(kind, is_root);
-      REQUIRE_FALSE(policy.has_value());
-      CHECK(policy.error().kind == ErrorKind::usage);
-      CHECK(policy.error().text().find(std::string(name_of(kind))) != std::string::npos);
-      CHECK(policy.error().text().find("use --cache hcmab") != std::string::npos);
-    }
-  }
-  CHECK(make_policy(PolicyKind::hcmab, false).has_value());
-  CHECK(make_policy(PolicyKind::hcmab, true).has_value());
-}
-
 TEST_CASE("policies have the names that the command line uses") {
   CHECK(name_of(PolicyKind::hcs) == "hcs");
   CHECK(name_of(PolicyKind::hcma) == "hcma");
   CHECK(name_of(PolicyKind::hcmab) == "hcmab");
-  CHECK(name_of(PolicyKind::hcmab_lru) == "hcmab_lru");
+  CHECK(name_of(PolicyKind::hcmab_lru) == "hcmab-lru");
+  for (int i = 0; i < kPolicyKinds; ++i) {
+    const auto kind = static_cast<PolicyKind>(i);
+    CHECK(policy_named(name_of(kind)) == kind);
+  }
+  CHECK(policy_named("all") == std::nullopt);
 }

@@ -1,7 +1,9 @@
 #include "cache/store.h"
 
 #include <catch2/catch.hpp>
+#include <list>
 #include <map>
+#include <set>
 #include <string>
 
 #include "common/core/random.h"
@@ -57,6 +59,114 @@ TEST_CASE("the store does what two maps do, over random programs") {
     REQUIRE(store.usage().pairs == table.size());
     REQUIRE(store.usage().bytes == bytes);
   }
+}
+
+TEST_CASE("the store evicts what a list of settled pairs would, over random programs") {
+  Random random(11);
+  for (int program = 0; program < 60; ++program) {
+    Store store;
+    std::map<std::string, std::string> table;
+    std::list<std::string> settled;  // least recently used first
+    std::map<std::string, int> held;  // staged (2), travelling (1)
+    const auto used = [&](const std::string& key) {
+      if (held.count(key) != 0) return;
+      settled.remove(key);
+      settled.push_back(key);
+    };
+    const std::uint64_t keys = 1 + random.below(300);
+    for (int step = 0; step < 1500; ++step) {
+      const std::string key = cat("key", random.below(keys));
+      const std::string value(random.below(30), static_cast<char>('a' + step % 26));
+      switch (random.below(9)) {
+        case 0:
+          store.stage(key, value);
+          table[key] = value;
+          settled.remove(key);
+          held[key] = 2;
+          break;
+        case 1:
+          store.hold(key, value);
+          table[key] = value;
+          settled.remove(key);
+          held.emplace(key, 1);
+          break;
+        case 2:
+        case 3: {
+          const auto before = table.find(key);
+          const bool kept = held.count(key) != 0 && held[key] == 2;
+          const bool changes = before != table.end() && before->second != value && !kept;
+          REQUIRE(store.commit(key, value) == changes);
+          if (kept) break;
+          table[key] = value;
+          used(key);
+          break;
+        }
+        case 4: {
+          const auto found = store.use(key);
+          REQUIRE(found.has_value() == (table.count(key) == 1));
+          if (!found) break;
+          REQUIRE(*found == table[key]);
+          used(key);
+          break;
+        }
+        case 5:
+          if (!random.chance(1, 8)) break;
+          store.take_stage();
+          for (auto& [k, life] : held)
+            life = 1;
+          break;
+        case 6: {
+          if (!random.chance(1, 8)) break;
+          store.settle();
+          // In the order in which they began to travel, which the table does not keep.
+          std::set<std::string> freed;
+          for (const auto& [k, life] : held) {
+            if (life == 1) freed.insert(k);
+          }
+          for (const std::string& k : freed)
+            held.erase(k);
+          for (const std::string& k : freed) {
+            REQUIRE(store.use(k) == table[k]);
+            settled.push_back(k);
+          }
+          break;
+        }
+        default: {
+          if (!random.chance(1, 10)) break;
+          std::uint64_t bytes = 0;
+          for (const auto& [k, v] : table)
+            bytes += k.size() + v.size();
+          const std::uint64_t bound = random.below(bytes + 1);
+          const bool some = bytes > bound && !settled.empty();
+          while (bytes > bound && !settled.empty()) {
+            bytes -= settled.front().size() + table[settled.front()].size();
+            table.erase(settled.front());
+            settled.pop_front();
+          }
+          REQUIRE(store.evict_to(bound) == some);
+          REQUIRE(store.usage().bytes == bytes);
+          REQUIRE(store.usage().pairs == table.size());
+          for (std::uint64_t i = 0; i < keys; ++i) {
+            const std::string k = cat("key", i);
+            REQUIRE(store.find(k).has_value() == (table.count(k) == 1));
+          }
+        }
+      }
+    }
+    for (const auto& [key, value] : table)
+      REQUIRE(store.find(key) == value);
+  }
+}
+
+TEST_CASE("stages that are evicted again for ever do not grow the store") {
+  Store store;
+  for (int stage = 0; stage < 500; ++stage) {
+    for (int i = 0; i < 200; ++i)
+      store.commit(cat("card-", stage, "-", i), std::string(100, 'x'));
+    store.evict_to(30'000);
+  }
+  CHECK(store.usage().bytes <= 30'000);
+  CHECK(store.held_bytes() < 400 * 1024);
 }
 
 TEST_CASE("the stage keeps the order in which keys were first put") {

@@ -187,6 +187,30 @@ TEST_CASE("wrong values name the option and what is allowed") {
         "cache, trace; see scela-run --help)");
 }
 
+TEST_CASE("the cache policy and its limit") {
+  const Options by_default = parsed({"p"});
+  CHECK_FALSE(by_default.cache);
+  CHECK(by_default.cache_limit == 0);
+  CHECK(parsed({"--cache", "hcs", "p"}).cache == CachePolicy::hcs);
+  CHECK(parsed({"--cache", "hcma", "p"}).cache == CachePolicy::hcma);
+  CHECK(parsed({"--cache", "hcmab", "p"}).cache == CachePolicy::hcmab);
+  CHECK(parsed({"p"}, {{"SCELA_CACHE", "hcmab-lru"}}).cache == CachePolicy::hcmab_lru);
+  CHECK(parsed({"--cache-limit", "1", "p"}).cache_limit == 1);
+  CHECK(parsed({"--cache-limit", "64K", "p"}).cache_limit == 65536);
+  CHECK(parsed({"--cache-limit", "2M", "p"}).cache_limit == 2097152);
+  CHECK(parsed({"--cache-limit", "4095G", "p"}).cache_limit == 4095ULL << 30);
+  for (const char* wrong : {"0", "-1", "K", "1.5M", "4096K", "64k", "8MB", "much"}) {
+    CHECK(refusal({"--cache-limit", wrong, "p"}).find("is not a number of bytes") !=
+          std::string::npos);
+  }
+  CHECK(refusal({"--cache", "all", "p"}) ==
+        "option --cache: 'all' is not known (give hcs or hcma or hcmab or hcmab-lru; "
+        "see scela-run --help)");
+  CHECK(refusal({"--cache", "hcmab", "--cache-limit", "1M", "p"}) ==
+        "options --cache hcmab and --cache-limit: under hcmab every agent keeps everything "
+        "(use --cache hcmab-lru, or give no limit)");
+}
+
 TEST_CASE("an option without its argument is an error that names it") {
   CHECK(refusal({"--np"}) == "option --np: its value is missing (see scela-run --help)");
   CHECK(refusal({"-n"}).find("its value is missing") != std::string::npos);

@@ -160,7 +160,7 @@ TEST_CASE("standard input for a rank that is not there is an error") {
 TEST_CASE("kinds of a job outside their range are errors") {
   const std::string bytes = encode(small_job());
   // From the end: the terminal's modes (3), size (8) and ranks, ahead, plain output, timestamps,
-  // label, host timeout, once per host, trace, cache policy, grace (2000: two bytes), bind-to,
+  // label, host timeout, once per host, trace, cache limit, cache policy, grace (2000: two bytes), bind-to,
   // on-failure.
   const std::size_t end = bytes.size() - 21;
   const auto accepted = [&](std::size_t at, char value) {
@@ -172,12 +172,12 @@ TEST_CASE("kinds of a job outside their range are errors") {
   CHECK_FALSE(accepted(end + 2, 3));
   CHECK(accepted(end - 1, 1));
   CHECK_FALSE(accepted(end - 1, 2));
-  CHECK(accepted(end - 2, 3));
-  CHECK_FALSE(accepted(end - 2, 4));
-  CHECK(accepted(end - 5, 1));
-  CHECK_FALSE(accepted(end - 5, 2));
+  CHECK(accepted(end - 3, 3));
+  CHECK_FALSE(accepted(end - 3, 4));
   CHECK(accepted(end - 6, 1));
   CHECK_FALSE(accepted(end - 6, 2));
+  CHECK(accepted(end - 7, 1));
+  CHECK_FALSE(accepted(end - 7, 2));
 }
 
 TEST_CASE("one rank of the job has a terminal, or none") {

@@ -268,6 +268,7 @@ Job job(Random& random) {
   out.bind_to = one_of(random, BindTo::core);
   out.grace_ms = number(random);
   out.cache_policy = one_of(random, cache::PolicyKind::hcmab_lru);
+  out.cache_limit = number(random);
   out.trace = flag(random);
   out.once_per_host = flag(random);
   out.host_timeout_ms = number(random);

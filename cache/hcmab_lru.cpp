@@ -1,0 +1,42 @@
+#include "cache/hcmab_lru.h"
+
+#include <algorithm>
+
+namespace scela::cache {
+
+bool HcmabLru::put(std::string_view key, std::string_view value) {
+  store_.stage(key, value);
+  return false;  // it travels in the fence's aggregate
+}
+
+void HcmabLru::commit(std::string_view pairs) {
+  for_each_pair(pairs, [this](std::string_view key, std::string_view value) {
+    store_.commit(key, value);
+    stage_bytes_ += key.size() + value.size();
+  });
+  largest_stage_ = std::max(largest_stage_, stage_bytes_);
+  trim();
+}
+
+void HcmabLru::fence_done() {
+  stage_bytes_ = 0;
+  store_.settle();
+  trim();
+}
+
+void HcmabLru::trim() {
+  if (keeps_all_) return;
+  if (store_.evict_to(limit_ > 0 ? limit_ : largest_stage_)) evicted_ = true;
+}
+
+Lookup HcmabLru::get(std::string_view key, bool) {
+  if (const auto value = store_.use(key)) return {Found::here, *value};
+  return {evicted_ ? Found::above : Found::absent, {}};
+}
+
+void HcmabLru::answer_passes(std::string_view key, std::string_view value) {
+  store_.commit(key, value);
+  trim();
+}
+
+}  // namespace scela::cache

@@ -1,0 +1,48 @@
+// HCMAB-LRU: as HCMAB, and what earlier stages brought is evicted, least recently used first
+// (thesis section 3, Table 3.1: O(p) a node, one stage's worth).
+//
+// The bound is make_policy's limit or, without one, the largest stage so far. What a node's own
+// ranks have put stays until a fence has told everybody. The root evicts nothing: it answers for
+// what others no longer have, at the price of O(p*n) in scela-run. A miss goes up only on a node
+// that has evicted something, or where not all has arrived; elsewhere the table is complete and the
+// answer to a miss is at hand.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "cache/policy.h"
+#include "cache/store.h"
+
+namespace scela::cache {
+
+class HcmabLru final : public Policy {
+ public:
+  explicit HcmabLru(const Place& place) : keeps_all_(place.is_root), limit_(place.limit) {}
+
+  bool put(std::string_view key, std::string_view value) override;
+  bool put_from_child(std::string_view, std::string_view) override { return false; }
+  std::string take_stage() override { return store_.take_stage(); }
+  void aggregate_passes(std::string_view) override {}
+  bool wants_release() const override { return true; }
+  bool release_carries_pairs() const override { return true; }
+  std::string take_release() override { return {}; }
+  void commit(std::string_view pairs) override;
+  void fence_done() override;
+  void evict_no_more() override { keeps_all_ = true; }
+  Lookup get(std::string_view key, bool below) override;
+  void answer_passes(std::string_view key, std::string_view value) override;
+  Usage usage() const override { return store_.usage(); }
+
+ private:
+  void trim();
+
+  bool keeps_all_;
+  std::uint64_t limit_;
+  Store store_;
+  std::uint64_t stage_bytes_ = 0;  // keys and values of the releases since the last fence_done()
+  std::uint64_t largest_stage_ = 0;
+  bool evicted_ = false;
+};
+
+}  // namespace scela::cache

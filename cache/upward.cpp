@@ -1,0 +1,78 @@
+#include "cache/upward.h"
+
+namespace scela::cache {
+
+void Upward::pass(std::string_view key, std::string_view value) {
+  if (store_.commit(key, value)) changed(key);
+}
+
+void Upward::trim() {
+  if (limit_ > 0) store_.evict_to(limit_);
+}
+
+std::string Upward::take_release() {
+  std::string out;
+  for (const std::string& key : changed_) {
+    if (const auto value = store_.find(key)) append_pair(out, key, *value);
+  }
+  return out;
+}
+
+// Only copies are renewed: who has none asks when it needs the pair.
+void Upward::commit(std::string_view pairs) {
+  for_each_pair(pairs, [this](std::string_view key, std::string_view value) {
+    if (store_.find(key)) store_.commit(key, value);
+  });
+  trim();
+}
+
+void Upward::fence_done() {
+  changed_.clear();
+  store_.settle();
+  trim();
+}
+
+Lookup Upward::get(std::string_view key, bool below) {
+  if (below && store_.is_staged(key)) return {is_root() ? Found::absent : Found::above, {}};
+  if (const auto value = store_.use(key)) return {Found::here, *value};
+  return {is_root() ? Found::absent : Found::above, {}};
+}
+
+void Upward::answer_passes(std::string_view key, std::string_view value) {
+  store_.commit(key, value);
+  trim();
+}
+
+// Until a fence has passed behind it the pair may be lost with an agent above: it is held.
+bool Hcs::put(std::string_view key, std::string_view value) {
+  if (is_root()) {
+    pass(key, value);
+    return false;
+  }
+  store().hold(key, value);
+  trim();
+  return true;
+}
+
+bool Hcs::put_from_child(std::string_view key, std::string_view value) {
+  pass(key, value);
+  trim();
+  return !is_root();
+}
+
+bool Hcma::put(std::string_view key, std::string_view value) {
+  store().stage(key, value);
+  return false;  // it travels in the fence's aggregate
+}
+
+std::string Hcma::take_stage() {
+  return store().take_stage();
+}
+
+void Hcma::aggregate_passes(std::string_view pairs) {
+  for_each_pair(pairs,
+                [this](std::string_view key, std::string_view value) { pass(key, value); });
+  trim();
+}
+
+}  // namespace scela::cache

@@ -1,0 +1,73 @@
+// HCS and HCMA: what is not here is asked for further up (thesis section 3, Table 3.1).
+//
+//   hcs   every put goes up at once, and every level caches it: O(p*n) messages at the root.
+//   hcma  puts stay; at a fence every agent sends one aggregate up, and every level caches it.
+//
+// In both the root holds every pair, O(p*n), and evicts none; everybody else holds the pairs of its
+// own subtree and what was asked for through it, and may evict what has reached the root
+// (make_policy's limit).
+//
+// A pair that takes the place of another is no case of the thesis: copies cached elsewhere would
+// stay. So the root remembers the keys whose value changed since the last fence of the whole job,
+// and each release carries them; whoever holds a copy renews it. Without such keys it is empty.
+// For the same reason nobody is given a copy of what the root has not been sent yet.
+#pragma once
+
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "cache/policy.h"
+#include "cache/store.h"
+
+namespace scela::cache {
+
+class Upward : public Policy {
+ public:
+  explicit Upward(const Place& place)
+      : is_root_(place.is_root), limit_(place.is_root ? 0 : place.limit) {}
+
+  bool wants_release() const final { return true; }
+  bool release_carries_pairs() const final { return false; }
+  std::string take_release() final;
+  void commit(std::string_view pairs) final;
+  void fence_done() final;
+  void evict_no_more() final { limit_ = 0; }
+  Lookup get(std::string_view key, bool below) final;
+  void answer_passes(std::string_view key, std::string_view value) final;
+  Usage usage() const final { return store_.usage(); }
+
+ protected:
+  // A pair of the subtree is cached on its way.
+  void pass(std::string_view key, std::string_view value);
+  void trim();
+  bool is_root() const { return is_root_; }
+  Store& store() { return store_; }
+  void changed(std::string_view key) { changed_.emplace(key); }
+
+ private:
+  bool is_root_;
+  std::uint64_t limit_;  // 0: none
+  Store store_;
+  std::set<std::string, std::less<>> changed_;  // keys whose value did, here
+};
+
+class Hcs final : public Upward {
+ public:
+  using Upward::Upward;
+  bool put(std::string_view key, std::string_view value) override;
+  bool put_from_child(std::string_view key, std::string_view value) override;
+  std::string take_stage() override { return {}; }  // everything has travelled already
+  void aggregate_passes(std::string_view) override {}
+};
+
+class Hcma final : public Upward {
+ public:
+  using Upward::Upward;
+  bool put(std::string_view key, std::string_view value) override;
+  bool put_from_child(std::string_view, std::string_view) override { return false; }
+  std::string take_stage() override;
+  void aggregate_passes(std::string_view pairs) override;
+};
+
+}  // namespace scela::cache

@@ -1,0 +1,48 @@
+// A tree of policies without agents: the tests carry between them what agents would, at once.
+//
+// Node 0 is the root, which has no ranks; the parent of every other node has a smaller number.
+// Counts messages as agents send them: a put or a question on its way up one level, an aggregate a
+// level, a release a child.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cache/policy.h"
+
+namespace scela::cache::testing {
+
+struct Traffic {
+  std::uint64_t received = 0;  // messages from children
+  std::uint64_t sent_down = 0;
+  std::uint64_t pair_bytes_up = 0;  // received: keys and values of puts and aggregates
+};
+
+class Tree {
+ public:
+  // `parents`: of nodes 1, 2, ...
+  Tree(PolicyKind kind, std::vector<std::size_t> parents, std::uint64_t limit = 0);
+
+  void put(std::size_t node, std::string_view key, std::string_view value);
+  // A fence of the whole job.
+  void fence();
+  std::optional<std::string> get(std::size_t node, std::string_view key);
+
+  const Policy& at(std::size_t node) const { return *policies_[node]; }
+  const Traffic& traffic(std::size_t node) const { return traffic_[node]; }
+  std::size_t size() const { return policies_.size(); }
+  const std::vector<std::size_t>& parents() const { return parents_; }
+
+ private:
+  std::string gather(std::size_t node);
+
+  std::vector<std::size_t> parents_;  // of node i: parents_[i]; the root's is itself
+  std::vector<std::unique_ptr<Policy>> policies_;
+  std::vector<Traffic> traffic_;
+};
+
+}  // namespace scela::cache::testing

@@ -1,0 +1,281 @@
+// What every policy promises on trees of many shapes: the same answers as one table, and the counts
+// of Table 3.1 (thesis chapter 3), derived in docs/caches.md.
+#include "tests/unit/cache/tree.h"
+
+#include <catch2/catch.hpp>
+#include <map>
+#include <set>
+
+#include "common/core/random.h"
+#include "common/core/text.h"
+
+using namespace scela;
+using namespace scela::cache;
+using scela::cache::testing::Tree;
+
+namespace {
+
+constexpr PolicyKind kAll[] = {PolicyKind::hcs, PolicyKind::hcma, PolicyKind::hcmab,
+                               PolicyKind::hcmab_lru};
+
+std::vector<std::size_t> random_tree(Random& random, std::size_t nodes) {
+  std::vector<std::size_t> parents;
+  const std::size_t shape = random.below(4);  // flat, a chain, anything, binary
+  for (std::size_t i = 1; i <= nodes; ++i) {
+    parents.push_back(shape == 0   ? 0
+                      : shape == 1 ? i - 1
+                      : shape == 2 ? random.below(i)
+                                   : (i - 1) / 2);
+  }
+  return parents;
+}
+
+// k-ary, of `nodes` agents below the root.
+std::vector<std::size_t> kary(std::size_t nodes, std::size_t k) {
+  std::vector<std::size_t> parents;
+  for (std::size_t i = 1; i <= nodes; ++i)
+    parents.push_back((i - 1) / k);
+  return parents;
+}
+
+// One table: what a get may be answered.
+class Model {
+ public:
+  explicit Model(std::size_t nodes) : own_(nodes) {}
+  void put(std::size_t node, const std::string& key, const std::string& value) {
+    own_[node][key] = value;
+    since_[key].insert(value);
+  }
+  // Who put a key in the same stage is everybody's winner; `answer` tells which one that was.
+  template <class F>
+  void fence(F&& answer) {
+    for (auto& [key, values] : since_) {
+      const std::optional<std::string> now = answer(key);
+      REQUIRE(now.has_value());
+      REQUIRE(values.count(*now) == 1);
+      settled_[key] = *now;
+    }
+    since_.clear();
+    for (auto& own : own_)
+      own.clear();
+  }
+  std::string judge(std::size_t node, const std::string& key,
+                    const std::optional<std::string>& got) const {
+    if (const auto own = own_[node].find(key); own != own_[node].end()) {
+      // A value of another node may have come after it.
+      if (got && since_.at(key).count(*got) == 1) return {};
+      return "its own node's put is not seen";
+    }
+    const auto settled = settled_.find(key);
+    if (!got) return settled == settled_.end() ? "" : "a pair that was fenced is not found";
+    if (settled != settled_.end() && settled->second == *got) return {};
+    const auto fresh = since_.find(key);
+    if (fresh != since_.end() && fresh->second.count(*got) == 1) return {};
+    return "the value " + *got + " is nobody's";
+  }
+  const std::map<std::string, std::string>& settled() const { return settled_; }
+
+ private:
+  std::map<std::string, std::string> settled_;
+  std::map<std::string, std::set<std::string>> since_;  // put since the last fence
+  std::vector<std::map<std::string, std::string>> own_;
+};
+
+void play(PolicyKind kind, std::uint64_t seed) {
+  Random random(seed);
+  const std::size_t nodes = 1 + random.below(12);
+  const std::vector<std::size_t> parents = random_tree(random, nodes);
+  const std::uint64_t limit = random.chance(1, 2) ? 1 + random.below(400) : 0;
+  INFO(name_of(kind) << ", seed " << seed << ", " << nodes << " nodes, limit " << limit);
+  Tree tree(kind, parents, limit);
+  Model model(nodes + 1);
+  const std::uint64_t keys = 1 + random.below(40);
+  const bool own_keys = random.chance(1, 2);  // as MPI libraries: nobody puts another's key
+  for (int step = 0; step < 200; ++step) {
+    const std::size_t node = 1 + random.below(nodes);
+    const std::string key =
+        cat("key-", own_keys ? cat(node, "-") : std::string(), random.below(keys));
+    const std::uint64_t what = random.below(20);
+    if (what < 8) {
+      const std::string value = cat("v", step, std::string(random.below(60), 'x'));
+      tree.put(node, key, value);
+      model.put(node, key, value);
+    } else if (what < 19) {
+      const std::string other =
+          cat("key-", own_keys ? cat(1 + random.below(nodes), "-") : std::string(),
+              random.below(keys));
+      const auto got = tree.get(node, other);
+      REQUIRE(model.judge(node, other, got) == "");
+    } else {
+      tree.fence();
+      model.fence([&](const std::string& k) { return tree.get(1, k); });
+      for (const auto& [k, value] : model.settled()) {
+        for (std::size_t n = 1; n <= nodes; ++n)
+          REQUIRE(tree.get(n, k) == value);
+      }
+    }
+  }
+}
+
+std::string value_of(std::size_t rank, std::size_t pair) {
+  return cat("value-", rank, "-", pair, std::string(20, 'v'));
+}
+
+}  // namespace
+
+TEST_CASE("every policy answers as one table would, on any tree, with any limit") {
+  for (const PolicyKind kind : kAll) {
+    for (std::uint64_t seed = 1; seed <= 400; ++seed)
+      play(kind, seed);
+  }
+}
+
+TEST_CASE("messages at the root and at every agent are those of Table 3.1") {
+  constexpr std::size_t kRanks = 3;
+  constexpr std::size_t kPairs = 2;
+  constexpr std::size_t kStages = 2;
+  for (const PolicyKind kind : kAll) {
+    for (const std::size_t k : {1, 2, 3, 8, 40}) {
+      constexpr std::size_t kNodes = 40;
+      Tree tree(kind, kary(kNodes, k));
+      std::vector<std::size_t> subtree(kNodes + 1, 1);  // agents
+      std::vector<std::size_t> children(kNodes + 1, 0);
+      for (std::size_t i = kNodes; i > 0; --i) {
+        subtree[tree.parents()[i]] += subtree[i];
+        ++children[tree.parents()[i]];
+      }
+      for (std::size_t stage = 0; stage < kStages; ++stage) {
+        for (std::size_t rank = 0; rank < kNodes * kRanks; ++rank) {
+          for (std::size_t i = 0; i < kPairs; ++i) {
+            tree.put(1 + rank / kRanks, cat("card-", rank, "-", i, "-", stage), value_of(rank, i));
+          }
+        }
+        tree.fence();
+      }
+      for (std::size_t node = 0; node <= kNodes; ++node) {
+        INFO(name_of(kind) << ", degree " << k << ", node " << node);
+        const std::size_t below = (subtree[node] - 1) * kRanks * kPairs * kStages;
+        const std::size_t fences = children[node] * kStages;
+        // hcs: every pair below comes by itself, O(p*n) at the root; the others: one a child.
+        CHECK(tree.traffic(node).received == fences + (kind == PolicyKind::hcs ? below : 0));
+        CHECK(tree.traffic(node).sent_down == fences);
+        const std::size_t own = node == 0 ? 0 : kRanks * kPairs * kStages;
+        const std::size_t all = kNodes * kRanks * kPairs * kStages;
+        const std::uint64_t held = tree.at(node).usage().pairs;
+        switch (kind) {
+          case PolicyKind::hcs:
+          case PolicyKind::hcma:
+            CHECK(held == below + own);  // O(p*n) at the root only
+            break;
+          case PolicyKind::hcmab:
+            CHECK(held == (node == 0 ? 0 : all));  // O(p*n) everywhere (the root is never asked)
+            break;
+          case PolicyKind::hcmab_lru:
+            CHECK(held == (node == 0 ? all : all / kStages));  // O(p): one stage's worth
+            break;
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("a key asked for goes up once for every agent that does not hold it") {
+  for (const PolicyKind kind : {PolicyKind::hcs, PolicyKind::hcma}) {
+    Tree tree(kind, kary(14, 2));
+    for (std::size_t node = 1; node <= 14; ++node)
+      tree.put(node, cat("card-", node), "value");
+    tree.fence();
+    const std::uint64_t before = tree.traffic(0).received;
+    for (int again = 0; again < 3; ++again) {
+      for (std::size_t node = 1; node <= 14; ++node) {
+        for (std::size_t other = 1; other <= 14; ++other)
+          REQUIRE(tree.get(node, cat("card-", other)) == "value");
+      }
+    }
+    // Each half holds its own seven keys and asks the root once for each of the other half's.
+    CHECK(tree.traffic(0).received - before == 14);
+  }
+}
+
+TEST_CASE("hcmab-lru: memory is flat over 64 stages, the others' grows with them") {
+  constexpr std::size_t kNodes = 20;
+  for (const PolicyKind kind : kAll) {
+    Tree tree(kind, kary(kNodes, 4));
+    std::vector<std::uint64_t> largest;
+    for (int stage = 0; stage < 64; ++stage) {
+      for (std::size_t node = 1; node <= kNodes; ++node)
+        tree.put(node, cat("card-", 100 + stage, "-", 100 + node), std::string(50, 'v'));
+      tree.fence();
+      std::uint64_t most = 0;
+      for (std::size_t node = 1; node <= kNodes; ++node) {
+        most = std::max(most, tree.at(node).usage().bytes);
+        REQUIRE(tree.get(node, cat("card-100-", 101)) == std::string(50, 'v'));  // long evicted
+      }
+      largest.push_back(most);
+    }
+    INFO(name_of(kind));
+    if (kind == PolicyKind::hcmab_lru) {
+      CHECK(largest.back() == largest.front());
+    } else {
+      CHECK(largest.back() >= 63 * largest.front());
+    }
+  }
+}
+
+TEST_CASE("a limit holds for whatever can be asked for elsewhere") {
+  for (const PolicyKind kind : {PolicyKind::hcs, PolicyKind::hcma, PolicyKind::hcmab_lru}) {
+    Tree tree(kind, kary(20, 3), 500);
+    for (int stage = 0; stage < 10; ++stage) {
+      for (std::size_t node = 1; node <= 20; ++node)
+        tree.put(node, cat("card-", stage, "-", node), std::string(80, 'v'));
+      tree.fence();
+      for (std::size_t node = 1; node <= 20; ++node) {
+        INFO(name_of(kind) << ", node " << node);
+        REQUIRE(tree.at(node).usage().bytes <= 500);
+      }
+    }
+    for (std::size_t node = 1; node <= 20; ++node) {
+      for (std::size_t other = 1; other <= 20; ++other)
+        REQUIRE(tree.get(node, cat("card-0-", other)) == std::string(80, 'v'));
+      REQUIRE(tree.get(node, "card-99") == std::nullopt);
+    }
+  }
+}
+
+TEST_CASE("who turns aggregates round without being the root evicts nothing from then on") {
+  for (const PolicyKind kind : {PolicyKind::hcs, PolicyKind::hcma, PolicyKind::hcmab_lru}) {
+    const auto policy = make_policy(kind, {false, 10});
+    policy->evict_no_more();
+    std::string pairs;
+    for (int i = 0; i < 20; ++i) {
+      append_pair(pairs, cat("key", i), "0123456789");
+      policy->put_from_child(cat("key", i), "0123456789");
+    }
+    policy->aggregate_passes(pairs);
+    policy->commit(pairs);
+    policy->fence_done();
+    for (int i = 0; i < 20; ++i) {
+      INFO(name_of(kind));
+      CHECK(policy->get(cat("key", i), true).found == Found::here);
+    }
+  }
+}
+
+TEST_CASE("pieces are cut between pairs") {
+  std::string pairs;
+  for (int i = 0; i < 10; ++i)
+    append_pair(pairs, cat("key", i), std::string(i == 5 ? 300 : 20, 'v'));
+  std::string joined;
+  std::size_t count = 0;
+  for_each_piece(pairs, 100, [&](std::string_view piece) {
+    std::size_t inside = 0;
+    REQUIRE(for_each_pair(piece, [&](std::string_view, std::string_view) { ++inside; }));
+    CHECK((piece.size() <= 100 || inside == 1));
+    joined += piece;
+    ++count;
+  });
+  CHECK(joined == pairs);
+  CHECK(count == 5);  // three pairs, two, the large one, three, one
+  for_each_piece("", 100, [](std::string_view) { FAIL("nothing to cut"); });
+  for_each_piece("\x05", 100, [](std::string_view) { FAIL("malformed"); });
+}
