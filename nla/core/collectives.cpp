@@ -254,14 +254,22 @@ void Collectives::advance(Operations::iterator at) {
     piece_up(op, at->first, rest, true);
     return;
   }
-  // The root turns the operation round; what is still pending goes down first.
-  if (!rest.empty()) piece_up(op, at->first, rest, false);
+  // The root turns the operation round: what is still pending goes down with the word that all have
+  // entered.
+  Chunk final_piece = goes_down(op) ? rest : Chunk();
   if (op.kind == CollectiveKind::fence && policy_ != nullptr && op.mismatch.empty()) {
     cache::for_each_piece(policy_->take_release(), kRecordPayload, [&](std::string_view pairs) {
-      piece_down(at, Chunk(std::string(pairs)), false);
+      if (!final_piece.empty()) piece_down(at, final_piece, false);
+      final_piece = Chunk(std::string(pairs));
     });
   }
-  piece_down(at, Chunk(), true);
+  piece_down(at, final_piece, true);
+}
+
+// Where operations turn round: whether contributions are for anybody below.
+bool Collectives::goes_down(const Operation& op) const {
+  if (op.kind == CollectiveKind::barrier || !op.mismatch.empty()) return false;
+  return op.kind != CollectiveKind::fence || policy_ == nullptr || policy_->release_carries_pairs();
 }
 
 void Collectives::add_pairs(Operation& op, const CollectiveId& id, std::string_view pairs) {
@@ -273,10 +281,7 @@ void Collectives::add_pairs(Operation& op, const CollectiveId& id, std::string_v
 
 void Collectives::piece_up(Operation& op, const CollectiveId& id, Chunk records, bool last) {
   if (turns_here()) {
-    const bool dropped = op.kind == CollectiveKind::barrier || !op.mismatch.empty() ||
-                         (op.kind == CollectiveKind::fence && policy_ != nullptr &&
-                          !policy_->release_carries_pairs());
-    if (!dropped) {
+    if (goes_down(op)) {
       if (const auto at = operations_.find(id); at != operations_.end()) {
         piece_down(at, records, false);
       }

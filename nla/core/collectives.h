@@ -98,6 +98,7 @@ class Collectives {
   void add_pairs(Operation& op, const CollectiveId& id, std::string_view pairs);
   void flush(Operation& op, const CollectiveId& id);
   void advance(Operations::iterator at);
+  bool goes_down(const Operation& op) const;
   void piece_up(Operation& op, const CollectiveId& id, Chunk records, bool last);
   bool piece_down(Operations::iterator at, const Chunk& records, bool last);
   bool split_down(Operation& op, const CollectiveId& id, const Chunk& records);
