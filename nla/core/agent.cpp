@@ -28,6 +28,10 @@ std::uint64_t Agent::held_bytes() const {
          state_->output.held_bytes() + state_->job_bytes.size();
 }
 
+std::uint64_t Agent::cache_bytes() const {
+  return state_->policy ? state_->policy->usage().bytes : 0;
+}
+
 std::string Agent::describe() const {
   const State& s = *state_;
   std::string out = cat(s.context.is_root() ? std::string("root") : cat("agent ", s.context.node),

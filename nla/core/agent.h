@@ -29,6 +29,7 @@ class Agent {
 
   bool finished() const;             // action::Finish was given
   std::uint64_t held_bytes() const;  // payload held for later: what "memory bounded" is about
+  std::uint64_t cache_bytes() const;  // keys and values in the node's cache
   std::string describe() const;      // one line for a failing test
 
  private:

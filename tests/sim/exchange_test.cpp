@@ -1,0 +1,149 @@
+// The exchanges 1:2 and 1:p under every policy: messages and bytes at every agent equal the closed
+// forms of docs/caches.md, which follow from the policy table of the thesis (Table 3.1), and with
+// stated costs the curves of its Figs 3.3 and 3.4 come out.
+#include "tests/sim/exchange.h"
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+
+#include "common/core/kary_tree.h"
+#include "common/core/text.h"
+
+namespace scela::sim {
+namespace {
+
+using cache::PolicyKind;
+
+struct Place {
+  std::uint64_t children = 0;
+  std::uint64_t agents = 0;                        // in the subtree, this one included
+  std::uint64_t agents_below_children = 0;         // of children: agents in their subtrees, summed
+  std::vector<std::uint64_t> agents_below;         // by child
+  std::vector<std::uint64_t> first_below;          // by child: its own number
+  std::uint64_t levels_above = 0;
+};
+
+void place(std::vector<Place>& places, std::size_t at, Slice below) {
+  places[at].agents = (at == 0 ? 0 : 1) + below.end - below.first;
+}
+
+// [0]: the root. Node i of the slice has the children that split() says.
+void walk(std::vector<Place>& places, std::size_t at, Slice below, std::uint32_t degree) {
+  place(places, at, below);
+  for (const Slice& child : split(below, degree)) {
+    Place& here = places[at];
+    ++here.children;
+    here.agents_below.push_back(child.end - child.first);
+    here.agents_below_children += child.end - child.first;
+    walk(places, child.first + 1, {child.first + 1, child.end}, degree);
+  }
+}
+
+std::vector<Place> places_of(const Exchange& e) {
+  std::vector<Place> places(e.hosts + 1);
+  walk(places, 0, {0, e.hosts}, e.degree);
+  return places;
+}
+
+// Keys that the ranks of `agents` neighbouring agents ask for and have not put themselves.
+std::uint64_t foreign_keys(const Exchange& e, std::uint64_t agents) {
+  const std::uint64_t p = std::uint64_t{e.hosts} * e.ranks_per_host;
+  const std::uint64_t inside = agents * e.ranks_per_host;
+  return e.all ? p - inside : std::min<std::uint64_t>(2, p - inside);
+}
+
+void check(const Exchange& e) {
+  const Outcome outcome = run(e);
+  const std::uint64_t p = std::uint64_t{e.hosts} * e.ranks_per_host;
+  const std::uint64_t stage_pairs = p * e.pairs;
+  const std::uint64_t pair_bytes =
+      key_of_card(0, 0, 0).size() + e.value_size + 1 + (e.value_size < 128 ? 1 : 2);
+  INFO(name_of(e.policy) << " " << e.hosts << " x " << e.ranks_per_host << ", degree " << e.degree
+                         << ", " << e.stages << " stages, " << (e.all ? "1:p" : "1:2"));
+  REQUIRE(outcome.wrong == "");
+  CHECK(outcome.answered == p * e.stages * (e.all ? p : std::min<std::uint64_t>(2, p)));
+  const std::vector<Place> places = places_of(e);
+  const bool asks = e.policy == PolicyKind::hcs || e.policy == PolicyKind::hcma;
+  for (std::size_t node = 0; node <= e.hosts; ++node) {
+    INFO("node " << node);
+    const Place& here = places[node];
+    const Counts& got = outcome.nodes[node];
+    const std::uint64_t pairs_below =
+        here.agents_below_children * e.ranks_per_host * e.pairs * e.stages;
+    const bool hcs = e.policy == PolicyKind::hcs;
+    std::uint64_t gets = 0;
+    for (const std::uint64_t agents : here.agents_below)
+      gets += asks ? foreign_keys(e, agents) * e.stages : 0;
+
+    CHECK(got.puts_from_children == (hcs ? pairs_below : 0));
+    CHECK(got.aggregates_from_children == here.children * e.stages);
+    CHECK(got.gets_from_children == gets);
+    CHECK(got.releases_down == here.children * e.stages);
+    CHECK(got.answers_down == gets);
+    // Every pair below comes by once, in a put or in an aggregate.
+    CHECK(got.pair_bytes_up == pairs_below * pair_bytes);
+    const std::uint64_t released = asks ? 0 : here.children * stage_pairs * e.stages;
+    CHECK(got.pair_bytes_down == (released + gets) * pair_bytes);
+    if (node != 0) {
+      const std::uint64_t own = here.agents * e.ranks_per_host * e.pairs * e.stages;
+      CHECK(got.sent_up == (hcs ? own : 0) + e.stages +
+                               (asks ? foreign_keys(e, here.agents) * e.stages : 0));
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("messages and bytes of both exchanges are the closed forms, at every agent") {
+  struct Shape {
+    std::uint32_t hosts, ranks, degree;
+  };
+  for (int policy = 0; policy < cache::kPolicyKinds; ++policy) {
+    for (const Shape& shape : {Shape{1, 1, 1}, Shape{1, 5, 3}, Shape{2, 1, 1}, Shape{3, 2, 1},
+                               Shape{7, 3, 2}, Shape{13, 1, 3}, Shape{16, 4, 16}, Shape{40, 2, 3},
+                               Shape{64, 2, 8}}) {
+      for (const bool all : {false, true}) {
+        Exchange e;
+        e.policy = static_cast<PolicyKind>(policy);
+        e.hosts = shape.hosts;
+        e.ranks_per_host = shape.ranks;
+        e.degree = shape.degree;
+        e.stages = shape.hosts % 2 + 1;
+        e.pairs = shape.hosts % 3 + 1;
+        e.value_size = 20;
+        e.all = all;
+        check(e);
+      }
+    }
+  }
+}
+
+// Costs of one machine of this project's benchmarks (docs/benchmarks.md): 30 us for a message
+// through an agent, 1 GB/s, 3 us for a rank's request, 50 us between nodes.
+TEST_CASE("with stated costs Figs 3.3 and 3.4 come out: hcmab a third, a tenth of hcs") {
+  Exchange e;
+  e.hosts = 64;
+  e.ranks_per_host = 8;
+  e.degree = 4;
+  e.value_size = 64;
+  e.costs = {30, 0.001, 3, 50};
+  const auto time_of = [&](PolicyKind kind, bool all) {
+    Exchange one = e;
+    one.policy = kind;
+    one.all = all;
+    const Outcome outcome = run(one);
+    REQUIRE(outcome.wrong == "");
+    return outcome.microseconds;
+  };
+  for (const bool all : {false, true}) {
+    const double hcs = time_of(PolicyKind::hcs, all);
+    for (const PolicyKind kind : {PolicyKind::hcma, PolicyKind::hcmab, PolicyKind::hcmab_lru}) {
+      const double other = time_of(kind, all);
+      std::printf("1:%c %s/hcs = %.0f/%.0f us = %.3f\n", all ? 'p' : '2',
+                  std::string(name_of(kind)).c_str(), other, hcs, other / hcs);
+      if (kind != PolicyKind::hcma) CHECK(other <= hcs / (all ? 10 : 3));
+    }
+  }
+}
+
+}  // namespace scela::sim
