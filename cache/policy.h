@@ -44,8 +44,8 @@ void append_pair(std::string& out, std::string_view key, std::string_view value)
 bool for_each_pair(std::string_view aggregate,
                    const std::function<void(std::string_view key, std::string_view value)>& each);
 
-// Calls `each` with runs of whole pairs of at most `most` bytes, or one larger pair. Malformed bytes
-// end it.
+// Calls `each` with runs of whole pairs of at most `most` bytes, or one larger pair. Malformed
+// bytes end it.
 void for_each_piece(std::string_view aggregate, std::size_t most,
                     const std::function<void(std::string_view pairs)>& each);
 

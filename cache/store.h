@@ -91,7 +91,7 @@ class Store {
   void compact();
 
   std::vector<Entry> entries_;
-  std::vector<EntryId> index_;  // open addressing, a power of two; position in entries_ plus one
+  std::vector<EntryId> index_;   // open addressing, a power of two; position in entries_ plus one
   std::vector<EntryId> staged_;  // positions in entries_
   std::vector<EntryId> travelling_;
   std::vector<EntryId> free_entries_;

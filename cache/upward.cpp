@@ -70,8 +70,7 @@ std::string Hcma::take_stage() {
 }
 
 void Hcma::aggregate_passes(std::string_view pairs) {
-  for_each_pair(pairs,
-                [this](std::string_view key, std::string_view value) { pass(key, value); });
+  for_each_pair(pairs, [this](std::string_view key, std::string_view value) { pass(key, value); });
   trim();
 }
 

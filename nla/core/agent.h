@@ -27,10 +27,10 @@ class Agent {
   // Takes one event and appends what is to be done to `out`.
   void handle(const Event& event, Actions& out);
 
-  bool finished() const;             // action::Finish was given
-  std::uint64_t held_bytes() const;  // payload held for later: what "memory bounded" is about
+  bool finished() const;              // action::Finish was given
+  std::uint64_t held_bytes() const;   // payload held for later: what "memory bounded" is about
   std::uint64_t cache_bytes() const;  // keys and values in the node's cache
-  std::string describe() const;      // one line for a failing test
+  std::string describe() const;       // one line for a failing test
 
  private:
   struct State;

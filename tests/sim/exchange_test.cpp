@@ -16,10 +16,10 @@ using cache::PolicyKind;
 
 struct Place {
   std::uint64_t children = 0;
-  std::uint64_t agents = 0;                        // in the subtree, this one included
-  std::uint64_t agents_below_children = 0;         // of children: agents in their subtrees, summed
-  std::vector<std::uint64_t> agents_below;         // by child
-  std::vector<std::uint64_t> first_below;          // by child: its own number
+  std::uint64_t agents = 0;                 // in the subtree, this one included
+  std::uint64_t agents_below_children = 0;  // of children: agents in their subtrees, summed
+  std::vector<std::uint64_t> agents_below;  // by child
+  std::vector<std::uint64_t> first_below;   // by child: its own number
   std::uint64_t levels_above = 0;
 };
 
@@ -86,8 +86,8 @@ void check(const Exchange& e) {
     CHECK(got.pair_bytes_down == (released + gets) * pair_bytes);
     if (node != 0) {
       const std::uint64_t own = here.agents * e.ranks_per_host * e.pairs * e.stages;
-      CHECK(got.sent_up == (hcs ? own : 0) + e.stages +
-                               (asks ? foreign_keys(e, here.agents) * e.stages : 0));
+      CHECK(got.sent_up ==
+            (hcs ? own : 0) + e.stages + (asks ? foreign_keys(e, here.agents) * e.stages : 0));
     }
   }
 }
@@ -99,9 +99,9 @@ TEST_CASE("messages and bytes of both exchanges are the closed forms, at every a
     std::uint32_t hosts, ranks, degree;
   };
   for (int policy = 0; policy < cache::kPolicyKinds; ++policy) {
-    for (const Shape& shape : {Shape{1, 1, 1}, Shape{1, 5, 3}, Shape{2, 1, 1}, Shape{3, 2, 1},
-                               Shape{7, 3, 2}, Shape{13, 1, 3}, Shape{16, 4, 16}, Shape{40, 2, 3},
-                               Shape{64, 2, 8}}) {
+    for (const Shape& shape :
+         {Shape{1, 1, 1}, Shape{1, 5, 3}, Shape{2, 1, 1}, Shape{3, 2, 1}, Shape{7, 3, 2},
+          Shape{13, 1, 3}, Shape{16, 4, 16}, Shape{40, 2, 3}, Shape{64, 2, 8}}) {
       for (const bool all : {false, true}) {
         Exchange e;
         e.policy = static_cast<PolicyKind>(policy);

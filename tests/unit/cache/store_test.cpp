@@ -66,7 +66,7 @@ TEST_CASE("the store evicts what a list of settled pairs would, over random prog
   for (int program = 0; program < 60; ++program) {
     Store store;
     std::map<std::string, std::string> table;
-    std::list<std::string> settled;  // least recently used first
+    std::list<std::string> settled;   // least recently used first
     std::map<std::string, int> held;  // staged (2), travelling (1)
     const auto used = [&](const std::string& key) {
       if (held.count(key) != 0) return;

@@ -101,9 +101,8 @@ void play(PolicyKind kind, std::uint64_t seed) {
       tree.put(node, key, value);
       model.put(node, key, value);
     } else if (what < 19) {
-      const std::string other =
-          cat("key-", own_keys ? cat(1 + random.below(nodes), "-") : std::string(),
-              random.below(keys));
+      const std::string other = cat(
+          "key-", own_keys ? cat(1 + random.below(nodes), "-") : std::string(), random.below(keys));
       const auto got = tree.get(node, other);
       REQUIRE(model.judge(node, other, got) == "");
     } else {

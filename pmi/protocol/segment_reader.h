@@ -1,0 +1,108 @@
+// Reads a node's segment (segment_layout.h): no system call, no lock, no allocation.
+//
+// For the C library's clients: nothing here needs the C++ run time. Whoever writes may be frozen or
+// killed at any step, and a wrong segment may say anything: every offset is checked, every loop
+// bounded.
+#pragma once
+
+#include <cstring>
+#include <optional>
+#include <string_view>
+
+#include "pmi/protocol/segment_layout.h"
+
+namespace scela::pmi::segment {
+
+class Reader {
+ public:
+  // `base`: the mapped segment, aligned to 8. Not usable() if it is none of this layout.
+  Reader(const void* base, std::uint64_t bytes)
+      : words_(static_cast<const std::uint64_t*>(base)), bytes_(bytes) {
+    usable_ = base != nullptr && bytes >= kHeaderBytes && load(words_ + magic) == kMagic &&
+              load(words_ + total_bytes) == bytes && bytes % 8 == 0;
+  }
+  bool usable() const { return usable_; }
+
+  // Copies the value into `out` and says how long it is; nothing if the pair is not here, is longer
+  // than `room`, or could not be read in kMaxTries.
+  std::optional<std::uint64_t> get(std::string_view key, char* out, std::uint64_t room) const {
+    if (!usable_) return std::nullopt;
+    const std::uint64_t hash = hash_of(key);
+    for (int attempt = 0; attempt < kMaxTries; ++attempt) {
+      const std::uint64_t before = load(words_ + sequence);
+      if (before % 2 != 0) continue;
+      const std::optional<std::uint64_t> size = try_get(key, hash, out, room);
+      if (load(words_ + sequence) == before) return size;
+    }
+    return std::nullopt;
+  }
+
+  bool dead(std::uint64_t rank) const {
+    const std::uint64_t at = usable_ ? load(words_ + dead_at) : 0;
+    if (at == 0 || rank >= load(words_ + ranks)) return false;
+    const std::uint64_t word = at + rank / 64 * 8;
+    return fits(word, 8) && (load(words_ + word / 8) >> (rank % 64) & 1) != 0;
+  }
+  std::uint64_t generation() const { return usable_ ? load(words_ + dead_generation) : 0; }
+  // Where to wait for the next generation (FUTEX_WAIT, shared).
+  const std::uint32_t* futex() const {
+    return reinterpret_cast<const std::uint32_t*>(words_ + dead_generation);
+  }
+
+ private:
+  bool fits(std::uint64_t at, std::uint64_t bytes) const {
+    return at % 8 == 0 && at <= bytes_ && bytes <= bytes_ - at;
+  }
+
+  std::optional<std::uint64_t> try_get(std::string_view key, std::uint64_t hash, char* out,
+                                       std::uint64_t room) const {
+    const std::uint64_t table = load(words_ + table_at);
+    if (table == 0 || !fits(table, 8)) return std::nullopt;
+    const std::uint64_t capacity = load(words_ + table / 8);
+    if (capacity == 0 || (capacity & (capacity - 1)) != 0 || capacity > bytes_ / 8 ||
+        !fits(table + 8, capacity * 8)) {
+      return std::nullopt;
+    }
+    const std::uint64_t* const slots = words_ + table / 8 + 1;
+    for (std::uint64_t i = 0, at = hash & (capacity - 1); i < capacity;
+         ++i, at = (at + 1) & (capacity - 1)) {
+      const std::uint64_t slot = load(slots + at);
+      if (slot == 0) return std::nullopt;
+      if (slot == kTombstone || slot >> 32 != hash >> 32) continue;
+      const std::uint64_t record = (slot & UINT32_MAX) * 8;
+      if (!fits(record, 8)) return std::nullopt;
+      const std::uint64_t sizes = load(words_ + record / 8);
+      const std::uint64_t key_size = sizes >> 32;
+      const std::uint64_t value_size = sizes & UINT32_MAX;
+      if (key_size != key.size()) continue;
+      const std::uint64_t value = record + 8 + padded(key_size);
+      if (!fits(record + 8, padded(key_size) + padded(value_size))) return std::nullopt;
+      if (!equal(record + 8, key)) continue;
+      if (value_size > room) return std::nullopt;
+      copy(value, value_size, out);
+      return value_size;
+    }
+    return std::nullopt;
+  }
+
+  bool equal(std::uint64_t at, std::string_view key) const {
+    for (std::uint64_t i = 0; i < key.size(); i += 8) {
+      const std::uint64_t word = load(words_ + (at + i) / 8);
+      const std::size_t take = key.size() - i < 8 ? key.size() - i : 8;
+      if (std::memcmp(&word, key.data() + i, take) != 0) return false;
+    }
+    return true;
+  }
+  void copy(std::uint64_t at, std::uint64_t bytes, char* out) const {
+    for (std::uint64_t i = 0; i < bytes; i += 8) {
+      const std::uint64_t word = load(words_ + (at + i) / 8);
+      std::memcpy(out + i, &word, bytes - i < 8 ? bytes - i : 8);
+    }
+  }
+
+  const std::uint64_t* words_;
+  std::uint64_t bytes_;
+  bool usable_;
+};
+
+}  // namespace scela::pmi::segment
