@@ -26,6 +26,7 @@ class Hcmab final : public Policy {
   void evict_no_more() override {}
   Lookup get(std::string_view key, bool below) override;
   void answer_passes(std::string_view key, std::string_view value) override;
+  Store& table() override { return store_; }
   Usage usage() const override { return store_.usage(); }
 
  private:

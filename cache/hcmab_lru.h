@@ -32,6 +32,7 @@ class HcmabLru final : public Policy {
   void evict_no_more() override { keeps_all_ = true; }
   Lookup get(std::string_view key, bool below) override;
   void answer_passes(std::string_view key, std::string_view value) override;
+  Store& table() override { return store_; }
   Usage usage() const override { return store_.usage(); }
 
  private:

@@ -65,6 +65,8 @@ struct Usage {
   std::uint64_t bytes = 0;  // keys and values, without the table's own overhead
 };
 
+class Store;
+
 class Policy {
  public:
   virtual ~Policy() = default;
@@ -99,6 +101,8 @@ class Policy {
   // The answer to a get that went up passes on its way down.
   virtual void answer_passes(std::string_view key, std::string_view value) = 0;
 
+  // What is here, for who answers gets of this node's ranks from a copy of it.
+  virtual Store& table() = 0;
   virtual Usage usage() const = 0;
 };
 

@@ -102,6 +102,12 @@ std::string Store::take_stage() {
   return out;
 }
 
+void Store::for_each(const std::function<void(std::string_view, std::string_view)>& each) const {
+  for (const Entry& entry : entries_) {
+    if (entry.life != Life::evicted) each(entry.key(), entry.value());
+  }
+}
+
 void Store::settle() {
   for (const EntryId id : travelling_) {
     // Staged again meanwhile, or taken twice since the last call.
@@ -147,6 +153,7 @@ Store::EntryId Store::put(std::string_view key, std::string_view value, bool kee
   if (entry.value() != value) {
     replaced_ = true;
     write(entry, value);
+    if (mirror_ != nullptr) mirror_->set(key, value);
   }
   return id;
 }
@@ -170,6 +177,7 @@ Store::EntryId Store::add(std::string_view key, std::string_view value, std::uin
   live_bytes_ += key.size() + value.size();
   *slot_of(key, hash) = id + 1;
   link_newest(id);
+  if (mirror_ != nullptr) mirror_->set(key, value);
   return id;
 }
 
@@ -186,6 +194,7 @@ bool Store::evict_to(std::uint64_t bytes) {
 void Store::evict(EntryId id) {
   Entry& entry = entries_[id];
   unlink(id);
+  if (mirror_ != nullptr) mirror_->erase(entry.key());
   // Linear probing without gaps: whoever could have stood in the freed slot moves there.
   const std::size_t mask = index_.size() - 1;
   auto hole = static_cast<std::size_t>(slot_of(entry.key(), entry.hash) - index_.data());

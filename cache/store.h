@@ -22,6 +22,7 @@
 #include <string_view>
 #include <vector>
 
+#include "cache/mirror.h"
 #include "cache/policy.h"
 
 namespace scela::cache {
@@ -55,6 +56,9 @@ class Store {
   // Evicts settled pairs, least recently used first, until usage().bytes is at most `bytes` or none
   // is left. True: some were.
   bool evict_to(std::uint64_t bytes);
+  // Tells `mirror` of every change from now on; nullptr: nobody.
+  void reflect_in(Mirror* mirror) { mirror_ = mirror; }
+  void for_each(const std::function<void(std::string_view, std::string_view)>& each) const;
   Usage usage() const { return {entries_.size() - free_entries_.size(), live_bytes_}; }
   // Bytes of the blocks: what is alive, holes, and room for more.
   std::uint64_t held_bytes() const { return held_bytes_; }
@@ -97,6 +101,7 @@ class Store {
   std::vector<EntryId> free_entries_;
   EntryId newest_ = kNone;
   EntryId oldest_ = kNone;
+  Mirror* mirror_ = nullptr;
   bool replaced_ = false;  // by the last put()
   std::vector<std::unique_ptr<char[]>> blocks_;
   char* free_ = nullptr;  // of the last block

@@ -35,6 +35,7 @@ class Upward : public Policy {
   void evict_no_more() final { limit_ = 0; }
   Lookup get(std::string_view key, bool below) final;
   void answer_passes(std::string_view key, std::string_view value) final;
+  Store& table() final { return store_; }
   Usage usage() const final { return store_.usage(); }
 
  protected:

@@ -1,5 +1,6 @@
 #include "nla/core/agent.h"
 
+#include "cache/store.h"
 #include "common/core/text.h"
 #include "nla/core/agent_state.h"
 
@@ -26,6 +27,15 @@ bool Agent::finished() const {
 std::uint64_t Agent::held_bytes() const {
   return state_->collectives.held_bytes() + state_->mailbox.held_bytes() +
          state_->output.held_bytes() + state_->job_bytes.size();
+}
+
+void Agent::reflect_cache_in(cache::Mirror* mirror) {
+  if (state_->policy) state_->policy->table().reflect_in(mirror);
+}
+
+void Agent::for_each_cached(
+    const std::function<void(std::string_view, std::string_view)>& each) const {
+  if (state_->policy) state_->policy->table().for_each(each);
 }
 
 std::uint64_t Agent::cache_bytes() const {

@@ -8,8 +8,11 @@
 // Life: see the table of phases in lifecycle.h.
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <string_view>
 
+#include "cache/mirror.h"
 #include "nla/core/actions.h"
 #include "nla/core/events.h"
 
@@ -27,8 +30,13 @@ class Agent {
   // Takes one event and appends what is to be done to `out`.
   void handle(const Event& event, Actions& out);
 
-  bool finished() const;              // action::Finish was given
-  std::uint64_t held_bytes() const;   // payload held for later: what "memory bounded" is about
+  bool finished() const;             // action::Finish was given
+  std::uint64_t held_bytes() const;  // payload held for later: what "memory bounded" is about
+  // Tells `mirror` of every change of the node's cache from now on; nullptr: nobody. Only once the
+  // job is known.
+  void reflect_cache_in(cache::Mirror* mirror);
+  void for_each_cached(
+      const std::function<void(std::string_view key, std::string_view value)>& each) const;
   std::uint64_t cache_bytes() const;  // keys and values in the node's cache
   std::string describe() const;       // one line for a failing test
 

@@ -158,6 +158,48 @@ TEST_CASE("the store evicts what a list of settled pairs would, over random prog
   }
 }
 
+TEST_CASE("a mirror is told of every change and holds what the store holds") {
+  struct Copy final : Mirror {
+    std::map<std::string, std::string, std::less<>> pairs;
+    void set(std::string_view key, std::string_view value) override {
+      pairs[std::string(key)] = value;
+    }
+    void erase(std::string_view key) override { REQUIRE(pairs.erase(std::string(key)) == 1); }
+  } copy;
+  Random random(21);
+  Store store;
+  store.reflect_in(&copy);
+  for (int step = 0; step < 5000; ++step) {
+    const std::string key = cat("key", random.below(80));
+    const std::string value(random.below(60), static_cast<char>('a' + step % 26));
+    switch (random.below(6)) {
+      case 0:
+        store.stage(key, value);
+        break;
+      case 1:
+        store.hold(key, value);
+        break;
+      case 2:
+      case 3:
+        store.commit(key, value);
+        break;
+      case 4:
+        store.take_stage();
+        if (random.chance(1, 4)) store.settle();
+        break;
+      default:
+        if (random.chance(1, 5)) store.evict_to(random.below(3000));
+    }
+    REQUIRE(copy.pairs.size() == store.usage().pairs);
+  }
+  std::size_t seen = 0;
+  store.for_each([&](std::string_view key, std::string_view value) {
+    ++seen;
+    REQUIRE(copy.pairs.find(key)->second == value);
+  });
+  CHECK(seen == copy.pairs.size());
+}
+
 TEST_CASE("stages that are evicted again for ever do not grow the store") {
   Store store;
   for (int stage = 0; stage < 500; ++stage) {
