@@ -1,0 +1,64 @@
+// A rank's end of PMI-1: the socket to its launcher, one request and one answer at a time, and the
+// node's segment where the launcher shares one.
+//
+// Blocks in its calls, as PMI does. Knows no C interface.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "common/core/result.h"
+#include "common/os/fd.h"
+#include "common/os/sealed_memory.h"
+#include "pmi/protocol/segment_reader.h"
+
+namespace scela::pmi::client {
+
+// The fields of an answer: "cmd=x rc=0 key=value ...".
+class Fields {
+ public:
+  explicit Fields(std::string line) : line_(std::move(line)) {}
+  // The value of `name`; the rest of the line for `value`, which may hold spaces.
+  std::optional<std::string> find(std::string_view name) const;
+  std::optional<long> number(std::string_view name) const;
+  bool ok() const;  // rc is 0 or absent
+  const std::string& line() const { return line_; }
+
+ private:
+  std::string line_;
+};
+
+class Connection {
+ public:
+  // By the environment: PMI_FD, else PMI_PORT. Nothing: neither is set, this process is alone.
+  static Result<std::optional<Connection>> open();
+
+  int rank() const { return rank_; }
+  int size() const { return size_; }
+
+  // Sends one line (without its newline) and waits for the answer, which must be a `command`.
+  Result<Fields> ask(std::string_view line, std::string_view command);
+  // Sends and does not wait.
+  void say(std::string_view line);
+  // Asks the agent for the node's segment. Without one, gets go through the socket.
+  void attach();
+  // The value of a key in the node's segment; its size without a terminating zero.
+  std::optional<std::uint64_t> shared(std::string_view key, char* out, std::uint64_t room) const {
+    return reader_ ? reader_->get(key, out, room) : std::nullopt;
+  }
+  const std::optional<segment::Reader>& reader() const { return reader_; }
+
+ private:
+  Result<void> introduce(int id);
+  Result<std::string> read_line(Fd* received);
+
+  Fd socket_;
+  int rank_ = 0;
+  int size_ = 1;
+  std::string input_;  // read and not yet used
+  std::optional<SealedMemory> memory_;
+  std::optional<segment::Reader> reader_;
+};
+
+}  // namespace scela::pmi::client

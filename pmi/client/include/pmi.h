@@ -1,0 +1,95 @@
+/* PMI-1 as a C library: libpmi.so.0 of ScELA, binary compatible with other libraries of that name.
+ *
+ * For programs and MPI libraries that call PMI instead of speaking its wire protocol. Works under
+ * any launcher that speaks PMI-1 on PMI_FD or PMI_PORT, and alone (one rank). Under scela-run gets
+ * are answered from memory that the node's agent shares, without a system call.
+ *
+ * One thread at a time. Strings are C strings; lengths count the terminating zero. Every function
+ * returns PMI_SUCCESS or one of the errors below.
+ */
+#ifndef SCELA_PMI_H
+#define SCELA_PMI_H
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define PMI_SUCCESS 0
+#define PMI_FAIL (-1)         /* the launcher refused, or the connection is lost */
+#define PMI_ERR_INIT 1        /* PMI_Init was not called */
+#define PMI_ERR_NOMEM 2       /* what is asked for is more than there is room for */
+#define PMI_ERR_INVALID_ARG 3 /* a null pointer, a negative number, an impossible combination */
+#define PMI_ERR_INVALID_KEY 4
+#define PMI_ERR_INVALID_KEY_LENGTH 5
+#define PMI_ERR_INVALID_VAL 6
+#define PMI_ERR_INVALID_VAL_LENGTH 7
+#define PMI_ERR_INVALID_LENGTH 8
+#define PMI_ERR_INVALID_NUM_ARGS 9
+#define PMI_ERR_INVALID_ARGS 10
+#define PMI_ERR_INVALID_NUM_PARSED 11
+#define PMI_ERR_INVALID_KEYVALP 12
+#define PMI_ERR_INVALID_SIZE 13
+#define PMI_ERR_INVALID_KVS 14
+
+typedef int PMI_BOOL;
+#define PMI_TRUE 1
+#define PMI_FALSE 0
+
+typedef struct PMI_keyval_t {
+  const char* key;
+  char* val;
+} PMI_keyval_t;
+
+/* Life. `spawned`: was this program started by PMI_Spawn_multiple? */
+int PMI_Init(int* spawned);
+int PMI_Initialized(PMI_BOOL* initialized);
+int PMI_Finalize(void);
+int PMI_Abort(int exit_code, const char error_msg[]); /* does not return */
+
+/* Who am I? */
+int PMI_Get_size(int* size);
+int PMI_Get_rank(int* rank);
+int PMI_Get_universe_size(int* size);
+int PMI_Get_appnum(int* appnum);
+int PMI_Get_id(char id_str[], int length);
+int PMI_Get_kvs_domain_id(char id_str[], int length);
+int PMI_Get_id_length_max(int* length);
+/* The ranks of this node. */
+int PMI_Get_clique_size(int* size);
+int PMI_Get_clique_ranks(int ranks[], int length); /* in numbers of ranks */
+
+int PMI_Barrier(void);
+
+/* Pairs: sure to be seen by others after the next PMI_Barrier. */
+int PMI_KVS_Get_my_name(char kvsname[], int length);
+int PMI_KVS_Get_name_length_max(int* length);
+int PMI_KVS_Get_key_length_max(int* length);
+int PMI_KVS_Get_value_length_max(int* length);
+int PMI_KVS_Create(char kvsname[], int length);
+int PMI_KVS_Put(const char kvsname[], const char key[], const char value[]);
+int PMI_KVS_Commit(const char kvsname[]);
+int PMI_KVS_Get(const char kvsname[], const char key[], char value[], int length);
+int PMI_KVS_Iter_first(const char kvsname[], char key[], int key_len, char val[], int val_len);
+int PMI_KVS_Iter_next(const char kvsname[], char key[], int key_len, char val[], int val_len);
+
+/* Names, for connect and accept. */
+int PMI_Publish_name(const char service_name[], const char port[]);
+int PMI_Unpublish_name(const char service_name[]);
+int PMI_Lookup_name(const char service_name[], char port[]);
+
+int PMI_Spawn_multiple(int count, const char* cmds[], const char** argvs[], const int maxprocs[],
+                       const int info_keyval_sizesp[], const PMI_keyval_t* info_keyval_vectors[],
+                       int preput_keyval_size, const PMI_keyval_t preput_keyval_vector[],
+                       int errors[]);
+
+/* Command-line options of a launcher: "-key value" pairs. */
+int PMI_Parse_option(int num_args, char* args[], int* num_parsed, PMI_keyval_t** keyvalp,
+                     int* size);
+int PMI_Args_to_keyval(int* argcp, char*** argvp, PMI_keyval_t** keyvalp, int* size);
+int PMI_Free_keyvals(PMI_keyval_t keyvalp[], int size);
+int PMI_Get_options(char* str, int* length);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

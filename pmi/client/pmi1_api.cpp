@@ -1,0 +1,367 @@
+// The functions of pmi.h over one connection. No exception leaves; nothing is printed but by
+// PMI_Abort.
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "common/core/text.h"
+#include "pmi/client/connection.h"
+#include "pmi/client/include/pmi.h"
+#include "pmi/client/process_mapping.h"
+
+namespace {
+
+using scela::cat;
+using scela::pmi::client::Connection;
+using scela::pmi::client::Fields;
+
+// Where no launcher is: one rank with a space of its own.
+constexpr char kAloneName[] = "kvs_alone";
+constexpr int kDefaultName = 256;
+constexpr int kDefaultKey = 64;
+constexpr int kDefaultValue = 1024;
+
+struct Library {
+  bool initialized = false;
+  std::optional<Connection> connection;  // none: alone
+  std::map<std::string, std::string, std::less<>> own_space;
+  std::string kvsname = kAloneName;
+  int name_max = kDefaultName;
+  int key_max = kDefaultKey;
+  int value_max = kDefaultValue;
+  std::optional<std::vector<int>> clique;  // ranks of this node
+};
+
+Library& library() {
+  static Library one;
+  return one;
+}
+
+std::optional<Fields> ask(const std::string& line, const char* command) {
+  auto answer = library().connection->ask(line, command);
+  if (!answer) return std::nullopt;
+  return std::move(*answer);
+}
+
+// Copies with the terminating zero.
+int give(std::string_view text, char* out, int length, int too_long) {
+  if (out == nullptr) return PMI_ERR_INVALID_ARG;
+  if (length < 0 || text.size() >= static_cast<std::size_t>(length)) return too_long;
+  std::memcpy(out, text.data(), text.size());
+  out[text.size()] = '\0';
+  return PMI_SUCCESS;
+}
+
+int give(int number, int* out) {
+  if (!library().initialized) return PMI_ERR_INIT;
+  if (out == nullptr) return PMI_ERR_INVALID_ARG;
+  *out = number;
+  return PMI_SUCCESS;
+}
+
+// One number of the job, asked for by `line` and found in the answer under `name`.
+int ask_number(const char* line, const char* command, const char* name, int alone, int* out) {
+  if (!library().initialized) return PMI_ERR_INIT;
+  if (out == nullptr) return PMI_ERR_INVALID_ARG;
+  *out = alone;
+  if (!library().connection) return PMI_SUCCESS;
+  const auto answer = ask(line, command);
+  if (!answer || !answer->ok()) return PMI_FAIL;
+  const auto number = answer->number(name);
+  if (!number) return PMI_FAIL;
+  *out = static_cast<int>(*number);
+  return PMI_SUCCESS;
+}
+
+// One word of the protocol: nothing that would end it or the line.
+bool is_word(const char* text) {
+  return text != nullptr && std::strpbrk(text, " \t\r\n") == nullptr;
+}
+
+int check_key(const char* kvsname, const char* key) {
+  if (!library().initialized) return PMI_ERR_INIT;
+  if (kvsname == nullptr || !is_word(kvsname) ||
+      std::strlen(kvsname) >= static_cast<std::size_t>(library().name_max)) {
+    return PMI_ERR_INVALID_KVS;
+  }
+  if (key == nullptr || *key == '\0' || !is_word(key)) return PMI_ERR_INVALID_KEY;
+  if (std::strlen(key) >= static_cast<std::size_t>(library().key_max)) {
+    return PMI_ERR_INVALID_KEY_LENGTH;
+  }
+  return PMI_SUCCESS;
+}
+
+const std::vector<int>& clique() {
+  Library& lib = library();
+  if (lib.clique) return *lib.clique;
+  lib.clique.emplace();
+  if (lib.connection) {
+    std::string mapping(static_cast<std::size_t>(lib.value_max), '\0');
+    if (PMI_KVS_Get(lib.kvsname.c_str(), "PMI_process_mapping", mapping.data(), lib.value_max) ==
+        PMI_SUCCESS) {
+      *lib.clique = scela::pmi::client::ranks_beside(mapping.c_str(), lib.connection->rank(),
+                                                     lib.connection->size());
+    }
+  }
+  if (lib.clique->empty()) lib.clique->push_back(lib.connection ? lib.connection->rank() : 0);
+  return *lib.clique;
+}
+
+int name_service(const std::string& line, const char* command, std::string* port) {
+  if (!library().initialized) return PMI_ERR_INIT;
+  if (!library().connection) return PMI_FAIL;
+  const auto answer = ask(line, command);
+  if (!answer || !answer->ok()) return PMI_FAIL;
+  if (port != nullptr) {
+    const auto found = answer->find("port");
+    if (!found) return PMI_FAIL;
+    *port = *found;
+  }
+  return PMI_SUCCESS;
+}
+
+}  // namespace
+
+extern "C" {
+
+int PMI_Init(int* spawned) {
+  Library& lib = library();
+  if (spawned == nullptr) return PMI_ERR_INVALID_ARG;
+  const char* const told = std::getenv("PMI_SPAWNED");
+  *spawned = told != nullptr && std::atoi(told) != 0 ? PMI_TRUE : PMI_FALSE;
+  if (lib.initialized) return PMI_SUCCESS;
+  auto opened = Connection::open();
+  if (!opened) return PMI_FAIL;
+  lib.connection = std::move(*opened);
+  if (lib.connection) {
+    const auto init = ask("cmd=init pmi_version=1 pmi_subversion=1", "response_to_init");
+    if (!init || !init->ok()) return PMI_FAIL;
+    const auto most = ask("cmd=get_maxes", "maxes");
+    if (!most || !most->ok()) return PMI_FAIL;
+    lib.name_max = static_cast<int>(most->number("kvsname_max").value_or(kDefaultName));
+    lib.key_max = static_cast<int>(most->number("keylen_max").value_or(kDefaultKey));
+    lib.value_max = static_cast<int>(most->number("vallen_max").value_or(kDefaultValue));
+    const auto name = ask("cmd=get_my_kvsname", "my_kvsname");
+    if (!name || !name->find("kvsname")) return PMI_FAIL;
+    lib.kvsname = *name->find("kvsname");
+    lib.connection->attach();
+  }
+  lib.initialized = true;
+  return PMI_SUCCESS;
+}
+
+int PMI_Initialized(PMI_BOOL* initialized) {
+  if (initialized == nullptr) return PMI_ERR_INVALID_ARG;
+  *initialized = library().initialized ? PMI_TRUE : PMI_FALSE;
+  return PMI_SUCCESS;
+}
+
+int PMI_Finalize(void) {
+  Library& lib = library();
+  if (!lib.initialized) return PMI_ERR_INIT;
+  bool ok = true;
+  if (lib.connection) {
+    const auto answer = ask("cmd=finalize", "finalize_ack");
+    ok = answer && answer->ok();
+  }
+  lib = Library();
+  return ok ? PMI_SUCCESS : PMI_FAIL;
+}
+
+int PMI_Abort(int exit_code, const char error_msg[]) {
+  Library& lib = library();
+  std::string message = error_msg == nullptr ? "" : error_msg;
+  for (char& c : message)
+    c = c == '\n' || c == '\r' ? ' ' : c;
+  if (lib.connection) {
+    lib.connection->say(cat("cmd=abort exitcode=", exit_code,
+                            message.empty() ? std::string() : cat(" message=", message)));
+  } else if (!message.empty()) {
+    std::fprintf(stderr, "%s\n", message.c_str());
+  }
+  std::_Exit(exit_code);
+}
+
+int PMI_Get_size(int* size) {
+  return give(library().connection ? library().connection->size() : 1, size);
+}
+int PMI_Get_rank(int* rank) {
+  return give(library().connection ? library().connection->rank() : 0, rank);
+}
+int PMI_Get_universe_size(int* size) {
+  return ask_number("cmd=get_universe_size", "universe_size", "size", 1, size);
+}
+int PMI_Get_appnum(int* appnum) {
+  return ask_number("cmd=get_appnum", "appnum", "appnum", 0, appnum);
+}
+int PMI_Get_id(char id_str[], int length) {
+  if (!library().initialized) return PMI_ERR_INIT;
+  return give(library().kvsname, id_str, length, PMI_ERR_INVALID_LENGTH);
+}
+int PMI_Get_kvs_domain_id(char id_str[], int length) {
+  return PMI_Get_id(id_str, length);
+}
+int PMI_Get_id_length_max(int* length) {
+  return give(library().name_max, length);
+}
+
+int PMI_Get_clique_size(int* size) {
+  if (!library().initialized) return PMI_ERR_INIT;
+  return give(static_cast<int>(clique().size()), size);
+}
+int PMI_Get_clique_ranks(int ranks[], int length) {
+  if (!library().initialized) return PMI_ERR_INIT;
+  if (ranks == nullptr) return PMI_ERR_INVALID_ARG;
+  const std::vector<int>& all = clique();
+  if (length < static_cast<int>(all.size())) return PMI_ERR_INVALID_SIZE;
+  std::memcpy(ranks, all.data(), all.size() * sizeof(int));
+  return PMI_SUCCESS;
+}
+
+int PMI_Barrier(void) {
+  if (!library().initialized) return PMI_ERR_INIT;
+  if (!library().connection) return PMI_SUCCESS;
+  const auto answer = ask("cmd=barrier_in", "barrier_out");
+  return answer && answer->ok() ? PMI_SUCCESS : PMI_FAIL;
+}
+
+int PMI_KVS_Get_my_name(char kvsname[], int length) {
+  return PMI_Get_id(kvsname, length);
+}
+int PMI_KVS_Get_name_length_max(int* length) {
+  return give(library().name_max, length);
+}
+int PMI_KVS_Get_key_length_max(int* length) {
+  return give(library().key_max, length);
+}
+int PMI_KVS_Get_value_length_max(int* length) {
+  return give(library().value_max, length);
+}
+
+int PMI_KVS_Create(char kvsname[], int length) {
+  if (!library().initialized) return PMI_ERR_INIT;
+  if (!library().connection) return PMI_FAIL;
+  const auto answer = ask("cmd=create_kvs", "newkvs");
+  if (!answer || !answer->ok() || !answer->find("kvsname")) return PMI_FAIL;
+  return give(*answer->find("kvsname"), kvsname, length, PMI_ERR_INVALID_LENGTH);
+}
+
+int PMI_KVS_Put(const char kvsname[], const char key[], const char value[]) {
+  if (const int wrong = check_key(kvsname, key); wrong != PMI_SUCCESS) return wrong;
+  if (value == nullptr || std::strpbrk(value, "\n\r") != nullptr) return PMI_ERR_INVALID_VAL;
+  Library& lib = library();
+  if (std::strlen(value) >= static_cast<std::size_t>(lib.value_max)) {
+    return PMI_ERR_INVALID_VAL_LENGTH;
+  }
+  if (!lib.connection) {
+    lib.own_space[key] = value;
+    return PMI_SUCCESS;
+  }
+  const auto answer =
+      ask(cat("cmd=put kvsname=", kvsname, " key=", key, " value=", value), "put_result");
+  return answer && answer->ok() ? PMI_SUCCESS : PMI_FAIL;
+}
+
+int PMI_KVS_Commit(const char kvsname[]) {
+  if (!library().initialized) return PMI_ERR_INIT;
+  return kvsname == nullptr ? PMI_ERR_INVALID_KVS : PMI_SUCCESS;  // puts have travelled
+}
+
+int PMI_KVS_Get(const char kvsname[], const char key[], char value[], int length) {
+  if (const int wrong = check_key(kvsname, key); wrong != PMI_SUCCESS) return wrong;
+  if (value == nullptr) return PMI_ERR_INVALID_VAL;
+  if (length < 1) return PMI_ERR_INVALID_VAL_LENGTH;
+  Library& lib = library();
+  if (!lib.connection) {
+    const auto found = lib.own_space.find(std::string_view(key));
+    if (found == lib.own_space.end()) return PMI_FAIL;
+    return give(found->second, value, length, PMI_ERR_INVALID_VAL_LENGTH);
+  }
+  if (lib.kvsname == kvsname) {
+    const auto size = lib.connection->shared(key, value, static_cast<std::uint64_t>(length) - 1);
+    if (size) {
+      value[*size] = '\0';
+      return PMI_SUCCESS;
+    }
+  }
+  const auto answer = ask(cat("cmd=get kvsname=", kvsname, " key=", key), "get_result");
+  if (!answer || !answer->ok()) return PMI_FAIL;
+  const auto found = answer->find("value");
+  if (!found) return PMI_FAIL;
+  return give(*found, value, length, PMI_ERR_INVALID_VAL_LENGTH);
+}
+
+// A relic: no launcher of today lists a space, and a cache holds only a part of it.
+int PMI_KVS_Iter_first(const char*, char*, int, char*, int) {
+  return PMI_FAIL;
+}
+int PMI_KVS_Iter_next(const char*, char*, int, char*, int) {
+  return PMI_FAIL;
+}
+
+int PMI_Publish_name(const char service_name[], const char port[]) {
+  if (!is_word(service_name) || !is_word(port)) return PMI_ERR_INVALID_ARG;
+  return name_service(cat("cmd=publish_name service=", service_name, " port=", port),
+                      "publish_result", nullptr);
+}
+int PMI_Unpublish_name(const char service_name[]) {
+  if (!is_word(service_name)) return PMI_ERR_INVALID_ARG;
+  return name_service(cat("cmd=unpublish_name service=", service_name), "unpublish_result",
+                      nullptr);
+}
+int PMI_Lookup_name(const char service_name[], char port[]) {
+  if (!is_word(service_name) || port == nullptr) return PMI_ERR_INVALID_ARG;
+  std::string found;
+  const int result =
+      name_service(cat("cmd=lookup_name service=", service_name), "lookup_result", &found);
+  if (result != PMI_SUCCESS) return result;
+  return give(found, port, library().value_max, PMI_ERR_INVALID_LENGTH);
+}
+
+int PMI_Spawn_multiple(int count, const char* cmds[], const char** argvs[], const int maxprocs[],
+                       const int info_sizes[], const PMI_keyval_t* infos[], int preput_size,
+                       const PMI_keyval_t preputs[], int errors[]) {
+  if (!library().initialized) return PMI_ERR_INIT;
+  if (!library().connection) return PMI_FAIL;
+  if (count < 1 || cmds == nullptr || maxprocs == nullptr) return PMI_ERR_INVALID_ARG;
+  std::string text;
+  const auto add = [&text](auto&&... parts) { text += cat(parts..., "\n"); };
+  int processes = 0;
+  for (int i = 0; i < count; ++i) {
+    processes += maxprocs[i];
+    add("mcmd=spawn");
+    add("nprocs=", maxprocs[i]);
+    add("execname=", cmds[i]);
+    add("totspawns=", count);
+    add("spawnssofar=", i + 1);
+    int arguments = 0;
+    while (argvs != nullptr && argvs[i] != nullptr && argvs[i][arguments] != nullptr) {
+      add("arg", arguments + 1, "=", argvs[i][arguments]);
+      ++arguments;
+    }
+    add("argcnt=", arguments);
+    const int given = i == 0 && preputs != nullptr ? preput_size : 0;
+    add("preput_num=", given);
+    for (int j = 0; j < given; ++j) {
+      add("preput_key_", j, "=", preputs[j].key);
+      add("preput_val_", j, "=", preputs[j].val);
+    }
+    const int hints = info_sizes != nullptr && infos != nullptr ? info_sizes[i] : 0;
+    add("info_num=", hints);
+    for (int j = 0; j < hints; ++j) {
+      add("info_key_", j, "=", infos[i][j].key);
+      add("info_val_", j, "=", infos[i][j].val);
+    }
+    add("endcmd");
+  }
+  text.pop_back();  // the connection ends the last line
+  const auto answer = ask(text, "spawn_result");
+  const bool ok = answer && answer->ok();
+  for (int i = 0; errors != nullptr && i < processes; ++i)
+    errors[i] = ok ? 0 : 1;
+  return ok ? PMI_SUCCESS : PMI_FAIL;
+}
+
+}  // extern "C"

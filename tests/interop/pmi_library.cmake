@@ -1,0 +1,37 @@
+# Programs linked to this project's libpmi.so.0: under scela-run with every cache policy, under MPICH's
+# mpiexec, and alone.
+add_executable(pmi_library programs/pmi_library.c)
+target_link_libraries(pmi_library PRIVATE pmi)
+target_include_directories(pmi_library PRIVATE ${PROJECT_SOURCE_DIR}/pmi/client/include)
+set_target_properties(pmi_library PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${SCELA_INTEROP_BIN}")
+
+foreach(policy "hcs" "hcma" "hcmab" "hcmab-lru" "hcs --cache-limit 500" "hcma --cache-limit 500"
+    "hcmab-lru --cache-limit 500")
+  string(REPLACE " " ";" options "${policy}")
+  interop_test("a program of libpmi under --cache ${policy}"
+    CHECK --quiet --out "pmi library: 21 ranks ok"
+    RUN --sim-nodes 7 --degree 2 --ppn 3 --env PMI_LIBRARY_CLIQUE=3 --cache ${options} ${bin}/pmi_library)
+  interop_test("an MPICH program under --cache ${policy}"
+    CHECK --quiet --out "point to point: 4 ranks ok"
+    RUN --sim-nodes 4 --degree 1 --ppn 1 --cache ${options} ${bin}/point_to_point)
+endforeach()
+interop_test("a program of libpmi that asks its socket only"
+  CHECK --quiet --out "pmi library: 8 ranks ok"
+  RUN --sim-nodes 4 --ppn 2 --env SCELA_SEGMENT=0 ${bin}/pmi_library)
+
+add_test(NAME "interop: a program of libpmi alone" COMMAND
+  ${Python3_EXECUTABLE} "${CMAKE_CURRENT_SOURCE_DIR}/check_run.py" --quiet --out "pmi library: 1 ranks ok"
+  -- ${bin}/pmi_library)
+set_tests_properties("interop: a program of libpmi alone" PROPERTIES LABELS interop)
+
+find_program(SCELA_HYDRA mpiexec.hydra REQUIRED)
+add_test(NAME "interop: a program of libpmi under mpiexec.hydra" COMMAND
+  ${Python3_EXECUTABLE} "${CMAKE_CURRENT_SOURCE_DIR}/check_run.py" --quiet --out "pmi library: 6 ranks ok"
+  -- ${SCELA_HYDRA} -n 6 ${bin}/pmi_library names plain)
+add_test(NAME "interop: a program of libpmi under mpiexec.hydra with PMI_PORT" COMMAND
+  ${Python3_EXECUTABLE} "${CMAKE_CURRENT_SOURCE_DIR}/check_run.py" --quiet --out "pmi library: 3 ranks ok"
+  -- ${SCELA_HYDRA} -pmi-port -n 3 ${bin}/pmi_library plain)
+foreach(name "mpiexec.hydra" "mpiexec.hydra with PMI_PORT")
+  set_tests_properties("interop: a program of libpmi under ${name}" PROPERTIES
+    LABELS interop TIMEOUT 60 RESOURCE_LOCK cores)
+endforeach()
