@@ -20,7 +20,6 @@ struct Place {
   std::uint64_t agents_below_children = 0;  // of children: agents in their subtrees, summed
   std::vector<std::uint64_t> agents_below;  // by child
   std::vector<std::uint64_t> first_below;   // by child: its own number
-  std::uint64_t levels_above = 0;
 };
 
 void place(std::vector<Place>& places, std::size_t at, Slice below) {
@@ -139,8 +138,7 @@ TEST_CASE("with stated costs Figs 3.3 and 3.4 come out: hcmab a third, a tenth o
     const double hcs = time_of(PolicyKind::hcs, all);
     for (const PolicyKind kind : {PolicyKind::hcma, PolicyKind::hcmab, PolicyKind::hcmab_lru}) {
       const double other = time_of(kind, all);
-      std::printf("1:%c %s/hcs = %.0f/%.0f us = %.3f\n", all ? 'p' : '2',
-                  std::string(name_of(kind)).c_str(), other, hcs, other / hcs);
+      INFO("1:" << (all ? 'p' : '2') << " " << name_of(kind) << " " << other << " us, hcs " << hcs);
       if (kind != PolicyKind::hcma) CHECK(other <= hcs / (all ? 10 : 3));
     }
   }
