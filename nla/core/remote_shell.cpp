@@ -20,10 +20,10 @@ bool is_plain(std::string_view text) {
   return std::all_of(text.begin(), text.end(), [](char c) { return is_plain(c); });
 }
 
-// Looks for a place, asks for the agent, executes it. An empty file that may be executed is run by
-// the shell itself and succeeds; on a noexec mount it fails. The file is filled once before it is
-// asked for, so that a quota is met before any byte was sent that would then be lost. What is cut
-// off on its way is not executed: it could not remove itself.
+// For /bin/sh. Looks for a place, asks for the agent, executes it. An empty file that may be
+// executed is run by the shell itself and succeeds; on a noexec mount it fails. The file is filled
+// once before it is asked for, so that a quota is met before any byte was sent that would then be
+// lost. What is cut off on its way is not executed: it could not remove itself.
 constexpr std::string_view kShip =
     "f=; c() { test -z \"$f\" || rm -f \"$f\"; }; trap c EXIT; trap \"exit 1\" HUP INT PIPE TERM; "
     "R=; "
@@ -60,19 +60,20 @@ Result<std::string> remote_command(const RemoteAgent& agent, std::string_view no
                       cat("'", text, "' has characters that shells do not agree about"),
                       "use letters, digits and /._-+@ only"});
   }
-  std::string script;
+  std::string installed;
   if (!agent.path.empty()) {
-    script = cat("A=\"", agent.path, "\"; test -x \"$A\" && exec \"$A\" --stdio --name \"", node,
-                 "\" --id ", agent.build, more, "; ");
+    // Quoted, it is no alias, which csh has here too.
+    installed = cat("\"test\" -x \"", agent.path, "\" && exec \"", agent.path,
+                    "\" --stdio --name \"", node, "\" --id ", agent.build, more, "; ");
   }
-  script += kShip;
+  std::string script(kShip);
   replace(script, "@NAME@", kShippedName);
   replace(script, "@TOKEN@", agent.token);
   replace(script, "@SIZE@", cat(agent.size));
   replace(script, "@NODE@", node);
   replace(script, "@BUILD@", agent.build);
   replace(script, "@MORE@", more);
-  return cat("exec /bin/sh -c '", script, "'");
+  return cat(installed, "exec /bin/sh -c '", script, "'");
 }
 
 // Each begins with a newline: noise may have left an unfinished line.

@@ -1,10 +1,12 @@
 // Starting an agent through a remote shell: the command that is given to the login shell of the
 // other node, and the lines that come back before the first frame.
 //
-// The command is understood by sh, bash, dash, csh, tcsh, zsh and fish alike: one word in single
-// quotes for /bin/sh, without a backslash, '!' or newline in it. It executes the agent where it is
-// installed in the right version, else it finds a directory that takes an executable file (not
-// mounted noexec, with room for it) and reads the agent from its standard input.
+// The command is understood by sh, bash, dash, ksh, csh, tcsh, zsh and fish alike. The login shell
+// itself executes the agent where it is installed: a second shell would cost every node its start.
+// Else /bin/sh finds a directory that takes an executable file (not mounted noexec, with room for
+// it) and reads the agent from its standard input; its script is one word in single quotes, without
+// a backslash, '!' or newline in it. A command that does not look for an installed agent consists
+// of that alone, for shells that do not know '&&' either (fish before 3.0).
 //
 // Whatever a shell prints of its own before is skipped: an answer is a line of its own that begins
 // with the magic word, and the command does not contain that word, so that a shell that echoes its

@@ -172,7 +172,8 @@ class Start final : public RemoteStart, public std::enable_shared_from_this<Star
   void ended() {
     if (!done_) return;
     const int status = executor_.exit_status();
-    // What is installed there cannot be executed, or dies: ours may do better.
+    // What is installed there cannot be executed, or dies, or the shell has not understood where to
+    // look: ours may do better.
     if (looking_ && executor_.reached() && status != -1) return again();
     std::string why = cat(executor_.described(), " ended before an agent answered");
     if (status >= 0) why += cat(": ", ending(status));

@@ -19,6 +19,8 @@ esac
 case $2 in *\\\\*) echo "fish: a backslash may mean something else here" >&2; exit 127 ;; esac
 exec /bin/sh -c "$2"
 """
+# fish before 3.0.
+OLD_FISH = FISH.replace("*'<<'*", "*'<<'*|*'&&'*")
 VERBOSE = {**JobTest.OPTIONS, "sshd": ["LogLevel VERBOSE"]}
 
 
@@ -139,6 +141,11 @@ class ShippingTest(JobTest):
         path = self.put_everywhere("agent", self.program(), 0o755)
         self.assertEqual(self.where("--agent", path), path)
 
+    def test_an_installed_agent_needs_no_second_shell(self):
+        path = self.put_everywhere("agent", self.program(), 0o755)
+        self.cluster.noexec("node003", os.path.realpath("/bin/sh"))
+        self.assert_hosts(["node003"], *self.ALL, "--agent", path)
+
     def test_a_folder_that_takes_no_program_is_passed_over(self):
         self.cluster.noexec("node003", "/tmp")
         self.assertEqual(self.where(*NO_AGENT), "/dev/shm/.scela-nla-TOKEN (deleted)")
@@ -201,8 +208,8 @@ class ShippingTest(JobTest):
 
 
 class ShellsTest(JobTest):
-    SIZE = 5
-    ALL = ("-w", "node[001-005]", "--degree", "2")
+    SIZE = 6
+    ALL = ("-w", "node[001-006]", "--degree", "2")
 
     def setUp(self):
         super().setUp()
@@ -211,12 +218,14 @@ class ShellsTest(JobTest):
         fish = shutil.which("fish") or self.put("node004", "fish", FISH, 0o755)
         self.cluster.set_shell("node004", fish)
         self.cluster.set_shell("node005", shutil.which("dash") or "/bin/sh")
+        self.cluster.set_shell("node006", self.put("node006", "fish", OLD_FISH, 0o755))
 
     def test_login_shells_of_all_kinds(self):
         self.assert_hosts(self.cluster.hosts, *self.ALL)
         self.assert_hosts(self.cluster.hosts, *self.ALL, *NO_AGENT)
 
     def test_login_shells_of_all_kinds_by_an_ssh_client(self):
+        self.assert_hosts(self.cluster.hosts, *self.ALL, "--launch", "ssh-exec")
         self.assert_hosts(self.cluster.hosts, *self.ALL, *NO_AGENT, "--launch", "ssh-exec")
 
 
