@@ -4,13 +4,16 @@ The classes of a module with the same SIZE and OPTIONS share a cluster. After ea
 the faults that it left are undone, and then all hosts must become as they were at first: no process, no file. ctest
 starts a process for each test, and so a cluster.
 
-Environment: SCELA_RUN and SCELA_AGENT, the programs under test.
+Environment: SCELA_RUN and SCELA_AGENT, the programs under test. Tests find the modules of tests/support once they have
+imported this one.
 """
 import os
 import sys
 import unittest
 
 import cluster
+
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
 
 DEADLINE_S = 60
 _shared = {}

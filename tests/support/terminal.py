@@ -15,6 +15,11 @@ import time
 
 ROWS, COLUMNS = 33, 101
 DEADLINE_S = 60
+# Of a job whose ranks' shells read no file of the person's and have root's prompt, also where this does not get to.
+ENVIRONMENT = {"TERM": "vt220", "PS1": "# ", "ENV": ""}
+PROMPT = "# $"
+# A shell on rank 2; the other ranks end at once.
+SHELL_ON_RANK_2 = ("sh", "-c", '[ "$SCELA_RANK" = 2 ] || exec true; exec sh -i')
 
 
 class Terminal:
@@ -82,3 +87,9 @@ class Terminal:
             if time.monotonic() > deadline:
                 self.test.fail(f"the terminal's modes are {self.modes()}")
             self.take(0.001)
+
+    def finish(self, process):
+        """Waits for the end of the process, a Popen; its status. The terminal must be as it was."""
+        status = self.read_to_end(process)
+        self.test.assertEqual(self.modes(), self.before)
+        return status

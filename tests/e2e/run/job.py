@@ -8,6 +8,7 @@ Nothing here sleeps: it waits for descriptors (a fifo that ranks write to, pidfd
 a hanging job from hanging the test; no test says how fast something must be.
 
 Environment: SCELA_RUN and SCELA_AGENT, the programs under test; REPLAY_RECORD, this folder's replay_record.
+Tests find the modules of tests/support once they have imported this one.
 """
 import contextlib
 import os
@@ -22,6 +23,8 @@ import time
 import typing
 import unittest
 import uuid
+
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "support"))
 
 DEADLINE_S = 60
 GONE_DEADLINE_S = 20

@@ -5,18 +5,13 @@ import os
 import select
 import signal
 import subprocess
-import sys
 import time
 
 import job
-
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "support"))
-from terminal import COLUMNS, ROWS, Terminal  # noqa: E402 (the path above) pylint: disable=wrong-import-position
+from terminal import COLUMNS, ENVIRONMENT, PROMPT, ROWS, SHELL_ON_RANK_2, Terminal
 
 # The last of three ranks, behind two agents, has the terminal; the others wait for nothing.
 BEHIND = ("--sim-nodes", 3, "--degree", 1, "--ppn", 1, "--stdin", 2, "--pty")
-ONLY = 'if [ "$SCELA_RANK" != 2 ]; then exec true; fi; '
-SHELL = ("sh", "-c", ONLY + "exec sh -i")
 # Says its terminal's size at first and whenever it is told of another, until a line comes.
 SIZES = """
 import os, select, signal
@@ -35,7 +30,7 @@ while 0 not in ready:
 class PtyTest(job.JobTest):
     def setUp(self):
         super().setUp()
-        self.environment.update(TERM="vt220", PS1="$ ", ENV="")
+        self.environment.update(ENVIRONMENT)
 
     def start_on(self, terminal, *arguments, **options):
         """scela-run as a shell would start it there."""
@@ -47,14 +42,13 @@ class PtyTest(job.JobTest):
 
     def finish(self, running, terminal):
         """Waits for the end; the exit status. The terminal must be as it was."""
-        terminal.read_to_end(running.process)
-        self.assertEqual(terminal.modes(), terminal.before)
+        terminal.finish(running.process)
         return running.wait().status
 
     def shell(self, terminal, *arguments, command=("sh", "-i"), **options):
         """A shell on one rank, up to its first prompt."""
         running = self.start_on(terminal, *(arguments or ("-n", 1, "--pty")), *command, **options)
-        terminal.read(r"\$ $")
+        terminal.read(PROMPT)
         return running
 
     def test_a_rank_has_a_terminal_like_the_launchers(self):
@@ -85,7 +79,7 @@ class PtyTest(job.JobTest):
 
     def test_a_shell_ends_with_its_own_status(self):
         terminal = Terminal(self)
-        running = self.shell(terminal, *BEHIND, command=SHELL)
+        running = self.shell(terminal, *BEHIND, command=SHELL_ON_RANK_2)
         terminal.type("echo $((40 + 2)) $SCELA_NODE\r")
         terminal.read("42 sim2\r\n")
         terminal.type("exit 7\r")
@@ -98,7 +92,7 @@ class PtyTest(job.JobTest):
         child = running.ranks(1)[0]
         terminal.type("\x03")
         self.assertEqual(job.wait_gone([child], time.monotonic() + job.DEADLINE_S), [])
-        terminal.read(r"\$ $")
+        terminal.read(PROMPT)
         terminal.type("echo still $((1 + 1))\r")
         terminal.read("still 2\r\n")
         terminal.type("\x04")
@@ -164,7 +158,7 @@ class PtyTest(job.JobTest):
         running = self.start_on(terminal, "--sim-nodes", 2, "--ppn", 1, "--pty", "sh", "-c", script)
         running.ranks(1)
         terminal.read("ready\r\n")
-        self.assertTrue(terminal.is_raw())
+        terminal.wait_modes(Terminal.is_raw)
         terminal.type("\r")
         terminal.wait_modes(lambda one: one.modes() == one.before)
         terminal.type("\x03")
