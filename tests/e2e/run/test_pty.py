@@ -303,6 +303,12 @@ class PtyTest(job.JobTest):
             out = self.succeed("-n", 1, "--pty", "sh", "-c", "stty -opost; cat", stdin=f)
         self.assertTrue(out == text.encode())
 
+    def test_a_line_is_as_long_as_a_terminals_may_be(self):
+        for length, left in ((4095, 4095), (4096, 4095), (9000, 4095)):
+            with self.subTest(length), open(self.file("input", "x" * length + "\nnext\n"), encoding="utf-8") as f:
+                out = self.succeed("-n", 1, "--pty", "sh", "-c", "stty -opost; cat", stdin=f)
+                self.assertEqual([len(line) for line in out.split(b"\n")], [left, 4, 0])
+
     def test_what_it_cannot_go_with_is_refused(self):
         self.assert_refused(self.run_job("--pty", "-b", "true"), 64, "--pty and --gather: .*standard output")
         self.assert_refused(self.run_job("--pty", "--output-dir", "d", "true"), 64, "--pty and --output-dir")
