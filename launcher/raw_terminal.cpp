@@ -53,9 +53,25 @@ void RawTerminal::enter() {
               SIGXFSZ, SIGVTALRM, SIGPROF});
   entered_ = true;
   changed = 1;
+  set_raw();
+}
+
+void RawTerminal::set_raw() const {
   termios raw = before;
   ::cfmakeraw(&raw);
+  if (!gives_signals_) raw.c_lflag |= before.c_lflag & static_cast<tcflag_t>(ISIG);
   set_modes(raw);
+}
+
+void RawTerminal::give_signals() {
+  gives_signals_ = true;
+  if (entered_ && !in_background()) set_raw();
+}
+
+void RawTerminal::enter_again() {
+  if (entered_ && in_background()) leave();
+  if (!entered_) return enter();
+  set_raw();
 }
 
 void RawTerminal::also_at_usual_signals() {

@@ -126,7 +126,7 @@ class Session {
   void wait_signal();
   void on_signal(int signo);
   void suspend(int moments);
-  void enter_terminal();
+  void enter_terminal(bool again = false);
   void leave_terminal();
   void terminal_rank_over(Rank rank);
   void window_changed();
@@ -329,7 +329,7 @@ void Session::on(const action::AllReady& ready) {
   launched_ = true;
   if (plan_.pty) plan_.job.window = window_size(0).value_or(WindowSize{});
   shell_->post(event::Launch{plan_.job});
-  // Until here keys meant what they mean to any command.
+  // Until here keys meant what they mean to any command; what is typed now is the rank's.
   enter_terminal();
 }
 
@@ -341,6 +341,7 @@ void Session::give_up_start(std::optional<Error> cause) {
 void Session::on(const action::AllLaunched& launched) {
   phases_.launched = monotonic_ns();
   log_.say(Subsystem::launch, cat(launched.ranks, " ranks run"));
+  terminal_.give_signals();  // until now nobody would have got them: input starts here
 }
 
 void Session::on(const action::ShowOutput& output) {
@@ -405,7 +406,7 @@ void Session::on_signal(int signo) {
   if (signo == SIGCONT) {
     suspend_->cancel();
     shell_->post(event::UserSignal{SIGCONT});
-    enter_terminal();
+    enter_terminal(true);
     return window_changed();  // perhaps, meanwhile
   }
   if (signo == SIGWINCH) return window_changed();
@@ -428,9 +429,13 @@ void Session::suspend(int moments) {
 }
 
 // Where the job has a terminal and we are in the foreground of one.
-void Session::enter_terminal() {
+void Session::enter_terminal(bool again) {
   if (!plan_.pty || !launched_ || terminal_over_ || over_) return;
-  terminal_.enter();
+  if (again) {
+    terminal_.enter_again();
+  } else {
+    terminal_.enter();
+  }
   writer_->set_raw(terminal_.entered());
   person_.set_raw(terminal_.entered());
 }

@@ -1,10 +1,12 @@
 """--pty: a rank with a terminal of its own, and the person's terminal meanwhile."""
+import fcntl
 import glob
 import hashlib
 import os
 import select
 import signal
 import subprocess
+import termios
 import time
 
 import job
@@ -115,7 +117,7 @@ class PtyTest(job.JobTest):
     def test_the_terminal_is_raw_while_the_rank_runs(self):
         terminal = Terminal(self)
         running = self.shell(terminal)
-        self.assertTrue(terminal.is_raw())
+        terminal.wait_modes(Terminal.is_raw)
         terminal.type("exit\r")
         self.assertEqual(self.finish(running, terminal), 0)
 
@@ -192,6 +194,40 @@ class PtyTest(job.JobTest):
         terminal.type("\r")
         self.assertEqual(self.finish(running, terminal), 0)
 
+    def test_a_scela_run_stopped_by_sigstop_takes_the_terminal_back(self):
+        """It had no chance to leave it; the shell has then set its own modes."""
+        terminal = Terminal(self)
+        running = self.start_on(terminal, "-n", 1, "--pty", "sh", "-c", f"{job.TELL} read line; echo [$line]")
+        running.ranks(1)
+        terminal.wait_modes(Terminal.is_raw)
+        os.kill(self.launcher(), signal.SIGSTOP)
+        self.wait_state(self.launcher(), "T")
+        termios.tcsetattr(terminal.theirs, termios.TCSANOW, terminal.before)
+        os.kill(self.launcher(), signal.SIGCONT)
+        terminal.wait_modes(Terminal.is_raw)
+        terminal.type("word\r")
+        terminal.read(r"\[word\]\r\n")
+        self.assertEqual(self.finish(running, terminal), 0)
+
+    def test_one_that_is_continued_in_the_background_takes_it_back_in_the_foreground(self):
+        terminal = Terminal(self)
+        path = self.channel("go")
+        script = self.file("shell", f'set -m; modes=$(stty -g); "$@"; stty "$modes"; bg; read line < {path}; fg; exit\n')
+        program = f"{job.TELL} for i in 1 2; do read line; echo [$line]; done"
+        running = self.start_on(terminal, "-n", 1, "--pty", "sh", "-c", program,
+                                before=["setsid", "--ctty", "--wait", "bash", script])
+        running.ranks(1)
+        terminal.wait_modes(Terminal.is_raw)
+        os.kill(self.launcher(), signal.SIGSTOP)
+        terminal.wait_modes(lambda one: one.modes() == one.before)
+        job.release(path)
+        terminal.type("one\n")
+        terminal.read(r"\[one\]")
+        terminal.wait_modes(Terminal.is_raw)
+        terminal.type("two\r")
+        terminal.read(r"\[two\]\r\n")
+        self.assertEqual(self.finish(running, terminal), 0)
+
     def wait_state(self, pid, state):
         """Waits until the process, a stranger's child, is in that state; there is no event for that."""
         deadline = time.monotonic() + job.DEADLINE_S
@@ -259,6 +295,41 @@ class PtyTest(job.JobTest):
         terminal.read("early")  # the rank's terminal shows it
         job.release(path)
         terminal.read(r"\[early\]\r\n")
+        self.assertEqual(self.finish(running, terminal), 0)
+
+    def held_program(self):
+        """A program that nobody can start before release() is called, and wait() for the first who tries."""
+        path = self.script("program", "read line; echo [$line]\n")
+        tells, told = os.pipe()
+        self.addCleanup(os.close, tells)
+        self.addCleanup(os.close, told)
+        self.addCleanup(signal.signal, signal.SIGIO, signal.signal(signal.SIGIO, lambda *_: os.write(told, b"!")))
+        lease = os.open(path, os.O_RDONLY)
+        fcntl.fcntl(lease, fcntl.F_SETLEASE, fcntl.F_WRLCK)
+
+        def wait():
+            self.assertTrue(select.select([tells], [], [], job.DEADLINE_S)[0])
+
+        return path, wait, lambda: os.close(lease)
+
+    def test_ctrl_c_ends_a_job_whose_ranks_are_being_started(self):
+        terminal = Terminal(self)
+        path, wait, release = self.held_program()
+        running = self.start_on(terminal, "-v", "-n", 1, "--pty", path)
+        wait()
+        terminal.type("\x03")
+        terminal.read("received SIGINT")
+        release()
+        self.assertEqual(self.finish(running, terminal), 130)
+
+    def test_what_is_typed_while_the_rank_is_being_started_is_there(self):
+        terminal = Terminal(self)
+        path, wait, release = self.held_program()
+        running = self.start_on(terminal, "-n", 1, "--pty", path)
+        wait()
+        terminal.type("word\r")
+        release()
+        terminal.read(r"\[word\]\r\n")
         self.assertEqual(self.finish(running, terminal), 0)
 
     def test_in_the_background_the_terminal_is_let_alone(self):
