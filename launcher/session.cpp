@@ -1,14 +1,10 @@
 #include "launcher/session.h"
 
-#include <sys/epoll.h>
 #include <sys/stat.h>
 #include <time.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/posix/stream_descriptor.hpp>
-#include <boost/asio/post.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <csignal>
@@ -17,13 +13,14 @@
 
 #include "common/core/kary_tree.h"
 #include "common/core/text.h"
-#include "common/os/fd.h"
 #include "common/os/terminal.h"
 #include "launcher/log.h"
 #include "launcher/output_writer.h"
 #include "launcher/raw_terminal.h"
 #include "launcher/stats.h"
+#include "launcher/stdin_reader.h"
 #include "launcher/verdict.h"
+#include "launcher/watched.h"
 #include "nla/settings.h"
 #include "nla/shell.h"
 
@@ -37,9 +34,6 @@ namespace event = nla::event;
 
 // Partial lines (prompts) are looked after this often; see Presentation::moment_passed().
 constexpr std::chrono::milliseconds kMoment{25};
-constexpr std::size_t kStdinPiece = std::size_t{64} * 1024;
-// Input that waits at the terminal of a job in the background is looked for again after this long.
-constexpr std::chrono::milliseconds kBackground{500};
 // How often it is looked whether the ranks have been told to stop, and how long at most: then
 // scela-run stops itself.
 constexpr std::chrono::milliseconds kStopMoment{10};
@@ -57,42 +51,6 @@ std::string boot_id() {
   std::getline(file, id);
   return id;
 }
-
-// A descriptor of ours that the loop may watch without owning it.
-class Watched {
- public:
-  Watched(asio::io_context& io, int fd) : descriptor_(io), fd_(fd) {}
-  // False: this kind of descriptor cannot be watched (a regular file, /dev/null); it is always
-  // ready.
-  bool open() {
-    if (descriptor_.is_open()) return true;
-    if (!can_be_watched()) return false;
-    const int copy = ::fcntl(fd_, F_DUPFD_CLOEXEC, 3);
-    if (copy < 0) return false;
-    boost::system::error_code error;
-    descriptor_.assign(copy, error);
-    if (!error) return true;
-    ::close(copy);
-    return false;
-  }
-  asio::posix::stream_descriptor& get() { return descriptor_; }
-  void close() {
-    boost::system::error_code ignored;
-    descriptor_.close(ignored);
-  }
-  bool waiting = false;
-
- private:
-  // Asio accepts what epoll refuses, and then fails every wait.
-  bool can_be_watched() const {
-    const Fd probe(::epoll_create1(EPOLL_CLOEXEC));
-    epoll_event nothing{};
-    return ::epoll_ctl(probe.get(), EPOLL_CTL_ADD, fd_, &nothing) == 0;
-  }
-
-  asio::posix::stream_descriptor descriptor_;
-  int fd_;
-};
 
 class Session {
  public:
@@ -116,7 +74,7 @@ class Session {
   void on(const action::AllLaunched& launched);
   void on(const action::ShowOutput& output);
   void on(const action::FirstFailure& failure);
-  void on(const action::ReadStdin& read);
+  void on(const action::ReadStdin& read) { stdin_->allow(read.bytes); }
   void on(const action::JobEnded& ended);
   void on(const action::ShowLog& log) { log_.show(log.record); }
   void on(const action::TracePiece& piece) { trace_.add(piece.node, piece.bytes.view()); }
@@ -134,8 +92,7 @@ class Session {
   void start_timeout();
   void bound_reader(std::chrono::milliseconds grace);
   void stop(nla::StopCause cause, int signo, std::chrono::milliseconds grace);
-  void read_stdin();
-  void wait_foreground();
+  void input_read(Chunk bytes, bool end);
   void wait_writable(int fd);
   void arm_partial_lines();
   void output_failed(const Error& error);
@@ -153,11 +110,10 @@ class Session {
   nla::Stats stats_;
   std::unique_ptr<nla::Shell> shell_;
   std::unique_ptr<OutputWriter> writer_;
-  std::unique_ptr<Watched> in_, out_, err_;
+  std::unique_ptr<StdinReader> stdin_;
+  std::unique_ptr<Watched> out_, err_;
   std::unique_ptr<asio::signal_set> signals_;
-  std::unique_ptr<asio::steady_timer> timeout_, partial_, foreground_, discard_, suspend_;
-  std::uint64_t stdin_credit_ = 0;
-  bool stdin_over_ = false;
+  std::unique_ptr<asio::steady_timer> timeout_, partial_, discard_, suspend_;
   std::optional<std::chrono::steady_clock::time_point> reader_deadline_;  // the job is being ended
   RawTerminal terminal_;
   bool terminal_over_ = false;  // the rank that has one of its own has ended
@@ -194,7 +150,10 @@ Result<SessionResult> Session::run(const std::string& agent) {
   shell_ = std::move(*made);
 
   asio::io_context& io = shell_->context();
-  in_ = std::make_unique<Watched>(io, 0);
+  StdinReader::Hooks input;
+  input.in_foreground = [this] { enter_terminal(); };
+  input.read = [this](Chunk bytes, bool end) { input_read(std::move(bytes), end); };
+  stdin_ = std::make_unique<StdinReader>(io, std::move(input));
   out_ = std::make_unique<Watched>(io, 1);
   err_ = std::make_unique<Watched>(io, 2);
   signals_ = std::make_unique<asio::signal_set>(io, SIGTERM);
@@ -213,7 +172,6 @@ Result<SessionResult> Session::run(const std::string& agent) {
   partial_ = std::make_unique<asio::steady_timer>(io);
   discard_ = std::make_unique<asio::steady_timer>(io);
   suspend_ = std::make_unique<asio::steady_timer>(io);
-  foreground_ = std::make_unique<asio::steady_timer>(io);
   wait_signal();
   start_timeout();
   begin();
@@ -378,11 +336,10 @@ void Session::on(const action::JobEnded& ended) {
   timeout_->cancel();
   partial_->cancel();
   discard_->cancel();
-  foreground_->cancel();
   suspend_->cancel();
   signals_->clear();  // from here on they do what they do to any program
   if (terminal_.entered()) RawTerminal::also_at_usual_signals();
-  in_->close();
+  stdin_->close();
 }
 
 void Session::wait_signal() {
@@ -490,66 +447,15 @@ void Session::stop(nla::StopCause cause, int signo, std::chrono::milliseconds gr
   shell_->post(event::Stop{cause, signo, static_cast<std::uint32_t>(grace.count())});
 }
 
-void Session::on(const action::ReadStdin& read) {
-  stdin_credit_ += read.bytes;
-  read_stdin();
-}
-
-// Reads only what the tree can take, and a terminal only from the foreground: a job in the
-// background must not be stopped by SIGTTIN for input nobody asked for.
-void Session::read_stdin() {
-  if (stdin_over_ || stdin_credit_ == 0 || in_->waiting || over_) return;
-  const auto take = [this] {
-    std::string bytes(std::min<std::uint64_t>(stdin_credit_, kStdinPiece), '\0');
-    const ssize_t got = ::read(0, bytes.data(), bytes.size());
-    if (got < 0 && (errno == EINTR || errno == EAGAIN)) return;
-    bytes.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
-    stdin_over_ = got <= 0;
-    if (stdin_over_) writer_->input_over();
-    stdin_credit_ -= bytes.size();
-    shell_->post(event::StdinRead{Chunk(std::move(bytes)), stdin_over_});
-  };
-  if (!in_->open()) {
-    // A file, or closed: never blocks. One piece a turn, so that signals and links get theirs.
-    in_->waiting = true;
-    asio::post(shell_->context(), [this, take] {
-      in_->waiting = false;
-      if (over_) return;
-      take();
-      read_stdin();
-    });
-    return;
-  }
-  in_->waiting = true;
-  in_->get().async_wait(asio::posix::stream_descriptor::wait_read,
-                        [this, take](const boost::system::error_code& error) {
-                          in_->waiting = false;
-                          if (error || over_) return;
-                          if (in_background()) return wait_foreground();
-                          enter_terminal();
-                          take();
-                          read_stdin();
-                        });
-}
-
-void Session::wait_foreground() {
-  in_->waiting = true;
-  foreground_->expires_after(kBackground);
-  foreground_->async_wait([this](const boost::system::error_code& error) {
-    in_->waiting = false;
-    if (!error && !over_) read_stdin();
-  });
+void Session::input_read(Chunk bytes, bool end) {
+  if (end) writer_->input_over();
+  shell_->post(event::StdinRead{std::move(bytes), end});
 }
 
 void Session::wait_writable(int fd) {
   Watched& watched = fd == 1 ? *out_ : *err_;
-  if (watched.waiting || !watched.open()) return;
-  watched.waiting = true;
-  watched.get().async_wait(asio::posix::stream_descriptor::wait_write,
-                           [this, &watched](const boost::system::error_code& error) {
-                             watched.waiting = false;
-                             if (!error) writer_->resume();
-                           });
+  if (watched.waiting() || !watched.open()) return;
+  watched.wait_writable([this] { writer_->resume(); });
 }
 
 void Session::arm_partial_lines() {
