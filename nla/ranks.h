@@ -1,4 +1,5 @@
-// The ranks of this node as the shell sees them: processes, pipes, PMI connections.
+// The ranks of this node as the shell sees them: their processes here, their standard streams in
+// rank_streams.h, their PMI connections in rank_pmi.h.
 //
 // Turns what they do into events and carries out the actions that concern them. Knows nothing of
 // links or of the tree. Everything runs on the shell's loop; starting a rank suspends it for about

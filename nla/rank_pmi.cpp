@@ -1,0 +1,178 @@
+#include "nla/rank_pmi.h"
+
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include "common/os/syscall.h"
+#include "pmi/server/line_server.h"
+
+namespace scela::nla {
+
+namespace {
+
+// Answers that a rank has not read. A well-behaved one has one request in flight.
+constexpr std::size_t kMaxUnreadAnswers = std::size_t{64} * 1024;
+
+}  // namespace
+
+struct RankPmi::Connection {
+  Connection(EndListener& listener, pmi::JobServices& services, Rank rank)
+      : end{listener, rank, 3}, server(services, rank) {}
+  RankEnd end;
+  pmi::LineServer server;
+  std::string output;
+  const char* asked = nullptr;  // what the outstanding request is called in the trace
+  std::uint64_t asked_ns = 0;
+};
+
+RankPmi::RankPmi(const RanksHost& host, const Job& job, const RankSet& own,
+                 std::optional<Poller>& poller)
+    : host_(host), job_(job), own_(own), poller_(poller) {
+  connections_.reserve(own_.size());
+  EndListener& listener = *this;
+  pmi::JobServices& services = *this;
+  own_.for_each([&](Rank rank) {
+    connections_.push_back(std::make_unique<Connection>(listener, services, rank));
+  });
+}
+
+RankPmi::~RankPmi() = default;
+
+void RankPmi::open(Rank rank, Fd connection) {
+  Connection& one = of(rank);
+  one.end.fd = std::move(connection);
+  watch(one);
+}
+
+void RankPmi::on_ready(Rank rank, int, bool readable, bool writable) {
+  Connection& one = of(rank);
+  if (writable && one.end.writing) flush(one);
+  if (readable && one.end.reading) read(one);
+}
+
+void RankPmi::set_reading(bool on) {
+  if (std::exchange(reading_, on) == on || !on) return;
+  for (const auto& one : connections_)
+    watch(*one);
+}
+
+bool RankPmi::unfinished(Rank rank) const {
+  return of(rank).server.unfinished();
+}
+
+void RankPmi::close(Rank rank) {
+  Connection& one = of(rank);
+  if (!one.end.fd) return;
+  // Only what is there now: a process that it left behind may go on writing.
+  int left = 0;
+  ::ioctl(one.end.fd.get(), FIONREAD, &left);
+  while (left > 0 && !one.server.broken()) {
+    const std::size_t most = std::min(static_cast<std::size_t>(left), sizeof host_.buffer.bytes);
+    const ssize_t got = ::recv(one.end.fd.get(), host_.buffer.bytes, most, MSG_DONTWAIT);
+    if (got <= 0) break;
+    left -= static_cast<int>(got);
+    one.server.receive({host_.buffer.bytes, static_cast<std::size_t>(got)});
+  }
+  one.server.closed();
+  one.end.close();
+}
+
+void RankPmi::reply(const action::Reply& reply) {
+  Connection& one = of(reply.rank);
+  if (one.asked != nullptr) {
+    host_.tracer.span(std::exchange(one.asked, nullptr), one.asked_ns, host_.clock_ns(),
+                      reply.rank);
+  }
+  pmi::Answer answer;
+  answer.ok = reply.response.ok;
+  answer.error = reply.response.error;
+  answer.found = reply.response.found;
+  if (!reply.response.parts.empty()) answer.value = reply.response.parts.front().view();
+  one.server.answered(reply.id, answer);
+  flush(one);
+}
+
+void RankPmi::watch(Connection& one) {
+  // Who asks without reading the answers is not read either.
+  const bool read = reading_ && !one.server.broken() && one.output.size() <= kMaxUnreadAnswers;
+  one.end.watch(*poller_, read, !one.output.empty());
+}
+
+// Takes what is there, one buffer of it.
+void RankPmi::read(Connection& one) {
+  const ssize_t got = retry([&] {
+    return ::recv(one.end.fd.get(), host_.buffer.bytes, sizeof host_.buffer.bytes, MSG_DONTWAIT);
+  });
+  if (got > 0) {
+    one.server.receive({host_.buffer.bytes, static_cast<std::size_t>(got)});
+    flush(one);
+  } else if (got == 0 || errno != EAGAIN) {
+    one.server.closed();
+    one.end.close();
+  }
+}
+
+void RankPmi::flush(Connection& one) {
+  one.output += one.server.take_output();
+  while (!one.output.empty() && one.end.fd) {
+    const ssize_t wrote = retry([&] {
+      return ::send(one.end.fd.get(), one.output.data(), one.output.size(),
+                    MSG_DONTWAIT | MSG_NOSIGNAL);
+    });
+    if (wrote < 0 && errno == EAGAIN) break;
+    if (wrote < 0) {
+      one.output.clear();  // it does not listen any more; its end is read
+    } else {
+      one.output.erase(0, static_cast<std::size_t>(wrote));
+    }
+  }
+  watch(one);
+}
+
+pmi::JobFacts RankPmi::facts(Rank rank) const {
+  pmi::JobFacts facts;
+  facts.rank = rank;
+  facts.size = job_.map.size();
+  facts.appnum = static_cast<std::int32_t>(job_.app_of(rank));
+  facts.universe_size = facts.size;
+  facts.kvsname = job_.id;
+  facts.process_mapping = job_.map.process_mapping();
+  return facts;
+}
+
+void RankPmi::ask(Rank rank, pmi::RequestId id, const char* name, Request request) {
+  if (name != nullptr) {
+    of(rank).asked = name;
+    of(rank).asked_ns = host_.clock_ns();
+  }
+  host_.emit(event::Asked{rank, id, std::move(request)});
+}
+
+void RankPmi::put(Rank rank, pmi::RequestId id, std::string key, std::string value) {
+  ask(rank, id, "put", ask::Put{std::move(key), Chunk(std::move(value))});
+}
+
+void RankPmi::get(Rank rank, pmi::RequestId id, std::string key, bool wait) {
+  ask(rank, id, "get", ask::Get{std::move(key), wait});
+}
+
+void RankPmi::fence(Rank rank, pmi::RequestId id) {
+  ask::Collective fence;
+  fence.kind = CollectiveKind::fence;
+  fence.set = RankSet::run(0, job_.map.size());
+  ask(rank, id, "fence", std::move(fence));
+}
+
+void RankPmi::abort(Rank rank, std::int32_t code, std::string message) {
+  ask(rank, 0, nullptr, ask::Abort{code, std::move(message)});
+}
+
+void RankPmi::violation(Rank rank, std::string why) {
+  ask(rank, 0, nullptr, ask::Violation{std::move(why)});
+}
+
+}  // namespace scela::nla

@@ -1,0 +1,62 @@
+// The PMI connections of this node's ranks: what they ask becomes events, what comes back is
+// written to them.
+//
+// Runs on the shell's loop. The protocol is pmi/server's; what the answers are is the core's.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "common/os/fd.h"
+#include "nla/poller.h"
+#include "nla/rank_end.h"
+#include "nla/ranks.h"
+#include "pmi/server/job_services.h"
+
+namespace scela::nla {
+
+class RankPmi final : pmi::JobServices, EndListener {
+ public:
+  // All are borrowed; `poller` is there when the first rank is.
+  RankPmi(const RanksHost& host, const Job& job, const RankSet& own, std::optional<Poller>& poller);
+  ~RankPmi() override;
+  RankPmi(const RankPmi&) = delete;
+  RankPmi& operator=(const RankPmi&) = delete;
+
+  void open(Rank rank, Fd connection);
+  void reply(const action::Reply& reply);
+  // Off: no requests are read.
+  void set_reading(bool on);
+  // The rank has ended: takes what it asked before.
+  void close(Rank rank);
+  // It said init and not finalize.
+  bool unfinished(Rank rank) const;
+
+ private:
+  struct Connection;
+
+  Connection& of(Rank rank) const { return *connections_[own_.index_of(rank)]; }
+  void on_ready(Rank rank, int which, bool readable, bool writable) override;
+  void watch(Connection& one);
+  void read(Connection& one);
+  void flush(Connection& one);
+
+  // pmi::JobServices
+  pmi::JobFacts facts(Rank rank) const override;
+  void put(Rank rank, pmi::RequestId id, std::string key, std::string value) override;
+  void get(Rank rank, pmi::RequestId id, std::string key, bool wait) override;
+  void fence(Rank rank, pmi::RequestId id) override;
+  void abort(Rank rank, std::int32_t code, std::string message) override;
+  void violation(Rank rank, std::string why) override;
+  void ask(Rank rank, pmi::RequestId id, const char* name, Request request);
+
+  const RanksHost& host_;
+  const Job& job_;
+  const RankSet& own_;
+  std::optional<Poller>& poller_;
+  std::vector<std::unique_ptr<Connection>> connections_;  // by position in own_
+  bool reading_ = true;
+};
+
+}  // namespace scela::nla
