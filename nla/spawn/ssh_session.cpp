@@ -4,24 +4,23 @@
 #include <libssh/callbacks.h>
 #include <libssh/libssh.h>
 #include <netinet/tcp.h>
-#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cstring>
-#include <thread>
 #include <utility>
 
 #include "common/core/text.h"
 #include "common/os/asio.h"
-#include "common/os/child.h"
 #include "common/os/syscall.h"
 #include "nla/address.h"
 #include "nla/spawn/agent_forward.h"
 #include "nla/spawn/error_tail.h"
 #include "nla/spawn/kinds.h"
+#include "nla/spawn/ssh_host_key.h"
+#include "nla/spawn/ssh_login.h"
+#include "nla/spawn/ssh_proxy.h"
 
 namespace scela::nla {
 
@@ -39,54 +38,6 @@ constexpr char kCiphers[] =
     "aes128-gcm@openssh.com,aes256-gcm@openssh.com,chacha20-poly1305@openssh.com,"
     "aes128-ctr,aes192-ctr,aes256-ctr";
 
-std::string digest_of(ssh_key key) {
-  unsigned char* hash = nullptr;
-  std::size_t size = 0;
-  if (::ssh_get_publickey_hash(key, SSH_PUBLICKEY_HASH_SHA256, &hash, &size) != 0) return {};
-  std::string out;
-  for (std::size_t i = 0; i < size; ++i) {
-    out += "0123456789abcdef"[hash[i] >> 4];
-    out += "0123456789abcdef"[hash[i] & 15];
-  }
-  ::ssh_clean_pubkey_hash(&hash);
-  return out;
-}
-
-// "SHA256:...", as ssh-keygen -l shows it.
-std::string fingerprint(ssh_key key) {
-  unsigned char* hash = nullptr;
-  std::size_t size = 0;
-  if (::ssh_get_publickey_hash(key, SSH_PUBLICKEY_HASH_SHA256, &hash, &size) != 0) return {};
-  char* text = ::ssh_get_fingerprint_hash(SSH_PUBLICKEY_HASH_SHA256, hash, size);
-  const std::string out = text == nullptr ? "" : text;
-  ::ssh_string_free_char(text);
-  ::ssh_clean_pubkey_hash(&hash);
-  return out;
-}
-
-// "ssh-ed25519 AAAA...", as known_hosts has it.
-std::string public_text(ssh_key key) {
-  char* base64 = nullptr;
-  if (::ssh_pki_export_pubkey_base64(key, &base64) != SSH_OK) return {};
-  const char* curve = ::ssh_pki_key_ecdsa_name(key);
-  const bool is_ecdsa = curve != nullptr && std::string_view(curve).starts_with("ecdsa");
-  std::string out =
-      cat(is_ecdsa ? curve : ::ssh_key_type_to_char(::ssh_key_type(key)), " ", base64);
-  ::ssh_string_free_char(base64);
-  return out;
-}
-
-// The signature algorithms by which the server can show one of the accepted keys.
-std::string host_key_algorithms(const Contact& contact) {
-  std::string out;
-  for (const HostKey& key : contact.keys) {
-    const std::string more =
-        key.type == "ssh-rsa" ? std::string("rsa-sha2-512,rsa-sha2-256") : key.type;
-    if (out.find(more) == std::string::npos) out += cat(out.empty() ? "" : ",", more);
-  }
-  return out;
-}
-
 void set_quick_ack(int fd) {
   // Re-armed at every read: the kernel falls back to delayed acknowledgements, which cost an idle
   // handshake 40 ms a time.
@@ -102,31 +53,6 @@ int signal_number(std::string_view name) {
   return 0;
 }
 
-// What is asked of an ssh-agent. libssh reads its socket by blocking calls, which one that does not
-// answer never ends: then the thread keeps the session, and whoever is the last to let go frees it.
-struct AgentTalk {
-  AgentTalk(ssh_session its_session, Fd its_news)
-      : session(its_session), news(std::move(its_news)) {}
-
-  void run(long seconds) {
-    ::ssh_set_blocking(session, 1);
-    ::ssh_options_set(session, SSH_OPTIONS_TIMEOUT, &seconds);
-    answer = ::ssh_userauth_agent(session, nullptr);
-    ::ssh_set_blocking(session, 0);
-    if (let_go.exchange(true)) {
-      ::ssh_free(session);
-      return;
-    }
-    const std::uint64_t one = 1;
-    static_cast<void>(!::write(news.get(), &one, sizeof one));
-  }
-
-  const ssh_session session;
-  const Fd news;
-  int answer = SSH_AUTH_ERROR;
-  std::atomic<bool> let_go{false};
-};
-
 }  // namespace
 
 // The session.
@@ -139,10 +65,9 @@ class SshSession::Impl : public std::enable_shared_from_this<Impl> {
         io_(io),
         contact_(std::move(contact)),
         identities_(identities),
-        gate_(gate),
         limit_(limit),
+        login_(io, identities, gate, limit),
         watch_(io),
-        agent_watch_(io),
         timer_(io) {}
   ~Impl() { disconnect(); }
 
@@ -213,11 +138,9 @@ class SshSession::Impl : public std::enable_shared_from_this<Impl> {
   void exchange();
   void check_host_key();
   void pass_gate();
-  void authenticate();
+  void on_login(SshLogin::Progress progress);
   void ask_agent();
-  void agent_answered();
   void authenticated();
-  void refused();
   void open_channel();
   void request();
   void serve();
@@ -252,13 +175,12 @@ class SshSession::Impl : public std::enable_shared_from_this<Impl> {
   boost::asio::io_context& io_;
   const Contact contact_;
   const SshIdentities& identities_;
-  AuthGate& gate_;
   const std::chrono::milliseconds limit_;
+  SshLogin login_;
 
   State state_ = State::idle;
   Fd socket_;         // until libssh has it
   Descriptor watch_;  // a duplicate: libssh closes its own when it breaks
-  Descriptor agent_watch_;
   boost::asio::steady_timer timer_;
   bool read_armed_ = false;
   bool write_armed_ = false;
@@ -266,10 +188,6 @@ class SshSession::Impl : public std::enable_shared_from_this<Impl> {
   ssh_session session_ = nullptr;
   ssh_channel channel_ = nullptr;
   ssh_event event_ = nullptr;
-  std::size_t next_key_ = 0;
-  bool went_through_gate_ = false;
-  bool accepted_ = false;
-  std::shared_ptr<AgentTalk> talk_;
   std::string command_;
   Done done_;
   std::string error_tail_;
@@ -379,25 +297,8 @@ std::string SshSession::Impl::exchange_error() {
 }
 
 void SshSession::Impl::check_host_key() {
-  ssh_key raw = nullptr;
-  if (::ssh_get_server_publickey(session_, &raw) != SSH_OK) {
-    return fail_with(StartPhase::host_key, session_error());
-  }
-  const std::unique_ptr<ssh_key_struct, void (*)(ssh_key)> key(raw, ::ssh_key_free);
-  const std::string digest = digest_of(raw);
-  const auto known = [&](const HostKey& one) { return one.digest == digest; };
-  if (!contact_.any_key && std::none_of(contact_.keys.begin(), contact_.keys.end(), known)) {
-    return fail_with(
-        StartPhase::host_key,
-        cat("the key that ", where(), " shows, ", fingerprint(raw),
-            ", is not the known one (if it was installed anew, run 'ssh-keygen -R ", contact_.name,
-            "' and 'ssh ", contact_.name, "'; if not, another host answers in its place)"));
-  }
-  if (contact_.any_key && met_host_key_ && !met_host_key_(public_text(raw))) {
-    return fail_with(StartPhase::host_key,
-                     cat("the key that ", where(), " shows, ", fingerprint(raw),
-                         ", is marked @revoked in known_hosts"));
-  }
+  const std::string problem = host_key_problem(session_, contact_, where(), met_host_key_);
+  if (!problem.empty()) return fail_with(StartPhase::host_key, problem);
   pass_gate();
 }
 
@@ -405,91 +306,53 @@ void SshSession::Impl::check_host_key() {
 
 void SshSession::Impl::pass_gate() {
   enter(State::at_gate);
-  gate_.enter([self = weak_from_this()](bool go) {
+  login_.enter_gate([self = weak_from_this()](bool go) {
     const auto one = self.lock();
     if (!one || one->state_ != State::at_gate) return;
     if (!go) {
       one->fail_with(StartPhase::authenticate, "this node's keys were refused elsewhere", true);
     } else {
-      one->went_through_gate_ = true;
+      one->login_.passed_gate();
       one->enter(State::authenticating);
     }
     one->drive_later();
   });
 }
 
-void SshSession::Impl::authenticate() {
-  while (next_key_ < identities_.keys().size()) {
-    const int got =
-        ::ssh_userauth_publickey(session_, nullptr, identities_.keys()[next_key_].key.get());
-    if (got == SSH_AUTH_AGAIN) return;
-    if (got == SSH_AUTH_SUCCESS) return authenticated();
-    if (got == SSH_AUTH_ERROR) {
+void SshSession::Impl::on_login(SshLogin::Progress progress) {
+  switch (progress) {
+    case SshLogin::Progress::waiting:
+      return;
+    case SshLogin::Progress::asks_agent:
+      return ask_agent();
+    case SshLogin::Progress::accepted:
+      return authenticated();
+    case SshLogin::Progress::refused:
+      return fail_with(StartPhase::authenticate, login_.refusal(where(), contact_.user),
+                       login_.gate_closed());
+    case SshLogin::Progress::failed:
       return fail_with(StartPhase::authenticate, session_error());
-    }
-    ++next_key_;
   }
-  if (identities_.has_agent()) return ask_agent();
-  refused();
 }
 
-// The agent's socket is read by blocking calls inside libssh: nothing else may touch the session
-// until the thread is back.
 void SshSession::Impl::ask_agent() {
   enter(State::asking_agent);
-  Fd news(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  const int watched = ::fcntl(news.get(), F_DUPFD_CLOEXEC, 3);
-  if (watched < 0) return fail_with(StartPhase::authenticate, errno_text(errno));
-  agent_watch_.assign(watched);
-  talk_ = std::make_shared<AgentTalk>(session_, std::move(news));
-  const long seconds = std::max<long>(1, limit_.count() / 1000);
-  std::thread([talk = talk_, seconds] { talk->run(seconds); }).detach();
-  agent_watch_.async_wait(Descriptor::wait_read,
-                          [weak = weak_from_this()](const error_code& error) {
-                            const auto self = weak.lock();
-                            if (error || !self) return;
-                            self->agent_answered();
-                            self->drive();
-                          });
-}
-
-void SshSession::Impl::agent_answered() {
-  const int answer = talk_->answer;
-  talk_.reset();
-  error_code ignored;
-  agent_watch_.close(ignored);
-  if (state_ != State::asking_agent) return;
-  if (answer == SSH_AUTH_SUCCESS) return authenticated();
-  if (answer == SSH_AUTH_ERROR) return fail_with(StartPhase::authenticate, session_error());
-  refused();
+  const bool asked = login_.ask_agent(session_, [weak = weak_from_this()] {
+    const auto self = weak.lock();
+    if (!self) return;
+    // Its time may have passed.
+    if (self->state_ == State::asking_agent) self->on_login(self->login_.agents_answer());
+    self->drive();
+  });
+  if (!asked) fail_with(StartPhase::authenticate, errno_text(errno));
 }
 
 void SshSession::Impl::authenticated() {
-  accepted_ = true;
-  gate_.answer(true);
   if (forwards_ && !identities_.agent_socket().empty()) {
     forward_ = std::make_unique<AgentForward>(io_, session_, identities_.agent_socket(),
                                               [this] { drive_later(); });
   }
   enter(State::opening);
-}
-
-void SshSession::Impl::refused() {
-  std::string tried;
-  for (const auto& one : identities_.keys())
-    tried += cat(tried.empty() ? "" : ", ", one.file);
-  if (identities_.has_agent()) tried += cat(tried.empty() ? "" : ", ", "the ssh-agent");
-  gate_.answer(false);
-  const char* advice =
-      tried.empty()
-          ? "make a key with ssh-keygen and add it there with ssh-copy-id"
-          : "is it in authorized_keys there, and may this user log in? its sshd's log says";
-  fail_with(StartPhase::authenticate,
-            cat(where(), " refuses user ", contact_.user, " with ",
-                tried.empty() ? "no key at all" : tried,
-                identities_.skipped().empty() ? "" : "; not used: ", identities_.skipped(), " (",
-                advice, ")"),
-            gate_.closed());
 }
 
 // The command.
@@ -536,12 +399,11 @@ void SshSession::Impl::abandon() {
 
 void SshSession::Impl::disconnect() {
   timer_.cancel();
-  if (talk_ && !talk_->let_go.exchange(true)) {
+  if (login_.let_go()) {
     ::shutdown(watch_.native_handle(), SHUT_RDWR);  // calls that wait for the host return
     session_ = nullptr;
   }
-  talk_.reset();
-  if (went_through_gate_ && !accepted_ && state_ != State::failed) gate_.left();
+  if (state_ != State::failed) login_.leave_gate();
   end_channel();
   if (event_ != nullptr) {
     ::ssh_event_remove_session(event_, session_);
@@ -556,7 +418,6 @@ void SshSession::Impl::disconnect() {
   }
   error_code ignored;
   watch_.close(ignored);
-  agent_watch_.close(ignored);
   socket_.reset();
 }
 
@@ -733,10 +594,9 @@ void SshSession::Impl::on_timer() {
 
 void SshSession::Impl::fail_with(StartPhase phase, std::string why, bool hand_back) {
   if (state_ == State::failed) return;
-  const bool undecided = went_through_gate_ && !accepted_;
   enter(State::failed);
   timer_.cancel();
-  if (undecided) gate_.left();
+  login_.leave_gate();
   if (!done_) return;
   // Whoever is told may destroy the session.
   boost::asio::post(io_,
@@ -750,7 +610,7 @@ void SshSession::Impl::step() {
     case State::exchanging:
       return exchange();
     case State::authenticating:
-      return authenticate();
+      return on_login(login_.offer_keys(session_));
     case State::opening:
       return open_channel();
     case State::requesting:
@@ -852,35 +712,6 @@ void SshSession::abandon() {
 void SshSession::on_host_key(std::function<bool(const std::string&)> met) {
   impl_->on_host_key(std::move(met));
 }
-
-namespace {
-
-struct Proxy {
-  Fd stream;  // to what the command connects to
-  Fd errors;  // what it says
-};
-
-// Its process is reaped as any child.
-Result<Proxy> start_proxy(const std::string& command) {
-  Result<SocketPair> pair = make_socket_pair(SOCK_STREAM);
-  if (!pair) return fail(pair.error());
-  Result<Pipe> errors = make_pipe();
-  if (!errors) return fail(errors.error());
-  std::string words[] = {"sh", "-c", cat("exec ", command)};
-  char* argv[] = {words[0].data(), words[1].data(), words[2].data(), nullptr};
-  const int descriptors[] = {pair->theirs.get(), pair->theirs.get(), errors->write.get()};
-  ChildSpec spec;
-  spec.program = "/bin/sh";
-  spec.argv = argv;
-  spec.envp = environ;
-  spec.descriptors = descriptors;
-  spec.group = ChildGroup::own_session;
-  const tl::expected<pid_t, ChildError> pid = start_child(spec);
-  if (pid) return Proxy{std::move(pair->ours), std::move(errors->read)};
-  return fail(Error{ErrorKind::launch, "start a proxy", {}, text_of(pid.error(), "/bin/sh"), {}});
-}
-
-}  // namespace
 
 std::unique_ptr<Executor> make_ssh_session(boost::asio::io_context& io, const Contact& contact,
                                            const SshAccess& access, const SshIdentities& identities,
