@@ -1,6 +1,7 @@
 // What becomes of the children of an agent that is lost while the ranks run and the job goes on
 // (OnFailure::wait): its parent adopts them. docs/protocol.md has the reasons.
 #include <algorithm>
+#include <csignal>
 
 #include "common/core/text.h"
 #include "nla/core/agent_state.h"
@@ -30,17 +31,22 @@ void Agent::State::orphaned() {
 
 bool Agent::State::down(const msg::Adopt& message) {
   if (!context.orphaned || message.version != kProtocolVersion ||
-      message.job_id != context.job_id || message.slice != context.slice) {
+      message.job_id != context.job_id) {
     return false;
   }
-  if (seen.size() + message.seen.size() > 2 * context.subtree_ranks.size()) return false;
+  // Who has not heard of what was taken from this agent asks for more than it has.
+  const Slice& own = context.slice;
+  const Slice& asked = message.slice;
+  if (asked.first != own.first || asked.end < own.end || asked.end > context.nodes) return false;
+  const RankSet ranks = context.job->map.ranks_of(asked.first, asked.end);
+  if (seen.size() + message.seen.size() > 2 * ranks.size()) return false;
   seen.insert(seen.end(), message.seen.begin(), message.seen.end());
   if (!message.last) return true;
   context.orphaned = false;
   context.parent = message.parent;
   context.act(action::CancelTimer{Timer::adopt});
   msg::Orphan self;
-  self.node = context.node;
+  self.slice = context.slice;
   self.agents = children.ready_agents() + 1;
   input.describe(self);
   context.send_up(self);
@@ -94,15 +100,43 @@ void Agent::State::adopt(const Child& lost, std::vector<Child> orphans) {
 }
 
 bool Agent::State::up(Child& child, const msg::Orphan& message) {
-  if (child.state != ChildState::adopting || message.node != child.slice.first ||
-      message.agents == 0 || message.agents > child.slice.size()) {
+  const Slice& slice = message.slice;
+  if (child.state != ChildState::adopting || slice.first != child.slice.first ||
+      slice.end <= slice.first || slice.end > child.slice.end || message.agents == 0 ||
+      message.agents > slice.size()) {
     return false;
   }
-  child.state = ChildState::ready;
-  child.agents = message.agents;
-  input.resume(child, message);
-  tell_window(child);
+  const LinkId link = child.link;
+  if (slice != child.slice) correct(child, slice);
+  Child& orphan = *children.find(link);  // it may have moved
+  orphan.slice_guessed = false;
+  orphan.state = ChildState::ready;
+  orphan.agents = message.agents;
+  input.resume(orphan, message);
+  tell_window(orphan);
   return true;
+}
+
+// What it does not answer for has other parents, or had: those that were lost with the one that
+// led here. Who is adopted now must end with this agent if the job is being ended.
+void Agent::State::correct(Child& child, Slice slice) {
+  RankSet ranks = child.ranks;
+  std::vector<Child> orphans = children.corrected(child, slice);
+  child.ended_ranks = verdicts.open(child.ranks).empty();
+  ranks.remove(child.ranks);
+  if (context.parent_lost) orphans.clear();
+  for (const Child& orphan : orphans)
+    ranks.remove(orphan.ranks);
+  children.tell_below(orphans);
+  lose(ranks, "its agent and those above it were lost");
+  const std::size_t before = children.all().size();
+  const Child known = child;  // it moves
+  adopt(known, std::move(orphans));
+  for (std::size_t i = before; i < children.all().size(); ++i) {
+    const LinkId link = children.all()[i].link;
+    if (terminating) context.send(link, msg::Terminate{SIGTERM, context.grace_ms});
+    if (shutdown) context.send(link, msg::Shutdown{});
+  }
 }
 
 bool Agent::State::up(Child& child, const msg::CutOff& message) {

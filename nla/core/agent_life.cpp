@@ -102,6 +102,19 @@ void Agent::State::process_fail(Rank rank, const Outcome& said) {
   context.send_up(msg::ProcessFail{rank, outcome});
 }
 
+void Agent::State::lose(const RankSet& ranks, const std::string& why) {
+  verdicts.open(ranks).for_each([&](Rank rank) {
+    if (const auto at = reported.find(rank); at != reported.end()) {
+      verdicts.record(RankSet::single(rank), at->second);
+    }
+  });
+  const RankSet open = verdicts.open(ranks);
+  if (open.empty()) return;
+  const Outcome outcome{Ending::lost, 0, false, terminating, why};
+  verdicts.record(open, outcome);
+  if (!terminating) processes_lost(open, outcome);
+}
+
 // One report ends the job; where it goes on, peers must hear of everyone they might wait for.
 void Agent::State::processes_lost(const RankSet& ranks, const Outcome& outcome) {
   if (context.job->on_failure == OnFailure::kill || outcome.ends_job()) {
@@ -262,19 +275,8 @@ void Agent::State::child_ended(Child& child, const std::string& why, bool given_
   }
   output.child_ended(child.link);
   bulletin.child_ended(child.link);
-  verdicts.open(ranks).for_each([&](Rank rank) {
-    if (const auto at = reported.find(rank); at != reported.end()) {
-      verdicts.record(RankSet::single(rank), at->second);
-    }
-  });
-  const RankSet open = verdicts.open(ranks);
-  if (!open.empty()) {
-    const Outcome outcome{
-        Ending::lost, 0, false, terminating,
-        cat("the agent on ", contact_name(context.host(child.slice.first)), " was lost: ", why)};
-    verdicts.record(open, outcome);
-    if (!terminating) processes_lost(open, outcome);
-  }
+  lose(ranks,
+       cat("the agent on ", contact_name(context.host(child.slice.first)), " was lost: ", why));
   collectives.child_ended(child);
   child.ranks = ranks;
   if (!orphans.empty()) {

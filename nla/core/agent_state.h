@@ -79,6 +79,8 @@ struct Agent::State {
   void ranks_over(const RankSet& ranks, const Outcome& outcome);
   void process_fail(Rank rank, const Outcome& said);
   void processes_lost(const RankSet& ranks, const Outcome& outcome);
+  // Nobody will say what became of these any more.
+  void lose(const RankSet& ranks, const std::string& why);
   void first_failure(Rank rank, const Outcome& outcome);
   void violation(LinkId link, const std::string& why);
   bool resize(const WindowSize& size);
@@ -101,6 +103,7 @@ struct Agent::State {
   bool may_adopt_from(const Child& child) const;
   void adopt(const Child& lost, std::vector<Child> orphans);
   bool up(Child& child, const msg::Orphan& message);
+  void correct(Child& child, Slice slice);
   void cut_off(const RankSet& ranks);
   static Outcome guardian_outcome() {
     return {Ending::lost, 0, false, false, "the guardian of its agent was killed"};

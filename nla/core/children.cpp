@@ -22,6 +22,7 @@ std::uint32_t output_window(std::size_t children) {
 void report_node_failure(Context& context, msg::NodeFailed failure) {
   if (context.failed_nodes.contains(failure.node)) return;
   context.failed_nodes.add(failure.node);
+  if (failure.phase != StartPhase::running) context.never_ready.add(failure.node);
   if (context.adopts() && !context.is_root()) context.failed_running.push_back(failure);
   if (context.is_root()) {
     context.act(action::NodeFailed{std::move(failure)});
@@ -194,31 +195,66 @@ void Children::broadcast(const Message& message) {
   }
 }
 
-void Children::add_orphans(const Child& lost, Slice slice, std::vector<Child>& orphans) const {
+// An orphan knows where its slice ends; who has not heard of its parent's children can only tell
+// what it was started with. Work may have been taken from it since, and where a node was never
+// ready, nobody above knows whether its slice went on as one or had been taken from it before. So
+// what is asked for here is never too little, and Orphan says how much of it is right.
+void Children::add_orphans(const Child& lost, Slice slice, bool guessed,
+                           std::vector<Child>& orphans) const {
+  // Whose parent is the root.
+  for (; slice.size() > 0 && lost.handed_back.contains(slice.first); ++slice.first)
+    guessed = true;
   if (slice.size() == 0) return;
+  const Slice rest{slice.first + 1, slice.end};
   if (context_.failed_nodes.contains(slice.first)) {  // lost before the one that led to it
-    for (const Slice& part : split({slice.first + 1, slice.end}, context_.degree))
-      add_orphans(lost, part, orphans);
+    if (guessed || context_.never_ready.contains(slice.first)) {
+      return add_orphans(lost, rest, true, orphans);
+    }
+    for (const Slice& part : split(rest, context_.degree))
+      add_orphans(lost, part, false, orphans);
     return;
   }
-  if (lost.handed_back.contains(slice.first)) return;  // its parent is the root
   Child& orphan = orphans.emplace_back();
-  orphan.slice = slice;
-  orphan.handed_back = lost.handed_back.intersection(RankSet::run(slice.first, slice.size()));
-  orphan.ranks = context_.job->map.ranks_of(slice.first, slice.end);
-  orphan.handed_back.for_each(
-      [&](std::uint32_t node) { orphan.ranks.remove(context_.job->map.ranks_of(node)); });
+  orphan.handed_back = lost.handed_back;
+  cover(orphan, slice);
   orphan.state = ChildState::adopting;
   orphan.adopted = true;
+  orphan.slice_guessed = guessed;
   orphan.launched = lost.launched;
   orphan.some_ended = lost.some_ended;
-  orphan.below = split({slice.first + 1, slice.end}, context_.degree);
+  if (guessed) {
+    orphan.below = {rest};
+  } else {
+    orphan.below = split(rest, context_.degree);
+  }
+}
+
+void Children::cover(Child& child, Slice slice) const {
+  child.slice = slice;
+  child.handed_back = child.handed_back.intersection(RankSet::run(slice.first, slice.size()));
+  child.ranks = context_.job->map.ranks_of(slice.first, slice.end);
+  child.handed_back.for_each(
+      [&](std::uint32_t node) { child.ranks.remove(context_.job->map.ranks_of(node)); });
 }
 
 std::vector<Child> Children::orphans_of(const Child& lost) const {
   std::vector<Child> orphans;
   for (const Slice& slice : lost.below)
-    add_orphans(lost, slice, orphans);
+    add_orphans(lost, slice, lost.slice_guessed, orphans);
+  return orphans;
+}
+
+std::vector<Child> Children::corrected(Child& child, Slice slice) const {
+  std::vector<Child> orphans;
+  const Slice rest{slice.end, child.slice.end};
+  if (slice.size() == 1 && !child.slice_guessed) {  // taken from it as one, while it was slow
+    for (const Slice& part : split(rest, context_.degree))
+      add_orphans(child, part, false, orphans);
+  } else {
+    add_orphans(child, rest, true, orphans);
+  }
+  cover(child, slice);
+  child.below = split({slice.first + 1, slice.end}, context_.degree);
   return orphans;
 }
 

@@ -41,6 +41,7 @@ struct Child {
   std::uint32_t window = 0;        // bytes of output it may send before it gets credit
   bool knows_hosts = false;        // of its slice, as it is now
   bool adopted = false;            // took no part in the tree that the operations know
+  bool slice_guessed = false;      // adopting: where it ends is not known, but not later
   std::vector<Slice> below;        // of its children, as it said (adopting: as they should be)
 
   bool covers(std::uint32_t node) const {
@@ -98,6 +99,9 @@ class Children {
   std::vector<Child> orphans_of(const Child& lost) const;
   // Makes one a child of this agent, up to the first word that it is sent. Children may move.
   Child& adopt(Child orphan, const std::vector<msg::Seen>& seen);
+  // An adopted child answers for less than it was asked to adopt it for: who else is an orphan
+  // then.
+  std::vector<Child> corrected(Child& child, Slice slice) const;
   // False: these are no slices of that child's.
   bool receive(Child& child, const msg::Below& message);
   // To the parent: who is to be adopted if this agent is lost.
@@ -109,7 +113,9 @@ class Children {
  private:
   void start_one(Slice slice);
   void tell_hosts(Child& child);
-  void add_orphans(const Child& lost, Slice slice, std::vector<Child>& orphans) const;
+  // `guessed`: some child of the lost one has the first node that lives, others may have the rest.
+  void add_orphans(const Child& lost, Slice slice, bool guessed, std::vector<Child>& orphans) const;
+  void cover(Child& child, Slice slice) const;
 
   Context& context_;
   std::vector<Child> children_;  // position = link - 1

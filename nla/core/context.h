@@ -35,6 +35,7 @@ struct Context {
   RankSet own_ranks;                            // on this node
   RankSet subtree_ranks;                        // on the nodes of the slice
   RankSet failed_nodes;                         // reported as failed (numbers of nodes, not ranks)
+  RankSet never_ready;                          // of those, the ones whose slice was handed on
   std::vector<msg::NodeFailed> failed_running;  // of those, the ones lost since the ranks run
   bool parent_lost = false;
   bool orphaned = false;       // it was lost too, but another may take its place

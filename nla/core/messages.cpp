@@ -101,7 +101,7 @@ auto fields(Is<Adopt> auto& m) {
   return std::tie(m.version, m.job_id, m.parent, m.slice, m.output_window, m.seen, m.last);
 }
 auto fields(Is<Orphan> auto& m) {
-  return std::tie(m.node, m.agents, m.input_received, m.input_taken, m.input_last, m.input_end);
+  return std::tie(m.slice, m.agents, m.input_received, m.input_taken, m.input_last, m.input_end);
 }
 auto fields(Is<Below> auto& m) {
   return std::tie(m.slices);

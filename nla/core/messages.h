@@ -253,14 +253,14 @@ struct Adopt {  // d: first on the link to an agent whose parent was lost; in as
   std::uint16_t version = kProtocolVersion;
   std::string job_id;
   std::uint32_t parent = UINT32_MAX;  // as in Start
-  Slice slice;                        // of the receiver, to be sure that it is the right one
+  Slice slice;                        // of the receiver, as far as the sender knows: at most this
   std::uint32_t output_window = 0;
   std::vector<Seen> seen;
   bool last = false;
   friend bool operator==(const Adopt&, const Adopt&) = default;
 };
 struct Orphan {  // u: answers the last Adopt; what the lost parent may have kept to itself follows
-  std::uint32_t node = 0;
+  Slice slice;   // of the sender, really: the rest of what Adopt said is not below it
   std::uint32_t agents = 0;  // in its subtree
   std::uint64_t input_received = 0;
   std::uint64_t input_taken = 0;  // as StdinTaken

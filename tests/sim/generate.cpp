@@ -34,6 +34,7 @@ class Generator {
       if (!random_.chance(1, 3)) choose_faults();
       choose_leftovers();
       choose_adoption();
+      choose_odd_tree();
       choose_terminal();
     }
     return std::move(plan_);
@@ -453,6 +454,29 @@ class Generator {
       window.at = random.below(Micros{1} << random.between(8, 22));
       window.after_launch = random.chance(9, 10);
       plan_.windows.push_back(window);
+    }
+  }
+
+  // A host is slow, so that others start the nodes below it, or is not there at all; later those
+  // that know how it went are lost. From a generator of its own, too.
+  void choose_odd_tree() {
+    Random random(plan_.seed ^ 0x6f64642074726565);
+    if (plan_.adopt_ms == 0 || !random.chance(1, 2)) return;
+    const std::vector<std::uint32_t> parent = parents(plan_.hosts, plan_.degree);
+    const auto host = static_cast<std::uint32_t>(random.below(plan_.hosts));
+    if (parent[host] == kRootParent) return;
+    const bool slow = random.chance(2, 3);
+    plan_.starts.push_back({host, slow ? StartFault::slow : StartFault::refused,
+                            slow ? random.between(1'000'000, 4'000'000) : random.below(100'000)});
+    plan_.adopt_ms = static_cast<std::uint32_t>(random.between(1000, 3000));
+    Fault fault;
+    fault.kind = random.chance(1, 2) ? FaultKind::crash : FaultKind::crash_silent;
+    fault.after_launch = true;
+    fault.at = random.below(Micros{1} << random.between(8, 20));
+    for (std::uint32_t up = parent[host]; up != kRootParent; up = parent[up]) {
+      fault.host = up;
+      plan_.faults.push_back(fault);
+      fault.at += random.below(Micros{1} << random.between(1, 12));
     }
   }
 

@@ -42,6 +42,8 @@ class TreeHarness {
 
   // Hosts whose agent cannot be started.
   std::set<std::uint32_t> unreachable;
+  // Hosts whose agent takes long to start: until answer_of_slow().
+  std::set<std::uint32_t> slow;
   // Hosts whose agent may not start others.
   std::set<std::uint32_t> keyless;
   // Ranks that cannot be started.
@@ -146,6 +148,12 @@ class TreeHarness {
       join(orphan, adopter.first, adopter.second);
     run();
   }
+  void answer_of_slow() {
+    slow.clear();
+    for (const auto& [from, start] : std::exchange(starting_, {}))
+      begin_agent(from, start);
+    run();
+  }
   void post(int node, Event event) { queue_.emplace_back(node, std::move(event)); }
   void post_to_host(std::uint32_t host, Event event) { post(agent_of(host), std::move(event)); }
   void run() {
@@ -216,11 +224,16 @@ class TreeHarness {
       return;
     }
     if (start.attach) return attach(from, start.link, start.node);
+    if (slow.contains(start.node)) {
+      starting_.emplace_back(from, start);
+    } else {
+      begin_agent(from, start);
+    }
+  }
+  void begin_agent(int from, const action::StartChild& start) {
     nodes_.push_back(std::make_unique<Node>(Role::agent));
-    nodes_.back()->parent = from;
-    nodes_.back()->link_at_parent = start.link;
     nodes_.back()->host = start.node;
-    at(from).children[start.link] = static_cast<int>(nodes_.size() - 1);
+    join(static_cast<int>(nodes_.size() - 1), from, start.link);
   }
   void attach(int from, LinkId link, std::uint32_t host) {
     const int orphan = agent_of(host);
@@ -331,6 +344,7 @@ class TreeHarness {
   std::uint64_t unwritten_ = 0;
   std::map<int, std::uint64_t> taken_;
   std::map<int, std::pair<int, LinkId>> attaching_;  // by orphan: who wants to adopt it
+  std::vector<std::pair<int, action::StartChild>> starting_;
   std::map<std::pair<int, LinkId>, std::vector<Message>> unsent_;
   event::Begin begin_;
 };

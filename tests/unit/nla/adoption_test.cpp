@@ -185,6 +185,118 @@ TEST_CASE("a rank that failed while its agent had no parent is reported to the a
   CHECK(chain.tree.everybody_left());
 }
 
+TEST_CASE(
+    "an orphan whose work was taken is adopted by one that does not know it, and so are others") {
+  // Degree 2: the root starts 0, that 1, and that 2 (3) and 4.
+  TreeHarness tree(18, 2);
+  tree.adopt_ms = 1000;
+  tree.slow = {2};
+  tree.begin();
+  tree.fire(1, Timer::slow);
+  CHECK(tree.node(3).parent == tree.agent_of(1));
+  tree.answer_of_slow();
+  tree.launch(TreeHarness::job(18, 1, OnFailure::wait));
+  REQUIRE(tree.launched);
+  tree.post_to_host(3, event::RankOutput{3, Stream::out, Chunk(std::string("before, "))});
+  tree.run();
+  std::vector<std::uint32_t> lost = {0, 1};
+  SECTION("the two that know it") {}
+  SECTION("and the one that it was taken from") {
+    lost.push_back(2);
+  }
+  SECTION("and the one that was taken") {
+    lost.push_back(3);
+  }
+  RankSet others = RankSet::run(0, 18);
+  RankSet gone;
+  for (const std::uint32_t host : lost) {
+    tree.crash(host);
+    gone.add(RankSet::single(host));
+    others.remove(RankSet::single(host));
+  }
+  tree.run();
+  if (tree.agent_of(3) > 0) {
+    tree.post_to_host(3, event::RankOutput{3, Stream::out, Chunk(std::string("after"))});
+    tree.run();
+    CHECK(tree.output == "before, after");
+  }
+  for (const std::uint32_t host : {2u, 3u, 4u})
+    if (tree.agent_of(host) > 0) CHECK(tree.node(host).parent == 0);
+  tree.exit_all();
+  REQUIRE(tree.ended.size() == 1);
+  CHECK(with_outcome(tree.ended[0], Ending::lost) == gone);
+  CHECK(with_outcome(tree.ended[0], Ending::exited) == others);
+  CHECK(tree.everybody_left());
+}
+
+TEST_CASE("orphans below a host that was never there are adopted by one that did not start them") {
+  // Degree 2: the root starts 0, that 1, and that 2 (3 to 6), or where 2 is not there 3 (4 to 6).
+  TreeHarness tree(46, 2);
+  tree.adopt_ms = 1000;
+  tree.unreachable = {2};
+  tree.begin();
+  REQUIRE(tree.ready);
+  Job job = TreeHarness::job(46, 1, OnFailure::wait);
+  job.map = {};
+  for (std::uint32_t node = 0; node < 46; ++node)
+    job.map.append(node == 2 ? 45 : node, 1);
+  tree.launch(std::move(job));
+  REQUIRE(tree.launched);
+  tree.crash(0);
+  tree.crash(1);
+  tree.run();
+  CHECK(tree.node(3).parent == 0);
+  CHECK(tree.node(4).parent == tree.agent_of(3));
+  tree.exit_all();
+  REQUIRE(tree.ended.size() == 1);
+  CHECK(with_outcome(tree.ended[0], Ending::lost).text() == "0-1");
+  CHECK(tree.everybody_left());
+}
+
+TEST_CASE("an orphan that is found while the job is being ended, ends with it") {
+  TreeHarness tree(18, 2);
+  tree.adopt_ms = 1000;
+  tree.slow = {2};
+  tree.begin();
+  tree.fire(1, Timer::slow);
+  tree.answer_of_slow();
+  tree.launch(TreeHarness::job(18, 1, OnFailure::wait));
+  tree.hold_attach = true;
+  tree.crash(0);
+  tree.crash(1);
+  tree.run();
+  tree.post(0, event::Stop{StopCause::signal, 15, 1000});
+  tree.run();
+  CHECK(tree.node(3).signals.empty());
+  tree.release_attach();
+  CHECK_FALSE(tree.ended.empty());
+  CHECK(tree.everybody_left());
+}
+
+TEST_CASE("an orphan answers for no more than it is adopted for") {
+  Chain chain(4);
+  chain.tree.hold_attach = true;
+  chain.tree.crash(0);
+  chain.tree.run();
+  msg::Orphan orphan{{1, 4}, 3, 0, 0, false, false};
+  SECTION("more") {
+    orphan.slice.end = 5;
+  }
+  SECTION("another's") {
+    orphan.slice.first = 2;
+  }
+  SECTION("nothing") {
+    orphan.slice.end = 1;
+  }
+  SECTION("more agents than nodes") {
+    orphan.slice.end = 2;
+  }
+  chain.tree.post(0, event::Received{2, orphan, 0});
+  chain.tree.exit_all();
+  REQUIRE(chain.tree.ended.size() == 1);
+  CHECK(with_outcome(chain.tree.ended[0], Ending::lost).text() == "0-3");
+}
+
 TEST_CASE("an orphan takes no other word before it is adopted, and none from a stranger") {
   Chain chain(3);
   chain.tree.post_to_host(1, event::LinkEnded{kParentLink, "cut"});
@@ -198,8 +310,16 @@ TEST_CASE("an orphan takes no other word before it is adopted, and none from a s
     adopt.job_id = "other";
     word = adopt;
   }
-  SECTION("for another slice") {
+  SECTION("for less than it has") {
     adopt.slice = {1, 2};
+    word = adopt;
+  }
+  SECTION("for another slice") {
+    adopt.slice = {0, 3};
+    word = adopt;
+  }
+  SECTION("for nodes that there are not") {
+    adopt.slice = {1, 4};
     word = adopt;
   }
   SECTION("of another version") {

@@ -177,7 +177,7 @@ void fill(Random& r, msg::Adopt& m) {
   m.last = flag(r);
 }
 void fill(Random& r, msg::Orphan& m) {
-  m = {number(r), number(r), large_number(r), large_number(r), flag(r), flag(r)};
+  m = {{number(r), number(r)}, number(r), large_number(r), large_number(r), flag(r), flag(r)};
 }
 void fill(Random& r, msg::Below& m) {
   for (std::uint64_t i = r.below(6); i > 0; --i)
