@@ -162,7 +162,9 @@ void World::check_held(std::uint32_t index) {
 
 void World::check_finish(std::uint32_t index) {
   const Node& node = nodes_[index];
-  constexpr std::string_view kNames[] = {"grace", "leftover", "drain", "give_up", "limit", "adopt"};
+  constexpr std::string_view kNames[] = {"grace", "leftover", "drain", "give_up",
+                                         "limit", "adopt",    "slow"};
+  static_assert(std::size(kNames) == nla::kTimers);
   for (std::size_t i = 0; i < node.timers.size(); ++i) {
     if (node.timers[i].armed)
       fail(cat(name(index), " finishes with its timer ", kNames[i], " set"));
