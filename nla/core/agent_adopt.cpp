@@ -8,6 +8,15 @@
 
 namespace scela::nla {
 
+namespace {
+
+// Sets of ranks that were cut off, as known to one agent. Each node's agent may have been adopted
+// for its own slice, and by who could only guess for a few others. Larger: more memory for a
+// hostile child; smaller: a child is lost after many losses.
+constexpr std::size_t kIslandsPerNode = 4;
+
+}  // namespace
+
 // The orphan.
 
 // The root's own children have nobody who could adopt them.
@@ -95,7 +104,7 @@ void Agent::State::adopt(const Child& lost, std::vector<Child> orphans) {
     }
     const RankSet ranks = orphan.ranks;
     cut_off(ranks);
-    if (!context.is_root()) context.send_up(msg::CutOff{ranks});
+    if (!context.is_root() && !ranks.empty()) context.send_up(msg::CutOff{ranks});
   }
 }
 
@@ -140,7 +149,7 @@ void Agent::State::correct(Child& child, Slice slice) {
 }
 
 bool Agent::State::up(Child& child, const msg::CutOff& message) {
-  if (!child.ranks.contains_all(message.ranks)) return false;
+  if (!may_be_island(child, message.ranks)) return false;
   if (context.is_root()) {
     cut_off(message.ranks);
   } else {
@@ -148,6 +157,22 @@ bool Agent::State::up(Child& child, const msg::CutOff& message) {
     context.send_up(message);
   }
   return true;
+}
+
+// All ranks of nodes that follow each other, as an agent is lost with its slice.
+bool Agent::State::may_be_island(const Child& child, const RankSet& ranks) const {
+  if (!context.adopts() || ranks.empty() || !child.ranks.contains_all(ranks)) return false;
+  const RankMap& map = context.job->map;
+  std::uint32_t first = UINT32_MAX, last = 0;
+  ranks.for_each([&](Rank rank) {
+    const std::uint32_t node = map.node_of(rank).value_or(0);
+    first = std::min(first, node);
+    last = std::max(last, node);
+  });
+  if (ranks != map.ranks_of(first, last + 1).intersection(child.ranks)) return false;
+  const std::vector<RankSet>& known = mailbox.islands();
+  return known.size() < kIslandsPerNode * context.nodes ||
+         std::find(known.begin(), known.end(), ranks) != known.end();
 }
 
 // Told to everybody below; from the root, to everybody.

@@ -104,6 +104,7 @@ struct Agent::State {
   void adopt(const Child& lost, std::vector<Child> orphans);
   bool up(Child& child, const msg::Orphan& message);
   void correct(Child& child, Slice slice);
+  bool may_be_island(const Child& child, const RankSet& ranks) const;
   void cut_off(const RankSet& ranks);
   static Outcome guardian_outcome() {
     return {Ending::lost, 0, false, false, "the guardian of its agent was killed"};

@@ -121,7 +121,7 @@ void Mailbox::refuse(const Key& key, Box& box, const std::string& why) {
 }
 
 void Mailbox::cut_off(const RankSet& ranks) {
-  if (std::find(islands_.begin(), islands_.end(), ranks) != islands_.end()) return;
+  if (ranks.empty() || std::find(islands_.begin(), islands_.end(), ranks) != islands_.end()) return;
   islands_.push_back(ranks);
   for (auto& [key, box] : boxes_) {
     if (ranks.contains(std::get<0>(key)) == ranks.contains(std::get<1>(key))) continue;

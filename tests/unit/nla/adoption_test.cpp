@@ -297,6 +297,32 @@ TEST_CASE("an orphan answers for no more than it is adopted for") {
   CHECK(with_outcome(chain.tree.ended[0], Ending::lost).text() == "0-3");
 }
 
+TEST_CASE("what can be reported as cut off is bounded") {
+  Chain chain(12);
+  std::size_t reports = 0;
+  const auto report = [&](std::uint32_t first, std::uint32_t ranks) {
+    ++reports;
+    chain.tree.post_to_host(0, event::Received{1, msg::CutOff{RankSet::run(first, ranks)}, 0});
+    chain.tree.run();
+  };
+  for (std::uint32_t first = 1; first < 12; ++first)
+    report(first, 12 - first);  // as in the worst of jobs, each agent for its own slice
+  report(1, 11);                // again: not one more
+  CHECK(chain.tree.first_failures.empty());
+  SECTION("enough for every agent") {
+    chain.ends_with("", "0-11");
+  }
+  SECTION("not every slice that can be thought of") {
+    for (std::uint32_t first = 1; first < 12; ++first) {
+      for (std::uint32_t ranks = 1; first + ranks < 12; ++ranks)
+        report(first, ranks);
+    }
+    CHECK(reports > 4 * 12);
+    chain.tree.fire(1, Timer::adopt);  // nobody does
+    chain.ends_with("1-11", "0");
+  }
+}
+
 TEST_CASE("an orphan takes no other word before it is adopted, and none from a stranger") {
   Chain chain(3);
   chain.tree.post_to_host(1, event::LinkEnded{kParentLink, "cut"});

@@ -14,11 +14,12 @@ namespace scela::nla::testing {
 // One agent that runs a job, its neighbours played by the test: node 0 of a chain of three, so its
 // only child (link 1) looks after nodes 1 and 2; node 3 is elsewhere. Two ranks a node.
 struct Chain {
-  explicit Chain(bool ready = true) {
+  explicit Chain(bool ready = true, std::uint32_t adopt_ms = 0) : adopts(adopt_ms > 0) {
     msg::Start start;
     start.slice = {0, 3};
     start.nodes = 4;
     start.degree = 1;
+    start.adopt_ms = adopt_ms;
     from(kParentLink, start);
     from(kParentLink, msg::SliceHosts{true, Chunk(std::string("a\nb\nc\n"))});
     msg::Hello hello;
@@ -36,6 +37,7 @@ struct Chain {
     Job job;
     job.id = "test";
     job.trace = traced;
+    if (adopts) job.on_failure = OnFailure::wait;
     job.stdin_ranks = stdin_ranks;
     job.terminal_ranks = terminal_ranks;
     App app;
@@ -80,6 +82,7 @@ struct Chain {
     });
   }
 
+  bool adopts = false;
   Agent agent{Role::agent};
   Actions actions;
   RequestId request = 0;

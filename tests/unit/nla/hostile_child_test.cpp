@@ -159,3 +159,43 @@ TEST_CASE("a child that asks for one key again is answered once, and answers mak
   chain.from(1, msg::Get{std::string(5000, 'k'), true});
   CHECK(chain.closed(1));
 }
+
+TEST_CASE("a child reports what was cut off only where agents are adopted") {
+  Chain chain(true, GENERATE(0u, 1000u));
+  SECTION("before the job") {
+    chain.from(1, msg::CutOff{RankSet::run(4, 2)});
+    CHECK(chain.closed(1));
+    CHECK(chain.sent<msg::CutOff>(kParentLink).empty());
+  }
+  SECTION("while it runs") {
+    chain.launch();
+    chain.from(1, msg::CutOff{RankSet::run(4, 2)});
+    CHECK(chain.closed(1) != chain.adopts);
+    CHECK(chain.sent<msg::CutOff>(kParentLink).size() == (chain.adopts ? 1 : 0));
+  }
+}
+
+TEST_CASE("what a child says was cut off is a slice of its own, with all its ranks") {
+  Chain chain(true, 1000);  // ranks 2 to 5 are below the child
+  chain.launch();
+  RankSet ranks;
+  SECTION("nobody") {}
+  SECTION("half a node") {
+    ranks = RankSet::run(4, 1);
+  }
+  SECTION("a node and a half") {
+    ranks = RankSet::run(3, 3);
+  }
+  SECTION("another child's") {
+    ranks = RankSet::run(2, 6);
+  }
+  SECTION("its parent's") {
+    ranks = RankSet::run(0, 2);
+  }
+  SECTION("nobody's") {
+    ranks = RankSet::run(8, 2);
+  }
+  chain.from(1, msg::CutOff{ranks});
+  CHECK(chain.closed(1));
+  CHECK(chain.sent<msg::CutOff>(kParentLink).size() == 0);
+}
