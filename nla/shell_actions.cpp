@@ -107,7 +107,14 @@ void Shell::State::start_child(LinkId id) {
   const auto done = [this, id](tl::expected<StartedAgent, SpawnFailure> started) {
     child_started(id, std::move(started));
   };
-  if (!child.attach) return spawner->start(child.contact, done);
+  // Not now: the spawner is in the middle of a call.
+  const auto begun = [this, id] {
+    boost::asio::post(io, [this, id] {
+      emit(event::ChildBegun{id});
+      pump();
+    });
+  };
+  if (!child.attach) return spawner->start(child.contact, begun, done);
   // A host that does not answer must leave its own children the time to be adopted.
   spawner->attach(child.contact, {attach_words(job_id, settings.directory, adopt_ms), adopt_ms / 2},
                   done);

@@ -132,6 +132,10 @@ void Agent::State::on(const event::ChildFailed& event) {
   }
 }
 
+void Agent::State::on(const event::ChildBegun& event) {
+  if (Child* child = children.find(event.link)) child->begun = true;
+}
+
 void Agent::State::on(const event::ChildGone& event) {
   Child* child = children.find(event.link);
   if (child == nullptr) return;

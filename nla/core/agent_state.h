@@ -31,6 +31,7 @@ struct Agent::State {
   void on(const event::Received& event);
   void on(const event::LinkEnded& event);
   void on(const event::ChildFailed& event);
+  void on(const event::ChildBegun& event);
   void on(const event::ChildGone& event);
   void on(const event::RankStarted& event);
   void on(const event::RankNotStarted& event);

@@ -85,7 +85,8 @@ void Children::tell_hosts(Child& child) {
   }
 }
 
-// Not where many are silent: those may wait for their turn (--fanout), or logins take long here.
+// Who waits for its turn (--fanout) is not slow, and not where many are silent: logins take long
+// here.
 bool Children::only_slow_left() const {
   std::size_t silent = 0, ready = 0;
   bool work = false;
@@ -93,6 +94,7 @@ bool Children::only_slow_left() const {
     if (child.state == ChildState::up) return false;
     if (child.state == ChildState::ready) ++ready;
     if (child.state != ChildState::starting) continue;
+    if (!child.begun) return false;
     ++silent;
     work |= child.slice.size() > 1;
   }

@@ -31,6 +31,7 @@ struct Child {
   Slice slice;          // the nodes it answers for; it runs on slice.first
   RankSet handed_back;  // of those, the ones that the root was asked to start instead
   ChildState state = ChildState::starting;
+  bool begun = false;        // starting: its session is on its way, not waiting for its turn
   std::uint32_t agents = 0;  // ready in its subtree
   RankSet ranks;             // of the job, in its subtree
   bool some_ended = false;   // some of them have their verdicts

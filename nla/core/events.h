@@ -69,6 +69,11 @@ struct ChildFailed {
   std::string why;
   bool hand_back = false;  // this agent may not start it, the root may
 };
+// A child's session is on its way: it has waited for its turn, if it had to (--fanout). Before
+// anything else of that child; not of one that is adopted.
+struct ChildBegun {
+  LinkId link = 0;
+};
 // Nothing of the child's node is left; after its LinkEnded.
 struct ChildGone {
   LinkId link = 0;
@@ -160,6 +165,6 @@ using Event =
                  event::Asked, event::GuardianLost, event::StdinTaken, event::SendTrace, event::Say,
                  event::Measured, event::UserSignal, event::Stop, event::StdinRead,
                  event::OutputWritten, event::RanksRefused, event::StdinClosed,
-                 event::WindowChanged>;
+                 event::WindowChanged, event::ChildBegun>;
 
 }  // namespace scela::nla

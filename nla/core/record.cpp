@@ -128,6 +128,9 @@ auto fields(Is<LinkEnded> auto& e) {
 auto fields(Is<ChildFailed> auto& e) {
   return std::tie(e.link, e.phase, e.why, e.hand_back);
 }
+auto fields(Is<ChildBegun> auto& e) {
+  return std::tie(e.link);
+}
 auto fields(Is<ChildGone> auto& e) {
   return std::tie(e.link);
 }
@@ -279,13 +282,13 @@ namespace {
 constexpr std::string_view kMagic = "ScELA-rec";
 
 constexpr std::array kEventNames = std::to_array<std::string_view>(
-    {"Begin",       "Launch",       "Received",        "LinkEnded",
-     "ChildFailed", "ChildGone",    "RankStarted",     "RankNotStarted",
-     "RankExited",  "RankOutput",   "RankStreamEnded", "NodeEmpty",
-     "TimerFired",  "Asked",        "GuardianLost",    "StdinTaken",
-     "SendTrace",   "Say",          "Measured",        "UserSignal",
-     "Stop",        "StdinRead",    "OutputWritten",   "RanksRefused",
-     "StdinClosed", "WindowChanged"});
+    {"Begin",       "Launch",        "Received",        "LinkEnded",
+     "ChildFailed", "ChildGone",     "RankStarted",     "RankNotStarted",
+     "RankExited",  "RankOutput",    "RankStreamEnded", "NodeEmpty",
+     "TimerFired",  "Asked",         "GuardianLost",    "StdinTaken",
+     "SendTrace",   "Say",           "Measured",        "UserSignal",
+     "Stop",        "StdinRead",     "OutputWritten",   "RanksRefused",
+     "StdinClosed", "WindowChanged", "ChildBegun"});
 static_assert(kEventNames.size() == std::variant_size_v<Event>);
 
 constexpr std::array kActionNames = std::to_array<std::string_view>(

@@ -27,18 +27,16 @@ class AnySpawner final : public Spawner {
         gate_(!context_.root),
         local_(make_local_spawner(io, context_.agent)) {}
 
-  void start(const Contact& contact, Done done) override {
-    attach(contact, {{}, settings_.connect_ms}, std::move(done));
+  void start(const Contact& contact, Begun begun, Done done) override {
+    if (refused(contact, done)) return;
+    if (contact.here()) return local_->start(contact, std::move(begun), std::move(done));
+    wait({contact, {{}, settings_.connect_ms}, std::move(begun), std::move(done)});
   }
 
   void attach(const Contact& contact, Attach how, Done done) override {
-    if (contact.root_only && !context_.root) {
-      return done(tl::unexpected(
-          SpawnFailure{StartPhase::connect, "only scela-run itself knows a way to it", true}));
-    }
+    if (refused(contact, done)) return;
     if (contact.here()) return local_->attach(contact, std::move(how), std::move(done));
-    waiting_.push_back({contact, std::move(how), std::move(done)});
-    start_waiting();
+    wait({contact, std::move(how), [] {}, std::move(done)});
   }
 
   void cancel(const std::string& name) override {
@@ -61,12 +59,33 @@ class AnySpawner final : public Spawner {
   }
 
  private:
+  struct Waiting {
+    Contact contact;
+    Attach how;
+    Begun begun;
+    Done done;
+  };
+
+  // The launcher's own host too, which has no address, is elsewhere for an agent.
+  bool refused(const Contact& contact, const Done& done) const {
+    if (!contact.root_only || context_.root) return false;
+    done(tl::unexpected(
+        SpawnFailure{StartPhase::connect, "only scela-run itself knows a way to it", true}));
+    return true;
+  }
+
+  void wait(Waiting one) {
+    waiting_.push_back(std::move(one));
+    start_waiting();
+  }
+
   // At most settings_.fanout sessions are on their way at a time.
   void start_waiting() {
     while (!waiting_.empty() && under_way_ < settings_.fanout) {
       Waiting next = std::move(waiting_.front());
       waiting_.pop_front();
       ++under_way_;
+      next.begun();
       start_remote(next.contact, std::move(next.how), std::move(next.done));
     }
   }
@@ -148,11 +167,6 @@ class AnySpawner final : public Spawner {
   std::unique_ptr<Spawner> local_;
   std::unique_ptr<AgentFile> agent_;
   std::map<std::string, std::unique_ptr<SshIdentities>> identities_;
-  struct Waiting {
-    Contact contact;
-    Attach how;
-    Done done;
-  };
   std::deque<Waiting> waiting_;
   struct UnderWay {
     std::string node;

@@ -16,7 +16,10 @@ class LocalSpawner final : public Spawner {
   LocalSpawner(boost::asio::io_context& io, std::string agent)
       : io_(io), agent_(std::move(agent)) {}
 
-  void start(const Contact& contact, Done done) override { done(start_now(contact.name, {})); }
+  void start(const Contact& contact, Begun begun, Done done) override {
+    begun();
+    done(start_now(contact.name, {}));
+  }
   void attach(const Contact& contact, Attach how, Done done) override {
     done(start_now(contact.name, how.words));
   }

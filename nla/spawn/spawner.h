@@ -39,9 +39,11 @@ struct Attach {
 class Spawner {
  public:
   virtual ~Spawner() = default;
+  using Begun = std::function<void()>;
   using Done = std::function<void(tl::expected<StartedAgent, SpawnFailure>)>;
-  // `done` is called exactly once, perhaps from within.
-  virtual void start(const Contact& contact, Done done) = 0;
+  // `done` is called exactly once, perhaps from within; `begun` before it, unless nothing is tried:
+  // when no others' turn comes first.
+  virtual void start(const Contact& contact, Begun begun, Done done) = 0;
   // The same with further arguments for scela-nla: it is to find the agent that runs there.
   virtual void attach(const Contact& contact, Attach how, Done done) = 0;
   // Gives up what start() of this node has under way: `done` is called with a failure, perhaps from

@@ -35,6 +35,7 @@ class Generator {
       choose_leftovers();
       choose_adoption();
       choose_odd_tree();
+      choose_turns();
       choose_terminal();
     }
     return std::move(plan_);
@@ -477,6 +478,29 @@ class Generator {
       fault.host = up;
       plan_.faults.push_back(fault);
       fault.at += random.below(Micros{1} << random.between(1, 12));
+    }
+  }
+
+  // Children of one agent have to wait for each other. From a generator of its own, too.
+  void choose_turns() {
+    Random random(plan_.seed ^ 0x7475726e7475726e);
+    if (!random.chance(1, 4)) return;
+    const std::vector<std::uint32_t> parent = parents(plan_.hosts, plan_.degree);
+    const std::uint32_t whose = parent[random.below(plan_.hosts)];
+    const Micros each = random.below(Micros{1} << random.between(10, 21));
+    Micros turn = 0;
+    std::uint64_t at_once = random.between(1, 4);
+    bool slow = random.chance(1, 4);
+    for (std::uint32_t host = 0; host < plan_.hosts; ++host) {
+      if (parent[host] != whose) continue;
+      if (at_once > 0) {
+        --at_once;
+        if (!std::exchange(slow, false)) continue;
+        plan_.starts.push_back({host, StartFault::slow, random.between(1'000'000, 4'000'000)});
+      } else {
+        turn += each;
+        plan_.starts.push_back({host, StartFault::waits, turn});
+      }
     }
   }
 

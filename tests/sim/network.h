@@ -37,6 +37,8 @@ struct Link {
     std::deque<nla::Message> queue;
     Micros last_at = 0;
   } way[2];                // [0] up, [1] down
+  bool begun = false;      // ChildBegun was given
+  bool alone = false;      // Start named no other node
   bool heard = false;      // something was delivered upwards
   bool attach = false;     // to an agent that runs
   bool done_sent = false;  // upwards, the last message

@@ -34,12 +34,13 @@ constexpr Names<nla::CollectiveKind, 7> kCollectives{{{nla::CollectiveKind::barr
                                                       {nla::CollectiveKind::allgather, "allgather"},
                                                       {nla::CollectiveKind::scatter, "scatter"},
                                                       {nla::CollectiveKind::alltoall, "alltoall"}}};
-constexpr Names<StartFault, 6> kStarts{{{StartFault::refused, "refused"},
+constexpr Names<StartFault, 7> kStarts{{{StartFault::refused, "refused"},
                                         {StartFault::denied, "denied"},
                                         {StartFault::missing, "missing"},
                                         {StartFault::slow, "slow"},
                                         {StartFault::stillborn, "stillborn"},
-                                        {StartFault::keyless, "keyless"}}};
+                                        {StartFault::keyless, "keyless"},
+                                        {StartFault::waits, "waits"}}};
 constexpr Names<FaultKind, 6> kFaults{{{FaultKind::crash, "crash"},
                                        {FaultKind::crash_silent, "crash_silent"},
                                        {FaultKind::freeze, "freeze"},
@@ -257,8 +258,10 @@ bool Schedule::peaceful() const {
     return op.kind == OpKind::die || op.kind == OpKind::unfinished || op.kind == OpKind::abort ||
            op.kind == OpKind::violate || op.kind == OpKind::leave || op.odd;
   });
-  return quiet_program && starts.empty() && faults.empty() && stimuli.empty() &&
-         not_started.empty();
+  const bool all_there = std::all_of(starts.begin(), starts.end(), [](const HostStart& start) {
+    return start.how == StartFault::waits;
+  });
+  return quiet_program && all_there && faults.empty() && stimuli.empty() && not_started.empty();
 }
 
 std::string to_text(const Schedule& schedule) {

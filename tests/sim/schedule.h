@@ -65,6 +65,7 @@ enum class StartFault : std::uint8_t {
   slow,       // starts after `delay`
   stillborn,  // the link comes up and ends before the agent says anything
   keyless,    // starts, but may start no other: its children are handed back to the root
+  waits,      // its turn comes after `delay`
 };
 struct HostStart {
   std::uint32_t host = 0;

@@ -13,6 +13,7 @@ enum class TaskKind : std::uint8_t {
   begin,         //
   deliver,       // a: link, b: 1 downwards, 0 upwards
   end_seen,      // a: link, b: 1 by the child, 0 by the parent
+  child_begun,   // a: link
   start_agent,   // a: link
   attach,        // a: link, c: when it is given up
   child_failed,  // a: link, b: StartPhase, c: it is handed back

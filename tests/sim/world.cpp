@@ -71,6 +71,11 @@ void World::step(const Task& task) {
       if (task.b != 0) return give(link.child, event::LinkEnded{nla::kParentLink, "it broke"});
       return give(link.parent, event::LinkEnded{link.parent_link, "it broke"});
     }
+    case TaskKind::child_begun: {
+      Link& link = network_.at(task.a);
+      link.begun = true;
+      return give(link.parent, event::ChildBegun{link.parent_link});
+    }
     case TaskKind::start_agent:
       return start_agent(task.a);
     case TaskKind::attach:
@@ -276,15 +281,26 @@ void World::deliver(std::uint32_t index, bool down) {
                            now_ * 1000});
 }
 
+// How long a host waits until others have been started (--fanout).
+Micros World::turn_of(std::uint32_t host) const {
+  Micros turn = 0;
+  for (const HostStart& start : schedule_.starts) {
+    if (start.how == StartFault::waits && start.host == host) turn = std::max(turn, start.delay);
+  }
+  return turn;
+}
+
 // StartChild was asked for: how that will go follows from the host.
 void World::begin_start(std::uint32_t index) {
   const Pace& pace = schedule_.pace;
-  Micros at = now_ + random_.between(pace.start_min, std::max(pace.start_min, pace.start_max));
+  const Micros turn = now_ + turn_of(network_.at(index).host);
+  Micros at = turn + random_.between(pace.start_min, std::max(pace.start_min, pace.start_max));
+  tasks_.add(turn, TaskKind::child_begun, index);
   const std::uint32_t starter = network_.at(index).parent;
   for (const HostStart& start : schedule_.starts) {
     if (start.how == StartFault::keyless && starter != 0 && nodes_[starter].host == start.host) {
       network_.at(index).state = Link::State::failed;
-      tasks_.add(now_ + start.delay, TaskKind::child_failed, index,
+      tasks_.add(turn + start.delay, TaskKind::child_failed, index,
                  static_cast<std::uint32_t>(nla::StartPhase::authenticate), 1);
       return;
     }
@@ -295,7 +311,7 @@ void World::begin_start(std::uint32_t index) {
                        : start.how == StartFault::denied ? nla::StartPhase::authenticate
                                                          : nla::StartPhase::start_agent;
     network_.at(index).state = Link::State::failed;
-    tasks_.add(now_ + start.delay, TaskKind::child_failed, index,
+    tasks_.add(turn + start.delay, TaskKind::child_failed, index,
                static_cast<std::uint32_t>(phase));
     return;
   }

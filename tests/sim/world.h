@@ -151,6 +151,7 @@ class World {
   void start_agent(std::uint32_t index);
   void begin_start(std::uint32_t index);
   void attach(std::uint32_t index, Micros until);
+  Micros turn_of(std::uint32_t host) const;
   std::string name(std::uint32_t node) const;
   Node& root() { return nodes_.front(); }
 

@@ -31,6 +31,12 @@ void World::on(std::uint32_t index, action::Send& action) {
     return fail(cat(name(index), " sends ", nla::name_of(action.message), " after Done"));
   }
   link.done_sent = up && std::holds_alternative<msg::Done>(action.message);
+  if (const auto* start = std::get_if<msg::Start>(&action.message))
+    link.alone = start->slice.size() == 1;
+  if (std::holds_alternative<msg::SliceHosts>(action.message) && !link.alone && !link.begun) {
+    return fail(
+        cat(name(index), " takes work from host ", link.host, ", which waits for its turn"));
+  }
   if (const auto* output = std::get_if<msg::Output>(&action.message); output != nullptr && up) {
     link.output_sent += output->bytes.size();
     if (link.output_sent > link.output_credit) {

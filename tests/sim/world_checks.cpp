@@ -102,7 +102,8 @@ bool World::excused(std::uint32_t index, Rank rank) const {
 
 bool World::host_had_fault(std::uint32_t host) const {
   for (const HostStart& start : schedule_.starts) {
-    if (start.host == host && start.how != StartFault::slow && start.how != StartFault::keyless) {
+    if (start.host == host && start.how != StartFault::slow && start.how != StartFault::keyless &&
+        start.how != StartFault::waits) {
       return true;
     }
   }

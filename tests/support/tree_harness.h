@@ -224,6 +224,7 @@ class TreeHarness {
       return;
     }
     if (start.attach) return attach(from, start.link, start.node);
+    post(from, event::ChildBegun{start.link});
     if (slow.contains(start.node)) {
       starting_.emplace_back(from, start);
     } else {

@@ -79,11 +79,14 @@ std::string agent_refused_under(void (*limit)()) {
     node.name = "node";
     // Once before: the undefined-behaviour sanitizer looks at the type of each object on the way
     // with the help of a pipe.
-    spawner->start(node, [](auto) {});
+    spawner->start(
+        node, [] {}, [](auto) {});
     limit();
-    spawner->start(node, [&](tl::expected<StartedAgent, SpawnFailure> started) {
+    const auto done = [&](tl::expected<StartedAgent, SpawnFailure> started) {
       say(started ? "started" : started.error().why);
-    });
+    };
+    spawner->start(
+        node, [] {}, done);
   });
 }
 

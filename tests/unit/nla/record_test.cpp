@@ -99,6 +99,7 @@ std::vector<Event> link_and_shell_events() {
       out, {},
       {[](auto& e) { e.link = 1; }, [](auto& e) { e.phase = StartPhase::hello; },
        [](auto& e) { e.why = "w"; }, [](auto& e) { e.hand_back = true; }});
+  vary<Event, ChildBegun>(out, {}, {[](auto& e) { e.link = 1; }});
   vary<Event, ChildGone>(out, {}, {[](auto& e) { e.link = 1; }});
   vary<Event, NodeEmpty>(out, {}, {});
   vary<Event, TimerFired>(out, {}, {[](auto& e) { e.timer = Timer::give_up; }});

@@ -11,7 +11,7 @@ namespace {
 // scela-run's agent over six hosts in a tree of degree 2: children on a (with b, c) and d (with e,
 // f).
 struct Root {
-  explicit Root(char hosts = 6, std::uint32_t degree = 2) {
+  explicit Root(char hosts = 6, std::uint32_t degree = 2, bool all_begin = true) {
     event::Begin begin;
     begin.job_id = "test";
     for (char i = 0; i < hosts; ++i)
@@ -19,6 +19,9 @@ struct Root {
     begin.degree = degree;
     give(begin);
     REQUIRE(started().size() == degree);
+    if (!all_begin) return;
+    for (LinkId link = 1; link <= degree; ++link)
+      give(event::ChildBegun{link});
   }
   void give(const Event& event) {
     actions.clear();
@@ -118,13 +121,48 @@ TEST_CASE("work is taken once, and not where most are silent") {
   Root root(9, 3);  // a (b, c), d (e, f), g (h, i)
   root.hello(1, 0);
   root.from(1, msg::Ready{3});
-  CHECK_FALSE(root.armed());  // two of three: they may wait for their turn
+  CHECK_FALSE(root.armed());  // two of three
   root.hello(2, 3);
   root.from(2, msg::Ready{3});
   CHECK(root.armed());
   root.time_is_up();
   CHECK(root.started() == std::vector<std::string>{"h", "i"});
   CHECK_FALSE(root.armed());
+}
+
+TEST_CASE("who waits for its turn is not slow, and keeps its work") {
+  Root root(6, 2, false);
+  root.give(event::ChildBegun{1});
+  root.hello(1, 0);
+  root.from(1, msg::Ready{3});
+  CHECK_FALSE(root.armed());
+  SECTION("its turn comes, and it is slow") {
+    root.give(event::ChildBegun{2});
+    CHECK(root.armed());
+    root.time_is_up();
+    CHECK(root.started() == std::vector<std::string>{"e", "f"});
+  }
+  SECTION("its turn comes") {
+    root.give(event::ChildBegun{2});
+    root.hello(2, 3);
+    CHECK(root.names_sent(2) == "d\ne\nf\n");
+  }
+}
+
+TEST_CASE("nothing is taken from the slow while others wait for their turn") {
+  Root root(9, 3, false);  // a (b, c), d (e, f), g (h, i)
+  root.give(event::ChildBegun{1});
+  root.give(event::ChildBegun{2});
+  root.hello(1, 0);
+  root.from(1, msg::Ready{3});
+  CHECK_FALSE(root.armed());
+  root.give(event::ChildBegun{3});
+  CHECK_FALSE(root.armed());  // two of three
+  root.hello(3, 6);
+  root.from(3, msg::Ready{3});
+  CHECK(root.armed());
+  root.time_is_up();
+  CHECK(root.started() == std::vector<std::string>{"e", "f"});
 }
 
 TEST_CASE("a child speaks for no node that was taken from it") {
