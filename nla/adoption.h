@@ -29,11 +29,14 @@ class io_context;
 
 namespace scela::nla {
 
+inline constexpr std::uint32_t kAnswerMs = 3000;  // for one record of the other side
+
 struct AdoptionFacts {
   std::string directory;  // the node's, private
   std::string key;        // the job's
   std::string job_id;
-  std::uint32_t linger_ms = 0;  // how long an agent may outlive its parent
+  std::uint32_t linger_ms = 0;          // how long an agent may outlive its parent
+  std::uint32_t answer_ms = kAnswerMs;  // how long one record of a visitor may take
 };
 
 struct Adopter {

@@ -24,6 +24,10 @@ using namespace adoption;
 using Descriptor = boost::asio::posix::stream_descriptor;
 using boost::system::error_code;
 
+// Where nobody can be let in, for want of a descriptor, say. Smaller: an agent that is busy enough
+// without it is awake for nothing; larger: an adopter waits for longer than it must.
+constexpr std::chrono::milliseconds kPause{100};
+
 class Door final : public AdoptionDoor {
  public:
   Door(boost::asio::io_context& io, AdoptionFacts facts, const Fd& leash,
@@ -72,23 +76,35 @@ class Door final : public AdoptionDoor {
   void take() {
     Fd visitor(
         ::accept4(listening_.native_handle(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-    if (!visitor || peer_of(visitor.get()) == 0) return wait();
+    if (!visitor) return pause();  // it goes on knocking
+    if (peer_of(visitor.get()) == 0) return wait();
     talk_ = Talk{facts_.key, facts_.job_id, {}, {}};
     visitor_.assign(visitor.release());
     listen();
   }
 
-  void listen() {
-    timer_.expires_after(std::chrono::milliseconds(kAnswerMs));
+  void pause() {
+    timer_.expires_after(kPause);
     timer_.async_wait([this](const error_code& error) {
-      if (!error) drop();
+      if (!error) wait();
     });
-    visitor_.async_wait(Descriptor::wait_read, [this](const error_code& error) {
-      if (!error) hear();
+  }
+
+  // What a visitor says and the end of its time may come in the same moment; cancelling takes
+  // neither back then. Only the first counts: the other may find the next visitor.
+  void listen() {
+    const std::uint64_t turn = ++turn_;
+    timer_.expires_after(std::chrono::milliseconds(facts_.answer_ms));
+    timer_.async_wait([this, turn](const error_code& error) {
+      if (!error && turn == turn_) drop();
+    });
+    visitor_.async_wait(Descriptor::wait_read, [this, turn](const error_code& error) {
+      if (!error && turn == turn_) hear();
     });
   }
 
   void drop() {
+    ++turn_;
     timer_.cancel();
     error_code ignored;
     visitor_.close(ignored);
@@ -96,6 +112,7 @@ class Door final : public AdoptionDoor {
   }
 
   void hear() {
+    ++turn_;
     std::string said;
     std::vector<Fd> descriptors;
     if (!receive_record(visitor_.native_handle(), said, descriptors)) return drop();
@@ -144,6 +161,7 @@ class Door final : public AdoptionDoor {
   boost::asio::steady_timer timer_;
   SocketName name_;
   Talk talk_;
+  std::uint64_t turn_ = 0;
 };
 
 }  // namespace

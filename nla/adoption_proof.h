@@ -24,7 +24,6 @@ inline constexpr std::size_t kProof = 32;
 inline constexpr std::uint8_t kRemote = 1;
 inline constexpr std::uint8_t kRoot = 2;
 inline constexpr char kSocket[] = "adopt";
-inline constexpr int kAnswerMs = 3000;  // for one record of the other side
 
 struct Talk {
   std::string key;

@@ -1,5 +1,7 @@
 // Visitors of an orphan's door who are not the adopter.
+#include <fcntl.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -23,12 +25,11 @@ using namespace scela::nla::adoption;
 namespace {
 
 struct House {
-  House() {
+  explicit House(std::uint32_t answer_ms = kAnswerMs) {
     REQUIRE(make_private_directory(path));
-    door =
-        open_adoption_door(io, {path, std::string(32, 'k'), "job-1", 7}, leash, [this](Adopter a) {
-          adopter.emplace(std::move(a));
-        }).value();
+    door = open_adoption_door(io, {path, std::string(32, 'k'), "job-1", 7, answer_ms}, leash,
+                              [this](Adopter a) { adopter.emplace(std::move(a)); })
+               .value();
   }
   ~House() {
     door.reset();
@@ -237,4 +238,62 @@ TEST_CASE("a visitor that says nothing keeps nobody out for long") {
     REQUIRE(house.io.run_one() > 0);
   }
   CHECK(house.dropped(silent));
+}
+
+TEST_CASE("a visitor that speaks in the moment in which its time is over is dropped once") {
+  House house(0);
+  const Fd visitors[] = {house.visitor(), house.visitor(), house.visitor()};
+  for (const Fd& one : visitors)
+    REQUIRE(send_record(one.get(), "?"));
+  // Dropped twice, the first would let in two, and the door serves one at a time.
+  for (const Fd& one : visitors) {
+    while (!house.dropped(one)) {
+    }
+  }
+  CHECK_FALSE(house.adopter);
+}
+
+TEST_CASE(
+    "an orphan without a free descriptor does not run in circles, and opens when it has one") {
+  House house;
+  const Fd socket = house.visitor();
+  REQUIRE(send_record(socket.get(), new_nonce()));
+  rlimit before{};
+  REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
+  const rlimit none{0, before.rlim_max};
+  REQUIRE(::setrlimit(RLIMIT_NOFILE, &none) == 0);
+  house.io.restart();
+  int handlers = 0;
+  while (handlers < 100 && house.io.poll_one() > 0)
+    ++handlers;
+  REQUIRE(::setrlimit(RLIMIT_NOFILE, &before) == 0);
+  CHECK(handlers < 100);
+  std::string said;
+  std::vector<Fd> descriptors;
+  while (!receive_record(socket.get(), said, descriptors)) {
+    house.io.restart();
+    REQUIRE(house.io.run_one() > 0);
+  }
+  CHECK(said.size() == kNonce + kProof);
+}
+
+TEST_CASE("descriptors that come with an empty record are not kept") {
+  int ends[2];
+  REQUIRE(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) == 0);
+  const Fd here(ends[0]);
+  const Fd there(ends[1]);
+  int pipes[2];
+  REQUIRE(::pipe2(pipes, O_CLOEXEC) == 0);
+  const Fd read(pipes[0]);
+  Fd write(pipes[1]);
+  REQUIRE(send_record(there.get(), "", {write.get()}));
+  write.reset();
+  {
+    std::string said;
+    std::vector<Fd> descriptors;
+    CHECK_FALSE(receive_record(here.get(), said, descriptors));
+  }
+  REQUIRE(::fcntl(read.get(), F_SETFL, O_NONBLOCK) == 0);
+  char byte;
+  CHECK(::read(read.get(), &byte, 1) == 0);  // nobody holds the other end
 }
