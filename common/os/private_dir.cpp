@@ -26,22 +26,28 @@ namespace {
 constexpr int kMaxDepth = 200;
 
 // A directory of `base` that is no mount point: what is mounted there is not ours to remove.
-Fd open_below(int base, const char* name) {
+Fd open_below(int base, const char* name, int access = O_RDONLY) {
   open_how how{};
-  how.flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+  how.flags = static_cast<unsigned>(access | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
   how.resolve = RESOLVE_NO_XDEV | RESOLVE_NO_SYMLINKS;
   const auto opened = static_cast<int>(::syscall(SYS_openat2, base, name, &how, sizeof how));
   if (opened >= 0 || errno != ENOSYS) return Fd(opened);
   // Kernels before 5.6: another file system is seen, a bind mount of the same one is not.
   struct stat here {
   }, there{};
-  Fd directory(::openat(base, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  Fd directory(::openat(base, name, access | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (directory && ::fstat(base, &here) == 0 && ::fstat(directory.get(), &there) == 0 &&
       here.st_dev != there.st_dev) {
     errno = EXDEV;
     return Fd();
   }
   return directory;
+}
+
+// By descriptor: the name may lead elsewhere by now, and a change of mode follows links.
+bool make_readable(int base, const char* name) {
+  const Fd found = open_below(base, name, O_PATH);
+  return found && ::chmod(cat("/proc/self/fd/", found.get()).c_str(), 0700) == 0;
 }
 
 int remove_content(Fd directory, int depth) {
@@ -61,7 +67,7 @@ int remove_content(Fd directory, int depth) {
       continue;
     }
     Fd child = open_below(base, entry->d_name);
-    if (!child && errno == EACCES && ::fchmodat(base, entry->d_name, 0700, 0) == 0) {
+    if (!child && errno == EACCES && make_readable(base, entry->d_name)) {
       child = open_below(base, entry->d_name);
     }
     const int inner = child ? remove_content(std::move(child), depth + 1) : errno;

@@ -104,6 +104,25 @@ TEST_CASE("removal takes everything inside and follows no link") {
   CHECK(remove_tree(outside));
 }
 
+TEST_CASE("removal takes what its owner has closed to himself") {
+  const std::string path = fresh("closed");
+  const pid_t child = ::fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    // To root nothing is closed.
+    if (::geteuid() == 0 && ::setuid(65534) != 0) ::_exit(2);
+    fs::create_directories(path + "/a/b");
+    std::ofstream(path + "/a/b/file") << "x";
+    fs::permissions(path + "/a/b", fs::perms::none);
+    fs::permissions(path + "/a", fs::perms::none);
+    ::_exit(remove_tree(path) && !fs::exists(path) ? 0 : 1);
+  }
+  int status = 0;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  CHECK(status == 0);
+  CHECK(remove_tree(path));
+}
+
 TEST_CASE("what is left for long goes, but not what is held, fresh, or called otherwise") {
   const std::string base = fresh("base");
   REQUIRE(make_private_directory(base));
