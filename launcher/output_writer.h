@@ -40,10 +40,10 @@ class OutputWriter {
   // The terminal shows what is written as it is, which the rank that has one of its own expects:
   // for all others a line must end with a carriage return too.
   void set_raw(bool on);
-  // To be called every moment while partial lines are held.
+  // To be called every moment while it is awaited.
   void moment_passed();
   void input_over();  // no rank gets more of it
-  bool holds_partial_lines() const { return presentation_.holds_partial_lines(); }
+  bool awaits_moments() const { return presentation_.awaits_moments(); }
   void resume();
   bool idle() const { return queues_[0].empty() && queues_[1].empty(); }
   // The standard stream that nobody reads any more (EPIPE), if that happened.

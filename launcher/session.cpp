@@ -459,7 +459,7 @@ void Session::wait_writable(int fd) {
 }
 
 void Session::arm_partial_lines() {
-  if (partial_armed_ || !writer_->holds_partial_lines()) return;
+  if (partial_armed_ || !writer_->awaits_moments()) return;
   partial_armed_ = true;
   partial_->expires_after(kMoment);
   partial_->async_wait([this](const boost::system::error_code& error) {

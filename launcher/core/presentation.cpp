@@ -102,6 +102,15 @@ std::vector<PresentedWrite> Presentation::moment_passed(bool congested) {
   return writes;
 }
 
+bool Presentation::awaits_moments() const {
+  if (!marked()) return held_ > 0;
+  const auto& prompts = settings_.prompts.ranges();
+  return std::any_of(prompts.begin(), prompts.end(), [&](const RankSet::Range& ranks) {
+    const auto line = lines_.lower_bound({ranks.first, OutputStream::out});
+    return line != lines_.end() && line->first.first <= ranks.last;
+  });
+}
+
 std::vector<PresentedWrite> Presentation::flush() {
   std::vector<PresentedWrite> writes;
   for (const auto& [key, line] : lines_)

@@ -1,7 +1,7 @@
 // How the ranks' output becomes scela-run's: whole lines, one file per rank and stream.
 //
 // Bytes in, writes out. Knows no descriptor and no clock: the shell writes, and tells of every
-// moment that passes while partial lines are held, so that prompts show. Adds and drops no byte,
+// moment that passes while awaits_moments(), so that prompts show. Adds and drops no byte,
 // with one exception: where lines begin with a mark (a label, a time, made by the agent of the
 // rank: common/core/line_marks.h), a line that another rank or the end of the stream cuts short is
 // ended, and its rest begins with the same mark. Credit: each Write says how many bytes of the rank
@@ -75,6 +75,8 @@ class Presentation {
   void input_over() { settings_.prompts = {}; }
 
   bool holds_partial_lines() const { return held_ > 0; }
+  // Some of them will be shown if moments pass and nothing else happens.
+  bool awaits_moments() const;
   std::uint64_t bytes_accepted() const { return accepted_; }
   std::uint64_t bytes_written() const { return written_; }  // handed out in writes
 

@@ -104,6 +104,37 @@ TEST_CASE("a line of a rank that takes no input is not cut however long others p
   CHECK(show(presentation, 0, "its way\n") == "a line on its way\n");
 }
 
+TEST_CASE("moments are awaited only for a line that they will show") {
+  SECTION("without marks every one is") {
+    Presentation presentation({.ranks = 4});
+    CHECK_FALSE(presentation.awaits_moments());
+    show(presentation, 2, "part ");
+    CHECK(presentation.awaits_moments());
+    show(presentation, 2, "whole\n");
+    CHECK_FALSE(presentation.awaits_moments());
+  }
+  SECTION("with marks those of ranks that can be answered") {
+    Presentation presentation({.ranks = 4, .label = true, .prompts = RankSet::run(1, 2)});
+    show(presentation, 0, "part ");
+    show(presentation, 3, "part ");
+    CHECK(presentation.holds_partial_lines());
+    CHECK_FALSE(presentation.awaits_moments());
+    presentation.accept(2, kErr, "name? ", false);
+    CHECK(presentation.awaits_moments());
+    SECTION("until it is shown") {
+      std::string shown;
+      while (presentation.awaits_moments())
+        shown += joined(presentation.moment_passed(false));
+      CHECK(shown.find("name? ") != std::string::npos);
+    }
+    SECTION("until nobody can be") {
+      presentation.input_over();
+      CHECK_FALSE(presentation.awaits_moments());
+    }
+    CHECK(presentation.holds_partial_lines());
+  }
+}
+
 TEST_CASE("while the reader is slow no partial line is shown, however long it takes") {
   Presentation presentation({.ranks = 2});
   show(presentation, 0, "a line on ");
