@@ -60,6 +60,8 @@ Agent::State::State(Role role)
       collectives(context, children),
       bulletin(context, children),
       mailbox(context, children),
+      attributes(context),
+      name_table(context, children),
       output(context),
       input(context, children) {
   context.role = role;
@@ -237,6 +239,14 @@ void Agent::State::on(const event::Asked& event) {
           collectives.ask(event.rank, event.id, ask);
         } else if constexpr (std::is_same_v<Ask, ask::Send> || std::is_same_v<Ask, ask::Receive>) {
           mailbox.ask(event.rank, event.id, ask);
+        } else if constexpr (std::is_same_v<Ask, ask::PutNode> ||
+                             std::is_same_v<Ask, ask::GetNode>) {
+          attributes.ask(event.rank, event.id, ask);
+        } else if constexpr (std::is_same_v<Ask, ask::Name>) {
+          name_table.ask(event.rank, event.id, ask);
+        } else if constexpr (std::is_same_v<Ask, ask::Failed>) {
+          context.act(action::Reply{event.rank, event.id,
+                                    Response{true, {}, true, {Chunk(mailbox.failed().text())}}});
         } else if (guardian_lost) {
           // Its ranks are lost already, whatever they ask for on their way out.
         } else if constexpr (std::is_same_v<Ask, ask::Abort>) {

@@ -33,7 +33,7 @@ void Agent::State::orphaned() {
     context.act(action::SetTimer{Timer::adopt, context.adopt_ms});
     output.hold();
     collectives.cut_off();
-    cut_off(context.subtree_ranks);
+    cut_off(context.subtree_ranks, true);
   }
   context.act(action::AwaitAdoption{});
 }
@@ -176,9 +176,10 @@ bool Agent::State::may_be_island(const Child& child, const RankSet& ranks) const
 }
 
 // Told to everybody below; from the root, to everybody.
-void Agent::State::cut_off(const RankSet& ranks) {
+void Agent::State::cut_off(const RankSet& ranks, bool now) {
+  if (now) name_table.cut_off();
   mailbox.cut_off(ranks);
-  children.broadcast(msg::CutOff{ranks});
+  children.broadcast(msg::CutOff{ranks, now});
 }
 
 }  // namespace scela::nla

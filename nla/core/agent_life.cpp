@@ -80,6 +80,8 @@ void Agent::State::ranks_over(const RankSet& ranks, const Outcome& outcome) {
   collectives.ranks_ended(ranks);
   bulletin.ranks_ended(ranks);
   mailbox.ranks_ended(ranks);
+  attributes.ranks_ended(ranks);
+  name_table.ranks_ended(ranks);
   input.ranks_closed(ranks);
 }
 

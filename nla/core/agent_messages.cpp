@@ -51,9 +51,12 @@ bool Agent::State::from_parent(const Message& message) {
           children.broadcast(one);
           mailbox.peers_failed(one.ranks);
           bulletin.fail_waiting(cat("rank ", one.ranks.text(), " failed"));
+          attributes.peers_failed(one.ranks);
           return true;
+        } else if constexpr (std::is_same_v<M, msg::NameAnswer>) {
+          return name_table.receive(one);
         } else if constexpr (std::is_same_v<M, msg::CutOff>) {
-          cut_off(one.ranks);
+          cut_off(one.ranks, one.now);
           return knows_itself;
         } else if constexpr (std::is_same_v<M, msg::Resize>) {
           return context.job ? resize(one.size) : shutdown;
@@ -109,6 +112,8 @@ bool Agent::State::from_child(Child& child, const Message& message) {
           return true;
         } else if constexpr (std::is_same_v<M, msg::Parcel>) {
           return child.ranks.contains(one.source) && mailbox.receive(one);
+        } else if constexpr (std::is_same_v<M, msg::NameAsked>) {
+          return name_table.receive(child, one);
         } else {
           return false;
         }

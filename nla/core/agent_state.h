@@ -7,11 +7,13 @@
 #include <string>
 
 #include "nla/core/agent.h"
+#include "nla/core/attributes.h"
 #include "nla/core/bulletin.h"
 #include "nla/core/children.h"
 #include "nla/core/collectives.h"
 #include "nla/core/lifecycle.h"
 #include "nla/core/mailbox.h"
+#include "nla/core/names.h"
 #include "nla/core/streams.h"
 #include "nla/core/verdicts.h"
 
@@ -106,7 +108,7 @@ struct Agent::State {
   bool up(Child& child, const msg::Orphan& message);
   void correct(Child& child, Slice slice);
   bool may_be_island(const Child& child, const RankSet& ranks) const;
-  void cut_off(const RankSet& ranks);
+  void cut_off(const RankSet& ranks, bool now = false);
   static Outcome guardian_outcome() {
     return {Ending::lost, 0, false, false, "the guardian of its agent was killed"};
   }
@@ -117,6 +119,8 @@ struct Agent::State {
   Collectives collectives;
   Bulletin bulletin;
   Mailbox mailbox;
+  Attributes attributes;
+  Names name_table;
   OutputFlow output;
   InputFlow input;
   Verdicts verdicts;

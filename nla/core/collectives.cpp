@@ -12,6 +12,10 @@ namespace {
 // Sets of ranks with an operation in flight, at one agent; a job has a handful.
 constexpr std::size_t kMaxOperations = 65536;
 
+// What the numbers of sets and tags may take at one agent. A job has a handful; a rank that makes
+// up new ones without end is refused.
+constexpr std::uint64_t kMaxNumberedBytes = std::uint64_t{16} * 1024 * 1024;
+
 constexpr char kCutOff[] = "the agent that led to some of its ranks was lost";
 
 bool carries_records(CollectiveKind kind) {
@@ -111,13 +115,28 @@ void Collectives::agree(Operation& op, CollectiveKind kind, Rank root, const std
   }
 }
 
+// The numbers of a set and a tag are kept for the whole job.
+bool Collectives::may_number(const ask::Collective& call) {
+  if (next_seq_.contains({call.set, call.tag})) return true;
+  const std::uint64_t bytes = 256 + call.set.ranges().size() * sizeof(RankSet::Range) +
+                              call.set.intersection(context_.own_ranks).size() * 48;
+  if (numbered_bytes_ + bytes > kMaxNumberedBytes) return false;
+  numbered_bytes_ += bytes;
+  return true;
+}
+
 void Collectives::ask(Rank rank, RequestId id, const ask::Collective& call) {
   if (const std::string wrong = complaint(rank, call); !wrong.empty()) {
     context_.act(action::Reply{rank, id, Response{false, wrong, false, {}}});
     return;
   }
-  const std::uint64_t seq = next_seq_[call.set][rank]++;
-  const auto at = open(CollectiveId{call.set, seq});
+  if (!may_number(call)) {
+    const std::string why = "the ranks of this node have used too many groups and tags";
+    context_.act(action::Reply{rank, id, Response{false, why, false, {}}});
+    return;
+  }
+  const std::uint64_t seq = next_seq_[{call.set, call.tag}][rank]++;
+  const auto at = open(CollectiveId{call.set, seq, call.tag});
   Operation& op = at->second;
   agree(op, call.kind, call.root, cat("rank ", rank));
   probe(at->first, op);

@@ -86,6 +86,7 @@ class Collectives {
   };
   using Operations = std::map<CollectiveId, Operation>;
 
+  bool may_number(const ask::Collective& call);
   Operations::iterator open(const CollectiveId& id);
   bool turns_here() const { return context_.is_root() || cut_off_; }
   void agree(Operation& op, CollectiveKind kind, Rank root, const std::string& who);
@@ -111,7 +112,8 @@ class Collectives {
   cache::Policy* policy_ = nullptr;
   Operations operations_;
   RankSet ended_ranks_;  // of this node
-  std::map<RankSet, std::map<Rank, std::uint64_t>> next_seq_;
+  std::map<std::pair<RankSet, std::uint32_t>, std::map<Rank, std::uint64_t>> next_seq_;  // set, tag
+  std::uint64_t numbered_bytes_ = 0;  // what next_seq_ takes, about
   bool committed_ = false;
   bool cut_off_ = false;
   bool probing_ = false;   // some child has ended ranks

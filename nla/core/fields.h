@@ -44,6 +44,9 @@ constexpr StartPhase last_value(StartPhase) {
 constexpr CollectiveKind last_value(CollectiveKind) {
   return CollectiveKind::alltoall;
 }
+constexpr NameAct last_value(NameAct) {
+  return NameAct::unpublish;
+}
 constexpr Ending last_value(Ending) {
   return Ending::timed_out;
 }
@@ -52,7 +55,7 @@ auto fields(Is<Outcome> auto& o) {
   return std::tie(o.ending, o.code, o.core_dumped, o.ended_by_us, o.why);
 }
 auto fields(Is<CollectiveId> auto& id) {
-  return std::tie(id.set, id.seq);
+  return std::tie(id.set, id.seq, id.tag);
 }
 auto fields(Is<Stats> auto& s) {
   return std::tie(s.agents, s.messages, s.bytes, s.max_private_bytes, s.max_resident_bytes,

@@ -107,10 +107,16 @@ auto fields(Is<Below> auto& m) {
   return std::tie(m.slices);
 }
 auto fields(Is<CutOff> auto& m) {
-  return std::tie(m.ranks);
+  return std::tie(m.ranks, m.now);
 }
 auto fields(Is<Resize> auto& m) {
   return std::tie(m.size);
+}
+auto fields(Is<NameAsked> auto& m) {
+  return std::tie(m.rank, m.id, m.act, m.name, m.port);
+}
+auto fields(Is<NameAnswer> auto& m) {
+  return std::tie(m.rank, m.id, m.ok, m.text);
 }
 
 }  // namespace msg
@@ -118,13 +124,13 @@ auto fields(Is<Resize> auto& m) {
 namespace {
 
 constexpr std::array<std::string_view, std::variant_size_v<Message>> kNames = {
-    "Start",       "SliceHosts",     "JobBytes",     "Signal",   "Terminate",
-    "Shutdown",    "CollectiveDown", "Answer",       "Stdin",    "Credit",
-    "Hello",       "NodeFailed",     "Ready",        "Launched", "ProcessFail",
-    "Verdicts",    "Done",           "CollectiveUp", "Get",      "Put",
-    "Output",      "StdinTaken",     "Log",          "Report",   "Parcel",
-    "PeersFailed", "HandBack",       "Adopt",        "Orphan",   "Below",
-    "CutOff",      "Resize"};
+    "Start",       "SliceHosts",     "JobBytes",     "Signal",    "Terminate",
+    "Shutdown",    "CollectiveDown", "Answer",       "Stdin",     "Credit",
+    "Hello",       "NodeFailed",     "Ready",        "Launched",  "ProcessFail",
+    "Verdicts",    "Done",           "CollectiveUp", "Get",       "Put",
+    "Output",      "StdinTaken",     "Log",          "Report",    "Parcel",
+    "PeersFailed", "HandBack",       "Adopt",        "Orphan",    "Below",
+    "CutOff",      "Resize",         "NameAsked",    "NameAnswer"};
 
 // What the fields alone cannot say. A slice that ends before it starts would have billions of
 // nodes.

@@ -55,10 +55,13 @@ enum class CollectiveKind : std::uint8_t {
 };
 std::string_view name_of(CollectiveKind kind);
 
-// One collective operation: the seq-th (from 0) among the ranks of `set`.
+enum class NameAct : std::uint8_t { publish, lookup, unpublish };
+
+// One collective operation: the seq-th (from 0) among the ranks of `set` that has this tag.
 struct CollectiveId {
   RankSet set;
   std::uint64_t seq = 0;
+  std::uint32_t tag = 0;
   friend bool operator==(const CollectiveId&, const CollectiveId&) = default;
   friend auto operator<=>(const CollectiveId&, const CollectiveId&) = default;
 };
@@ -275,12 +278,28 @@ struct Below {  // u: the slices of the sender's children: what is to be adopted
 struct CutOff {  // both ways: an agent was lost; these ranks and all others cannot exchange
                  // messages any more. Up to the root, then down to everybody
   RankSet ranks;
+  bool now = false;  // from the orphan itself: what was under way to the root may be lost
   friend bool operator==(const CutOff&, const CutOff&) = default;
 };
 struct Resize {  // d: the size that the terminal of Job::terminal_ranks has now; the last one
                  // counts
   WindowSize size;
   friend bool operator==(const Resize&, const Resize&) = default;
+};
+struct NameAsked {  // u: a rank asks about a name; the root answers
+  Rank rank = 0;
+  std::uint64_t id = 0;  // of the rank's request
+  NameAct act = NameAct::lookup;
+  std::string name;
+  std::string port;
+  friend bool operator==(const NameAsked&, const NameAsked&) = default;
+};
+struct NameAnswer {  // d
+  Rank rank = 0;
+  std::uint64_t id = 0;
+  bool ok = true;
+  std::string text;  // the port; the error when !ok
+  friend bool operator==(const NameAnswer&, const NameAnswer&) = default;
 };
 
 }  // namespace msg
@@ -291,7 +310,8 @@ using Message =
                  msg::Hello, msg::NodeFailed, msg::Ready, msg::Launched, msg::ProcessFail,
                  msg::Verdicts, msg::Done, msg::CollectiveUp, msg::Get, msg::Put, msg::Output,
                  msg::StdinTaken, msg::Log, msg::Report, msg::Parcel, msg::PeersFailed,
-                 msg::HandBack, msg::Adopt, msg::Orphan, msg::Below, msg::CutOff, msg::Resize>;
+                 msg::HandBack, msg::Adopt, msg::Orphan, msg::Below, msg::CutOff, msg::Resize,
+                 msg::NameAsked, msg::NameAnswer>;
 
 std::string_view name_of(const Message& message);
 

@@ -96,7 +96,7 @@ auto fields(Is<Get> auto& r) {
   return std::tie(r.key, r.wait);
 }
 auto fields(Is<Collective> auto& r) {
-  return std::tie(r.kind, r.set, r.root, r.parts);
+  return std::tie(r.kind, r.set, r.root, r.parts, r.tag);
 }
 auto fields(Is<Send> auto& r) {
   return std::tie(r.destination, r.tag, r.bytes);
@@ -109,6 +109,18 @@ auto fields(Is<Abort> auto& r) {
 }
 auto fields(Is<Violation> auto& r) {
   return std::tie(r.why);
+}
+auto fields(Is<PutNode> auto& r) {
+  return std::tie(r.key, r.value);
+}
+auto fields(Is<GetNode> auto& r) {
+  return std::tie(r.key, r.wait);
+}
+auto fields(Is<Name> auto& r) {
+  return std::tie(r.act, r.name, r.port);
+}
+auto fields(Is<Failed> auto&) {
+  return std::tie();
 }
 }  // namespace ask
 

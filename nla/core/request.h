@@ -1,8 +1,8 @@
 // The collective primitives, as a rank asks for them and is answered (thesis section 2.2.3).
 //
 // Protocols (PMI, PMGR, PMIx) translate into these; they know of no tree, and the tree of no
-// protocol. A rank has at most one collective per set in flight; sends, puts and gets may overlap
-// it.
+// protocol. A rank has at most one collective per set and tag in flight; sends, puts and gets may
+// overlap it.
 #pragma once
 
 #include <cstdint>
@@ -40,6 +40,7 @@ struct Collective {
   RankSet set;
   Rank root = 0;
   std::vector<Chunk> parts;
+  std::uint32_t tag = 0;  // operations of one set with different tags are apart, and may overlap
 };
 // NLA_Send: answered at once; delivered in order per source and tag.
 struct Send {
@@ -52,6 +53,25 @@ struct Receive {
   Rank source = 0;
   std::uint32_t tag = 0;
 };
+// What the ranks of one node share and nobody else sees. Put: answered at once. Get: `wait`:
+// answered when a rank of the node has put it, else at once, found or not.
+struct PutNode {
+  std::string key;
+  std::string value;
+};
+struct GetNode {
+  std::string key;
+  bool wait = false;
+};
+// Names of the whole job. An error: to publish one that is there, to look up or unpublish one that
+// is not.
+struct Name {
+  NameAct act = NameAct::lookup;
+  std::string name;
+  std::string port;  // publish
+};
+// Which ranks have failed and are known to: answered at once, as RankSet::text().
+struct Failed {};
 // PMI finalize was called or the rank asks for the end of the job.
 struct Abort {
   std::int32_t code = 0;
@@ -64,15 +84,16 @@ struct Violation {
 
 }  // namespace ask
 
-using Request = std::variant<ask::Put, ask::Get, ask::Collective, ask::Send, ask::Receive,
-                             ask::Abort, ask::Violation>;
+using Request =
+    std::variant<ask::Put, ask::Get, ask::Collective, ask::Send, ask::Receive, ask::Abort,
+                 ask::Violation, ask::PutNode, ask::GetNode, ask::Name, ask::Failed>;
 
 struct Response {
   bool ok = true;
   std::string error;   // when !ok, for a person
   bool found = false;  // get
-  // get: the value. gather (root), allgather, alltoall: one per member in rank order. broadcast,
-  // scatter, receive: one.
+  // get: the value. lookup: the port. gather (root), allgather, alltoall: one per member in rank
+  // order. broadcast, scatter, receive: one.
   std::vector<Chunk> parts;
 };
 

@@ -133,11 +133,12 @@ TEST_CASE("the bytes of a message are those of the protocol, pinned") {
   up.records = Chunk(std::string("rec"));
   const Encoded encoded = encode(up);
   CHECK(hex(encoded.head) ==
-        "011200000d000000"
+        "011200000e000000"
         "01"
         "02"
         "ab02"
         "05"
+        "00"
         "01"
         "00"
         "01"
@@ -204,8 +205,8 @@ TEST_CASE("enumerations, flags and slices outside their range are errors") {
   CHECK(with(msg::Log{}, 0, 4));
   CHECK_FALSE(with(msg::Log{}, 1, 6));
   CHECK(with(msg::Log{}, 1, 7));
-  CHECK_FALSE(with(msg::CollectiveUp{}, 2, 6));
-  CHECK(with(msg::CollectiveUp{}, 2, 7));
+  CHECK_FALSE(with(msg::CollectiveUp{}, 3, 6));
+  CHECK(with(msg::CollectiveUp{}, 3, 7));
   msg::Start start;
   start.slice = {9, 9};
   CHECK_FALSE(with(start, 4, 9));

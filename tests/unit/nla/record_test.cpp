@@ -50,13 +50,22 @@ std::vector<Request> requests() {
        [](auto& r) { r.set = RankSet::run(0, 4); }, [](auto& r) { r.root = 1; },
        [](auto& r) {
          r.parts = {bytes("p"), Chunk()};
-       }});
+       },
+       [](auto& r) { r.tag = 1; }});
   vary<Request, ask::Send>(out, {},
                            {[](auto& r) { r.destination = 1; }, [](auto& r) { r.tag = 1; },
                             [](auto& r) { r.bytes = bytes("b"); }});
   vary<Request, ask::Receive>(out, {}, {[](auto& r) { r.source = 1; }, [](auto& r) { r.tag = 1; }});
   vary<Request, ask::Abort>(out, {}, {[](auto& r) { r.code = -1; }, [](auto& r) { r.why = "w"; }});
   vary<Request, ask::Violation>(out, {}, {[](auto& r) { r.why = "w"; }});
+  vary<Request, ask::PutNode>(out, {},
+                              {[](auto& r) { r.key = "k"; }, [](auto& r) { r.value = "v"; }});
+  vary<Request, ask::GetNode>(out, {},
+                              {[](auto& r) { r.key = "k"; }, [](auto& r) { r.wait = true; }});
+  vary<Request, ask::Name>(out, {},
+                           {[](auto& r) { r.act = NameAct::unpublish; },
+                            [](auto& r) { r.name = "n"; }, [](auto& r) { r.port = "p"; }});
+  vary<Request, ask::Failed>(out, {}, {});
   return out;
 }
 

@@ -59,7 +59,7 @@ Stats stats(Random& random) {
 
 template <class Collective>
 Collective collective(Random& random) {
-  return {{ranks(random), large_number(random)},
+  return {{ranks(random), large_number(random), number(random)},
           one_of(random, CollectiveKind::alltoall),
           number(random),
           flag(random),
@@ -184,7 +184,7 @@ void fill(Random& r, msg::Below& m) {
     m.slices.push_back({number(r), number(r)});
 }
 void fill(Random& r, msg::CutOff& m) {
-  m = {ranks(r)};
+  m = {ranks(r), flag(r)};
 }
 
 WindowSize window(Random& r) {
@@ -193,6 +193,13 @@ WindowSize window(Random& r) {
 }
 void fill(Random& r, msg::Resize& m) {
   m = {window(r)};
+}
+
+void fill(Random& r, msg::NameAsked& m) {
+  m = {number(r), large_number(r), one_of(r, NameAct::unpublish), text(r), text(r)};
+}
+void fill(Random& r, msg::NameAnswer& m) {
+  m = {number(r), large_number(r), flag(r), text(r)};
 }
 
 template <std::size_t... kIndex>

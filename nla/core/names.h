@@ -1,0 +1,51 @@
+// The names of a job: who publishes one tells a port that others then look up by it.
+//
+// One table, at the root of the tree. A question goes up, its answer comes down by the rank that
+// has asked; agents on the way keep nothing of either. The asker's own agent knows what it waits
+// for: when the way to the root is lost, and with it perhaps a question or an answer, it says so,
+// and the rank cannot know whether what it asked was done.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "nla/core/children.h"
+#include "nla/core/context.h"
+#include "nla/core/request.h"
+
+namespace scela::nla {
+
+class Names {
+ public:
+  Names(Context& context, Children& children) : context_(context), children_(children) {}
+
+  void ask(Rank rank, RequestId id, const ask::Name& question);
+  // False: the message breaks the protocol; the link must end.
+  bool receive(const Child& from, const msg::NameAsked& message);
+  bool receive(const msg::NameAnswer& message);
+  void ranks_ended(const RankSet& ranks);
+  // The way to the root was lost, here or above: what was under way may be lost too.
+  void cut_off();
+
+ private:
+  struct Entry {
+    std::string port;
+    Rank owner = 0;
+  };
+
+  bool way_is_lost() const { return context_.orphaned || context_.parent_lost; }
+  msg::NameAnswer serve(const msg::NameAsked& message);
+  void publish(const msg::NameAsked& message, msg::NameAnswer& answer);
+
+  Context& context_;
+  Children& children_;
+  std::set<std::pair<Rank, RequestId>> waiting_;     // of this node
+  std::map<std::string, Entry, std::less<>> table_;  // the root's
+  std::map<Rank, std::uint32_t> published_;          // the root's: names in it, by owner
+};
+
+}  // namespace scela::nla

@@ -1,0 +1,171 @@
+#include "nla/core/names.h"
+
+#include <catch2/catch.hpp>
+
+#include "tests/support/tree_harness.h"
+#include "tests/unit/nla/chain.h"
+
+using namespace scela;
+using namespace scela::nla;
+using scela::nla::testing::Chain;
+using scela::nla::testing::TreeHarness;
+
+namespace {
+
+ask::Name publish(const std::string& name, const std::string& port) {
+  return {NameAct::publish, name, port};
+}
+ask::Name lookup(const std::string& name) {
+  return {NameAct::lookup, name, {}};
+}
+ask::Name unpublish(const std::string& name) {
+  return {NameAct::unpublish, name, {}};
+}
+
+struct Tree : TreeHarness {
+  Tree(std::uint32_t hosts, std::uint32_t degree, OnFailure on_failure = OnFailure::kill,
+       std::uint32_t patience_ms = 0)
+      : TreeHarness(hosts, degree) {
+    adopt_ms = patience_ms;
+    begin();
+    launch(job(hosts, 1, on_failure));
+    REQUIRE(launched);
+  }
+  // What one question is answered: the port, or "" and the error.
+  Response of(Rank rank, const ask::Name& question) {
+    ask(rank, question, ++last);
+    run();
+    REQUIRE(answer(rank, last) != nullptr);
+    return *answer(rank, last);
+  }
+  RequestId last = 0;
+};
+
+}  // namespace
+
+TEST_CASE("a name that one rank publishes is found by all, and by none when it is unpublished") {
+  Tree tree(9, 2);
+  CHECK(tree.of(8, lookup("service")).error == "the name 'service' is not published");
+  CHECK(tree.of(3, publish("service", "port 3")).ok);
+  for (Rank rank = 0; rank < 9; ++rank) {
+    const Response found = tree.of(rank, lookup("service"));
+    REQUIRE(found.ok);
+    CHECK(found.parts[0].view() == "port 3");
+  }
+  CHECK(tree.of(0, unpublish("service")).ok);
+  CHECK_FALSE(tree.of(3, lookup("service")).ok);
+  CHECK(tree.of(3, unpublish("service")).error == "the name 'service' is not published");
+}
+
+TEST_CASE("a name is published once, and again when it was unpublished") {
+  Tree tree(4, 1);
+  CHECK(tree.of(3, publish("service", "first")).ok);
+  CHECK(tree.of(0, publish("service", "second")).error ==
+        "the name 'service' is published already");
+  CHECK(tree.of(1, lookup("service")).parts[0].view() == "first");
+  CHECK(tree.of(2, unpublish("service")).ok);
+  CHECK(tree.of(0, publish("service", "second")).ok);
+  CHECK(tree.of(1, lookup("service")).parts[0].view() == "second");
+}
+
+TEST_CASE("a rank has only so many names published") {
+  Tree tree(2, 1);
+  for (int i = 0; i < 64; ++i)
+    REQUIRE(tree.of(1, publish("name" + std::to_string(i), "port")).ok);
+  CHECK(tree.of(1, publish("one more", "port")).error == "a rank publishes 64 names at most");
+  CHECK(tree.of(0, publish("one more", "port")).ok);
+  CHECK(tree.of(0, unpublish("name7")).ok);
+  CHECK(tree.of(1, publish("name7", "port")).ok);
+}
+
+TEST_CASE("a child asks about names for its own ranks only, and not at any length") {
+  Chain chain;
+  chain.launch();
+  SECTION("its own") {
+    chain.from(1, msg::NameAsked{3, 9, NameAct::publish, "n", "p"});
+    CHECK_FALSE(chain.closed(1));
+    REQUIRE(chain.sent<msg::NameAsked>(kParentLink).size() == 1);
+    CHECK(chain.sent<msg::NameAsked>(kParentLink)[0].id == 9);
+    chain.from(kParentLink, msg::NameAnswer{3, 9, true, "p"});
+    CHECK(chain.sent<msg::NameAnswer>(1).size() == 1);
+  }
+  SECTION("another's") {
+    chain.from(1, msg::NameAsked{0, 9, NameAct::lookup, "n", ""});
+    CHECK(chain.closed(1));
+  }
+  SECTION("a long name") {
+    chain.from(1, msg::NameAsked{3, 9, NameAct::lookup, std::string(1025, 'n'), ""});
+    CHECK(chain.closed(1));
+  }
+  SECTION("a long port") {
+    chain.from(1, msg::NameAsked{3, 9, NameAct::publish, "n", std::string(1025, 'p')});
+    CHECK(chain.closed(1));
+  }
+  SECTION("an answer that nobody waits for is dropped") {
+    chain.from(kParentLink, msg::NameAnswer{0, 9, true, "p"});
+    CHECK(chain.replies() == 0);
+    CHECK(chain.actions.empty());
+  }
+}
+
+TEST_CASE("who asks about a name while the way to the root is lost is told, not kept waiting") {
+  Tree tree(4, 1, OnFailure::wait, 1000);
+  CHECK(tree.of(3, publish("service", "port")).ok);
+  tree.hold_attach = true;
+  tree.crash(0);
+  tree.run();
+  for (const Rank rank : {1u, 3u})  // the orphan's own, and one below it
+    CHECK(tree.of(rank, lookup("service")).error == "the way to the table of names was lost");
+  tree.release_attach();
+  tree.run();
+  for (const Rank rank : {1u, 3u})
+    CHECK(tree.of(rank, lookup("service")).parts[0].view() == "port");
+}
+
+TEST_CASE("a question that was under way when the way to the root was lost is given up") {
+  Chain chain;
+  Job job = *decode_job(chain.job_bytes());
+  job.on_failure = OnFailure::wait;
+  // The chain's agent is a child of another agent, and may be adopted.
+  Agent agent(Role::agent);
+  Actions actions;
+  const auto give = [&](const Event& event) {
+    actions.clear();
+    agent.handle(event, actions);
+  };
+  const auto from = [&](LinkId link, Message message) {
+    give(event::Received{link, std::move(message), 0});
+  };
+  msg::Start start;
+  start.slice = {0, 2};
+  start.nodes = 4;
+  start.degree = 1;
+  start.parent = 3;
+  start.adopt_ms = 1000;
+  from(kParentLink, start);
+  from(kParentLink, msg::SliceHosts{true, Chunk(std::string("a\nb\n"))});
+  msg::Hello hello;
+  hello.node = 1;
+  from(1, hello);
+  from(1, msg::Ready{1});
+  from(kParentLink, msg::JobBytes{true, Chunk(encode(job))});
+  give(event::RankStarted{0});
+  give(event::RankStarted{1});
+  give(event::Asked{0, 5, lookup("service")});
+  give(event::LinkEnded{kParentLink, "it crashed"});
+  std::size_t told = 0;
+  bool child_told = false;
+  for (const Action& action : actions) {
+    if (const auto* reply = std::get_if<action::Reply>(&action)) {
+      CHECK(reply->id == 5);
+      CHECK_FALSE(reply->response.ok);
+      ++told;
+    }
+    if (const auto* send = std::get_if<action::Send>(&action)) {
+      const auto* cut = std::get_if<msg::CutOff>(&send->message);
+      child_told = child_told || (cut != nullptr && cut->now && send->link == 1);
+    }
+  }
+  CHECK(told == 1);
+  CHECK(child_told);
+}
