@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <map>
 #include <utility>
 
 #include "common/os/syscall.h"
@@ -17,6 +18,9 @@ namespace {
 // Answers that a rank has not read. A well-behaved one has one request in flight.
 constexpr std::size_t kMaxUnreadAnswers = std::size_t{64} * 1024;
 
+// Of operations of the whole job that may overlap its fences: no barrier of PMI-1 has this tag.
+constexpr std::uint32_t kExchangeTag = UINT32_MAX;
+
 }  // namespace
 
 struct RankPmi::Connection {
@@ -25,8 +29,11 @@ struct RankPmi::Connection {
   RankEnd end;
   pmi::LineServer server;
   std::string output;
-  const char* asked = nullptr;  // what the outstanding request is called in the trace
-  std::uint64_t asked_ns = 0;
+  struct Asked {
+    const char* name = nullptr;  // in the trace
+    std::uint64_t since_ns = 0;
+  };
+  std::map<pmi::RequestId, Asked> asked;  // and not answered
 };
 
 RankPmi::RankPmi(const RanksHost& host, const Job& job, const RankSet& own,
@@ -83,15 +90,17 @@ void RankPmi::close(Rank rank) {
 
 void RankPmi::reply(const action::Reply& reply) {
   Connection& one = of(reply.rank);
-  if (one.asked != nullptr) {
-    host_.tracer.span(std::exchange(one.asked, nullptr), one.asked_ns, host_.clock_ns(),
-                      reply.rank);
+  if (const auto asked = one.asked.extract(reply.id); !asked.empty()) {
+    host_.tracer.span(asked.mapped().name, asked.mapped().since_ns, host_.clock_ns(), reply.rank);
   }
   pmi::Answer answer;
   answer.ok = reply.response.ok;
   answer.error = reply.response.error;
   answer.found = reply.response.found;
-  if (!reply.response.parts.empty()) answer.value = reply.response.parts.front().view();
+  const std::vector<Chunk>& parts = reply.response.parts;
+  if (parts.size() == 1) answer.value = parts.front().view();
+  for (const Chunk& part : parts)
+    answer.parts.emplace_back(part.view());
   one.server.answered(reply.id, answer);
   flush(one);
 }
@@ -141,14 +150,12 @@ pmi::JobFacts RankPmi::facts(Rank rank) const {
   facts.universe_size = facts.size;
   facts.kvsname = job_.id;
   facts.process_mapping = job_.map.process_mapping();
+  facts.node_ranks = own_;
   return facts;
 }
 
 void RankPmi::ask(Rank rank, pmi::RequestId id, const char* name, Request request) {
-  if (name != nullptr) {
-    of(rank).asked = name;
-    of(rank).asked_ns = host_.clock_ns();
-  }
+  if (name != nullptr) of(rank).asked[id] = {name, host_.clock_ns()};
   host_.emit(event::Asked{rank, id, std::move(request)});
 }
 
@@ -161,10 +168,48 @@ void RankPmi::get(Rank rank, pmi::RequestId id, std::string key, bool wait) {
 }
 
 void RankPmi::fence(Rank rank, pmi::RequestId id) {
+  group_fence(rank, id, RankSet::run(0, job_.map.size()), 0);
+}
+
+void RankPmi::group_fence(Rank rank, pmi::RequestId id, RankSet group, std::uint32_t tag) {
   ask::Collective fence;
   fence.kind = CollectiveKind::fence;
-  fence.set = RankSet::run(0, job_.map.size());
+  fence.set = std::move(group);
+  fence.tag = tag;
   ask(rank, id, "fence", std::move(fence));
+}
+
+void RankPmi::exchange(Rank rank, pmi::RequestId id, std::string bytes) {
+  ask::Collective exchange;
+  exchange.kind = CollectiveKind::allgather;
+  exchange.set = RankSet::run(0, job_.map.size());
+  exchange.parts.emplace_back(std::move(bytes));
+  exchange.tag = kExchangeTag;
+  ask(rank, id, "exchange", std::move(exchange));
+}
+
+void RankPmi::put_node(Rank rank, pmi::RequestId id, std::string key, std::string value) {
+  ask(rank, id, "put", ask::PutNode{std::move(key), std::move(value)});
+}
+
+void RankPmi::get_node(Rank rank, pmi::RequestId id, std::string key, bool wait) {
+  ask(rank, id, "get", ask::GetNode{std::move(key), wait});
+}
+
+void RankPmi::publish(Rank rank, pmi::RequestId id, std::string name, std::string port) {
+  ask(rank, id, "publish", ask::Name{NameAct::publish, std::move(name), std::move(port)});
+}
+
+void RankPmi::lookup(Rank rank, pmi::RequestId id, std::string name) {
+  ask(rank, id, "lookup", ask::Name{NameAct::lookup, std::move(name), {}});
+}
+
+void RankPmi::unpublish(Rank rank, pmi::RequestId id, std::string name) {
+  ask(rank, id, "unpublish", ask::Name{NameAct::unpublish, std::move(name), {}});
+}
+
+void RankPmi::failed(Rank rank, pmi::RequestId id) {
+  ask(rank, id, "get", ask::Failed{});
 }
 
 void RankPmi::abort(Rank rank, std::int32_t code, std::string message) {

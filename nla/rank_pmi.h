@@ -47,6 +47,14 @@ class RankPmi final : pmi::JobServices, EndListener {
   void put(Rank rank, pmi::RequestId id, std::string key, std::string value) override;
   void get(Rank rank, pmi::RequestId id, std::string key, bool wait) override;
   void fence(Rank rank, pmi::RequestId id) override;
+  void group_fence(Rank rank, pmi::RequestId id, RankSet group, std::uint32_t tag) override;
+  void exchange(Rank rank, pmi::RequestId id, std::string bytes) override;
+  void put_node(Rank rank, pmi::RequestId id, std::string key, std::string value) override;
+  void get_node(Rank rank, pmi::RequestId id, std::string key, bool wait) override;
+  void publish(Rank rank, pmi::RequestId id, std::string name, std::string port) override;
+  void lookup(Rank rank, pmi::RequestId id, std::string name) override;
+  void unpublish(Rank rank, pmi::RequestId id, std::string name) override;
+  void failed(Rank rank, pmi::RequestId id) override;
   void abort(Rank rank, std::int32_t code, std::string message) override;
   void violation(Rank rank, std::string why) override;
   void ask(Rank rank, pmi::RequestId id, const char* name, Request request);

@@ -1,11 +1,13 @@
-// What a rank may know of its job without asking anybody else: the same on every node but for the
-// rank.
+// What a rank may know of its job without asking anybody else: the same everywhere but for the rank
+// and what lies on its node.
 //
 // Values only.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include "common/core/rank_set.h"
 
@@ -18,6 +20,11 @@ struct JobFacts {
   std::int64_t universe_size = 0;  // ranks that could run at once; at least `size`
   std::string kvsname{};           // the job's key-value space; no spaces, shorter than kMaxKvsname
   std::string process_mapping{};   // RankMap::process_mapping()
+  RankSet node_ranks{};            // on the rank's node, itself included
 };
+
+// An attribute of the job that every protocol knows by the same name (PMI-1: a reserved key; PMI-2:
+// info-getjobattr). None: there is no such attribute, or its value would not fit.
+std::optional<std::string> job_attribute(const JobFacts& facts, std::string_view key);
 
 }  // namespace scela::pmi

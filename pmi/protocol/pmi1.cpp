@@ -11,21 +11,17 @@ namespace scela::pmi {
 
 namespace {
 
-// The version whose grammar is spoken. 1.2 adds barriers of groups, which no MPICH of Debian uses;
-// a client that asks for 1.2 is answered 1.1 and does without them (pmi-1.2.txt).
+// The version whose grammar is spoken, whatever the client asks for: one that knows only 1.1 sends
+// no barrier of a group (pmi-1.2.txt; MPICH 4.0.2 was tried).
 constexpr int kVersion = 1;
-constexpr int kSubversion = 1;
+constexpr int kSubversion = 2;
 
-// Commands that need a name service, a spawner or several key-value spaces, and the answers their
-// clients wait for.
+// Commands that need a spawner or several key-value spaces, and the answers their clients wait for.
 struct Unsupported {
   std::string_view command;
   std::string_view answer;
 };
 constexpr std::array kUnsupported{
-    Unsupported{"publish_name", "publish_result"},
-    Unsupported{"unpublish_name", "unpublish_result"},
-    Unsupported{"lookup_name", "lookup_result"},
     Unsupported{"spawn", "spawn_result"},
     Unsupported{"create_kvs", "newkvs"},
     Unsupported{"destroy_kvs", "kvs_destroyed"},
@@ -33,6 +29,39 @@ constexpr std::array kUnsupported{
 };
 
 constexpr std::string_view kReservedPrefix = "PMI_";
+
+struct Group {
+  RankSet ranks;
+  std::string_view tag;  // as the client wrote it
+  int number = 0;        // the same
+};
+
+// "WORLD:tag", "NODE:tag" or "r0,r1,...:tag".
+std::optional<Group> parse_group(std::string_view text, const JobFacts& facts) {
+  const std::size_t colon = text.rfind(':');
+  if (colon == std::string_view::npos) return std::nullopt;
+  Group group;
+  group.tag = text.substr(colon + 1);
+  const auto number = parse_int(group.tag);
+  if (!number || *number < 0) return std::nullopt;
+  group.number = *number;
+  std::string_view list = text.substr(0, colon);
+  if (list == "WORLD") {
+    group.ranks = RankSet::run(0, facts.size);
+  } else if (list == "NODE") {
+    group.ranks = facts.node_ranks;
+  } else {
+    for (bool more = true; more;) {
+      const std::size_t comma = list.find(',');
+      const auto rank = parse_int(list.substr(0, comma));
+      if (!rank || *rank < 0 || *rank >= static_cast<std::int64_t>(facts.size)) return std::nullopt;
+      group.ranks.add(static_cast<Rank>(*rank));
+      more = comma != std::string_view::npos;
+      if (more) list.remove_prefix(comma + 1);
+    }
+  }
+  return group;
+}
 
 }  // namespace
 
@@ -88,8 +117,21 @@ Pmi1Session::Served Pmi1Session::queued_abort() {
   }
 }
 
-void Pmi1Session::answer(const Answer& answer) {
-  if (state_ != State::waiting) return;
+void Pmi1Session::answer_barrier(const std::string& tag, const Answer& answer) {
+  LineWriter line("barrier_out");
+  line.add("rc", answer.ok ? 0 : 1).add("tag", tag);
+  if (!answer.ok) line.add("msg", as_word(answer.error));
+  reply(line);
+}
+
+void Pmi1Session::answer(RequestId number, const Answer& answer) {
+  if (state_ == State::over) return;
+  if (const auto barrier = barriers_.find(number); barrier != barriers_.end()) {
+    const std::string group = std::move(barrier->second);
+    barriers_.erase(barrier);
+    return answer_barrier(group.substr(group.rfind(':') + 1), answer);
+  }
+  if (state_ != State::waiting || number != pending_number_) return;
   const auto finish = [&](LineWriter line) {
     if (!answer.ok) line.add("msg", as_word(answer.error));
     output_ += line.text();
@@ -111,6 +153,19 @@ void Pmi1Session::answer(const Answer& answer) {
                   .add("value", answer.value));
       } else {
         refuse("get_result", answer.ok ? "key_not_found" : std::string_view(answer.error));
+      }
+      break;
+    case Pending::publish:
+      finish(LineWriter("publish_result").add("rc", answer.ok ? 0 : 1));
+      break;
+    case Pending::unpublish:
+      finish(LineWriter("unpublish_result").add("rc", answer.ok ? 0 : 1));
+      break;
+    case Pending::lookup:
+      if (answer.ok) {
+        reply(LineWriter("lookup_result").add("rc", 0).add("port", answer.value));
+      } else {
+        refuse("lookup_result", answer.error);
       }
       break;
     case Pending::none:
@@ -163,7 +218,7 @@ Pmi1Session::Served Pmi1Session::serve_command(std::string_view command, const L
 
 Pmi1Session::Served Pmi1Session::serve_ready(std::string_view command, const Line& line,
                                              std::string_view text) {
-  if (command == "barrier_in") return ask_job(Pending::fence, ask::Fence{});
+  if (command == "barrier_in") return barrier(line, text);
   if (command == "put") return put(line, text);
   if (command == "get") return get(line, text);
   if (command == "get_maxes") {
@@ -183,11 +238,15 @@ Pmi1Session::Served Pmi1Session::serve_ready(std::string_view command, const Lin
     return reply(LineWriter("my_kvsname").add("rc", 0).add("kvsname", facts_.kvsname));
   }
   if (command == "finalize") {
+    if (!barriers_.empty()) return refuse("finalize_ack", "in_a_barrier");
     state_ = State::finalized;
     finalized_ = true;
     return reply(LineWriter("finalize_ack").add("rc", 0));
   }
   if (command == "init") return violation(cat("sent \"", excerpt(text), "\" a second time"));
+  if (command == "publish_name") return publish(line, text);
+  if (command == "lookup_name") return lookup(line, text);
+  if (command == "unpublish_name") return unpublish(line, text);
   for (const Unsupported& entry : kUnsupported) {
     if (command == entry.command) return refuse(entry.answer, "not_supported");
   }
@@ -203,14 +262,68 @@ Pmi1Session::Served Pmi1Session::init(const Line& line, std::string_view text) {
     return violation(cat("sent init without a version: \"", excerpt(text), "\""));
   }
   LineWriter answer("response_to_init");
+  if (*version == 2) {
+    state_ = State::over;
+    for_pmi2_ = input_.substr(consumed_);
+    return reply(answer.add("pmi_version", 2).add("pmi_subversion", 0).add("rc", 0));
+  }
   answer.add("pmi_version", kVersion).add("pmi_subversion", kSubversion);
   if (*version != kVersion || *subversion < 0) {
     // The client may come down to a version that is spoken here, so the session stays where it is.
-    return reply(answer.add("rc", -1).add("msg", "only_PMI_1_is_spoken"));
+    return reply(answer.add("rc", -1).add("msg", "only_PMI_1_and_2_are_spoken"));
   }
   state_ = State::ready;
   initialized_ = true;
   return reply(answer.add("rc", 0));
+}
+
+// Without a group: all ranks, and the client waits.
+Pmi1Session::Served Pmi1Session::barrier(const Line& line, std::string_view text) {
+  const auto words = line.find("group");
+  if (!words) return ask_job(Pending::fence, ask::Fence{});
+  auto group = parse_group(*words, facts_);
+  if (!group) return violation(cat("sent a barrier without a group: \"", excerpt(text), "\""));
+  const std::string tag(group->tag);
+  const auto refused = [&](std::string why) {
+    answer_barrier(tag, {.ok = false, .error = std::move(why)});
+    return std::nullopt;
+  };
+  if (!group->ranks.contains(facts_.rank)) return refused("not_in_the_group");
+  for (const auto& [number, other] : barriers_) {
+    if (other == *words) return refused("already_in_that_barrier");
+  }
+  if (barriers_.size() >= kMaxInFlight) return refused("too_many_barriers");
+  barriers_.emplace(++asked_, *words);
+  return ask::GroupFence{std::move(group->ranks), static_cast<std::uint32_t>(group->number)};
+}
+
+Pmi1Session::Served Pmi1Session::publish(const Line& line, std::string_view text) {
+  const auto service = line.find("service");
+  const auto port = line.find("port");
+  if (!service || !port || service->empty()) {
+    return violation(cat("sent a publish_name without service or port: \"", excerpt(text), "\""));
+  }
+  if (service->size() >= kMaxValue) return refuse("publish_result", "service_too_long");
+  if (port->size() >= kMaxValue) return refuse("publish_result", "port_too_long");
+  return ask_job(Pending::publish, ask::Publish{std::string(*service), std::string(*port)});
+}
+
+Pmi1Session::Served Pmi1Session::lookup(const Line& line, std::string_view text) {
+  const auto service = line.find("service");
+  if (!service || service->empty()) {
+    return violation(cat("sent a lookup_name without service: \"", excerpt(text), "\""));
+  }
+  if (service->size() >= kMaxValue) return refuse("lookup_result", "service_too_long");
+  return ask_job(Pending::lookup, ask::Lookup{std::string(*service)});
+}
+
+Pmi1Session::Served Pmi1Session::unpublish(const Line& line, std::string_view text) {
+  const auto service = line.find("service");
+  if (!service || service->empty()) {
+    return violation(cat("sent an unpublish_name without service: \"", excerpt(text), "\""));
+  }
+  if (service->size() >= kMaxValue) return refuse("unpublish_result", "service_too_long");
+  return ask_job(Pending::unpublish, ask::Unpublish{std::string(*service)});
 }
 
 Pmi1Session::Served Pmi1Session::put(const Line& line, std::string_view text) {
@@ -242,12 +355,10 @@ Pmi1Session::Served Pmi1Session::get(const Line& line, std::string_view text) {
                      .add("found", "TRUE")
                      .add("value", value));
   };
-  if (*key == "PMI_process_mapping") {
-    // A mapping that does not fit is answered empty, which clients read as unknown (spec_13).
-    const bool fits = facts_.process_mapping.size() < kMaxValue;
-    return found(fits ? std::string_view(facts_.process_mapping) : std::string_view());
-  }
-  if (*key == "universeSize") return found(cat(facts_.universe_size));
+  if (const auto value = job_attribute(facts_, *key)) return found(*value);
+  // A mapping that does not fit is answered empty, which clients read as unknown (spec_13).
+  if (*key == "PMI_process_mapping") return found("");
+  if (*key == "PMI_dead_processes") return ask_job(Pending::get, ask::Failed{});
   if (key->starts_with(kReservedPrefix)) return refuse("get_result", "key_not_found");
   return ask_job(Pending::get, ask::Get{std::string(*key)});
 }
@@ -291,6 +402,7 @@ Pmi1Session::Served Pmi1Session::refuse(std::string_view command, std::string_vi
 Pmi1Session::Served Pmi1Session::ask_job(Pending pending, Request request) {
   state_ = State::waiting;
   pending_ = pending;
+  pending_number_ = ++asked_;
   return request;
 }
 

@@ -1,14 +1,15 @@
 // One client's PMI-1 session as a state machine: bytes in, requests to the job and answers out.
 //
-// Follows pmodels/mpich src/pmi/maint/pmi-1.1.txt and flux-framework/rfc spec_13. Answers whatever
-// the facts of the job hold by itself (init, get_maxes, get_universe_size, get_appnum,
-// get_my_kvsname, PMI_process_mapping, finalize); hands put, get and barrier_in to the job, one at
-// a time: lines that arrive meanwhile wait, so that a client that pipelines is served in order.
-// Only an abort does not wait: another thread of the rank may send it while the first is in a
-// barrier that never ends.
+// Follows pmodels/mpich src/pmi/maint/pmi-1.1.txt and pmi-1.2.txt, and flux-framework/rfc spec_13.
+// Answers whatever the facts of the job hold by itself (init, get_maxes, get_universe_size,
+// get_appnum, get_my_kvsname, PMI_process_mapping, finalize); hands put, get, barrier_in and names
+// to the job, one at a time: lines that arrive meanwhile wait, so that a client that pipelines is
+// served in order. Two things do not wait: an abort, which another thread of the rank may send
+// while the first is in a barrier that never ends, and what comes after a barrier of a group (1.2),
+// since threads may be in several; its answer carries the barrier's tag.
 //
 //   state      enters              accepts                         leaves to
-//   start      -                   init, abort                     ready
+//   start      -                   init, abort                     ready, or over: PMI-2 begins
 //   ready      init                everything but init             waiting, finalized
 //   waiting    put, get, barrier   abort (other lines are kept)    ready, by answer()
 //   finalized  finalize            abort                           -
@@ -20,44 +21,17 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <variant>
+#include <utility>
 
 #include "pmi/protocol/job_facts.h"
 #include "pmi/protocol/keyval.h"
+#include "pmi/protocol/request.h"
 
 namespace scela::pmi {
-
-namespace ask {
-
-struct Put {  // into the job's space; key and value are within the limits
-  std::string key;
-  std::string value;
-};
-struct Get {  // answered at once, found or not
-  std::string key;
-};
-struct Fence {};  // a barrier of all ranks, after which all puts before it are visible
-struct Abort {    // the rank asks for the end of the job; not answered
-  std::int32_t code = 1;
-  std::string message;  // may be empty
-};
-struct Violation {  // the rank broke the protocol; not answered
-  std::string why;  // for the user, starts with what the rank did
-};
-
-}  // namespace ask
-
-using Request = std::variant<ask::Put, ask::Get, ask::Fence, ask::Abort, ask::Violation>;
-
-struct Answer {
-  bool ok = true;
-  std::string error{};  // when !ok, for a person
-  bool found = false;   // get
-  std::string value{};  // get
-};
 
 class Pmi1Session {
  public:
@@ -70,8 +44,11 @@ class Pmi1Session {
   // outstanding only Abort and Violation, which end the session.
   std::optional<Request> next();
 
-  // Answers the last Put, Get or Fence that next() gave. Ignored when none is outstanding.
-  void answer(const Answer& answer);
+  // Answers the number-th request that next() gave. Ignored when that one is not outstanding.
+  void answer(RequestId number, const Answer& answer);
+
+  // The client has chosen PMI-2: what it has sent since, for a session of that protocol. Once.
+  std::optional<std::string> handed_over() { return std::exchange(for_pmi2_, std::nullopt); }
 
   // What to write to the client, and forgets it.
   std::string take_output();
@@ -81,13 +58,17 @@ class Pmi1Session {
 
  private:
   enum class State { start, ready, waiting, finalized, over };
-  enum class Pending { none, put, get, fence };
+  enum class Pending { none, put, get, fence, publish, lookup, unpublish };
   using Served = std::optional<Request>;
 
   Served serve(std::string_view text);
   Served serve_command(std::string_view command, const Line& line, std::string_view text);
   Served serve_ready(std::string_view command, const Line& line, std::string_view text);
   Served init(const Line& line, std::string_view text);
+  Served barrier(const Line& line, std::string_view text);
+  Served publish(const Line& line, std::string_view text);
+  Served lookup(const Line& line, std::string_view text);
+  Served unpublish(const Line& line, std::string_view text);
   Served put(const Line& line, std::string_view text);
   Served get(const Line& line, std::string_view text);
   Served abort(const Line& line);
@@ -97,10 +78,15 @@ class Pmi1Session {
   Served reply(const LineWriter& line);
   Served refuse(std::string_view command, std::string_view why);
   Served ask_job(Pending pending, Request request);
+  void answer_barrier(const std::string& tag, const Answer& answer);
 
   JobFacts facts_;
   State state_ = State::start;
   Pending pending_ = Pending::none;
+  RequestId asked_ = 0;
+  RequestId pending_number_ = 0;
+  std::map<RequestId, std::string> barriers_;  // of groups that have not been answered: as written
+  std::optional<std::string> for_pmi2_;
   bool initialized_ = false;
   bool finalized_ = false;
   bool in_spawn_ = false;  // between "mcmd=spawn" and the last "endcmd"

@@ -1,19 +1,17 @@
 // What a rank's server may ask of its node: declared here, implemented by the agent (nla).
 //
-// One object serves all ranks of the node. put, get and fence are answered later, or from within
-// the call, through LineServer::answered with the id given here; ids are unique per rank and grow.
-// abort and violation are not answered. No call blocks, and none may destroy the server that makes
-// it.
+// One object serves all ranks of the node. Everything with an id is answered later, or from within
+// the call, through LineServer::answered with that id; ids are unique per rank and grow. abort and
+// violation are not answered. No call blocks, and none may destroy the server that makes it.
 #pragma once
 
 #include <cstdint>
 #include <string>
 
 #include "pmi/protocol/job_facts.h"
+#include "pmi/protocol/request.h"
 
 namespace scela::pmi {
-
-using RequestId = std::uint64_t;
 
 class JobServices {
  public:
@@ -27,6 +25,22 @@ class JobServices {
   virtual void get(Rank rank, RequestId id, std::string key, bool wait) = 0;
   // A barrier of all ranks of the job that makes every put before it visible everywhere.
   virtual void fence(Rank rank, RequestId id) = 0;
+  // The same among the ranks of `group`, of which `rank` is one. Those that enter together say the
+  // same tag; what differs in group or tag may overlap. Of everybody with tag 0: fence().
+  virtual void group_fence(Rank rank, RequestId id, RankSet group, std::uint32_t tag) = 0;
+  // All ranks of the job give bytes; each is answered those of all (Answer::parts).
+  virtual void exchange(Rank rank, RequestId id, std::string bytes) = 0;
+  // Attributes of the node, which its ranks share and nobody else sees; put at once, and again with
+  // another value. wait: answered when a rank of the node has put it.
+  virtual void put_node(Rank rank, RequestId id, std::string key, std::string value) = 0;
+  virtual void get_node(Rank rank, RequestId id, std::string key, bool wait) = 0;
+  // Names of the whole job. To publish one that is there, and to look up or unpublish one that is
+  // not, is answered as an error.
+  virtual void publish(Rank rank, RequestId id, std::string name, std::string port) = 0;
+  virtual void lookup(Rank rank, RequestId id, std::string name) = 0;
+  virtual void unpublish(Rank rank, RequestId id, std::string name) = 0;
+  // Which ranks have failed and are known here to, as RankSet::text().
+  virtual void failed(Rank rank, RequestId id) = 0;
   // The rank asks for the end of the job with this exit code.
   virtual void abort(Rank rank, std::int32_t code, std::string message) = 0;
   // The rank broke its protocol: the job ends with it named. `why` is for the user.

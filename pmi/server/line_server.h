@@ -1,5 +1,5 @@
-// One rank's PMI-1 connection minus the socket: the shell brings bytes and answers and takes
-// output.
+// One rank's connection minus the socket: the shell brings bytes and answers and takes output. The
+// rank's first line says whether it speaks PMI-1 or PMI-2.
 //
 //   read:      server.receive(bytes);   write(server.take_output());
 //   Reply:     server.answered(id, answer);   write(server.take_output());
@@ -7,13 +7,15 @@
 //
 // Knows no descriptor, no event loop and no tree. Borrows JobServices, which must outlive it. Not
 // for several threads. Services may call answered() from within the call they answer. Never blocks;
-// memory is bounded as in pmi1.h. The shell stops reading once broken() holds.
+// memory is bounded as in pmi1.h and pmi2.h. The shell stops reading once broken() holds.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "pmi/protocol/pmi1.h"
+#include "pmi/protocol/pmi2.h"
 #include "pmi/server/job_services.h"
 
 namespace scela::pmi {
@@ -29,20 +31,22 @@ class LineServer {
   void closed();
 
   // Everything to write to the rank since the last call.
-  std::string take_output() { return session_.take_output(); }
+  std::string take_output();
   // The rank said init and not finalize: ending now is a failure.
-  bool unfinished() const { return session_.unfinished(); }
+  bool unfinished() const { return pmi2_ ? pmi2_->unfinished() : pmi1_.unfinished(); }
   // The rank aborted or broke the protocol: what it sends from now on is dropped.
   bool broken() const { return broken_; }
 
  private:
   void pump();
+  std::optional<Request> next();
+  void pass_on(RequestId id, Request& request);
 
   JobServices& services_;
   Rank rank_;
-  Pmi1Session session_;
-  RequestId next_id_ = 1;
-  RequestId outstanding_ = 0;  // 0: none
+  Pmi1Session pmi1_;
+  std::optional<Pmi2Session> pmi2_;  // once the rank has chosen it
+  RequestId next_id_ = 1;            // counts as the session does
   bool pumping_ = false;
   bool broken_ = false;
   bool closed_ = false;

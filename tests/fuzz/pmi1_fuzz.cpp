@@ -1,13 +1,15 @@
 // Feeds a PMI-1 session arbitrary bytes in arbitrary pieces and answers what it asks.
 //
 // The first byte is the size of the pieces. Checked: at most one request is outstanding (but for an
-// abort, which waits for no answer), what the job is asked is within the limits, every byte that
-// goes out belongs to a line that parses, and a session that was broken or aborted stays silent.
+// abort, which waits for no answer, and barriers of groups, which are bounded), what the job is
+// asked is within the limits, every byte that goes out belongs to a line that parses, and a session
+// that was broken, aborted or left for PMI-2 stays silent.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "pmi/protocol/limits.h"
 #include "pmi/protocol/pmi1.h"
@@ -33,24 +35,44 @@ void check_output(std::string_view output) {
   }
 }
 
+// What the job was asked and has not answered.
+struct Outstanding {
+  RequestId asked = 0;
+  std::vector<RequestId> barriers;
+};
+
 // Returns whether the session may still speak.
-bool serve(Pmi1Session& session) {
+bool serve(Pmi1Session& session, Outstanding& outstanding) {
   while (auto request = session.next()) {
     if (std::holds_alternative<ask::Abort>(*request)) return false;
     if (const auto* violation = std::get_if<ask::Violation>(&*request)) {
       require(!violation->why.empty() && violation->why.size() < 500);
       return false;
     }
+    ++outstanding.asked;
     if (const auto* put = std::get_if<ask::Put>(&*request)) {
       require(!put->key.empty() && put->key.size() < kMaxKey && put->value.size() < kMaxValue);
+    }
+    if (const auto* publish = std::get_if<ask::Publish>(&*request)) {
+      require(publish->name.size() < kMaxValue && publish->port.size() < kMaxValue);
+    }
+    if (const auto* fence = std::get_if<ask::GroupFence>(&*request)) {
+      require(fence->group.contains(0) && RankSet::run(0, 2).contains_all(fence->group));
+      outstanding.barriers.push_back(outstanding.asked);
+      require(outstanding.barriers.size() <= kMaxInFlight);
+      continue;
     }
     if (auto early = session.next()) {
       require(std::holds_alternative<ask::Abort>(*early));
       return false;
     }
-    session.answer({.found = true, .value = "v"});
+    session.answer(outstanding.asked, {.found = true, .value = "v"});
+    if (outstanding.barriers.size() > 2) {
+      session.answer(outstanding.barriers.front(), {});
+      outstanding.barriers.erase(outstanding.barriers.begin());
+    }
   }
-  return true;
+  return !session.handed_over();
 }
 
 }  // namespace
@@ -63,13 +85,15 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
                        .size = 2,
                        .universe_size = 2,
                        .kvsname = "kvs_0",
-                       .process_mapping = "(vector,(0,2,1))"});
+                       .process_mapping = "(vector,(0,2,1))",
+                       .node_ranks = RankSet::single(0)});
+  Outstanding outstanding;
   bool speaks = true;
   while (!rest.empty()) {
     session.receive(rest.substr(0, piece));
     rest.remove_prefix(rest.size() < piece ? rest.size() : piece);
     if (speaks) {
-      speaks = serve(session);
+      speaks = serve(session, outstanding);
       check_output(session.take_output());
     } else {
       require(!session.next().has_value() && session.take_output().empty());

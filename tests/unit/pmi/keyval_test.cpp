@@ -58,7 +58,7 @@ TEST_CASE("lines with control characters, without a key, or too long are refused
   const auto overlong = parse_line(std::string(kMaxLine + 1, 'x'));
   REQUIRE_FALSE(overlong);
   CHECK(overlong.error().kind == ErrorKind::protocol);
-  CHECK(overlong.error().why == "the line is longer than 8192 bytes");
+  CHECK(overlong.error().why == "the line is longer than 65536 bytes");
   CHECK(overlong.error().what.size() < 200);
 }
 

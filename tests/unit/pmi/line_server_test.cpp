@@ -27,6 +27,28 @@ class FakeServices : public JobServices {
     log("get " + key + (wait ? " waiting" : ""), rank, id, answer);
   }
   void fence(Rank rank, RequestId id) override { log("fence", rank, id, {}); }
+  void group_fence(Rank rank, RequestId id, RankSet group, std::uint32_t tag) override {
+    log("fence " + group.text() + " " + std::to_string(tag), rank, id, {});
+  }
+  void exchange(Rank rank, RequestId id, std::string bytes) override {
+    log("exchange", rank, id, {.parts = {bytes, bytes}});
+  }
+  void put_node(Rank rank, RequestId id, std::string key, std::string value) override {
+    log("put_node " + key + "=" + value, rank, id, {});
+  }
+  void get_node(Rank rank, RequestId id, std::string key, bool wait) override {
+    log("get_node " + key + (wait ? " waiting" : ""), rank, id, {});
+  }
+  void publish(Rank rank, RequestId id, std::string name, std::string port) override {
+    log("publish " + name + "=" + port, rank, id, {});
+  }
+  void lookup(Rank rank, RequestId id, std::string name) override {
+    log("lookup " + name, rank, id, {.value = "port"});
+  }
+  void unpublish(Rank rank, RequestId id, std::string name) override {
+    log("unpublish " + name, rank, id, {});
+  }
+  void failed(Rank rank, RequestId id) override { log("failed", rank, id, {.value = "1"}); }
   void abort(Rank rank, std::int32_t code, std::string message) override {
     calls.push_back("abort " + std::to_string(rank) + " " + std::to_string(code) + " " + message);
   }
@@ -53,7 +75,7 @@ TEST_CASE("a server passes requests on with the rank and answers by id") {
   FakeServices services;
   LineServer server(services, 1);
   server.receive(kInit);
-  CHECK(server.take_output() == "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=0\n");
+  CHECK(server.take_output() == "cmd=response_to_init pmi_version=1 pmi_subversion=2 rc=0\n");
   server.receive("cmd=put kvsname=kvs key=a value=1\ncmd=get kvsname=kvs key=a\n");
   REQUIRE(services.calls == std::vector<std::string>{"put a by 1"});
   server.answered(services.ids[0], {});
@@ -69,7 +91,7 @@ TEST_CASE("answers from within the call are served to the last pipelined line") 
   LineServer server(services, 0);
   services.answer_at_once = &server;
   std::string all = kInit;
-  std::string expected = "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=0\n";
+  std::string expected = "cmd=response_to_init pmi_version=1 pmi_subversion=2 rc=0\n";
   for (int i = 0; i < 1000; ++i) {  // deep recursion would show
     all += "cmd=barrier_in\n";
     expected += "cmd=barrier_out rc=0\n";
@@ -96,6 +118,59 @@ TEST_CASE("answers of another id, of a former request or after the end are ignor
   server.receive("cmd=barrier_in\n");
   CHECK(server.take_output() == "");
   CHECK(services.calls.size() == 2);
+}
+
+std::string message(const std::string& payload) {
+  const std::string length = std::to_string(payload.size());
+  return std::string(6 - length.size(), ' ') + length + payload;
+}
+
+TEST_CASE("a rank that chooses PMI-2 is served in it on the same connection") {
+  FakeServices services;
+  LineServer server(services, 1);
+  const std::string all = "cmd=init pmi_version=2 pmi_subversion=0\n" +
+                          message("cmd=fullinit;pmirank=1;") + message("cmd=kvs-fence;");
+  SECTION("in one piece") {
+    server.receive(all);
+  }
+  SECTION("a byte at a time") {
+    for (const char c : all)
+      server.receive({&c, 1});
+  }
+  CHECK(server.take_output() ==
+        "cmd=response_to_init pmi_version=2 pmi_subversion=0 rc=0\n" +
+            message("cmd=fullinit-response;rc=0;pmi-version=2;pmi-subversion=0;rank=1;size=2;"
+                    "appnum=0;debugged=FALSE;pmiverbose=FALSE;"));
+  CHECK(services.calls == std::vector<std::string>{"fence by 1"});
+  CHECK(server.unfinished());
+  server.answered(services.ids[0], {});
+  server.receive(message("cmd=finalize;"));
+  CHECK(server.take_output() ==
+        message("cmd=kvs-fence-response;rc=0;") + message("cmd=finalize-response;rc=0;"));
+  CHECK_FALSE(server.unfinished());
+}
+
+TEST_CASE("every request of PMI-2 reaches the job, answered from within the call") {
+  FakeServices services;
+  LineServer server(services, 0);
+  services.answer_at_once = &server;
+  server.receive("cmd=init pmi_version=2 pmi_subversion=0\n" + message("cmd=fullinit;"));
+  for (const std::string payload :
+       {"cmd=kvs-put;key=a;value=1;", "cmd=kvs-get;key=a;",
+        "cmd=ring;ring-count=1;ring-left=l;ring-right=r;", "cmd=info-putnodeattr;key=k;value=v;",
+        "cmd=info-getnodeattr;key=k;wait=TRUE;", "cmd=name-publish;name=n;port=p;",
+        "cmd=name-lookup;name=n;", "cmd=name-unpublish;name=n;",
+        "cmd=info-getjobattr;key=PMI_dead_processes;"}) {
+    server.receive(message(payload));
+  }
+  CHECK(services.calls == std::vector<std::string>{"put a by 0", "get a by 0", "exchange by 0",
+                                                   "put_node k=v by 0", "get_node k waiting by 0",
+                                                   "publish n=p by 0", "lookup n by 0",
+                                                   "unpublish n by 0", "failed by 0"});
+  CHECK_THAT(server.take_output(),
+             Catch::Contains("ring-count=0;ring-left=r;ring-right=l;") &&
+                 Catch::Contains("cmd=name-lookup-response;rc=0;value=port;port=port;") &&
+                 Catch::EndsWith("rc=0;found=TRUE;value=1;"));
 }
 
 TEST_CASE("a rank that ends between init and finalize is unfinished") {

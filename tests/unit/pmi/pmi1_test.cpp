@@ -9,13 +9,30 @@
 namespace scela::pmi {
 namespace {
 
+// A session whose requests are answered one after the other.
+class LockStep : public Pmi1Session {
+ public:
+  using Pmi1Session::answer;
+  using Pmi1Session::Pmi1Session;
+  std::optional<Request> next() {
+    auto request = Pmi1Session::next();
+    if (request) ++number_;
+    return request;
+  }
+  void answer(const Answer& answer) { Pmi1Session::answer(number_, answer); }
+
+ private:
+  RequestId number_ = 0;
+};
+
 JobFacts facts() {
   return {.rank = 1,
           .size = 4,
           .appnum = 2,
           .universe_size = 16,
           .kvsname = "kvs_0",
-          .process_mapping = "(vector,(0,2,2))"};
+          .process_mapping = "(vector,(0,2,2))",
+          .node_ranks = RankSet::run(0, 2)};
 }
 
 const std::string kInit = "cmd=init pmi_version=1 pmi_subversion=1\n";
@@ -25,6 +42,15 @@ std::string name_of(const Request& request) {
     return "put " + put->key + "=" + put->value;
   if (const auto* get = std::get_if<ask::Get>(&request)) return "get " + get->key;
   if (std::holds_alternative<ask::Fence>(request)) return "fence";
+  if (const auto* fence = std::get_if<ask::GroupFence>(&request)) {
+    return "fence " + fence->group.text() + " tag " + std::to_string(fence->tag);
+  }
+  if (const auto* publish = std::get_if<ask::Publish>(&request)) {
+    return "publish " + publish->name + "=" + publish->port;
+  }
+  if (const auto* lookup = std::get_if<ask::Lookup>(&request)) return "lookup " + lookup->name;
+  if (const auto* gone = std::get_if<ask::Unpublish>(&request)) return "unpublish " + gone->name;
+  if (std::holds_alternative<ask::Failed>(request)) return "failed";
   if (const auto* abort = std::get_if<ask::Abort>(&request)) {
     return "abort " + std::to_string(abort->code) + " " + abort->message;
   }
@@ -32,7 +58,7 @@ std::string name_of(const Request& request) {
 }
 
 // Feeds bytes and gathers what the job was asked, without answering.
-std::vector<std::string> feed(Pmi1Session& session, std::string_view bytes) {
+std::vector<std::string> feed(LockStep& session, std::string_view bytes) {
   session.receive(bytes);
   std::vector<std::string> asked;
   while (auto request = session.next())
@@ -41,21 +67,21 @@ std::vector<std::string> feed(Pmi1Session& session, std::string_view bytes) {
 }
 
 // A session that has said init, its output dropped.
-Pmi1Session ready() {
-  Pmi1Session session(facts());
+LockStep ready() {
+  LockStep session(facts());
   REQUIRE(feed(session, kInit).empty());
-  REQUIRE(session.take_output() == "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=0\n");
+  REQUIRE(session.take_output() == "cmd=response_to_init pmi_version=1 pmi_subversion=2 rc=0\n");
   return session;
 }
 
 // What one line is answered by the session itself.
 std::string answer_to(std::string_view line) {
-  Pmi1Session session = ready();
+  LockStep session = ready();
   CHECK(feed(session, std::string(line) + "\n").empty());
   return session.take_output();
 }
 
-std::string violation_of(Pmi1Session session, std::string_view bytes) {
+std::string violation_of(LockStep session, std::string_view bytes) {
   const auto asked = feed(session, bytes);
   REQUIRE(asked.size() == 1);
   CHECK(feed(session, "cmd=get_maxes\n").empty());
@@ -76,7 +102,7 @@ TEST_CASE("a rank of MPICH is served from init to finalize") {
       {"cmd=init pmi_version=1 pmi_subversion=1",
        "",
        {},
-       "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=0"},
+       "cmd=response_to_init pmi_version=1 pmi_subversion=2 rc=0"},
       {"cmd=get_maxes", "", {}, "cmd=maxes rc=0 kvsname_max=256 keylen_max=64 vallen_max=1024"},
       {"cmd=get_appnum", "", {}, "cmd=appnum rc=0 appnum=2"},
       {"cmd=get_my_kvsname", "", {}, "cmd=my_kvsname rc=0 kvsname=kvs_0"},
@@ -103,7 +129,7 @@ TEST_CASE("a rank of MPICH is served from init to finalize") {
       {"cmd=finalize", "", {}, "cmd=finalize_ack rc=0"},
   };
   const auto piece = GENERATE(1U, 7U, 1U << 20);
-  Pmi1Session session(facts());
+  LockStep session(facts());
   CHECK_FALSE(session.unfinished());
   for (const Step& step : steps) {
     const std::string line = step.request + "\n";
@@ -130,22 +156,23 @@ TEST_CASE("the universe size is answered as a command and as a key") {
         "cmd=get_result rc=0 msg=success found=TRUE value=16\n");
 }
 
-TEST_CASE("init agrees on 1.1 for every version 1 and refuses the others") {
-  Pmi1Session session(facts());
+TEST_CASE("init agrees on 1.2 for every version 1 and refuses the others") {
+  LockStep session(facts());
   const auto say = [&](const std::string& version) {
     CHECK(feed(session, "cmd=init " + version + "\n").empty());
     return session.take_output();
   };
-  CHECK(say("pmi_version=2 pmi_subversion=0") ==
-        "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=-1 msg=only_PMI_1_is_spoken\n");
+  CHECK(say("pmi_version=3 pmi_subversion=0") ==
+        "cmd=response_to_init pmi_version=1 pmi_subversion=2 rc=-1 "
+        "msg=only_PMI_1_and_2_are_spoken\n");
   CHECK_FALSE(session.unfinished());
   CHECK(say("pmi_subversion=2 pmi_version=1") ==
-        "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=0\n");
+        "cmd=response_to_init pmi_version=1 pmi_subversion=2 rc=0\n");
   CHECK(session.unfinished());
 }
 
 TEST_CASE("a get of what is not there is answered and not an error") {
-  Pmi1Session session = ready();
+  LockStep session = ready();
   CHECK(feed(session, "cmd=get kvsname=kvs_0 key=a\n") == std::vector<std::string>{"get a"});
   session.answer({});
   CHECK(session.take_output() == "cmd=get_result rc=1 msg=key_not_found\n");
@@ -154,7 +181,7 @@ TEST_CASE("a get of what is not there is answered and not an error") {
 }
 
 TEST_CASE("failed requests are answered with the reason as one word") {
-  Pmi1Session session = ready();
+  LockStep session = ready();
   CHECK(feed(session, "cmd=barrier_in\n").size() == 1);
   session.answer({.ok = false, .error = "rank 3 ended before the barrier"});
   CHECK(session.take_output() == "cmd=barrier_out rc=1 msg=rank_3_ended_before_the_barrier\n");
@@ -169,7 +196,7 @@ TEST_CASE("failed requests are answered with the reason as one word") {
 TEST_CASE("put and get keep to the limits and to the job's own space") {
   const std::string key(kMaxKey - 1, 'k');
   const std::string value(kMaxValue - 1, 'v');
-  Pmi1Session session = ready();
+  LockStep session = ready();
   CHECK(feed(session, "cmd=put kvsname=kvs_0 key=" + key + " value=" + value + "\n") ==
         std::vector{"put " + key + "=" + value});
   CHECK(answer_to("cmd=put kvsname=kvs_0 key=" + key + "k value=b") ==
@@ -188,20 +215,18 @@ TEST_CASE("put and get keep to the limits and to the job's own space") {
 TEST_CASE("a process mapping that does not fit is answered empty") {
   JobFacts huge = facts();
   huge.process_mapping = std::string(kMaxValue, '1');
-  Pmi1Session session(huge);
+  LockStep session(huge);
   CHECK(feed(session, kInit + "cmd=get kvsname=kvs_0 key=PMI_process_mapping\n").empty());
   CHECK(session.take_output() ==
-        "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=0\n"
+        "cmd=response_to_init pmi_version=1 pmi_subversion=2 rc=0\n"
         "cmd=get_result rc=0 msg=success found=TRUE value=\n");
 }
 
 TEST_CASE("commands that are not offered are answered so that their clients go on") {
-  CHECK(answer_to("cmd=publish_name service=s port=p") ==
-        "cmd=publish_result rc=1 msg=not_supported\n");
-  CHECK(answer_to("cmd=unpublish_name service=s") ==
-        "cmd=unpublish_result rc=1 msg=not_supported\n");
-  CHECK(answer_to("cmd=lookup_name service=s") == "cmd=lookup_result rc=1 msg=not_supported\n");
   CHECK(answer_to("cmd=create_kvs") == "cmd=newkvs rc=1 msg=not_supported\n");
+  CHECK(answer_to("cmd=destroy_kvs kvsname=kvs_0") == "cmd=kvs_destroyed rc=1 msg=not_supported\n");
+  CHECK(answer_to("cmd=getbyidx kvsname=kvs_0 idx=0") ==
+        "cmd=getbyidx_results rc=1 msg=not_supported\n");
   CHECK(answer_to("cmd=dance now") == "cmd=dance_result rc=-1 msg=unknown_command\n");
 }
 
@@ -211,7 +236,7 @@ TEST_CASE("a spawn request is read to the end of its last block and answered onc
            std::to_string(number) +
            "\nargcnt=1\narg1=cmd=finalize\npreput_num=0\ninfo_num=0\nendcmd\n";
   };
-  Pmi1Session session = ready();
+  LockStep session = ready();
   CHECK(feed(session, block(1)).empty());
   CHECK(session.take_output() == "");
   CHECK(feed(session, block(2) + "cmd=get_appnum\n").empty());
@@ -220,7 +245,7 @@ TEST_CASE("a spawn request is read to the end of its last block and answered onc
 }
 
 TEST_CASE("a spawn request without end breaks the session at its bound") {
-  Pmi1Session session = ready();
+  LockStep session = ready();
   CHECK(feed(session, "mcmd=spawn\n").empty());
   const std::string line = "arg1=" + std::string(8000, 'a') + "\n";
   std::vector<std::string> asked;
@@ -232,7 +257,7 @@ TEST_CASE("a spawn request without end breaks the session at its bound") {
 }
 
 TEST_CASE("pipelined requests are served in order, one at a time") {
-  Pmi1Session session(facts());
+  LockStep session(facts());
   const std::string all = kInit +
                           "cmd=put kvsname=kvs_0 key=a value=1\n"
                           "cmd=get_appnum\n"
@@ -240,7 +265,7 @@ TEST_CASE("pipelined requests are served in order, one at a time") {
                           "cmd=get kvsname=kvs_0 key=a\n"
                           "cmd=finalize\n";
   CHECK(feed(session, all) == std::vector<std::string>{"put a=1"});
-  CHECK(session.take_output() == "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=0\n");
+  CHECK(session.take_output() == "cmd=response_to_init pmi_version=1 pmi_subversion=2 rc=0\n");
   session.answer({});
   CHECK(feed(session, "") == std::vector<std::string>{"fence"});
   CHECK(session.take_output() == "cmd=put_result rc=0\ncmd=appnum rc=0 appnum=2\n");
@@ -256,7 +281,7 @@ TEST_CASE("pipelined requests are served in order, one at a time") {
 }
 
 TEST_CASE("an answer nobody waits for is ignored") {
-  Pmi1Session session = ready();
+  LockStep session = ready();
   session.answer({.found = true, .value = "1"});
   CHECK(session.take_output() == "");
   CHECK(answer_to("cmd=get_appnum") == "cmd=appnum rc=0 appnum=2\n");
@@ -265,21 +290,21 @@ TEST_CASE("an answer nobody waits for is ignored") {
 TEST_CASE("abort is accepted in every state and ends the session") {
   const std::string line = "cmd=abort exitcode=7 message=out of luck\ncmd=get_maxes\n";
   const std::vector<std::string> expected{"abort 7 out of luck"};
-  Pmi1Session early(facts());
+  LockStep early(facts());
   CHECK(feed(early, line) == expected);
-  Pmi1Session session = ready();
+  LockStep session = ready();
   CHECK(feed(session, line) == expected);
   CHECK(session.take_output() == "");
-  Pmi1Session late = ready();
+  LockStep late = ready();
   CHECK(feed(late, "cmd=finalize\n" + line) == expected);
-  Pmi1Session bare = ready();
+  LockStep bare = ready();
   CHECK(feed(bare, "cmd=abort\n") == std::vector<std::string>{"abort 1 "});
 }
 
 TEST_CASE("an abort does not wait for the answer of another request, other lines do") {
   const std::string request = GENERATE("cmd=barrier_in\n", "cmd=get kvsname=kvs_0 key=k\n",
                                        "cmd=put kvsname=kvs_0 key=k value=1\n");
-  Pmi1Session session = ready();
+  LockStep session = ready();
   REQUIRE(feed(session, request).size() == 1);
   // Neither another command, nor an abort in a value, nor one whose line has not ended.
   CHECK(feed(session, "cmd=get_maxes\n=\ncmd=put kvsname=kvs_0 key=k value=x cmd=abort\n").empty());
@@ -292,7 +317,7 @@ TEST_CASE("an abort does not wait for the answer of another request, other lines
 }
 
 TEST_CASE("lines kept while a request waits are served whether or not they were looked through") {
-  Pmi1Session session = ready();
+  LockStep session = ready();
   REQUIRE(feed(session, "cmd=barrier_in\n").size() == 1);
   REQUIRE(feed(session, "cmd=barrier_in\ncmd=put kvsname=kvs_0 key=k value=abort\ncmd=ab").empty());
   session.answer({});
@@ -304,15 +329,15 @@ TEST_CASE("lines kept while a request waits are served whether or not they were 
 }
 
 TEST_CASE("commands in the wrong state are violations that name the command") {
-  CHECK(violation_of(Pmi1Session(facts()), "cmd=barrier_in\n") ==
+  CHECK(violation_of(LockStep(facts()), "cmd=barrier_in\n") ==
         "violation: PMI-1: the rank sent \"cmd=barrier_in\" before init");
-  CHECK(violation_of(Pmi1Session(facts()), "mcmd=spawn\n") ==
+  CHECK(violation_of(LockStep(facts()), "mcmd=spawn\n") ==
         "violation: PMI-1: the rank sent \"mcmd=spawn\" before init");
-  Pmi1Session twice = ready();
+  LockStep twice = ready();
   CHECK(
       violation_of(std::move(twice), "cmd=init pmi_version=1 pmi_subversion=1\n") ==
       "violation: PMI-1: the rank sent \"cmd=init pmi_version=1 pmi_subversion=1\" a second time");
-  Pmi1Session late = ready();
+  LockStep late = ready();
   CHECK(feed(late, "cmd=finalize\n").empty());
   late.take_output();
   CHECK(violation_of(std::move(late), "cmd=barrier_in\n") ==
@@ -332,7 +357,7 @@ TEST_CASE("malformed requests are violations that quote the line") {
         "\"cmd=put kvsname=kvs_0 key= value=1\"");
   CHECK(violation_of(ready(), "cmd=get key=a\n") ==
         "violation: PMI-1: the rank sent a get without kvsname or key: \"cmd=get key=a\"");
-  CHECK(violation_of(Pmi1Session(facts()), "cmd=init\n") ==
+  CHECK(violation_of(LockStep(facts()), "cmd=init\n") ==
         "violation: PMI-1: the rank sent init without a version: \"cmd=init\"");
   CHECK(violation_of(ready(), "\x01\x02\n") ==
         "violation: PMI-1: the rank sent a malformed line \"\\x01\\x02\": it holds a control "
@@ -340,15 +365,15 @@ TEST_CASE("malformed requests are violations that quote the line") {
 }
 
 TEST_CASE("a line without end breaks the session at its bound, not before") {
-  Pmi1Session session = ready();
+  LockStep session = ready();
   CHECK(feed(session, "cmd=" + std::string(kMaxLine - 4, 'x')).empty());
   CHECK(violation_of(std::move(session), "x") ==
-        "violation: PMI-1: the rank sent a line longer than 8192 bytes: \"cmd=" +
+        "violation: PMI-1: the rank sent a line longer than 65536 bytes: \"cmd=" +
             std::string(76, 'x') + "...\"");
 }
 
 TEST_CASE("a client that never waits for its answers is cut off at the bound") {
-  Pmi1Session session = ready();
+  LockStep session = ready();
   CHECK(feed(session, "cmd=barrier_in\n") == std::vector<std::string>{"fence"});
   const std::string line = "cmd=get_maxes\n";
   std::vector<std::string> asked;
@@ -370,7 +395,7 @@ TEST_CASE("a line cut short asks nothing and answers nothing") {
        {"cmd=get_maxes\n", "cmd=barrier_in\n", "cmd=put kvsname=kvs_0 key=a value=b\n",
         "cmd=finalize\n", "cmd=abort exitcode=7\n", "=\n"}) {
     for (std::size_t length = 0; length < line.size(); ++length) {
-      Pmi1Session session = ready();
+      LockStep session = ready();
       CHECK(feed(session, line.substr(0, length)).empty());
       CHECK(session.take_output() == "");
       CHECK(session.unfinished());
@@ -382,7 +407,7 @@ TEST_CASE("a truncated line that is then ended never stops the session from bein
   // Every prefix of a put, ended early: refused, answered, asked or a violation, but one of them.
   const std::string line = "cmd=put kvsname=kvs_0 key=a value=b";
   for (std::size_t length = 1; length <= line.size(); ++length) {
-    Pmi1Session session = ready();
+    LockStep session = ready();
     const auto asked = feed(session, line.substr(0, length) + "\n");
     const bool answered = !session.take_output().empty();
     INFO(line.substr(0, length));
@@ -391,9 +416,97 @@ TEST_CASE("a truncated line that is then ended never stops the session from bein
 }
 
 TEST_CASE("blank lines are passed over") {
-  Pmi1Session session = ready();
+  LockStep session = ready();
   CHECK(feed(session, "\n  \n\ncmd=get_appnum\n").empty());
   CHECK(session.take_output() == "cmd=appnum rc=0 appnum=2\n");
+}
+
+TEST_CASE("a client that chooses PMI-2 is handed over with all that it has sent since") {
+  LockStep session(facts());
+  CHECK(feed(session, "cmd=init pmi_version=2 pmi_subversion=0\n    13cmd=").empty());
+  CHECK(session.take_output() == "cmd=response_to_init pmi_version=2 pmi_subversion=0 rc=0\n");
+  CHECK(session.handed_over() == "    13cmd=");
+  CHECK_FALSE(session.handed_over());
+  CHECK(feed(session, "cmd=get_maxes\n").empty());
+  CHECK(session.take_output() == "");
+}
+
+TEST_CASE("names are published, looked up and unpublished by the job") {
+  LockStep session = ready();
+  CHECK(feed(session, "cmd=publish_name service=s port=p#1$x\n") ==
+        std::vector<std::string>{"publish s=p#1$x"});
+  session.answer({});
+  CHECK(session.take_output() == "cmd=publish_result rc=0\n");
+  CHECK(feed(session, "cmd=lookup_name service=s\n") == std::vector<std::string>{"lookup s"});
+  session.answer({.value = "p#1$x"});
+  CHECK(session.take_output() == "cmd=lookup_result rc=0 port=p#1$x\n");
+  CHECK(feed(session, "cmd=unpublish_name service=s\n") == std::vector<std::string>{"unpublish s"});
+  session.answer({});
+  CHECK(session.take_output() == "cmd=unpublish_result rc=0\n");
+  const Answer refused{.ok = false, .error = "it is not published"};
+  for (const auto& [command, name] : {std::pair{"publish_name port=p", "publish"},
+                                      {"lookup_name", "lookup"},
+                                      {"unpublish_name", "unpublish"}}) {
+    CHECK(feed(session, "cmd=" + std::string(command) + " service=s\n").size() == 1);
+    session.answer(refused);
+    CHECK(session.take_output() ==
+          "cmd=" + std::string(name) + "_result rc=1 msg=it_is_not_published\n");
+    const std::string longest(kMaxValue, 'n');
+    CHECK(answer_to("cmd=" + std::string(command) + " service=" + longest) ==
+          "cmd=" + std::string(name) + "_result rc=1 msg=service_too_long\n");
+    CHECK_THAT(violation_of(ready(), "cmd=" + std::string(command) + "\n"),
+               Catch::Contains("without service"));
+  }
+  CHECK(answer_to("cmd=publish_name service=s port=" + std::string(kMaxValue, 'p')) ==
+        "cmd=publish_result rc=1 msg=port_too_long\n");
+}
+
+TEST_CASE("who has failed is told as a key") {
+  LockStep session = ready();
+  CHECK(feed(session, "cmd=get kvsname=kvs_0 key=PMI_dead_processes\n") ==
+        std::vector<std::string>{"failed"});
+  session.answer({.found = true, .value = "0,2-3"});
+  CHECK(session.take_output() == "cmd=get_result rc=0 msg=success found=TRUE value=0,2-3\n");
+}
+
+TEST_CASE("barriers of groups name who takes part, and do not keep other requests waiting") {
+  LockStep session = ready();
+  CHECK(feed(session,
+             "cmd=barrier_in group=WORLD:0\ncmd=barrier_in group=NODE:7\n"
+             "cmd=barrier_in group=3,1:7\ncmd=get_appnum\ncmd=put kvsname=kvs_0 key=a value=b\n"
+             "cmd=get_appnum\n") == std::vector<std::string>{"fence 0-3 tag 0", "fence 0-1 tag 7",
+                                                             "fence 1,3 tag 7", "put a=b"});
+  CHECK(session.take_output() == "cmd=appnum rc=0 appnum=2\n");
+  session.answer(3, {});  // in any order
+  session.answer(1, {.ok = false, .error = "rank 2 ended"});
+  CHECK(session.take_output() ==
+        "cmd=barrier_out rc=0 tag=7\ncmd=barrier_out rc=1 tag=0 msg=rank_2_ended\n");
+  session.answer(4, {});
+  CHECK(feed(session, "").empty());
+  CHECK(session.take_output() == "cmd=put_result rc=0\ncmd=appnum rc=0 appnum=2\n");
+  CHECK(feed(session, "cmd=finalize\n").empty());
+  CHECK(session.take_output() == "cmd=finalize_ack rc=1 msg=in_a_barrier\n");
+  session.answer(2, {});
+  session.answer(2, {});
+  CHECK(session.take_output() == "cmd=barrier_out rc=0 tag=7\n");
+  CHECK(feed(session, "cmd=finalize\n").empty());
+  CHECK(session.take_output() == "cmd=finalize_ack rc=0\n");
+}
+
+TEST_CASE("barriers of groups that cannot be are refused, or violations") {
+  CHECK(answer_to("cmd=barrier_in group=0,2:5") ==
+        "cmd=barrier_out rc=1 tag=5 msg=not_in_the_group\n");
+  LockStep session = ready();
+  CHECK(feed(session, "cmd=barrier_in group=NODE:5\ncmd=barrier_in group=NODE:5\n").size() == 1);
+  CHECK(session.take_output() == "cmd=barrier_out rc=1 tag=5 msg=already_in_that_barrier\n");
+  for (int tag = 0; tag < 2 * static_cast<int>(kMaxInFlight); ++tag)
+    feed(session, "cmd=barrier_in group=WORLD:" + std::to_string(tag) + "\n");
+  CHECK_THAT(session.take_output(), Catch::EndsWith("tag=511 msg=too_many_barriers\n"));
+  for (const std::string group : {"", "WORLD", "WORLD:", "WORLD:-1", "WORLD:x", "node:1", "1,:2",
+                                  ",1:2", "1,9:2", "-1:2", "1-3:2"}) {
+    CHECK_THAT(violation_of(ready(), "cmd=barrier_in group=" + group + "\n"),
+               Catch::Contains("a barrier without a group"));
+  }
 }
 
 }  // namespace

@@ -1,0 +1,99 @@
+// Feeds a PMI-2 session arbitrary bytes in arbitrary pieces and answers what it asks, late and out
+// of order.
+//
+// The first byte is the size of the pieces. Checked: the number of requests in flight is bounded,
+// what the job is asked is within the limits, what goes out are whole messages that parse, and a
+// session that was broken or aborted stays silent.
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "pmi/protocol/limits.h"
+#include "pmi/protocol/pmi2.h"
+
+namespace {
+
+using namespace scela::pmi;
+
+void require(bool claim) {
+  if (!claim) std::abort();
+}
+
+void check_output(std::string_view output) {
+  while (!output.empty()) {
+    require(output.size() > kLengthField);
+    const auto length = parse_length(output.substr(0, kLengthField));
+    require(length && *length <= output.size() - kLengthField);
+    const auto message = parse_message(output.substr(kLengthField, *length));
+    require(message && message->find("rc") && message->command().ends_with("-response"));
+    output.remove_prefix(kLengthField + *length);
+  }
+}
+
+void check_words(std::string_view name, std::string_view value, std::size_t longest) {
+  require(!name.empty() && name.size() <= longest && value.size() <= kMaxPmi2Value);
+}
+
+void check_request(const Request& request) {
+  if (const auto* put = std::get_if<ask::Put>(&request)) {
+    check_words(put->key, put->value, kMaxPmi2Key);
+  }
+  if (const auto* get = std::get_if<ask::Get>(&request)) check_words(get->key, "", kMaxPmi2Key);
+  if (const auto* put = std::get_if<ask::PutNode>(&request)) {
+    check_words(put->key, put->value, kMaxPmi2Key);
+  }
+  if (const auto* get = std::get_if<ask::GetNode>(&request)) check_words(get->key, "", kMaxPmi2Key);
+  if (const auto* publish = std::get_if<ask::Publish>(&request)) {
+    check_words(publish->name, publish->port, kMaxPmi2Value);
+  }
+}
+
+// Returns whether the session may still speak.
+bool serve(Pmi2Session& session, RequestId& asked, std::vector<RequestId>& waiting) {
+  for (;;) {
+    while (auto request = session.next()) {
+      if (std::holds_alternative<ask::Abort>(*request)) return false;
+      if (const auto* violation = std::get_if<ask::Violation>(&*request)) {
+        require(!violation->why.empty() && violation->why.size() < 500);
+        return false;
+      }
+      check_request(*request);
+      waiting.push_back(++asked);
+      require(waiting.size() <= kMaxInFlight);
+    }
+    if (waiting.size() < 3) return true;
+    // The last first: out of order.
+    session.answer(waiting.back(), {.found = true, .value = "v;", .parts = {"1", "2"}});
+    waiting.pop_back();
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  if (size == 0) return 0;
+  const std::size_t piece = 1U + data[0];
+  std::string_view rest(reinterpret_cast<const char*>(data) + 1, size - 1);
+  Pmi2Session session({.rank = 0,
+                       .size = 2,
+                       .universe_size = 2,
+                       .kvsname = "job_0",
+                       .process_mapping = "(vector,(0,2,1))"});
+  RequestId asked = 0;
+  std::vector<RequestId> waiting;
+  bool speaks = true;
+  while (!rest.empty()) {
+    session.receive(rest.substr(0, piece));
+    rest.remove_prefix(rest.size() < piece ? rest.size() : piece);
+    if (speaks) {
+      speaks = serve(session, asked, waiting);
+      check_output(session.take_output());
+    } else {
+      require(!session.next().has_value() && session.take_output().empty());
+    }
+  }
+  return 0;
+}
