@@ -198,6 +198,7 @@ class Generator {
       op.uneven = what != CollectiveKind::broadcast && random_.chance(1, 2);
     }
     op.async = random_.chance(1, 5);
+    if (random_.chance(1, 8)) op.code = static_cast<std::int32_t>(number(1, 3));
     if (random_.chance(1, 60) && count > 1) {
       op.odd = true;
       op.peer = op.set.at(random_.below(count));
@@ -261,6 +262,21 @@ class Generator {
     }
   }
 
+  // Names that few ranks publish, now and then twice, and many ask about.
+  void names() {
+    const std::uint32_t first = next_id_;
+    const std::uint32_t count = number(1, 3);
+    for (std::uint32_t i = number(3, 12); i > 0; --i) {
+      const auto dice = random_.below(10);
+      const OpKind kind = dice < 3   ? OpKind::publish
+                          : dice < 9 ? OpKind::lookup
+                                     : OpKind::unpublish;
+      Op& op = add(kind, any_rank());
+      op.ref = first + number(0, count - 1);
+      op.async = random_.chance(1, 3);
+    }
+  }
+
   void local_step() {
     const auto dice = random_.below(10);
     if (dice < 5) {
@@ -312,6 +328,8 @@ class Generator {
         puts_and_gets(random_.chance(1, 3));
       } else if (dice < 7) {
         messages();
+      } else if (random_.chance(1, 5)) {
+        names();
       } else {
         for (std::uint32_t k = number(1, 6); k > 0; --k)
           local_step();

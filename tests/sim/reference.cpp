@@ -21,6 +21,18 @@ bool is_rooted(CollectiveKind what) {
   return what == CollectiveKind::broadcast || what == CollectiveKind::scatter;
 }
 
+bool is_about_name(OpKind kind) {
+  return kind == OpKind::publish || kind == OpKind::lookup || kind == OpKind::unpublish;
+}
+
+std::string name_of(std::uint32_t ref) {
+  return "name-" + std::to_string(ref);
+}
+
+std::string port_of(const Op& publish) {
+  return "port-" + std::to_string(publish.id);
+}
+
 }  // namespace
 
 std::string key_of(std::uint32_t put_id) {
@@ -145,6 +157,12 @@ nla::Request Reference::request(std::uint32_t index, Rank rank) const {
       return nla::ask::Send{op.peer, tag, payload(op.id, op.size)};
     case OpKind::receive:
       return nla::ask::Receive{op.peer, tag};
+    case OpKind::publish:
+      return nla::ask::Name{nla::NameAct::publish, name_of(op.ref), port_of(op)};
+    case OpKind::lookup:
+      return nla::ask::Name{nla::NameAct::lookup, name_of(op.ref), {}};
+    case OpKind::unpublish:
+      return nla::ask::Name{nla::NameAct::unpublish, name_of(op.ref), {}};
     case OpKind::abort:
       return nla::ask::Abort{op.code, "as the schedule says"};
     case OpKind::violate:
@@ -158,7 +176,7 @@ nla::Request Reference::request(std::uint32_t index, Rank rank) const {
     what = static_cast<CollectiveKind>((static_cast<int>(what) + 1) % 7);
     if (!op.set.contains(root)) root = op.set.front();
   }
-  return nla::ask::Collective{what, op.set, root, own_parts(op, what, root, rank)};
+  return nla::ask::Collective{what, op.set, root, own_parts(op, what, root, rank), tag};
 }
 
 bool Reference::must_find(const Op& get, bool same_node) const {
@@ -181,6 +199,39 @@ void Reference::asked(std::uint32_t op, Rank rank, bool same_node) {
   if (schedule_.ops[op].kind == OpKind::get) {
     state.must_find = must_find(schedule_.ops[op], same_node);
   }
+  if (is_about_name(schedule_.ops[op].kind)) asked_about_name(op);
+}
+
+void Reference::asked_about_name(std::uint32_t index) {
+  const Op& op = schedule_.ops[index];
+  NameState& name = names_[op.ref];
+  state_[index].must_find = name.surely_there();
+  state_[index].must_miss = name.surely_gone();
+  if (op.kind == OpKind::publish) name.published.push_back(index);
+  if (op.kind == OpKind::unpublish) ++name.unpublished;
+}
+
+// What others ask meanwhile may come before or after: only what was answered before this was asked,
+// and what nobody has asked yet, is certain.
+std::string Reference::judge_name(std::uint32_t index, const nla::Response& response) {
+  const Op& op = schedule_.ops[index];
+  NameState& name = names_[op.ref];
+  const std::uint32_t others_gone = name.unpublished - (op.kind == OpKind::unpublish ? 1 : 0);
+  const bool there = state_[index].must_find && others_gone == 0;
+  if (op.kind == OpKind::publish) {
+    if (!response.ok) return name.published.size() == 1 ? "a new name was refused" : "";
+    ++name.published_ok;
+    return there ? "a name was published twice" : "";
+  }
+  if (!response.ok) return there ? "a name that is published was not found" : "";
+  if (op.kind == OpKind::unpublish) ++name.unpublished_ok;
+  const bool gone = state_[index].must_miss && name.surely_gone();
+  if (gone || name.published.empty()) return "a name was found that is not there";
+  if (op.kind == OpKind::unpublish) return {};
+  const bool right = std::any_of(name.published.begin(), name.published.end(), [&](auto publish) {
+    return response.parts == std::vector<Chunk>{Chunk(port_of(schedule_.ops[publish]))};
+  });
+  return right ? "" : "a name led to a port that nobody has published";
 }
 
 std::string Reference::judge_get(std::uint32_t index, const nla::Response& response) const {
@@ -220,6 +271,12 @@ std::string Reference::judge_collective(std::uint32_t index, Rank rank,
 std::string Reference::answered(std::uint32_t index, Rank rank, const nla::Response& response,
                                 bool excused) {
   const Op& op = schedule_.ops[index];
+  const bool way_lost = response.error.starts_with("the way to the table");
+  if (is_about_name(op.kind) && !way_lost) {
+    std::string complaint = judge_name(index, response);
+    if (complaint.empty() && response.ok) state_[index].answered_ok[position(index, rank)] = 1;
+    return complaint;
+  }
   if (!response.ok) {
     return excused || op.odd ? "" : "failed without a reason: " + response.error;
   }

@@ -46,8 +46,17 @@ class Reference {
     std::vector<std::uint8_t> asked;  // by position in members
     std::vector<std::uint8_t> answered_ok;
     std::uint32_t asked_count = 0;
-    bool must_find = false;
+    bool must_find = false;  // a get; a name that is there when it is asked about
+    bool must_miss = false;  // a name that was unpublished before
     std::int64_t source = -1;
+  };
+  struct NameState {                       // of one name, over all ranks
+    std::vector<std::uint32_t> published;  // positions of what was asked
+    std::uint32_t published_ok = 0;
+    std::uint32_t unpublished = 0;
+    std::uint32_t unpublished_ok = 0;
+    bool surely_there() const { return published_ok > 0 && unpublished == 0; }
+    bool surely_gone() const { return published.size() == 1 && unpublished_ok > 0; }
   };
 
   std::uint32_t part_size(const Op& op, Rank owner, Rank target) const;
@@ -56,6 +65,8 @@ class Reference {
   std::vector<Chunk> expected_parts(const Op& op, Rank rank) const;
   std::string judge_get(std::uint32_t index, const nla::Response& response) const;
   std::string judge_collective(std::uint32_t index, Rank rank, const nla::Response& response) const;
+  void asked_about_name(std::uint32_t index);
+  std::string judge_name(std::uint32_t index, const nla::Response& response);
   std::uint64_t position(std::uint32_t op, Rank rank) const;
 
   const Schedule& schedule_;
@@ -63,6 +74,7 @@ class Reference {
   std::vector<State> state_;
   std::map<std::uint32_t, std::uint32_t> put_at_;  // id of a put -> position
   std::vector<std::uint32_t> fences_;              // positions
+  std::map<std::uint32_t, NameState> names_;
 };
 
 }  // namespace scela::sim

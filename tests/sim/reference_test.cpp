@@ -104,5 +104,56 @@ TEST_CASE("The serial model matches messages of one source and tag in order") {
   CHECK(model.answered(4, 2, with({payload(1, 10)}), false) != "");  // doubled
 }
 
+TEST_CASE("The serial model knows which names are there, and leaves open what overlaps") {
+  const Schedule schedule = program(
+      "op id=1 kind=publish rank=0 ref=9\n"
+      "op id=2 kind=publish rank=1 ref=9\n"
+      "op id=3 kind=lookup rank=2 ref=9\n"
+      "op id=4 kind=unpublish rank=3 ref=9\n"
+      "op id=5 kind=lookup rank=2 ref=9\n");
+  Reference model(schedule);
+  const Response port = with({Chunk(std::string("port-1"))});
+  const Response refused{false, "the name is not published", false, {}};
+  const Response lost{false, "the way to the table of names was lost", false, {}};
+  const Response done{};
+
+  model.asked(2, 2, false);
+  CHECK(model.answered(2, 2, port, false) != "");  // nobody has published it
+  CHECK(model.answered(2, 2, refused, false).empty());
+  CHECK(model.answered(2, 2, lost, false) != "");
+  CHECK(model.answered(2, 2, lost, true).empty());
+
+  model.asked(0, 0, false);
+  CHECK(model.answered(2, 2, port, false).empty());  // they overlap
+  CHECK(model.answered(2, 2, with({Chunk(std::string("port-2"))}), false) != "");
+  CHECK(model.answered(0, 0, refused, false) != "");
+  REQUIRE(model.answered(0, 0, done, false).empty());
+  model.asked(1, 1, false);
+  CHECK(model.answered(1, 1, done, false) != "");  // twice
+  CHECK(model.answered(1, 1, refused, false).empty());
+  model.asked(4, 2, false);
+  CHECK(model.answered(4, 2, refused, false) != "");
+  CHECK(model.answered(4, 2, port, false).empty());
+  model.asked(3, 3, false);
+  CHECK(model.answered(4, 2, refused, false).empty());  // meanwhile
+  CHECK(model.answered(3, 3, refused, false) != "");
+}
+
+TEST_CASE("The serial model wants a name gone that was unpublished before") {
+  const Schedule schedule = program(
+      "op id=1 kind=publish rank=0 ref=9\n"
+      "op id=2 kind=unpublish rank=0 ref=9\n"
+      "op id=3 kind=lookup rank=1 ref=9\n");
+  Reference model(schedule);
+  const Response done{};
+  model.asked(0, 0, false);
+  REQUIRE(model.answered(0, 0, done, false).empty());
+  model.asked(1, 0, false);
+  REQUIRE(model.answered(1, 0, done, false).empty());
+  model.asked(2, 1, false);
+  CHECK(model.answered(2, 1, with({Chunk(std::string("port-1"))}), false) != "");
+  CHECK(model.answered(2, 1, {false, "it is not published", false, {}}, false).empty());
+}
+
 }  // namespace
 }  // namespace scela::sim

@@ -13,7 +13,7 @@ namespace {
 template <class E, std::size_t N>
 using Names = std::array<std::pair<E, std::string_view>, N>;
 
-constexpr Names<OpKind, 14> kOps{{{OpKind::put, "put"},
+constexpr Names<OpKind, 17> kOps{{{OpKind::put, "put"},
                                   {OpKind::get, "get"},
                                   {OpKind::collective, "collective"},
                                   {OpKind::send, "send"},
@@ -26,7 +26,10 @@ constexpr Names<OpKind, 14> kOps{{{OpKind::put, "put"},
                                   {OpKind::die, "die"},
                                   {OpKind::unfinished, "unfinished"},
                                   {OpKind::abort, "abort"},
-                                  {OpKind::violate, "violate"}}};
+                                  {OpKind::violate, "violate"},
+                                  {OpKind::publish, "publish"},
+                                  {OpKind::lookup, "lookup"},
+                                  {OpKind::unpublish, "unpublish"}}};
 constexpr Names<nla::CollectiveKind, 7> kCollectives{{{nla::CollectiveKind::barrier, "barrier"},
                                                       {nla::CollectiveKind::fence, "fence"},
                                                       {nla::CollectiveKind::gather, "gather"},

@@ -37,6 +37,9 @@ enum class OpKind : std::uint8_t {
   unfinished,  // exit with 0 without having finalized
   abort,       // ask for the end of the job with `code`
   violate,     // break the protocol
+  publish,     // the name `ref`
+  lookup,      // likewise
+  unpublish,   // likewise
 };
 
 // One step of one rank, or a collective of several. A schedule's ops stand in one serial order;
@@ -52,8 +55,8 @@ struct Op {
   bool wait = false;      // get
   bool async = false;     // go on without waiting for the answer
   Rank peer = 0;          // get: who puts; send: to whom; receive: from whom
-  std::uint32_t ref = 0;  // get: id of the put
-  std::int32_t code = 0;  // send, receive: the tag
+  std::uint32_t ref = 0;  // get: id of the put; publish, lookup, unpublish: which name
+  std::int32_t code = 0;  // send, receive, collective: the tag
   bool odd = false;       // collective: the member `peer` asks for something else
   friend bool operator==(const Op&, const Op&) = default;
 };

@@ -88,6 +88,10 @@ bool World::excused(std::uint32_t index, Rank rank) const {
     }
     case OpKind::receive:
       return bad(op.peer) || apart(op.peer, rank);
+    case OpKind::publish:
+    case OpKind::lookup:
+    case OpKind::unpublish:
+      return !islands(rank).empty();
     case OpKind::get: {
       if (!op.wait) return false;
       for (Rank other = 0; other < ranks_.size(); ++other) {
