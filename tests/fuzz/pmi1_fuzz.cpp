@@ -57,7 +57,7 @@ bool serve(Pmi1Session& session, Outstanding& outstanding) {
       require(publish->name.size() < kMaxValue && publish->port.size() < kMaxValue);
     }
     if (const auto* fence = std::get_if<ask::GroupFence>(&*request)) {
-      require(fence->group.contains(0) && RankSet::run(0, 2).contains_all(fence->group));
+      require(fence->group.contains(0) && scela::RankSet::run(0, 2).contains_all(fence->group));
       outstanding.barriers.push_back(outstanding.asked);
       require(outstanding.barriers.size() <= kMaxInFlight);
       continue;
@@ -86,7 +86,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
                        .universe_size = 2,
                        .kvsname = "kvs_0",
                        .process_mapping = "(vector,(0,2,1))",
-                       .node_ranks = RankSet::single(0)});
+                       .node_ranks = scela::RankSet::single(0)});
   Outstanding outstanding;
   bool speaks = true;
   while (!rest.empty()) {
