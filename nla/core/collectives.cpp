@@ -404,7 +404,8 @@ void Collectives::complete(Operations::iterator at) {
       piece = Chunk();  // the table holds it now; both at once would double the peak
     }
     committed_ = true;
-    if (at->first.set.size() == context_.job->map.size()) {
+    // Those with a tag may overlap, so that what this one took along says nothing of the others.
+    if (at->first.tag == 0 && at->first.set.size() == context_.job->map.size()) {
       unsettled_.erase(0, op.carried);
       policy_->fence_done();
     }

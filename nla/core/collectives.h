@@ -21,7 +21,8 @@
 // above. To its new parent the subtree's members are missing in every operation.
 //
 // A fence carries what the node has put since the last fence of the whole job that succeeded: one
-// that fails, or that not everybody takes part in, must not make pairs invisible to the next one.
+// that fails, that not everybody takes part in, or that overlaps others by its tag must not make
+// pairs invisible to the next one.
 #pragma once
 
 #include <cstdint>

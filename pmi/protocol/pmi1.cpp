@@ -280,7 +280,14 @@ Pmi1Session::Served Pmi1Session::init(const Line& line, std::string_view text) {
 // Without a group: all ranks, and the client waits.
 Pmi1Session::Served Pmi1Session::barrier(const Line& line, std::string_view text) {
   const auto words = line.find("group");
-  if (!words) return ask_job(Pending::fence, ask::Fence{});
+  const auto is_in = [&](std::string_view other) {
+    return std::any_of(barriers_.begin(), barriers_.end(),
+                       [&](const auto& one) { return one.second == other; });
+  };
+  if (!words) {
+    if (is_in("WORLD:0")) return refuse("barrier_out", "already_in_that_barrier");
+    return ask_job(Pending::fence, ask::Fence{});
+  }
   auto group = parse_group(*words, facts_);
   if (!group) return violation(cat("sent a barrier without a group: \"", excerpt(text), "\""));
   const std::string tag(group->tag);
@@ -289,9 +296,7 @@ Pmi1Session::Served Pmi1Session::barrier(const Line& line, std::string_view text
     return std::nullopt;
   };
   if (!group->ranks.contains(facts_.rank)) return refused("not_in_the_group");
-  for (const auto& [number, other] : barriers_) {
-    if (other == *words) return refused("already_in_that_barrier");
-  }
+  if (is_in(*words)) return refused("already_in_that_barrier");
   if (barriers_.size() >= kMaxInFlight) return refused("too_many_barriers");
   barriers_.emplace(++asked_, *words);
   return ask::GroupFence{std::move(group->ranks), static_cast<std::uint32_t>(group->number)};

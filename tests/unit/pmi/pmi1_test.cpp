@@ -499,6 +499,9 @@ TEST_CASE("barriers of groups that cannot be are refused, or violations") {
   LockStep session = ready();
   CHECK(feed(session, "cmd=barrier_in group=NODE:5\ncmd=barrier_in group=NODE:5\n").size() == 1);
   CHECK(session.take_output() == "cmd=barrier_out rc=1 tag=5 msg=already_in_that_barrier\n");
+  CHECK(feed(session, "cmd=barrier_in group=WORLD:0\n").size() == 1);
+  CHECK(feed(session, "cmd=barrier_in\n").empty());  // which is the same one
+  CHECK(session.take_output() == "cmd=barrier_out rc=1 msg=already_in_that_barrier\n");
   for (int tag = 0; tag < 2 * static_cast<int>(kMaxInFlight); ++tag)
     feed(session, "cmd=barrier_in group=WORLD:" + std::to_string(tag) + "\n");
   CHECK_THAT(session.take_output(), Catch::EndsWith("tag=511 msg=too_many_barriers\n"));
