@@ -97,10 +97,8 @@ void RankPmi::reply(const action::Reply& reply) {
   answer.ok = reply.response.ok;
   answer.error = reply.response.error;
   answer.found = reply.response.found;
-  const std::vector<Chunk>& parts = reply.response.parts;
-  if (parts.size() == 1) answer.value = parts.front().view();
-  for (const Chunk& part : parts)
-    answer.parts.emplace_back(part.view());
+  answer.parts = reply.response.parts;
+  if (answer.parts.size() == 1) answer.value = answer.parts.front().view();
   one.server.answered(reply.id, answer);
   flush(one);
 }

@@ -355,11 +355,11 @@ void Pmi2Session::answer_exchange(Pmi2Writer& out, const Answer& answer) const {
   if (facts_.rank >= size) return add_code(out, Pmi2Code::other, "the ring is incomplete");
   long long before = 0;
   for (std::size_t rank = 0; rank < facts_.rank; ++rank)
-    before += parse_ring(answer.parts[rank]).count;
+    before += parse_ring(answer.parts[rank].view()).count;
   add_code(out, Pmi2Code::success);
   out.add("ring-count", before)
-      .add("ring-left", parse_ring(answer.parts[(facts_.rank + size - 1) % size]).right)
-      .add("ring-right", parse_ring(answer.parts[(facts_.rank + 1) % size]).left);
+      .add("ring-left", parse_ring(answer.parts[(facts_.rank + size - 1) % size].view()).right)
+      .add("ring-right", parse_ring(answer.parts[(facts_.rank + 1) % size].view()).left);
 }
 
 // Answers.

@@ -9,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include "common/core/chunk.h"
 #include "common/core/rank_set.h"
 
 namespace scela::pmi {
@@ -67,10 +68,10 @@ using Request = std::variant<ask::Put, ask::Get, ask::Fence, ask::GroupFence, as
 
 struct Answer {
   bool ok = true;
-  std::string error{};               // when !ok, for a person
-  bool found = false;                // Get, GetNode
-  std::string value{};               // Get, GetNode; Lookup: the port; Failed: as RankSet::text()
-  std::vector<std::string> parts{};  // Exchange: one per rank, in rank order
+  std::string error{};         // when !ok, for a person
+  bool found = false;          // Get, GetNode
+  std::string value{};         // Get, GetNode; Lookup: the port; Failed: as RankSet::text()
+  std::vector<Chunk> parts{};  // Exchange: one per rank, in rank order
 };
 
 }  // namespace scela::pmi

@@ -66,7 +66,8 @@ bool serve(Pmi2Session& session, RequestId& asked, std::vector<RequestId>& waiti
     }
     if (waiting.size() < 3) return true;
     // The last first: out of order.
-    session.answer(waiting.back(), {.found = true, .value = "v;", .parts = {"1", "2"}});
+    session.answer(waiting.back(),
+                   {.found = true, .value = "v;", .parts = {scela::Chunk("1"), scela::Chunk("2")}});
     waiting.pop_back();
   }
 }

@@ -31,7 +31,7 @@ class FakeServices : public JobServices {
     log("fence " + group.text() + " " + std::to_string(tag), rank, id, {});
   }
   void exchange(Rank rank, RequestId id, std::string bytes) override {
-    log("exchange", rank, id, {.parts = {bytes, bytes}});
+    log("exchange", rank, id, {.parts = {Chunk(bytes), Chunk(bytes)}});
   }
   void put_node(Rank rank, RequestId id, std::string key, std::string value) override {
     log("put_node " + key + "=" + value, rank, id, {});

@@ -265,7 +265,7 @@ TEST_CASE("a mapping that does not fit is not found") {
 }
 
 TEST_CASE("each rank of a ring learns the counts before it and its neighbours' words") {
-  std::vector<std::string> parts;
+  std::vector<Chunk> parts;
   for (Rank rank = 0; rank < 3; ++rank) {
     JobFacts mine = facts();
     mine.rank = rank;
@@ -277,7 +277,7 @@ TEST_CASE("each rank of a ring learns the counts before it and its neighbours' w
                            who + ";ring-right=r" + who + ";"));
     const auto request = session.next();
     REQUIRE(request);
-    parts.push_back(std::get<ask::Exchange>(*request).bytes);
+    parts.emplace_back(std::get<ask::Exchange>(*request).bytes);
   }
   const Strings expected{"ring-count=0;ring-left=r2;ring-right=l;;1;",
                          "ring-count=1;ring-left=r0;ring-right=l;;2;",
