@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 #include <map>
 #include <utility>
 
@@ -29,6 +30,7 @@ struct RankPmi::Connection {
   RankEnd end;
   pmi::LineServer server;
   std::string output;
+  int hand_over = -1;  // a descriptor that goes with the next byte; borrowed
   struct Asked {
     const char* name = nullptr;  // in the trace
     std::uint64_t since_ns = 0;
@@ -123,13 +125,30 @@ void RankPmi::read(Connection& one) {
   }
 }
 
+ssize_t RankPmi::write(Connection& one) {
+  iovec part{one.output.data(), one.output.size()};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+  if (one.hand_over >= 0) {
+    message.msg_control = control;
+    message.msg_controllen = sizeof control;
+    cmsghdr* const header = CMSG_FIRSTHDR(&message);
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(sizeof(int));
+    std::memcpy(CMSG_DATA(header), &one.hand_over, sizeof(int));
+  }
+  const ssize_t wrote = ::sendmsg(one.end.fd.get(), &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+  if (wrote > 0) one.hand_over = -1;
+  return wrote;
+}
+
 void RankPmi::flush(Connection& one) {
   one.output += one.server.take_output();
   while (!one.output.empty() && one.end.fd) {
-    const ssize_t wrote = retry([&] {
-      return ::send(one.end.fd.get(), one.output.data(), one.output.size(),
-                    MSG_DONTWAIT | MSG_NOSIGNAL);
-    });
+    const ssize_t wrote = retry([&] { return write(one); });
     if (wrote < 0 && errno == EAGAIN) break;
     if (wrote < 0) {
       one.output.clear();  // it does not listen any more; its end is read
@@ -150,6 +169,20 @@ pmi::JobFacts RankPmi::facts(Rank rank) const {
   facts.process_mapping = job_.map.process_mapping();
   facts.node_ranks = own_;
   return facts;
+}
+
+void RankPmi::segment(Rank rank, pmi::RequestId id) {
+  Connection& one = of(rank);
+  int domain = 0;
+  socklen_t size = sizeof domain;
+  const bool local = ::getsockopt(one.end.fd.get(), SOL_SOCKET, SO_DOMAIN, &domain, &size) == 0 &&
+                     domain == AF_UNIX;
+  // What is still to be written belongs to earlier answers: the descriptor must not go with it.
+  if (local && one.output.empty()) one.hand_over = host_.segment();
+  pmi::Answer answer;
+  answer.ok = one.hand_over >= 0;
+  if (!answer.ok) answer.error = "there is no shared memory";
+  one.server.answered(id, answer);
 }
 
 void RankPmi::ask(Rank rank, pmi::RequestId id, const char* name, Request request) {

@@ -41,6 +41,7 @@ class RankPmi final : pmi::JobServices, EndListener {
   void watch(Connection& one);
   void read(Connection& one);
   void flush(Connection& one);
+  ssize_t write(Connection& one);
 
   // pmi::JobServices
   pmi::JobFacts facts(Rank rank) const override;
@@ -55,6 +56,7 @@ class RankPmi final : pmi::JobServices, EndListener {
   void lookup(Rank rank, pmi::RequestId id, std::string name) override;
   void unpublish(Rank rank, pmi::RequestId id, std::string name) override;
   void failed(Rank rank, pmi::RequestId id) override;
+  void segment(Rank rank, pmi::RequestId id) override;
   void abort(Rank rank, std::int32_t code, std::string message) override;
   void violation(Rank rank, std::string why) override;
   void ask(Rank rank, pmi::RequestId id, const char* name, Request request);

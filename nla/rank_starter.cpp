@@ -198,6 +198,12 @@ tl::expected<pid_t, RankFailure> RankStarter::execute(Program& program, Rank ran
                                   cat("PMI_FD=", kPmiDescriptor),
                                   cat("MPI_LOCALRANKID=", local),
                                   cat("MPI_LOCALNRANKS=", own_.size())};
+  // Offered; a user who has set it to 0 wants ranks to use their sockets only.
+  constexpr std::string_view kSegment = "SCELA_SEGMENT=";
+  if (std::ranges::none_of(program.environment,
+                           [&](const auto& one) { return one.starts_with(kSegment); })) {
+    own.push_back(cat(kSegment, "1"));
+  }
   std::vector<char*> envp = pointers(program.environment);
   envp.pop_back();
   const std::vector<char*> more = pointers(own);

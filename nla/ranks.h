@@ -31,6 +31,7 @@ struct RanksHost {
   std::function<std::uint64_t()> clock_ns;  // the root's clock
   std::function<void(Event)> emit;          // queued, not handled at once
   std::function<void()> turn_over;          // time to handle what was emitted
+  std::function<int()> segment;  // the node's segment, made if need be; -1: there is none
 };
 
 class Ranks {

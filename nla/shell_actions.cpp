@@ -52,6 +52,8 @@ void Shell::State::carry_out(A& action) {
     if (ranks) ranks->drop_streams();
   } else if constexpr (is_same_v<A, action::WriteStdin>) {
     if (ranks) ranks->write_stdin(action.bytes, action.end);
+  } else if constexpr (is_same_v<A, action::RanksFailed>) {
+    if (segment) segment->mark_dead(action.ranks);
   } else if constexpr (is_same_v<A, action::ResizeTerminal>) {
     if (ranks) ranks->resize(action.size);
   } else if (options.on_action) {
@@ -227,11 +229,26 @@ void Shell::State::carry_out(action::StartRanks& start) {
                  tracer,
                  [this] { return clock_ns(); },
                  [this](Event event) { emit(std::move(event)); },
-                 [this] { pump(); }};
+                 [this] { pump(); },
+                 [this] { return segment_descriptor(); }};
   ranks = std::make_unique<Ranks>(std::move(host), *job, start.ranks, std::move(facts), problem);
   ranks->set_pmi_reading(!paused);
   ranks->allow_output(std::exchange(early_credit, 0));
   ranks->start(start.ranks);
+}
+
+// One attempt: a node without room for it serves all its ranks through their sockets.
+int Shell::State::segment_descriptor() {
+  if (!segment && !segment_refused) {
+    auto made = NodeSegment::make(core, job->map.size());
+    if (made) {
+      segment = std::move(*made);
+    } else {
+      segment_refused = true;
+      emit(event::Say{{LogLevel::warning, Subsystem::cache, options.node, made.error().text()}});
+    }
+  }
+  return segment ? segment->descriptor() : -1;
 }
 
 std::string Shell::State::directory_of(std::string_view host) const {

@@ -16,6 +16,7 @@
 #include "nla/core/record.h"
 #include "nla/host_probe.h"
 #include "nla/link/factory.h"
+#include "nla/node_segment.h"
 #include "nla/ranks.h"
 #include "nla/settings.h"
 #include "nla/shell.h"
@@ -124,6 +125,7 @@ struct Shell::State final : LinkListener {
   void apply_back_pressure();
   void leave_if_done();
   std::string make_directory();
+  int segment_descriptor();
   void remove_directories();
   std::string directory_of(std::string_view host) const;
   Link* link_of(LinkId id);
@@ -173,6 +175,8 @@ struct Shell::State final : LinkListener {
   std::unique_ptr<AdoptionDoor> door;                 // while there is no parent
   Fd adopter_line;                                    // to the process that has brought this parent
   std::vector<std::unique_ptr<ChildAgent>> children;  // position = link - 1
+  std::unique_ptr<NodeSegment> segment;
+  bool segment_refused = false;
   std::unique_ptr<Ranks> ranks;
   std::uint64_t early_credit = 0;  // for output, given before the ranks were started
   bool paused = false;             // children's links and PMI are not read

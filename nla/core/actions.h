@@ -65,6 +65,9 @@ struct WriteStdin {     // to every local rank of Job::stdin_ranks
 struct ResizeTerminal {  // of the local rank of Job::terminal_ranks, which may not have started yet
   WindowSize size;
 };
+struct RanksFailed {  // of this job, wherever; ranks of this node may want to know
+  RankSet ranks;
+};
 // The link to the parent has ended and may be replaced: let another agent of this job attach to
 // this one. Received(kParentLink) tells what it says, LinkEnded that it is lost too. `still` false:
 // not any more, whoever has attached is let go.
@@ -120,7 +123,7 @@ using Action =
                  action::WriteStdin, action::Finishing, action::Finish, action::NodeFailed,
                  action::AllReady, action::AllLaunched, action::ShowOutput, action::ShowLog,
                  action::FirstFailure, action::ReadStdin, action::TracePiece, action::JobEnded,
-                 action::AwaitAdoption, action::ResizeTerminal>;
+                 action::AwaitAdoption, action::ResizeTerminal, action::RanksFailed>;
 
 using Actions = std::vector<Action>;
 

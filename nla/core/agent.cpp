@@ -38,6 +38,10 @@ void Agent::for_each_cached(
   if (state_->policy) state_->policy->table().for_each(each);
 }
 
+RankSet Agent::failed_ranks() const {
+  return state_->mailbox.failed();
+}
+
 std::uint64_t Agent::cache_bytes() const {
   return state_->policy ? state_->policy->usage().bytes : 0;
 }

@@ -37,6 +37,7 @@ class Agent {
   void reflect_cache_in(cache::Mirror* mirror);
   void for_each_cached(
       const std::function<void(std::string_view key, std::string_view value)>& each) const;
+  RankSet failed_ranks() const;       // known to have, wherever they ran
   std::uint64_t cache_bytes() const;  // keys and values in the node's cache
   std::string describe() const;       // one line for a failing test
 

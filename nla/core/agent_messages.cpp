@@ -50,6 +50,7 @@ bool Agent::State::from_parent(const Message& message) {
         } else if constexpr (std::is_same_v<M, msg::PeersFailed>) {
           children.broadcast(one);
           mailbox.peers_failed(one.ranks);
+          if (!context.own_ranks.empty()) context.act(action::RanksFailed{one.ranks});
           bulletin.fail_waiting(cat("rank ", one.ranks.text(), " failed"));
           attributes.peers_failed(one.ranks);
           return true;

@@ -251,6 +251,9 @@ auto fields(Is<WriteStdin> auto& a) {
 auto fields(Is<ResizeTerminal> auto& a) {
   return std::tie(a.size);
 }
+auto fields(Is<RanksFailed> auto& a) {
+  return std::tie(a.ranks);
+}
 auto fields(Is<AwaitAdoption> auto& a) {
   return std::tie(a.still);
 }
@@ -304,11 +307,11 @@ constexpr std::array kEventNames = std::to_array<std::string_view>(
 static_assert(kEventNames.size() == std::variant_size_v<Event>);
 
 constexpr std::array kActionNames = std::to_array<std::string_view>(
-    {"Send",          "StartChild",    "CloseLink",    "StartRanks", "UseJob",     "SignalRanks",
-     "EndLeftovers",  "SetTimer",      "CancelTimer",  "Reply",      "ReadOutput", "DropStreams",
-     "WriteStdin",    "Finishing",     "Finish",       "NodeFailed", "AllReady",   "AllLaunched",
-     "ShowOutput",    "ShowLog",       "FirstFailure", "ReadStdin",  "TracePiece", "JobEnded",
-     "AwaitAdoption", "ResizeTerminal"});
+    {"Send",          "StartChild",     "CloseLink",    "StartRanks", "UseJob",     "SignalRanks",
+     "EndLeftovers",  "SetTimer",       "CancelTimer",  "Reply",      "ReadOutput", "DropStreams",
+     "WriteStdin",    "Finishing",      "Finish",       "NodeFailed", "AllReady",   "AllLaunched",
+     "ShowOutput",    "ShowLog",        "FirstFailure", "ReadStdin",  "TracePiece", "JobEnded",
+     "AwaitAdoption", "ResizeTerminal", "RanksFailed"});
 static_assert(kActionNames.size() == std::variant_size_v<Action>);
 
 }  // namespace

@@ -158,6 +158,9 @@ void Pmi1Session::answer(RequestId number, const Answer& answer) {
     case Pending::publish:
       finish(LineWriter("publish_result").add("rc", answer.ok ? 0 : 1));
       break;
+    case Pending::segment:
+      finish(LineWriter("scela_segment_result").add("rc", answer.ok ? 0 : 1));
+      break;
     case Pending::unpublish:
       finish(LineWriter("unpublish_result").add("rc", answer.ok ? 0 : 1));
       break;
@@ -247,6 +250,7 @@ Pmi1Session::Served Pmi1Session::serve_ready(std::string_view command, const Lin
   if (command == "publish_name") return publish(line, text);
   if (command == "lookup_name") return lookup(line, text);
   if (command == "unpublish_name") return unpublish(line, text);
+  if (command == "scela_segment") return ask_job(Pending::segment, ask::Segment{});
   for (const Unsupported& entry : kUnsupported) {
     if (command == entry.command) return refuse(entry.answer, "not_supported");
   }

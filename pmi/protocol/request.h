@@ -51,6 +51,8 @@ struct Lookup {  // one that is not there is an error
 struct Unpublish {  // likewise
   std::string name;
 };
+struct Segment {
+};  // the memory that the ranks of the asker's node share: handed over with the answer
 struct Failed {};  // which ranks have failed
 struct Abort {     // the rank asks for the end of the job; not answered
   std::int32_t code = 1;
@@ -64,7 +66,7 @@ struct Violation {  // the rank broke the protocol; not answered
 
 using Request = std::variant<ask::Put, ask::Get, ask::Fence, ask::GroupFence, ask::Exchange,
                              ask::PutNode, ask::GetNode, ask::Publish, ask::Lookup, ask::Unpublish,
-                             ask::Failed, ask::Abort, ask::Violation>;
+                             ask::Failed, ask::Segment, ask::Abort, ask::Violation>;
 
 struct Answer {
   bool ok = true;

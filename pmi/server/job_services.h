@@ -41,6 +41,9 @@ class JobServices {
   virtual void unpublish(Rank rank, RequestId id, std::string name) = 0;
   // Which ranks have failed and are known here to, as RankSet::text().
   virtual void failed(Rank rank, RequestId id) = 0;
+  // The memory that the agent shares with the ranks of this node (segment_layout.h): its descriptor
+  // goes to the rank with the answer; an error where there is none, or no way to hand it over.
+  virtual void segment(Rank rank, RequestId id) = 0;
   // The rank asks for the end of the job with this exit code.
   virtual void abort(Rank rank, std::int32_t code, std::string message) = 0;
   // The rank broke its protocol: the job ends with it named. `why` is for the user.

@@ -183,6 +183,7 @@ class World {
   void on(std::uint32_t index, const nla::action::JobEnded& action);
   void on(std::uint32_t index, const nla::action::AwaitAdoption& action);
   void on(std::uint32_t index, const nla::action::ResizeTerminal& action);
+  void on(std::uint32_t index, const nla::action::RanksFailed& action);
 
   // world_ranks.cpp: programs, pipes, signals
   void rank_start(Rank rank);

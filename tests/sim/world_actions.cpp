@@ -335,6 +335,15 @@ void World::on(std::uint32_t index, const action::ResizeTerminal& action) {
   window_shown_ = action.size.columns;
 }
 
+void World::on(std::uint32_t index, const action::RanksFailed& action) {
+  if (nodes_[index].own.empty()) return fail(name(index) + " has no ranks to tell of failed ones");
+  action.ranks.for_each([&](Rank rank) {
+    if (ranks_[rank].life != Life::over && !lost_rank(rank) && !ranks_[rank].abort) {
+      fail(cat(name(index), " says that rank ", rank, " has failed, which runs"));
+    }
+  });
+}
+
 void World::on(std::uint32_t index, const action::JobEnded& action) {
   if (index != 0 || job_ended_) return fail(name(index) + ": JobEnded from an agent, or twice");
   job_ended_ = true;

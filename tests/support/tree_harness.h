@@ -33,6 +33,7 @@ class TreeHarness {
     bool left = false;
     bool awaiting = false;  // to be adopted
     std::vector<WindowSize> windows;
+    RankSet failed;  // as ranks of this node are told
   };
   struct Answered {
     Rank rank;
@@ -333,6 +334,7 @@ class TreeHarness {
   void carry_out(int from, action::ResizeTerminal& resize) {
     at(from).windows.push_back(resize.size);
   }
+  void carry_out(int from, action::RanksFailed& failed) { at(from).failed.add(failed.ranks); }
   void carry_out(int, action::UseJob&) {}
   void carry_out(int, action::ReadOutput&) {}
   void carry_out(int, action::DropStreams&) {}

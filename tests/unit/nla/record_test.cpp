@@ -195,6 +195,7 @@ std::vector<Action> node_actions() {
                            {[](auto& a) { a.bytes = bytes("b"); }, [](auto& a) { a.end = true; }});
   vary<Action, ResizeTerminal>(
       out, {}, {[](auto& a) { a.size.rows = 1; }, [](auto& a) { a.size.columns = 1; }});
+  vary<Action, RanksFailed>(out, {}, {[](auto& a) { a.ranks = RankSet::single(1); }});
   vary<Action, Finishing>(out, {}, {});
   vary<Action, Finish>(out, {}, {});
   return out;

@@ -49,6 +49,9 @@ class FakeServices : public JobServices {
     log("unpublish " + name, rank, id, {});
   }
   void failed(Rank rank, RequestId id) override { log("failed", rank, id, {.value = "1"}); }
+  void segment(Rank rank, RequestId id) override {
+    log("segment", rank, id, {.ok = false, .error = "none"});
+  }
   void abort(Rank rank, std::int32_t code, std::string message) override {
     calls.push_back("abort " + std::to_string(rank) + " " + std::to_string(code) + " " + message);
   }

@@ -1,0 +1,44 @@
+#include "nla/node_segment.h"
+
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <climits>
+#include <utility>
+
+namespace scela::nla {
+
+namespace {
+// Room for the pairs of 200,000 ranks over UCX. Only what is written takes memory; what does not
+// fit is asked for through the socket.
+constexpr std::uint64_t kSegmentBytes = std::uint64_t{256} * 1024 * 1024;
+}  // namespace
+
+Result<std::unique_ptr<NodeSegment>> NodeSegment::make(Agent& core, std::uint64_t ranks) {
+  auto memory = SealedMemory::make("scela-node", kSegmentBytes);
+  if (!memory) return fail(std::move(memory.error()));
+  return std::unique_ptr<NodeSegment>(new NodeSegment(core, std::move(*memory), ranks));
+}
+
+NodeSegment::NodeSegment(Agent& core, SealedMemory memory, std::uint64_t ranks)
+    : core_(core),
+      memory_(std::move(memory)),
+      writer_(memory_.base(), memory_.bytes(), ranks,
+              [&core](const pmi::segment::Writer::Each& each) { core.for_each_cached(each); }) {
+  core_.reflect_cache_in(this);
+  mark_dead(core_.failed_ranks());
+}
+
+NodeSegment::~NodeSegment() {
+  core_.reflect_cache_in(nullptr);
+}
+
+void NodeSegment::mark_dead(const RankSet& ranks) {
+  ranks.for_each([this](Rank rank) { writer_.mark_dead(rank); });
+  auto* const word =
+      static_cast<std::uint64_t*>(memory_.base()) + pmi::segment::Word::dead_generation;
+  ::syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+}
+
+}  // namespace scela::nla
