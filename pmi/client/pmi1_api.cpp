@@ -2,42 +2,29 @@
 // PMI_Abort.
 #include <cstdlib>
 #include <cstring>
-#include <map>
 #include <string>
 #include <vector>
 
 #include "common/core/text.h"
 #include "pmi/client/connection.h"
 #include "pmi/client/include/pmi.h"
+#include "pmi/client/library.h"
 #include "pmi/client/process_mapping.h"
+
+namespace scela::pmi::client {
+Library& library() {
+  static Library one;
+  return one;
+}
+}  // namespace scela::pmi::client
 
 namespace {
 
 using scela::cat;
 using scela::pmi::client::Connection;
 using scela::pmi::client::Fields;
-
-// Where no launcher is: one rank with a space of its own.
-constexpr char kAloneName[] = "kvs_alone";
-constexpr int kDefaultName = 256;
-constexpr int kDefaultKey = 64;
-constexpr int kDefaultValue = 1024;
-
-struct Library {
-  bool initialized = false;
-  std::optional<Connection> connection;  // none: alone
-  std::map<std::string, std::string, std::less<>> own_space;
-  std::string kvsname = kAloneName;
-  int name_max = kDefaultName;
-  int key_max = kDefaultKey;
-  int value_max = kDefaultValue;
-  std::optional<std::vector<int>> clique;  // ranks of this node
-};
-
-Library& library() {
-  static Library one;
-  return one;
-}
+using scela::pmi::client::Library;
+using scela::pmi::client::library;
 
 std::optional<Fields> ask(const std::string& line, const char* command) {
   auto answer = library().connection->ask(line, command);
@@ -140,9 +127,9 @@ int PMI_Init(int* spawned) {
     if (!init || !init->ok()) return PMI_FAIL;
     const auto most = ask("cmd=get_maxes", "maxes");
     if (!most || !most->ok()) return PMI_FAIL;
-    lib.name_max = static_cast<int>(most->number("kvsname_max").value_or(kDefaultName));
-    lib.key_max = static_cast<int>(most->number("keylen_max").value_or(kDefaultKey));
-    lib.value_max = static_cast<int>(most->number("vallen_max").value_or(kDefaultValue));
+    lib.name_max = static_cast<int>(most->number("kvsname_max").value_or(lib.name_max));
+    lib.key_max = static_cast<int>(most->number("keylen_max").value_or(lib.key_max));
+    lib.value_max = static_cast<int>(most->number("vallen_max").value_or(lib.value_max));
     const auto name = ask("cmd=get_my_kvsname", "my_kvsname");
     if (!name || !name->find("kvsname")) return PMI_FAIL;
     lib.kvsname = *name->find("kvsname");

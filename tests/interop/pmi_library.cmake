@@ -35,3 +35,16 @@ foreach(name "mpiexec.hydra" "mpiexec.hydra with PMI_PORT")
   set_tests_properties("interop: a program of libpmi under ${name}" PROPERTIES
     LABELS interop TIMEOUT 60 RESOURCE_LOCK cores)
 endforeach()
+
+# The memory that ranks share with their agent.
+add_executable(pmi_shared programs/pmi_shared.c)
+target_link_libraries(pmi_shared PRIVATE pmi)
+target_compile_definitions(pmi_shared PRIVATE _GNU_SOURCE)
+target_include_directories(pmi_shared PRIVATE ${PROJECT_SOURCE_DIR}/pmi/client/include)
+set_target_properties(pmi_shared PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${SCELA_INTEROP_BIN}")
+interop_test("no rank can write what its agent shares"
+  CHECK --quiet --count 4 "sealed"
+  RUN --sim-nodes 2 --ppn 2 ${bin}/pmi_shared sealed)
+interop_test("ranks on every node are told of a rank that failed"
+  CHECK --status 137 --count 5 "told of 1" --err "scela-run: rank 1 on [^ ]+ .* killed by signal 9.*"
+  RUN --sim-nodes 3 --degree 1 --ppn 2 --on-failure wait ${bin}/pmi_shared failures)
