@@ -48,6 +48,9 @@ std::string stats_text(const Phases& phases, const JobNumbers& job, const nla::S
   out +=
       cat("scela-run:   largest agent ", stats.max_private_bytes / 1024, " KiB private, ",
           stats.max_resident_bytes / 1024, " KiB resident, cache ", stats.cache_bytes, " bytes\n");
+  if (stats.root_cache_bytes > 0) {
+    out += cat("scela-run:   scela-run's own cache ", stats.root_cache_bytes, " bytes\n");
+  }
   return out;
 }
 
@@ -66,6 +69,7 @@ std::string stats_json(const Phases& phases, const JobNumbers& job, const nla::S
   out["max_private_bytes"] = stats.max_private_bytes;
   out["max_resident_bytes"] = stats.max_resident_bytes;
   out["max_cache_bytes"] = stats.cache_bytes;
+  out["root_cache_bytes"] = stats.root_cache_bytes;
   return out.dump() + "\n";
 }
 

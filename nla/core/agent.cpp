@@ -314,7 +314,12 @@ void Agent::State::on(const event::Measured& event) {
     all.max_private_bytes = std::max(all.max_private_bytes, event.private_bytes);
     all.max_resident_bytes = std::max(all.max_resident_bytes, event.resident_bytes);
   }
-  if (policy) all.cache_bytes = std::max(all.cache_bytes, policy->usage().bytes);
+  const std::uint64_t cached = policy ? policy->usage().bytes : 0;
+  if (context.is_root()) {
+    all.root_cache_bytes = cached;
+  } else {
+    all.cache_bytes = std::max(all.cache_bytes, cached);
+  }
   if (context.is_root()) {
     context.act(action::JobEnded{verdicts.groups(), all});
   } else {

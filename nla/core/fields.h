@@ -59,7 +59,7 @@ auto fields(Is<CollectiveId> auto& id) {
 }
 auto fields(Is<Stats> auto& s) {
   return std::tie(s.agents, s.messages, s.bytes, s.max_private_bytes, s.max_resident_bytes,
-                  s.cache_bytes, s.output_bytes);
+                  s.cache_bytes, s.root_cache_bytes, s.output_bytes);
 }
 
 }  // namespace scela::nla

@@ -73,8 +73,9 @@ struct Stats {
   std::uint64_t bytes = 0;              // payload of those
   std::uint64_t max_private_bytes = 0;  // largest of any agent
   std::uint64_t max_resident_bytes = 0;
-  std::uint64_t cache_bytes = 0;   // largest of any agent
-  std::uint64_t output_bytes = 0;  // read from ranks
+  std::uint64_t cache_bytes = 0;       // largest of any agent
+  std::uint64_t root_cache_bytes = 0;  // of the root, which may hold what nobody else does
+  std::uint64_t output_bytes = 0;      // read from ranks
   friend bool operator==(const Stats&, const Stats&) = default;
 };
 

@@ -228,7 +228,7 @@ std::vector<Action> root_actions() {
        [](auto& a) { a.stats.agents = 1; }, [](auto& a) { a.stats.messages = 1; },
        [](auto& a) { a.stats.bytes = 1; }, [](auto& a) { a.stats.max_private_bytes = 1; },
        [](auto& a) { a.stats.max_resident_bytes = 1; }, [](auto& a) { a.stats.cache_bytes = 1; },
-       [](auto& a) { a.stats.output_bytes = 1; }});
+       [](auto& a) { a.stats.root_cache_bytes = 1; }, [](auto& a) { a.stats.output_bytes = 1; }});
   return out;
 }
 
