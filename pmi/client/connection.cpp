@@ -11,6 +11,7 @@
 
 #include "common/core/text.h"
 #include "common/os/syscall.h"
+#include "pmi/protocol/pmi2_wire.h"
 
 namespace scela::pmi::client {
 
@@ -36,6 +37,11 @@ std::optional<int> environment_number(const char* name) {
 Error broken(std::string what, std::string why) {
   return Error{ErrorKind::protocol, std::move(what), "", std::move(why),
                "start this program with a launcher that speaks PMI-1"};
+}
+
+bool segment_offered() {
+  const char* const offered = std::getenv("SCELA_SEGMENT");
+  return offered != nullptr && std::string_view(offered) == "1";
 }
 
 // host:port
@@ -126,7 +132,10 @@ Result<void> Connection::introduce(int id) {
 }
 
 void Connection::say(std::string_view line) {
-  const std::string text = cat(line, "\n");
+  send(cat(line, "\n"));
+}
+
+void Connection::send(std::string_view text) {
   for (std::size_t sent = 0; sent < text.size();) {
     const ssize_t wrote = retry([&] {
       return ::send(socket_.get(), text.data() + sent, text.size() - sent, MSG_NOSIGNAL);
@@ -143,28 +152,48 @@ Result<std::string> Connection::read_line(Fd* received) {
       input_.erase(0, end + 1);
       return line;
     }
-    if (input_.size() > kMaxAnswer) return fail(broken("read an answer", "it does not end"));
-    char bytes[4096];
-    iovec part{bytes, sizeof bytes};
-    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))];
-    msghdr message{};
-    message.msg_iov = &part;
-    message.msg_iovlen = 1;
-    if (received != nullptr) {
-      message.msg_control = control;
-      message.msg_controllen = sizeof control;
-    }
-    const ssize_t got = retry([&] { return ::recvmsg(socket_.get(), &message, MSG_CMSG_CLOEXEC); });
-    if (got == 0) return fail(broken("read an answer", "the launcher closed the connection"));
-    if (got < 0) return fail(os_error(ErrorKind::io, "read an answer of the launcher", errno));
-    input_.append(bytes, static_cast<std::size_t>(got));
-    const cmsghdr* const header = received == nullptr ? nullptr : CMSG_FIRSTHDR(&message);
-    if (header != nullptr && header->cmsg_type == SCM_RIGHTS) {
-      int fd = -1;
-      __builtin_memcpy(&fd, CMSG_DATA(header), sizeof fd);
-      received->reset(fd);
-    }
+    if (auto more = read_more(received); !more) return fail(std::move(more.error()));
   }
+}
+
+Result<std::string> Connection::read_framed(Fd* received) {
+  for (;;) {
+    if (input_.size() >= kLengthField) {
+      const auto length = parse_length(input_.substr(0, kLengthField));
+      if (!length) return fail(broken("read an answer", "it has no length"));
+      if (input_.size() >= kLengthField + *length) {
+        std::string payload = input_.substr(kLengthField, *length);
+        input_.erase(0, kLengthField + *length);
+        return payload;
+      }
+    }
+    if (auto more = read_more(received); !more) return fail(std::move(more.error()));
+  }
+}
+
+Result<void> Connection::read_more(Fd* received) {
+  if (input_.size() > kMaxAnswer) return fail(broken("read an answer", "it does not end"));
+  char bytes[4096];
+  iovec part{bytes, sizeof bytes};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))];
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  if (received != nullptr) {
+    message.msg_control = control;
+    message.msg_controllen = sizeof control;
+  }
+  const ssize_t got = retry([&] { return ::recvmsg(socket_.get(), &message, MSG_CMSG_CLOEXEC); });
+  if (got == 0) return fail(broken("read an answer", "the launcher closed the connection"));
+  if (got < 0) return fail(os_error(ErrorKind::io, "read an answer of the launcher", errno));
+  input_.append(bytes, static_cast<std::size_t>(got));
+  const cmsghdr* const header = received == nullptr ? nullptr : CMSG_FIRSTHDR(&message);
+  if (header != nullptr && header->cmsg_type == SCM_RIGHTS) {
+    int fd = -1;
+    __builtin_memcpy(&fd, CMSG_DATA(header), sizeof fd);
+    received->reset(fd);
+  }
+  return {};
 }
 
 Result<Fields> Connection::ask(std::string_view line, std::string_view command) {
@@ -178,16 +207,30 @@ Result<Fields> Connection::ask(std::string_view line, std::string_view command) 
   return fields;
 }
 
+Result<std::string> Connection::ask_framed(std::string_view message) {
+  send(message);
+  return read_framed(nullptr);
+}
+
 void Connection::attach() {
-  const char* const offered = std::getenv("SCELA_SEGMENT");
-  if (offered == nullptr || std::string_view(offered) != "1") return;
+  if (!segment_offered()) return;
   say("cmd=scela_segment");
   Fd received;
-  const auto answer = read_line(&received);
-  if (!answer || !Fields(*answer).ok() || !received) return;
+  if (read_line(&received)) use_segment(std::move(received));
+}
+
+void Connection::attach_framed(std::string_view message) {
+  if (!segment_offered()) return;
+  send(message);
+  Fd received;
+  if (read_framed(&received)) use_segment(std::move(received));
+}
+
+void Connection::use_segment(Fd received) {
+  if (!received) return;
   auto memory = SealedMemory::attach(std::move(received));
   if (!memory) return;
-  segment::Reader reader(memory->base(), memory->bytes());
+  const segment::Reader reader(memory->base(), memory->bytes());
   if (!reader.usable()) return;
   memory_ = std::move(*memory);
   reader_ = reader;

@@ -41,8 +41,13 @@ class Connection {
   Result<Fields> ask(std::string_view line, std::string_view command);
   // Sends and does not wait.
   void say(std::string_view line);
+  // The same for PMI-2, once it is chosen: a message with its length before it; the answer's
+  // payload.
+  Result<std::string> ask_framed(std::string_view message);
+  void say_framed(std::string_view message) { send(message); }
   // Asks the agent for the node's segment. Without one, gets go through the socket.
   void attach();
+  void attach_framed(std::string_view message);
   // The value of a key in the node's segment; its size without a terminating zero.
   std::optional<std::uint64_t> shared(std::string_view key, char* out, std::uint64_t room) const {
     return reader_ ? reader_->get(key, out, room) : std::nullopt;
@@ -51,7 +56,12 @@ class Connection {
 
  private:
   Result<void> introduce(int id);
+  void send(std::string_view bytes);
+  // More bytes into input_, and a descriptor that comes with them.
+  Result<void> read_more(Fd* received);
   Result<std::string> read_line(Fd* received);
+  Result<std::string> read_framed(Fd* received);
+  void use_segment(Fd received);
 
   Fd socket_;
   int rank_ = 0;

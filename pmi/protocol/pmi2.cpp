@@ -81,6 +81,7 @@ const Pmi2Session::Command Pmi2Session::kCommands[] = {
     {"name-lookup", &Pmi2Session::name_lookup},
     {"name-unpublish", &Pmi2Session::name_unpublish},
     {"ring", &Pmi2Session::ring},
+    {"scela-segment", &Pmi2Session::segment},
     {"spawn", &Pmi2Session::refuse_all},
 };
 
@@ -269,6 +270,10 @@ Pmi2Session::Served Pmi2Session::kvs_get(const Pmi2Message& message) {
   const std::string_view key = *message.find("key");
   if (key.starts_with(kReservedPrefix)) return get_job_attribute(message);
   return ask_job(message, Kind::get, ask::Get{std::string(key)});
+}
+
+Pmi2Session::Served Pmi2Session::segment(const Pmi2Message& message) {
+  return ask_job(message, Kind::done, ask::Segment{});
 }
 
 Pmi2Session::Served Pmi2Session::kvs_fence(const Pmi2Message& message) {

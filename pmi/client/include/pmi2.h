@@ -1,0 +1,99 @@
+/* PMI-2 as a C library: libpmi2.so.0 of ScELA, binary compatible with other libraries of that name.
+ *
+ * Works under any launcher that speaks PMI-2 on PMI_FD, and alone (one rank). Under scela-run gets
+ * of pairs are answered from memory that the node's agent shares, without a system call.
+ *
+ * One thread at a time. Every function but PMI2_Initialized returns PMI2_SUCCESS or an error below;
+ * a launcher's own error number is passed on.
+ */
+#ifndef SCELA_PMI2_H
+#define SCELA_PMI2_H
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define PMI2_MAX_KEYLEN 64
+#define PMI2_MAX_VALLEN 1024
+#define PMI2_MAX_ATTRVALUE 1024
+#define PMI2_ID_NULL (-1)
+
+#define PMI2_SUCCESS 0
+#define PMI2_FAIL (-1)
+#define PMI2_ERR_INIT 1
+#define PMI2_ERR_NOMEM 2
+#define PMI2_ERR_INVALID_ARG 3
+#define PMI2_ERR_INVALID_KEY 4
+#define PMI2_ERR_INVALID_KEY_LENGTH 5
+#define PMI2_ERR_INVALID_VAL 6
+#define PMI2_ERR_INVALID_VAL_LENGTH 7
+#define PMI2_ERR_INVALID_LENGTH 8
+#define PMI2_ERR_INVALID_NUM_ARGS 9
+#define PMI2_ERR_INVALID_ARGS 10
+#define PMI2_ERR_INVALID_NUM_PARSED 11
+#define PMI2_ERR_INVALID_KEYVALP 12
+#define PMI2_ERR_INVALID_SIZE 13
+#define PMI2_ERR_OTHER 14
+
+/* Hints: a list whose first entry has no key. Laid out as MPI libraries have it. */
+typedef struct MPID_Info {
+  int handle;
+  int pobj_mutex;
+  int ref_count;
+  struct MPID_Info* next;
+  char* key;
+  char* value;
+} MPID_Info;
+
+typedef struct PMI2_Connect_comm {
+  int (*read)(void* buf, int maxlen, void* ctx);
+  int (*write)(const void* buf, int len, void* ctx);
+  void* ctx;
+  int isMaster;
+} PMI2_Connect_comm_t;
+
+int PMI2_Init(int* spawned, int* size, int* rank, int* appnum);
+int PMI2_Finalize(void);
+int PMI2_Initialized(void);
+int PMI2_Abort(int flag, const char msg[]); /* does not return */
+
+int PMI2_Job_GetId(char jobid[], int jobid_size);
+int PMI2_Job_GetRank(int* rank);
+int PMI2_Info_GetSize(int* size); /* ranks of this node */
+int PMI2_Job_Connect(const char jobid[], PMI2_Connect_comm_t* conn);
+int PMI2_Job_Disconnect(const char jobid[]);
+int PMI2_Job_Spawn(int count, const char* cmds[], int argcs[], const char** argvs[],
+                   const int maxprocs[], const int info_keyval_sizes[],
+                   const struct MPID_Info* info_keyval_vectors[], int preput_keyval_size,
+                   const struct MPID_Info* preput_keyval_vector[], char job_id[], int job_id_size,
+                   int errors[]);
+
+/* Pairs: sure to be seen by others after the next fence, in which all ranks take part. `jobid`
+   null: this job. `vallen`: the value's length without its zero, negative if the value was cut. */
+int PMI2_KVS_Put(const char key[], const char value[]);
+int PMI2_KVS_Fence(void);
+int PMI2_KVS_Get(const char* jobid, int src_pmi_id, const char key[], char value[], int maxvalue,
+                 int* vallen);
+
+/* Attributes of the node, put by its ranks, and of the job. waitfor: until a rank has put it. */
+int PMI2_Info_GetNodeAttr(const char name[], char value[], int valuelen, int* found, int waitfor);
+int PMI2_Info_GetNodeAttrIntArray(const char name[], int array[], int arraylen, int* outlen,
+                                  int* found);
+int PMI2_Info_PutNodeAttr(const char name[], const char value[]);
+int PMI2_Info_GetJobAttr(const char name[], char value[], int valuelen, int* found);
+int PMI2_Info_GetJobAttrIntArray(const char name[], int array[], int arraylen, int* outlen,
+                                 int* found);
+
+int PMI2_Nameserv_publish(const char service_name[], const struct MPID_Info* info_ptr,
+                          const char port[]);
+int PMI2_Nameserv_lookup(const char service_name[], const struct MPID_Info* info_ptr, char port[],
+                         int port_len);
+int PMI2_Nameserv_unpublish(const char service_name[], const struct MPID_Info* info_ptr);
+
+/* Every rank gives a value and is told its place in a ring of all and its neighbours' values. */
+int PMIX_Ring(const char value[], int* rank, int* ranks, char left[], char right[], int maxvalue);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
