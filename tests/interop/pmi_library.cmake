@@ -48,3 +48,17 @@ interop_test("no rank can write what its agent shares"
 interop_test("ranks on every node are told of a rank that failed"
   CHECK --status 137 --count 5 "told of 1" --err "scela-run: rank 1 on [^ ]+ .* killed by signal 9.*"
   RUN --sim-nodes 3 --degree 1 --ppn 2 --on-failure wait ${bin}/pmi_shared failures)
+
+# The same programs that Slurm's libpmi2 is tested with, by this project's library of that name.
+foreach(what exchange attributes names ring refused)
+  interop_test("PMI-2 ${what} by this project's libpmi2"
+    CHECK --quiet --out "pmi2 ${what}: 12 ranks ok" --count 1 ".*"
+    RUN --sim-nodes 4 --ppn 3 --degree 2 --env LD_LIBRARY_PATH=$<TARGET_FILE_DIR:pmi2> ${bin}/pmi2_client ${what})
+endforeach()
+interop_test("PMI-2 exchange by this project's libpmi2 through its socket"
+  CHECK --quiet --out "pmi2 exchange: 12 ranks ok" --count 1 ".*"
+  RUN --sim-nodes 4 --ppn 3 --env SCELA_SEGMENT=0 --env LD_LIBRARY_PATH=$<TARGET_FILE_DIR:pmi2>
+      ${bin}/pmi2_client exchange)
+interop_test("PMI-2 attributes of the job by this project's libpmi2"
+  CHECK --quiet --out "pmi2 job: 6 ranks ok" --count 1 ".*"
+  RUN --sim-nodes 3 --ppn 2 --env LD_LIBRARY_PATH=$<TARGET_FILE_DIR:pmi2> ${bin}/pmi2_client job "(vector,(0,3,2))")
