@@ -183,6 +183,20 @@ RankSet stdin_ranks(const StdinTarget& target, Rank size) {
   return {};
 }
 
+nla::PmiKind pmi_kind(PmiKind kind) {
+  switch (kind) {
+    case PmiKind::fd:
+      return nla::PmiKind::fd;
+    case PmiKind::port:
+      return nla::PmiKind::port;
+    case PmiKind::pmgr:
+      return nla::PmiKind::pmgr;
+    case PmiKind::pmgr_mvapich1:
+      return nla::PmiKind::pmgr_mvapich1;
+  }
+  return nla::PmiKind::fd;
+}
+
 nla::OnFailure on_failure(const Options& options, bool once_per_host) {
   const OnFailure wanted =
       options.on_failure.value_or(once_per_host ? OnFailure::wait : OnFailure::kill);
@@ -213,6 +227,7 @@ nla::Job make_job(const Options& options, const Surroundings& around, const Plan
   job.wdir = around.directory;
   job.on_failure = on_failure(options, plan.once_per_host);
   job.bind_to = options.bind_to == BindTo::core ? nla::BindTo::core : nla::BindTo::none;
+  job.pmi = pmi_kind(options.pmi);
   job.grace_ms = static_cast<std::uint32_t>(options.grace.count());
   const auto by_limit = options.cache_limit > 0 ? CachePolicy::hcmab_lru : CachePolicy::hcmab;
   job.cache_policy = policy_of(options.cache.value_or(by_limit));

@@ -6,11 +6,10 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <map>
 #include <utility>
 
 #include "common/os/syscall.h"
-#include "pmi/server/line_server.h"
+#include "nla/rank_pmi_state.h"
 
 namespace scela::nla {
 
@@ -22,36 +21,76 @@ constexpr std::size_t kMaxUnreadAnswers = std::size_t{64} * 1024;
 // Of operations of the whole job that may overlap its fences: no barrier of PMI-1 has this tag.
 constexpr std::uint32_t kExchangeTag = UINT32_MAX;
 
-}  // namespace
+CollectiveKind kind_of(pmi::Operation operation) {
+  switch (operation) {
+    case pmi::Operation::barrier:
+      return CollectiveKind::barrier;
+    case pmi::Operation::leave:
+      return CollectiveKind::fence;  // no rank of a job that leaves so puts anything
+    case pmi::Operation::gather:
+      return CollectiveKind::gather;
+    case pmi::Operation::broadcast:
+      return CollectiveKind::broadcast;
+    case pmi::Operation::allgather:
+      return CollectiveKind::allgather;
+    case pmi::Operation::scatter:
+      return CollectiveKind::scatter;
+    case pmi::Operation::alltoall:
+      return CollectiveKind::alltoall;
+  }
+  return CollectiveKind::barrier;
+}
 
-struct RankPmi::Connection {
-  Connection(EndListener& listener, pmi::JobServices& services, Rank rank)
-      : end{listener, rank, 3}, server(services, rank) {}
-  RankEnd end;
-  pmi::LineServer server;
-  std::string output;
-  int hand_over = -1;  // a descriptor that goes with the next byte; borrowed
-  struct Asked {
-    const char* name = nullptr;  // in the trace
-    std::uint64_t since_ns = 0;
-  };
-  std::map<pmi::RequestId, Asked> asked;  // and not answered
-};
+// `descriptor`, if it is one, goes with the first byte.
+ssize_t send_with(int socket, std::string_view bytes, int descriptor) {
+  iovec part{const_cast<char*>(bytes.data()), bytes.size()};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+  if (descriptor >= 0) {
+    message.msg_control = control;
+    message.msg_controllen = sizeof control;
+    cmsghdr* const header = CMSG_FIRSTHDR(&message);
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(sizeof(int));
+    std::memcpy(CMSG_DATA(header), &descriptor, sizeof(int));
+  }
+  return ::sendmsg(socket, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+pmi::Collected collected(const Response& response) {
+  pmi::Collected result;
+  if (!response.ok) {
+    result.outcome = response.disagreement ? pmi::Collected::Outcome::disagreed
+                                           : pmi::Collected::Outcome::failed;
+  }
+  result.why = response.error;
+  // A rank that leaves calls it by another name, see kind_of().
+  constexpr std::string_view kFence = "fence";
+  for (std::size_t at; (at = result.why.find(kFence)) != std::string::npos;)
+    result.why.replace(at, kFence.size(), "close");
+  result.parts = response.parts;
+  return result;
+}
+
+}  // namespace
 
 RankPmi::RankPmi(const RanksHost& host, const Job& job, const RankSet& own,
                  std::optional<Poller>& poller)
     : host_(host), job_(job), own_(own), poller_(poller) {
   connections_.reserve(own_.size());
   EndListener& listener = *this;
-  pmi::JobServices& services = *this;
   own_.for_each([&](Rank rank) {
-    connections_.push_back(std::make_unique<Connection>(listener, services, rank));
+    connections_.push_back(std::make_unique<Connection>(listener, rank, make_server(rank)));
   });
 }
 
 RankPmi::~RankPmi() = default;
 
 void RankPmi::open(Rank rank, Fd connection) {
+  if (port_) return;
   Connection& one = of(rank);
   one.end.fd = std::move(connection);
   watch(one);
@@ -70,23 +109,24 @@ void RankPmi::set_reading(bool on) {
 }
 
 bool RankPmi::unfinished(Rank rank) const {
-  return of(rank).server.unfinished();
+  return of(rank).server->unfinished();
 }
 
 void RankPmi::close(Rank rank) {
+  settle();
   Connection& one = of(rank);
   if (!one.end.fd) return;
   // Only what is there now: a process that it left behind may go on writing.
   int left = 0;
   ::ioctl(one.end.fd.get(), FIONREAD, &left);
-  while (left > 0 && !one.server.broken()) {
+  while (left > 0 && !one.server->broken()) {
     const std::size_t most = std::min(static_cast<std::size_t>(left), sizeof host_.buffer.bytes);
     const ssize_t got = ::recv(one.end.fd.get(), host_.buffer.bytes, most, MSG_DONTWAIT);
     if (got <= 0) break;
     left -= static_cast<int>(got);
-    one.server.receive({host_.buffer.bytes, static_cast<std::size_t>(got)});
+    one.server->receive({host_.buffer.bytes, static_cast<std::size_t>(got)});
   }
-  one.server.closed();
+  one.server->closed();
   one.end.close();
 }
 
@@ -95,19 +135,33 @@ void RankPmi::reply(const action::Reply& reply) {
   if (const auto asked = one.asked.extract(reply.id); !asked.empty()) {
     host_.tracer.span(asked.mapped().name, asked.mapped().since_ns, host_.clock_ns(), reply.rank);
   }
-  pmi::Answer answer;
-  answer.ok = reply.response.ok;
-  answer.error = reply.response.error;
-  answer.found = reply.response.found;
-  answer.parts = reply.response.parts;
-  if (answer.parts.size() == 1) answer.value = answer.parts.front().view();
-  one.server.answered(reply.id, answer);
+  // Ranks that disagree may be about to say why.
+  if (port_ && reply.response.disagreement) {
+    return doubt(reply.rank, [this, reply] { answer(reply); });
+  }
+  answer(reply);
+}
+
+void RankPmi::answer(const action::Reply& reply) {
+  Connection& one = of(reply.rank);
+  const Response& response = reply.response;
+  if (speaks_pmgr()) {
+    one.server->collected(reply.id, collected(response));
+  } else {
+    pmi::Answer answer;
+    answer.ok = response.ok;
+    answer.error = response.error;
+    answer.found = response.found;
+    answer.parts = response.parts;
+    if (answer.parts.size() == 1) answer.value = answer.parts.front().view();
+    one.server->answered(reply.id, answer);
+  }
   flush(one);
 }
 
 void RankPmi::watch(Connection& one) {
   // Who asks without reading the answers is not read either.
-  const bool read = reading_ && !one.server.broken() && one.output.size() <= kMaxUnreadAnswers;
+  const bool read = reading_ && one.server->wants_bytes() && one.output_bytes <= kMaxUnreadAnswers;
   one.end.watch(*poller_, read, !one.output.empty());
 }
 
@@ -117,46 +171,45 @@ void RankPmi::read(Connection& one) {
     return ::recv(one.end.fd.get(), host_.buffer.bytes, sizeof host_.buffer.bytes, MSG_DONTWAIT);
   });
   if (got > 0) {
-    one.server.receive({host_.buffer.bytes, static_cast<std::size_t>(got)});
+    one.server->receive({host_.buffer.bytes, static_cast<std::size_t>(got)});
     flush(one);
   } else if (got == 0 || errno != EAGAIN) {
-    one.server.closed();
+    one.server->closed();
     one.end.close();
+    if (port_) left_early(one);
   }
-}
-
-ssize_t RankPmi::write(Connection& one) {
-  iovec part{one.output.data(), one.output.size()};
-  msghdr message{};
-  message.msg_iov = &part;
-  message.msg_iovlen = 1;
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
-  if (one.hand_over >= 0) {
-    message.msg_control = control;
-    message.msg_controllen = sizeof control;
-    cmsghdr* const header = CMSG_FIRSTHDR(&message);
-    header->cmsg_level = SOL_SOCKET;
-    header->cmsg_type = SCM_RIGHTS;
-    header->cmsg_len = CMSG_LEN(sizeof(int));
-    std::memcpy(CMSG_DATA(header), &one.hand_over, sizeof(int));
-  }
-  const ssize_t wrote = ::sendmsg(one.end.fd.get(), &message, MSG_DONTWAIT | MSG_NOSIGNAL);
-  if (wrote > 0) one.hand_over = -1;
-  return wrote;
 }
 
 void RankPmi::flush(Connection& one) {
-  one.output += one.server.take_output();
-  while (!one.output.empty() && one.end.fd) {
-    const ssize_t wrote = retry([&] { return write(one); });
-    if (wrote < 0 && errno == EAGAIN) break;
-    if (wrote < 0) {
-      one.output.clear();  // it does not listen any more; its end is read
-    } else {
-      one.output.erase(0, static_cast<std::size_t>(wrote));
-    }
+  for (Chunk& chunk : one.server->take_chunks()) {
+    one.output_bytes += chunk.size();
+    one.output.push_back(std::move(chunk));
+  }
+  write(one);
+  if (one.server->hangs_up() && one.output.empty()) {
+    one.server->closed();
+    one.end.close();
   }
   watch(one);
+}
+
+void RankPmi::write(Connection& one) {
+  while (!one.output.empty() && one.end.fd) {
+    const std::string_view rest = one.output.front().view().substr(one.offset);
+    const ssize_t wrote = retry([&] { return send_with(one.end.fd.get(), rest, one.hand_over); });
+    if (wrote < 0 && errno == EAGAIN) return;
+    if (wrote < 0) {  // it does not listen any more; its end is read
+      one.output.clear();
+      one.output_bytes = one.offset = 0;
+      return;
+    }
+    one.hand_over = -1;
+    one.output_bytes -= static_cast<std::size_t>(wrote);
+    one.offset += static_cast<std::size_t>(wrote);
+    if (one.offset < one.output.front().size()) continue;
+    one.output.pop_front();
+    one.offset = 0;
+  }
 }
 
 pmi::JobFacts RankPmi::facts(Rank rank) const {
@@ -182,7 +235,7 @@ void RankPmi::segment(Rank rank, pmi::RequestId id) {
   pmi::Answer answer;
   answer.ok = one.hand_over >= 0;
   if (!answer.ok) answer.error = "there is no shared memory";
-  one.server.answered(id, answer);
+  one.server->answered(id, answer);
 }
 
 void RankPmi::ask(Rank rank, pmi::RequestId id, const char* name, Request request) {
@@ -241,6 +294,15 @@ void RankPmi::unpublish(Rank rank, pmi::RequestId id, std::string name) {
 
 void RankPmi::failed(Rank rank, pmi::RequestId id) {
   ask(rank, id, "get", ask::Failed{});
+}
+
+void RankPmi::collective(Rank rank, pmi::RequestId id, pmi::Collective call) {
+  ask::Collective request;
+  request.kind = kind_of(call.operation);
+  request.set = RankSet::run(0, job_.map.size());
+  request.root = call.root;
+  request.parts = std::move(call.parts);
+  ask(rank, id, name_of(request.kind).data(), std::move(request));
 }
 
 void RankPmi::abort(Rank rank, std::int32_t code, std::string message) {

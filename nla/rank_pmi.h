@@ -1,18 +1,22 @@
-// The PMI connections of this node's ranks: what they ask becomes events, what comes back is
-// written to them.
+// The connections by which this node's ranks find the others, inherited ones or those that they
+// make to the node's port: what they ask becomes events, what comes back is written to them.
 //
 // Runs on the shell's loop. The protocol is pmi/server's; what the answers are is the core's.
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
+#include "common/core/result.h"
 #include "common/os/fd.h"
 #include "nla/poller.h"
 #include "nla/rank_end.h"
 #include "nla/ranks.h"
-#include "pmi/server/job_services.h"
+#include "pmi/server/rank_server.h"
 
 namespace scela::nla {
 
@@ -24,6 +28,10 @@ class RankPmi final : pmi::JobServices, EndListener {
   RankPmi(const RankPmi&) = delete;
   RankPmi& operator=(const RankPmi&) = delete;
 
+  // Where ranks connect to by themselves, if the job wants that; 0: they inherit. `process`: of a
+  // rank, 0 while it does not run. Once, before a rank runs. Error (launch): no port to be had.
+  Result<std::uint16_t> listen(const std::string& node, std::function<pid_t(Rank)> process);
+  // What a rank has inherited the other end of.
   void open(Rank rank, Fd connection);
   void reply(const action::Reply& reply);
   // Off: no requests are read.
@@ -32,16 +40,29 @@ class RankPmi final : pmi::JobServices, EndListener {
   void close(Rank rank);
   // It said init and not finalize.
   bool unfinished(Rank rank) const;
+  // It has ended, and not well: what it may have said of that meanwhile is asked.
+  void ended_badly(Rank rank);
 
  private:
   struct Connection;
+  struct Port;
 
   Connection& of(Rank rank) const { return *connections_[own_.index_of(rank)]; }
   void on_ready(Rank rank, int which, bool readable, bool writable) override;
   void watch(Connection& one);
   void read(Connection& one);
   void flush(Connection& one);
-  ssize_t write(Connection& one);
+  static void write(Connection& one);
+  void answer(const action::Reply& reply);
+
+  // Of those that come by the port.
+  std::unique_ptr<pmi::RankServer> make_server(Rank rank);
+  bool speaks_pmgr() const { return job_.pmi != PmiKind::fd && job_.pmi != PmiKind::port; }
+  void check_in(Rank rank, Fd connection, const std::string& rest);
+  void settle();
+  bool believe_claim(Rank rank);
+  void doubt(Rank rank, std::function<void()> verdict);
+  void left_early(Connection& one);
 
   // pmi::JobServices
   pmi::JobFacts facts(Rank rank) const override;
@@ -56,7 +77,7 @@ class RankPmi final : pmi::JobServices, EndListener {
   void lookup(Rank rank, pmi::RequestId id, std::string name) override;
   void unpublish(Rank rank, pmi::RequestId id, std::string name) override;
   void failed(Rank rank, pmi::RequestId id) override;
-  void segment(Rank rank, pmi::RequestId id) override;
+  void collective(Rank rank, pmi::RequestId id, pmi::Collective call) override;
   void abort(Rank rank, std::int32_t code, std::string message) override;
   void violation(Rank rank, std::string why) override;
   void ask(Rank rank, pmi::RequestId id, const char* name, Request request);
@@ -67,6 +88,7 @@ class RankPmi final : pmi::JobServices, EndListener {
   std::optional<Poller>& poller_;
   std::vector<std::unique_ptr<Connection>> connections_;  // by position in own_
   bool reading_ = true;
+  std::unique_ptr<Port> port_;  // none: ranks inherit
 };
 
 }  // namespace scela::nla

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <initializer_list>
+#include <span>
 #include <string_view>
 
 #include "common/core/text.h"
@@ -26,7 +27,8 @@ constexpr int kPmiDescriptor = 3;
 // the wrong server.
 constexpr std::string_view kOwnVariables[] = {
     "SCELA_RANK",   "SCELA_SIZE",       "SCELA_LOCAL_RANK", "SCELA_LOCAL_SIZE", "SCELA_NODE",
-    "SCELA_JOB_ID", "SCELA_NODE_INDEX", "SCELA_NODE_DIR",   "MPI_LOCALRANKID",  "MPI_LOCALNRANKS"};
+    "SCELA_JOB_ID", "SCELA_NODE_INDEX", "SCELA_NODE_DIR",   "MPI_LOCALRANKID",  "MPI_LOCALNRANKS",
+    "MPIRUN_HOST",  "MPIRUN_PORT",      "MPIRUN_RANK",      "MPIRUN_NPROCS",    "MPIRUN_ID"};
 constexpr std::string_view kOwnPrefixes[] = {"PMI_", "PMIX_"};
 
 std::string_view name_in(std::string_view variable) {
@@ -76,6 +78,14 @@ RankFailure directory_failure(int error, const std::string& directory) {
 
 tl::unexpected<RankFailure> refused(const Error& error) {
   return tl::unexpected(RankFailure{EMFILE, error.text()});
+}
+
+// MPIRUN_ID is a number of the job, positive and the same at all ranks: FNV-1a of its name.
+std::uint32_t number_of(std::string_view job_id) {
+  std::uint32_t hash = 2166136261U;
+  for (const char c : job_id)
+    hash = (hash ^ static_cast<unsigned char>(c)) * 16777619U;
+  return std::max(hash & 0x7fffffffU, 1U);
 }
 
 std::vector<char*> pointers(std::vector<std::string>& strings) {
@@ -134,6 +144,12 @@ RankStarter::Program& RankStarter::program_of(Rank rank) {
   return programs_.emplace(index, prepare(job_->apps[index])).first->second;
 }
 
+// Of a rank that inherits it; else empty.
+Result<SocketPair> RankStarter::connection() const {
+  if (job_->pmi != PmiKind::fd) return SocketPair{};
+  return make_socket_pair(SOCK_STREAM);
+}
+
 tl::expected<StartedRank, RankFailure> RankStarter::start(Rank rank) {
   Program& program = program_of(rank);
   if (program.failure.error != 0) return tl::unexpected(program.failure);
@@ -142,7 +158,7 @@ tl::expected<StartedRank, RankFailure> RankStarter::start(Rank rank) {
   if (!output) return refused(output.error());
   Result<Pipe> error = make_pipe();
   if (!error) return refused(error.error());
-  Result<SocketPair> pmi = make_socket_pair(SOCK_STREAM);
+  Result<SocketPair> pmi = connection();
   if (!pmi) return refused(pmi.error());
   Pipe input;
   if (job_->stdin_ranks.contains(rank)) {
@@ -165,7 +181,7 @@ tl::expected<StartedRank, RankFailure> RankStarter::start(Rank rank) {
 tl::expected<StartedRank, RankFailure> RankStarter::start_on_terminal(Program& program, Rank rank) {
   Result<PseudoTerminal> terminal = open_pseudo_terminal();
   if (!terminal) return refused(terminal.error());
-  Result<SocketPair> pmi = make_socket_pair(SOCK_STREAM);
+  Result<SocketPair> pmi = connection();
   if (!pmi) return refused(pmi.error());
   const int theirs = terminal->theirs.get();
   set_terminal_modes(theirs, job_->modes);
@@ -181,23 +197,38 @@ tl::expected<StartedRank, RankFailure> RankStarter::start_on_terminal(Program& p
                      std::move(terminal->theirs)};
 }
 
+std::vector<std::string> RankStarter::variables(Rank rank) const {
+  const std::uint64_t local = own_.index_of(rank);
+  const Rank size = job_->map.size();
+  std::vector<std::string> out = {
+      cat("SCELA_RANK=", rank),        cat("SCELA_SIZE=", size),
+      cat("SCELA_LOCAL_RANK=", local), cat("SCELA_LOCAL_SIZE=", own_.size()),
+      cat("SCELA_NODE=", node_.name),  cat("SCELA_NODE_INDEX=", node_.index),
+      cat("SCELA_JOB_ID=", job_->id),  cat("SCELA_NODE_DIR=", node_.directory),
+      cat("MPI_LOCALRANKID=", local),  cat("MPI_LOCALNRANKS=", own_.size())};
+  const auto add = [&](std::initializer_list<std::string> more) { out.insert(out.end(), more); };
+  switch (job_->pmi) {
+    case PmiKind::fd:
+      add({cat("PMI_RANK=", rank), cat("PMI_SIZE=", size), cat("PMI_FD=", kPmiDescriptor)});
+      break;
+    case PmiKind::port:
+      add({cat("PMI_PORT=127.0.0.1:", node_.port), cat("PMI_ID=", rank)});
+      break;
+    case PmiKind::pmgr_mvapich1:
+      add({"MPIRUN_MPD=0", "NOT_USE_TOTALVIEW=1"});
+      [[fallthrough]];
+    case PmiKind::pmgr:
+      add({"MPIRUN_HOST=127.0.0.1", cat("MPIRUN_PORT=", node_.port), cat("MPIRUN_RANK=", rank),
+           cat("MPIRUN_NPROCS=", size), cat("MPIRUN_ID=", number_of(job_->id))});
+      break;
+  }
+  return out;
+}
+
 tl::expected<pid_t, RankFailure> RankStarter::execute(Program& program, Rank rank,
                                                       const int (&descriptors)[4],
                                                       ChildGroup group) {
-  const std::uint64_t local = own_.index_of(rank);
-  std::vector<std::string> own = {cat("SCELA_RANK=", rank),
-                                  cat("SCELA_SIZE=", job_->map.size()),
-                                  cat("SCELA_LOCAL_RANK=", local),
-                                  cat("SCELA_LOCAL_SIZE=", own_.size()),
-                                  cat("SCELA_NODE=", node_.name),
-                                  cat("SCELA_NODE_INDEX=", node_.index),
-                                  cat("SCELA_JOB_ID=", job_->id),
-                                  cat("SCELA_NODE_DIR=", node_.directory),
-                                  cat("PMI_RANK=", rank),
-                                  cat("PMI_SIZE=", job_->map.size()),
-                                  cat("PMI_FD=", kPmiDescriptor),
-                                  cat("MPI_LOCALRANKID=", local),
-                                  cat("MPI_LOCALNRANKS=", own_.size())};
+  std::vector<std::string> own = variables(rank);
   // Offered; a user who has set it to 0 wants ranks to use their sockets only.
   constexpr std::string_view kSegment = "SCELA_SEGMENT=";
   if (std::ranges::none_of(program.environment,
@@ -216,12 +247,12 @@ tl::expected<pid_t, RankFailure> RankStarter::execute(Program& program, Rank ran
   spec.argv = argv.data();
   spec.envp = envp.data();
   spec.directory = program.directory.empty() ? nullptr : program.directory.c_str();
-  spec.descriptors = descriptors;
+  spec.descriptors = std::span(descriptors).first(job_->pmi == PmiKind::fd ? 4 : 3);
   spec.group = group;
   // Should this agent and its guardian be killed at once, nobody else on the node ends the rank.
   spec.dies_with_parent = true;
   if (job_->bind_to == BindTo::core && !node_.cpus.empty()) {
-    cpus = CpuMask({cpu_for(node_.cpus, static_cast<std::uint32_t>(local))});
+    cpus = CpuMask({cpu_for(node_.cpus, static_cast<std::uint32_t>(own_.index_of(rank)))});
     spec.cpus = &cpus;
   }
   auto pid = start_child(spec);

@@ -1,13 +1,17 @@
 // Starting the ranks of one node: environment, standard streams, PMI connection, binding.
 //
 // Descriptors of a rank: 0 standard input (a pipe for Job::stdin_ranks, else /dev/null), 1 and 2
-// pipes to the agent, 3 the PMI connection. Nothing else. The rank of Job::terminal_ranks has a
-// pseudo-terminal as 0, 1 and 2 and leads a session that it controls.
+// pipes to the agent, 3 the PMI connection unless they connect to the agent's port. Nothing else.
+// The rank of Job::terminal_ranks has a pseudo-terminal as 0, 1 and 2 and leads a session that it
+// controls.
 //
 // Environment: Job::env, App::env, then
 //   SCELA_RANK SCELA_SIZE SCELA_LOCAL_RANK SCELA_LOCAL_SIZE, SCELA_NODE SCELA_NODE_INDEX,
 //   SCELA_JOB_ID, SCELA_NODE_DIR, PMI_RANK PMI_SIZE PMI_FD, MPI_LOCALRANKID MPI_LOCALNRANKS
-// (the last two as Hydra sets them). Variables of a PMI server around this job are taken out.
+// (the last two as Hydra sets them). Ranks that come by the agent's port have PMI_PORT PMI_ID, or
+// MPIRUN_HOST MPIRUN_PORT MPIRUN_RANK MPIRUN_NPROCS MPIRUN_ID (for MVAPICH 1 MPIRUN_MPD and
+// NOT_USE_TOTALVIEW too), instead of the three. Variables of a server around this job are taken
+// out.
 //
 // Starting blocks as start_child() does.
 #pragma once
@@ -22,6 +26,7 @@
 #include "common/core/result.h"
 #include "common/os/child.h"
 #include "common/os/fd.h"
+#include "common/os/syscall.h"
 #include "nla/core/job.h"
 
 namespace scela::nla {
@@ -32,6 +37,7 @@ struct NodeFacts {
   std::string directory;
   std::vector<int> cpus;                 // this node's share of the machine
   std::vector<std::string> environment;  // below the job's
+  std::uint16_t port = 0;                // of the agent, on 127.0.0.1; 0: ranks inherit descriptors
 };
 
 struct StartedRank {
@@ -39,8 +45,8 @@ struct StartedRank {
   Fd input;       // invalid: it reads /dev/null, or its terminal
   Fd output;      // of a rank with a terminal: our end of it
   Fd error;       // invalid: it has a terminal
-  Fd pmi;
-  Fd terminal;  // the rank's end of its terminal: while we hold it, output does not end
+  Fd pmi;         // invalid: it connects by itself
+  Fd terminal;    // the rank's end of its terminal: while we hold it, output does not end
 };
 
 struct RankFailure {
@@ -69,6 +75,8 @@ class RankStarter {
   RankStarter(const Job& job, const RankSet& own, NodeFacts node, Fd null);
   Program& program_of(Rank rank);
   Program prepare(const App& app) const;
+  std::vector<std::string> variables(Rank rank) const;
+  Result<SocketPair> connection() const;
   tl::expected<StartedRank, RankFailure> start_on_terminal(Program& program, Rank rank);
   tl::expected<pid_t, RankFailure> execute(Program& program, Rank rank, const int (&descriptors)[4],
                                            ChildGroup group = ChildGroup::own_group);

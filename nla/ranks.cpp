@@ -157,6 +157,7 @@ void Ranks::State::ended(RankState& rank, int status) {
     outcome.code = WEXITSTATUS(status);
     if (outcome.code == 0 && pmi.unfinished(rank.rank)) outcome.ending = Ending::unfinished;
   }
+  if (!outcome.success()) pmi.ended_badly(rank.rank);
   streams.close_input(rank.rank);
   rank.terminal.reset();
   host.emit(event::RankExited{rank.rank, std::move(outcome)});
@@ -169,6 +170,12 @@ Ranks::Ranks(RanksHost host, const Job& job, const RankSet& own, NodeFacts node,
              std::string setup_error)
     : state_(
           std::make_unique<State>(std::move(host), job, own, node.name, std::move(setup_error))) {
+  if (auto port = state_->pmi.listen(
+          node.name, [state = state_.get()](Rank rank) { return state->of(rank).pid; })) {
+    node.port = *port;
+  } else if (state_->setup_error.empty()) {
+    state_->setup_error = port.error().text();
+  }
   Result<RankStarter> starter = RankStarter::create(job, own, std::move(node));
   if (starter) {
     state_->starter.emplace(std::move(*starter));

@@ -8,15 +8,22 @@
 namespace scela {
 namespace {
 
+enum class Argument { one, pair, none };  // pair: NAME VALUE in two words
+
 struct MpiexecSpelling {
   std::string_view word;
   std::string_view option;
-  bool is_pair;  // NAME VALUE in two words
+  Argument takes;
 };
 
 constexpr MpiexecSpelling kSpellings[] = {
-    {"-np", "--np", false},     {"-ppn", "--ppn", false}, {"-hosts", "--hosts", false},
-    {"-wdir", "--wdir", false}, {"-env", "--env", true},  {"-genv", "--genv", true},
+    {"-np", "--np", Argument::one},
+    {"-ppn", "--ppn", Argument::one},
+    {"-hosts", "--hosts", Argument::one},
+    {"-wdir", "--wdir", Argument::one},
+    {"-env", "--env", Argument::pair},
+    {"-genv", "--genv", Argument::pair},
+    {"-pmi-port", "--pmi=port", Argument::none},
 };
 
 class WordReader {
@@ -88,9 +95,9 @@ class WordReader {
 
   Result<void> rewrite(const MpiexecSpelling& spelling) {
     ++next_;
-    if (!spelling.is_pair) {
+    if (spelling.takes != Argument::pair) {
       options().emplace_back(spelling.option);
-      take(1);
+      if (spelling.takes == Argument::one) take(1);
       return {};
     }
     // Hydra takes NAME=VALUE in one word too.

@@ -38,6 +38,7 @@ enum class HostKeys { strict, accept_new };
 enum class OnFailure { kill, wait };
 enum class BindTo { none, core };
 enum class CachePolicy { hcs, hcma, hcmab, hcmab_lru };
+enum class PmiKind { fd, port, pmgr, pmgr_mvapich1 };
 enum class StatsFormat { none, text, json };
 enum class NodesetOperation { fold, expand, count };
 
@@ -90,6 +91,7 @@ struct Options {
   std::optional<std::uint32_t> sim_nodes;  // >= 1: that many agents on this machine
   bool oversubscribe = false;
   BindTo bind_to = BindTo::none;
+  PmiKind pmi = PmiKind::fd;  // how ranks reach their agent, and what they speak
 
   // The tree.
   std::optional<std::uint32_t> degree;  // >= 1; absent: from max_depth and max_conn

@@ -419,6 +419,7 @@ void Collectives::answer(const CollectiveId& id, Operation& op) {
   if (!op.mismatch.empty()) {
     response.ok = false;
     response.error = op.mismatch;
+    response.disagreement = op.mismatch != kCutOff;
   } else if (!op.missing.empty()) {
     response.ok = false;
     response.error = cat("rank", op.missing.size() == 1 ? " " : "s ", op.missing.text(),

@@ -24,6 +24,9 @@ constexpr OnFailure last_value(OnFailure) {
 constexpr BindTo last_value(BindTo) {
   return BindTo::core;
 }
+constexpr PmiKind last_value(PmiKind) {
+  return PmiKind::pmgr_mvapich1;
+}
 constexpr Label last_value(Label) {
   return Label::host;
 }
@@ -44,8 +47,8 @@ auto head_of(Is<Job> auto& job) {
   return std::tie(job.id, job.apps);
 }
 auto tail_of(Is<Job> auto& job) {
-  return std::tie(job.env, job.wdir, job.stdin_ranks, job.on_failure, job.bind_to, job.grace_ms,
-                  job.cache_policy, job.cache_limit, job.trace, job.once_per_host,
+  return std::tie(job.env, job.wdir, job.stdin_ranks, job.on_failure, job.bind_to, job.pmi,
+                  job.grace_ms, job.cache_policy, job.cache_limit, job.trace, job.once_per_host,
                   job.host_timeout_ms, job.label, job.timestamps, job.plain_output, job.ahead_s,
                   job.terminal_ranks, job.window, job.modes);
 }

@@ -19,6 +19,9 @@ namespace scela::nla {
 enum class OnFailure : std::uint8_t { kill, wait };
 enum class BindTo : std::uint8_t { none, core };
 enum class Label : std::uint8_t { none, rank, host };
+// How ranks reach their node's agent, and what they speak: PMI over a descriptor that they inherit;
+// PMI over a port of the node; PMGR, protocol 8; what MVAPICH 1 made of that.
+enum class PmiKind : std::uint8_t { fd, port, pmgr, pmgr_mvapich1 };
 
 struct App {
   std::vector<std::string> argv;
@@ -38,6 +41,7 @@ struct Job {
   RankSet stdin_ranks;  // who gets standard input; others read end of file
   OnFailure on_failure = OnFailure::kill;
   BindTo bind_to = BindTo::none;
+  PmiKind pmi = PmiKind::fd;
   std::uint32_t grace_ms = 2000;  // between the first signal and SIGKILL
   cache::PolicyKind cache_policy = cache::PolicyKind::hcmab;
   std::uint64_t cache_limit = 0;  // cache::Place::limit

@@ -85,7 +85,7 @@ void read_field(FieldReader& in, Request& request) {
 }
 
 auto fields(Is<Response> auto& r) {
-  return std::tie(r.ok, r.error, r.found, r.parts);
+  return std::tie(r.ok, r.error, r.found, r.parts, r.disagreement);
 }
 
 namespace ask {

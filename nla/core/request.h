@@ -95,6 +95,7 @@ struct Response {
   // get: the value. lookup: the port. gather (root), allgather, alltoall: one per member in rank
   // order. broadcast, scatter, receive: one.
   std::vector<Chunk> parts;
+  bool disagreement = false;  // when !ok: members of the set asked for different things
 };
 
 }  // namespace scela::nla

@@ -1,13 +1,14 @@
 // What a rank's server may ask of its node: declared here, implemented by the agent (nla).
 //
 // One object serves all ranks of the node. Everything with an id is answered later, or from within
-// the call, through LineServer::answered with that id; ids are unique per rank and grow. abort and
+// the call, through the RankServer with that id; ids are unique per rank and grow. abort and
 // violation are not answered. No call blocks, and none may destroy the server that makes it.
 #pragma once
 
 #include <cstdint>
 #include <string>
 
+#include "pmi/protocol/collective.h"
 #include "pmi/protocol/job_facts.h"
 #include "pmi/protocol/request.h"
 
@@ -44,6 +45,8 @@ class JobServices {
   // The memory that the agent shares with the ranks of this node (segment_layout.h): its descriptor
   // goes to the rank with the answer; an error where there is none, or no way to hand it over.
   virtual void segment(Rank rank, RequestId id) = 0;
+  // An operation of all ranks of the job; answered through RankServer::collected.
+  virtual void collective(Rank rank, RequestId id, Collective call) = 0;
   // The rank asks for the end of the job with this exit code.
   virtual void abort(Rank rank, std::int32_t code, std::string message) = 0;
   // The rank broke its protocol: the job ends with it named. `why` is for the user.

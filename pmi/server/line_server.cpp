@@ -40,6 +40,12 @@ void LineServer::closed() {
   closed_ = true;
 }
 
+std::vector<Chunk> LineServer::take_chunks() {
+  std::string output = take_output();
+  if (output.empty()) return {};
+  return {Chunk(std::move(output))};
+}
+
 std::string LineServer::take_output() {
   std::string output = pmi1_.take_output();
   if (pmi2_) output += pmi2_->take_output();

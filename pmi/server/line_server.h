@@ -16,26 +16,25 @@
 
 #include "pmi/protocol/pmi1.h"
 #include "pmi/protocol/pmi2.h"
-#include "pmi/server/job_services.h"
+#include "pmi/server/rank_server.h"
 
 namespace scela::pmi {
 
-class LineServer {
+class LineServer final : public RankServer {
  public:
   LineServer(JobServices& services, Rank rank);
 
-  void receive(std::string_view bytes);
-  // The answer to request `id`; late ones (after closed(), or of another id) are ignored.
-  void answered(RequestId id, const Answer& answer);
-  // The connection ended: nothing more is asked of the job or written to the rank.
-  void closed();
+  void receive(std::string_view bytes) override;
+  void answered(RequestId id, const Answer& answer) override;
+  void collected(RequestId /*id*/, const Collected& /*result*/) override {}
+  void closed() override;
 
   // Everything to write to the rank since the last call.
   std::string take_output();
-  // The rank said init and not finalize: ending now is a failure.
-  bool unfinished() const { return pmi2_ ? pmi2_->unfinished() : pmi1_.unfinished(); }
-  // The rank aborted or broke the protocol: what it sends from now on is dropped.
-  bool broken() const { return broken_; }
+  std::vector<Chunk> take_chunks() override;
+  // The rank said init and not finalize.
+  bool unfinished() const override { return pmi2_ ? pmi2_->unfinished() : pmi1_.unfinished(); }
+  bool broken() const override { return broken_; }
 
  private:
   void pump();

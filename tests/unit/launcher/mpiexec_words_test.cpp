@@ -64,6 +64,12 @@ TEST_CASE("mpiexec's spellings become long options") {
   CHECK(only({"-env", "K", "", "p"}).options == Words{"--env=K="});
 }
 
+TEST_CASE("mpiexec's -pmi-port is --pmi port") {
+  const ProgramWords split = only({"-pmi-port", "p", "-pmi-port"});
+  CHECK(split.options == Words{"--pmi=port"});
+  CHECK(split.argv == Words{"p", "-pmi-port"});
+}
+
 TEST_CASE("mpiexec's spellings after the program's name belong to the program") {
   const ProgramWords split = only({"-np", "1", "p", "-np", "3", "-env", "A", "B"});
   CHECK(split.argv == Words{"p", "-np", "3", "-env", "A", "B"});

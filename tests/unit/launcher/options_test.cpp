@@ -51,6 +51,7 @@ TEST_CASE("without options everything has its default") {
   CHECK_FALSE(options.stdin_to);
   CHECK_FALSE(options.env_pass);
   CHECK(options.bind_to == BindTo::none);
+  CHECK(options.pmi == PmiKind::fd);
   CHECK(options.stats == StatsFormat::none);
 }
 
@@ -95,6 +96,8 @@ TEST_CASE("every option of the command line reaches its value") {
                                   "wait",
                                   "--bind-to",
                                   "core",
+                                  "--pmi",
+                                  "pmgr-mvapich1",
                                   "--dry-run",
                                   "--show-map",
                                   "--stats=json",
@@ -127,6 +130,7 @@ TEST_CASE("every option of the command line reaches its value") {
   CHECK(options.grace == 500ms);
   CHECK(options.on_failure == OnFailure::wait);
   CHECK(options.bind_to == BindTo::core);
+  CHECK(options.pmi == PmiKind::pmgr_mvapich1);
   CHECK(options.dry_run);
   CHECK(options.show_map);
   CHECK(options.stats == StatsFormat::json);

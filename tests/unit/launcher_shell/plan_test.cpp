@@ -53,6 +53,13 @@ TEST_CASE("nodes without a rank get no agent") {
   CHECK(made.job.map.process_mapping() == "(vector,(0,3,1))");
 }
 
+TEST_CASE("ranks find each other as they are told to") {
+  CHECK(plan({"-n", "1", "./p"}).job.pmi == nla::PmiKind::fd);
+  CHECK(plan({"--pmi", "port", "-n", "1", "./p"}).job.pmi == nla::PmiKind::port);
+  CHECK(plan({"--pmi", "pmgr", "-n", "1", "./p"}).job.pmi == nla::PmiKind::pmgr);
+  CHECK(plan({"--pmi", "pmgr-mvapich1", "-n", "1", "./p"}).job.pmi == nla::PmiKind::pmgr_mvapich1);
+}
+
 TEST_CASE("the environment passes whole, not at all, or by name") {
   CHECK(plan({"-n", "1", "./p"}).job.env == std::vector<std::string>{"HOME=/h", "X=1"});
   CHECK(plan({"--env-pass", "none", "-n", "1", "./p"}).job.env.empty());

@@ -160,8 +160,8 @@ TEST_CASE("standard input for a rank that is not there is an error") {
 TEST_CASE("kinds of a job outside their range are errors") {
   const std::string bytes = encode(small_job());
   // From the end: the terminal's modes (3), size (8) and ranks, ahead, plain output, timestamps,
-  // label, host timeout, once per host, trace, cache limit, cache policy, grace (2000: two bytes), bind-to,
-  // on-failure.
+  // label, host timeout, once per host, trace, cache limit, cache policy, grace (2000: two bytes),
+  // pmi, bind-to, on-failure.
   const std::size_t end = bytes.size() - 21;
   const auto accepted = [&](std::size_t at, char value) {
     std::string changed = bytes;
@@ -174,10 +174,12 @@ TEST_CASE("kinds of a job outside their range are errors") {
   CHECK_FALSE(accepted(end - 1, 2));
   CHECK(accepted(end - 3, 3));
   CHECK_FALSE(accepted(end - 3, 4));
-  CHECK(accepted(end - 6, 1));
-  CHECK_FALSE(accepted(end - 6, 2));
+  CHECK(accepted(end - 6, 3));
+  CHECK_FALSE(accepted(end - 6, 4));
   CHECK(accepted(end - 7, 1));
   CHECK_FALSE(accepted(end - 7, 2));
+  CHECK(accepted(end - 8, 1));
+  CHECK_FALSE(accepted(end - 8, 2));
 }
 
 TEST_CASE("one rank of the job has a terminal, or none") {

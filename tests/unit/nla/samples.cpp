@@ -273,6 +273,7 @@ Job job(Random& random) {
   if (flag(random)) out.stdin_ranks = RankSet::single(out.map.size() - 1);
   out.on_failure = one_of(random, OnFailure::wait);
   out.bind_to = one_of(random, BindTo::core);
+  out.pmi = one_of(random, PmiKind::pmgr_mvapich1);
   out.grace_ms = number(random);
   out.cache_policy = one_of(random, cache::PolicyKind::hcmab_lru);
   out.cache_limit = number(random);

@@ -1,0 +1,57 @@
+#include "pmi/server/pmgr_server.h"
+
+#include <utility>
+
+namespace scela::pmi {
+
+namespace {
+template <class... Fs>
+struct Overloaded : Fs... {
+  using Fs::operator()...;
+};
+template <class... Fs>
+Overloaded(Fs...) -> Overloaded<Fs...>;
+}  // namespace
+
+void PmgrServer::receive(std::string_view bytes) {
+  if (closed_ || broken_ || hangs_up_) return;
+  began_ = true;
+  session_->receive(bytes);
+  pump();
+}
+
+void PmgrServer::collected(RequestId id, const Collected& result) {
+  if (broken_ || id != outstanding_) return;
+  outstanding_ = 0;
+  session_->answer(result);
+  pump();
+}
+
+// A client that has said CLOSE has gone before the others have: what it took part in may still show
+// that the ranks disagree.
+void PmgrServer::pump() {
+  // An answer given from within the call below comes back here; the outer loop goes on with it.
+  if (pumping_) return;
+  pumping_ = true;
+  while (auto request = session_->next()) {
+    std::visit(Overloaded{
+                   [&](Collective& call) {
+                     outstanding_ = next_id_++;
+                     services_.collective(rank_, outstanding_, std::move(call));
+                   },
+                   [&](pmgr::Abort& abort) {
+                     broken_ = true;
+                     services_.abort(rank_, abort.code, {});
+                   },
+                   [&](pmgr::Violation& violation) {
+                     broken_ = true;
+                     services_.violation(rank_, std::move(violation.why));
+                   },
+                   [&](pmgr::HangUp&) { hangs_up_ = true; },
+               },
+               *request);
+  }
+  pumping_ = false;
+}
+
+}  // namespace scela::pmi

@@ -1,0 +1,118 @@
+#include "pmi/server/pmgr_server.h"
+
+#include <catch2/catch.hpp>
+#include <string>
+#include <vector>
+
+#include "pmi/protocol/native_ints.h"
+
+namespace scela::pmi {
+namespace {
+
+class FakeServices : public JobServices {
+ public:
+  JobFacts facts(Rank rank) const override { return {.rank = rank, .size = 2}; }
+  void put(Rank, RequestId, std::string, std::string) override {}
+  void get(Rank, RequestId, std::string, bool) override {}
+  void fence(Rank, RequestId) override {}
+  void group_fence(Rank, RequestId, RankSet, std::uint32_t) override {}
+  void exchange(Rank, RequestId, std::string) override {}
+  void put_node(Rank, RequestId, std::string, std::string) override {}
+  void get_node(Rank, RequestId, std::string, bool) override {}
+  void publish(Rank, RequestId, std::string, std::string) override {}
+  void lookup(Rank, RequestId, std::string) override {}
+  void unpublish(Rank, RequestId, std::string) override {}
+  void failed(Rank, RequestId) override {}
+  void collective(Rank rank, RequestId id, Collective call) override {
+    told.push_back("operation " + std::to_string(static_cast<int>(call.operation)) + " by " +
+                   std::to_string(rank));
+    ids.push_back(id);
+    if (answer_at_once != nullptr) answer_at_once->collected(id, {});
+  }
+  void abort(Rank rank, std::int32_t code, std::string) override {
+    told.push_back("abort by " + std::to_string(rank) + " with " + std::to_string(code));
+  }
+  void violation(Rank rank, std::string why) override {
+    told.push_back("violation by " + std::to_string(rank) + ": " + why);
+  }
+
+  std::vector<std::string> told;
+  std::vector<RequestId> ids;
+  PmgrServer* answer_at_once = nullptr;
+};
+
+std::string barriers(int count) {
+  std::string out;
+  for (int i = 0; i < count; ++i)
+    append_int(out, 3);
+  return out;
+}
+
+std::string taken(PmgrServer& server) {
+  std::string out;
+  for (const Chunk& chunk : server.take_chunks())
+    out += chunk.view();
+  return out;
+}
+
+TEST_CASE("PMGR server: operations go on with the rank, answers come back by number") {
+  FakeServices services;
+  PmgrServer server(services, 1, make_pmgr_session(1, 2));
+  CHECK_FALSE(server.unfinished());  // nobody has come yet
+  server.receive("");
+  CHECK(server.unfinished());
+  server.receive(barriers(2));
+  REQUIRE(services.told == std::vector<std::string>{"operation 0 by 1"});
+  server.collected(services.ids[0] + 17, {});
+  CHECK(taken(server).empty());
+  server.collected(services.ids[0], {});
+  CHECK(taken(server) == barriers(1));
+  CHECK(services.ids.size() == 2);
+}
+
+TEST_CASE("PMGR server: answers from within the call are served to the last operation") {
+  FakeServices services;
+  PmgrServer server(services, 0, make_pmgr_session(0, 2));
+  services.answer_at_once = &server;
+  server.receive(barriers(1000));  // deep recursion would show
+  CHECK(taken(server) == barriers(1000));
+}
+
+TEST_CASE("PMGR server: a rank that has left is hung up on, one that breaks the rules is dropped") {
+  FakeServices services;
+  PmgrServer server(services, 0, make_pmgr_session(0, 2));
+  std::string word;
+  SECTION("left") {
+    services.answer_at_once = &server;
+    append_int(word, 1);
+    server.receive(word);
+    CHECK(server.hangs_up());
+    CHECK_FALSE(server.broken());
+    CHECK_FALSE(server.unfinished());
+  }
+  SECTION("broken") {
+    append_int(word, 77);
+    server.receive(word);
+    CHECK(server.broken());
+    CHECK(services.told.back() == "violation by 0: PMGR: the rank sent the opcode 77");
+  }
+  CHECK_FALSE(server.wants_bytes());
+  const std::size_t before = services.told.size();
+  server.receive(barriers(1));
+  CHECK(services.told.size() == before);
+}
+
+TEST_CASE("PMGR server: what a rank had a part in is judged even when it has gone") {
+  FakeServices services;
+  PmgrServer server(services, 0, make_pmgr_session(0, 2));
+  std::string word;
+  append_int(word, 1);
+  server.receive(word);
+  server.closed();
+  server.collected(services.ids.back(), {Collected::Outcome::disagreed, "others barrier", {}});
+  REQUIRE(server.broken());
+  CHECK(services.told.back().find("others barrier") != std::string::npos);
+}
+
+}  // namespace
+}  // namespace scela::pmi
