@@ -171,6 +171,7 @@ void RankPmi::read(Connection& one) {
     return ::recv(one.end.fd.get(), host_.buffer.bytes, sizeof host_.buffer.bytes, MSG_DONTWAIT);
   });
   if (got > 0) {
+    if (port_) acknowledge(one);
     one.server->receive({host_.buffer.bytes, static_cast<std::size_t>(got)});
     flush(one);
   } else if (got == 0 || errno != EAGAIN) {
@@ -302,7 +303,8 @@ void RankPmi::collective(Rank rank, pmi::RequestId id, pmi::Collective call) {
   request.set = RankSet::run(0, job_.map.size());
   request.root = call.root;
   request.parts = std::move(call.parts);
-  ask(rank, id, name_of(request.kind).data(), std::move(request));
+  const char* name = name_of(request.kind).data();
+  ask(rank, id, name, std::move(request));
 }
 
 void RankPmi::abort(Rank rank, std::int32_t code, std::string message) {

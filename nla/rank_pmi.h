@@ -63,6 +63,7 @@ class RankPmi final : pmi::JobServices, EndListener {
   bool believe_claim(Rank rank);
   void doubt(Rank rank, std::function<void()> verdict);
   void left_early(Connection& one);
+  static void acknowledge(Connection& one);
 
   // pmi::JobServices
   pmi::JobFacts facts(Rank rank) const override;

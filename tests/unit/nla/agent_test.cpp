@@ -359,6 +359,7 @@ TEST_CASE("ranks that disagree about a collective are all told who differs") {
     REQUIRE(tree.answer(rank) != nullptr);
     CHECK_FALSE(tree.answer(rank)->ok);
     CHECK(tree.answer(rank)->error.find("allgather") != std::string::npos);
+    CHECK(tree.answer(rank)->disagreement);
   }
 }
 
@@ -377,6 +378,7 @@ TEST_CASE("under wait a collective that a dead rank left open fails for the othe
     REQUIRE(tree.answer(rank) != nullptr);
     CHECK_FALSE(tree.answer(rank)->ok);
     CHECK(tree.answer(rank)->error == "rank 7 ended without taking part in the barrier");
+    CHECK_FALSE(tree.answer(rank)->disagreement);
   }
   CHECK(tree.first_failures.size() == 1);
   CHECK(tree.ended.empty());
