@@ -78,6 +78,7 @@ class RankPmi final : pmi::JobServices, EndListener {
   void lookup(Rank rank, pmi::RequestId id, std::string name) override;
   void unpublish(Rank rank, pmi::RequestId id, std::string name) override;
   void failed(Rank rank, pmi::RequestId id) override;
+  void segment(Rank rank, pmi::RequestId id) override;
   void collective(Rank rank, pmi::RequestId id, pmi::Collective call) override;
   void abort(Rank rank, std::int32_t code, std::string message) override;
   void violation(Rank rank, std::string why) override;
