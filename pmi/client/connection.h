@@ -56,7 +56,7 @@ class Connection {
 
  private:
   Result<void> introduce(int id);
-  void send(std::string_view bytes);
+  void send(std::string_view text);
   // More bytes into input_, and a descriptor that comes with them.
   Result<void> read_more(Fd* received);
   Result<std::string> read_line(Fd* received);

@@ -31,12 +31,25 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     std::abort();
   }
 
-  auto policy = make_policy(PolicyKind::hcmab, false);
-  (*policy)->commit(aggregate);
-  if ((*policy)->usage().pairs != expected.size()) std::abort();
-  for (const auto& [key, value] : expected) {
-    const Lookup found = (*policy)->get(key);
-    if (found.found != Found::here || found.value != value) std::abort();
+  std::string pieces;
+  for_each_piece(aggregate, 64, [&](std::string_view piece) {
+    if (!for_each_pair(piece, [](auto, auto) {})) std::abort();
+    pieces += piece;
+  });
+  if (whole ? pieces != aggregate : aggregate.substr(0, pieces.size()) != pieces) std::abort();
+
+  for (int i = 0; i < kPolicyKinds; ++i) {
+    const bool upward = i <= static_cast<int>(PolicyKind::hcma);  // a release only renews copies
+    const auto policy = make_policy(static_cast<PolicyKind>(i), {true, 0});
+    if (upward) policy->aggregate_passes(aggregate);
+    policy->commit(aggregate);
+    policy->fence_done();
+    if (static_cast<PolicyKind>(i) == PolicyKind::hcs) continue;  // pairs come one by one
+    if (policy->usage().pairs != expected.size()) std::abort();
+    for (const auto& [key, value] : expected) {
+      const Lookup found = policy->get(key, false);
+      if (found.found != Found::here || found.value != value) std::abort();
+    }
   }
   return 0;
 }

@@ -10,6 +10,7 @@
 #ifndef SCELA_PMI_H
 #define SCELA_PMI_H
 
+/* The names are the interface's: NOLINTBEGIN(readability-identifier-naming) */
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -78,9 +79,8 @@ int PMI_Unpublish_name(const char service_name[]);
 int PMI_Lookup_name(const char service_name[], char port[]);
 
 int PMI_Spawn_multiple(int count, const char* cmds[], const char** argvs[], const int maxprocs[],
-                       const int info_keyval_sizesp[], const PMI_keyval_t* info_keyval_vectors[],
-                       int preput_keyval_size, const PMI_keyval_t preput_keyval_vector[],
-                       int errors[]);
+                       const int info_sizes[], const PMI_keyval_t* infos[], int preput_size,
+                       const PMI_keyval_t preputs[], int errors[]);
 
 /* Command-line options of a launcher: "-key value" pairs. */
 int PMI_Parse_option(int num_args, char* args[], int* num_parsed, PMI_keyval_t** keyvalp,
@@ -92,4 +92,5 @@ int PMI_Get_options(char* str, int* length);
 #ifdef __cplusplus
 }
 #endif
+/* NOLINTEND(readability-identifier-naming) */
 #endif

@@ -9,6 +9,7 @@
 #ifndef SCELA_PMI2_H
 #define SCELA_PMI2_H
 
+/* The names are the interface's: NOLINTBEGIN(readability-identifier-naming) */
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -96,4 +97,5 @@ int PMIX_Ring(const char value[], int* rank, int* ranks, char left[], char right
 #ifdef __cplusplus
 }
 #endif
+/* NOLINTEND(readability-identifier-naming) */
 #endif

@@ -6,6 +6,7 @@
 #ifndef SCELA_PMI_EXT_H
 #define SCELA_PMI_EXT_H
 
+/* The names are the interface's: NOLINTBEGIN(readability-identifier-naming) */
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -23,4 +24,5 @@ int SCELA_PMI_Wait_failure(unsigned seen, int timeout_ms);
 #ifdef __cplusplus
 }
 #endif
+/* NOLINTEND(readability-identifier-naming) */
 #endif
