@@ -22,7 +22,8 @@ class Hcmab final : public Policy {
   bool wants_release() const override { return false; }
   std::string take_release() override { return {}; }
   void commit(std::string_view pairs) override;
-  void fence_done() override { store_.settle(); }
+  std::uint64_t taken() const override { return store_.taken(); }
+  void fence_done(std::uint64_t taken) override { store_.settle(taken); }
   void evict_no_more() override {}
   Lookup get(std::string_view key, bool below) override;
   void answer_passes(std::string_view key, std::string_view value) override;

@@ -18,9 +18,9 @@ void HcmabLru::commit(std::string_view pairs) {
   trim();
 }
 
-void HcmabLru::fence_done() {
+void HcmabLru::fence_done(std::uint64_t taken) {
   stage_bytes_ = 0;
-  store_.settle();
+  store_.settle(taken);
   trim();
 }
 
@@ -35,7 +35,7 @@ Lookup HcmabLru::get(std::string_view key, bool) {
 }
 
 void HcmabLru::answer_passes(std::string_view key, std::string_view value) {
-  store_.commit(key, value);
+  if (!store_.find(key)) store_.commit(key, value);  // else it is newer
   trim();
 }
 

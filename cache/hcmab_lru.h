@@ -28,7 +28,8 @@ class HcmabLru final : public Policy {
   bool release_carries_pairs() const override { return true; }
   std::string take_release() override { return {}; }
   void commit(std::string_view pairs) override;
-  void fence_done() override;
+  std::uint64_t taken() const override { return store_.taken(); }
+  void fence_done(std::uint64_t taken) override;
   void evict_no_more() override { keeps_all_ = true; }
   Lookup get(std::string_view key, bool below) override;
   void answer_passes(std::string_view key, std::string_view value) override;

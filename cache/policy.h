@@ -76,8 +76,8 @@ class Policy {
   // A pair of a child passes on its way up. True: forward it.
   virtual bool put_from_child(std::string_view key, std::string_view value) = 0;
 
-  // The node's own ranks have all entered a fence: the aggregate of what they put since the last
-  // one. Called once per fence; empty where puts have travelled already.
+  // The node's own ranks have all entered a fence: the aggregate of what they put and no fence of
+  // the whole job has brought to everybody yet. Empty where puts have travelled already.
   virtual std::string take_stage() = 0;
   // Part of a child's aggregate passes on its way up.
   virtual void aggregate_passes(std::string_view pairs) = 0;
@@ -89,8 +89,10 @@ class Policy {
   virtual std::string take_release() = 0;
   // The fence is complete; `pairs` is one piece of what the release carried (possibly many calls).
   virtual void commit(std::string_view pairs) = 0;
+  // Which take_stage() was the last; fence_done() is told what its fence had taken.
+  virtual std::uint64_t taken() const = 0;
   // A fence of the whole job is complete, and what it carried committed.
-  virtual void fence_done() = 0;
+  virtual void fence_done(std::uint64_t taken) = 0;
 
   // From now on aggregates turn round here, as the way to the root was lost: whoever below has
   // evicted something asks here.

@@ -50,7 +50,7 @@ std::optional<std::string_view> Store::find(std::string_view key) const {
 }
 
 bool Store::is_staged(std::string_view key) const {
-  if (staged_.empty()) return false;
+  if (staged_ == 0) return false;
   const EntryId at = *slot_of(key, hash_of(key));
   return at != 0 && entries_[at - 1].life == Life::staged;
 }
@@ -67,11 +67,15 @@ std::optional<std::string_view> Store::use(std::string_view key) {
   return entries_[id].value();
 }
 
-void Store::stage(std::string_view key, std::string_view value) {
+bool Store::stage(std::string_view key, std::string_view value) {
   const EntryId id = put(key, value, false);
-  if (entries_[id].life == Life::staged) return;
-  set_life(id, Life::staged);
-  staged_.push_back(id);
+  const bool replaced = replaced_;
+  if (entries_[id].life != Life::staged) {
+    set_life(id, Life::staged);
+    ++staged_;
+  }
+  entries_[id].held = false;
+  return replaced;
 }
 
 bool Store::commit(std::string_view key, std::string_view value) {
@@ -79,11 +83,16 @@ bool Store::commit(std::string_view key, std::string_view value) {
   return replaced_;
 }
 
-void Store::hold(std::string_view key, std::string_view value) {
+bool Store::hold(std::string_view key, std::string_view value) {
   const EntryId id = put(key, value, false);
-  if (entries_[id].life != Life::settled) return;
-  set_life(id, Life::travelling);
-  travelling_.push_back(id);
+  const bool replaced = replaced_;
+  Entry& entry = entries_[id];
+  if (entry.life != Life::staged) {
+    if (entry.life == Life::settled) set_life(id, Life::travelling);
+    entry.held = true;
+    entry.taken = taken_ + 1;
+  }
+  return replaced;
 }
 
 void Store::commit_all(std::string_view aggregate) {
@@ -92,13 +101,17 @@ void Store::commit_all(std::string_view aggregate) {
 }
 
 std::string Store::take_stage() {
+  ++taken_;
   std::string out;
-  for (const EntryId id : staged_) {
-    append_pair(out, entries_[id].key(), entries_[id].value());
+  for (const EntryId id : pending_) {
+    Entry& entry = entries_[id];
+    if (entry.held) continue;
+    append_pair(out, entry.key(), entry.value());
+    if (entry.life != Life::staged) continue;
     set_life(id, Life::travelling);
-    travelling_.push_back(id);
+    entry.taken = taken_;
   }
-  staged_ = {};  // with its memory: the next stage may be far away
+  staged_ = 0;
   return out;
 }
 
@@ -108,19 +121,34 @@ void Store::for_each(const std::function<void(std::string_view, std::string_view
   }
 }
 
-void Store::settle() {
-  for (const EntryId id : travelling_) {
-    // Staged again meanwhile, or taken twice since the last call.
-    if (entries_[id].life == Life::travelling) set_life(id, Life::settled);
+void Store::settle(std::uint64_t taken) {
+  std::vector<EntryId> left;
+  for (const EntryId id : pending_) {
+    if (entries_[id].life == Life::travelling && entries_[id].taken <= taken) {
+      entries_[id].listed = entries_[id].held = false;
+      set_life(id, Life::settled);
+    } else {
+      left.push_back(id);
+    }
   }
-  travelling_ = {};
+  pending_ = std::move(left);  // with its memory: the next stage may be far away
 }
 
 void Store::set_life(EntryId id, Life life) {
   Entry& entry = entries_[id];
-  if (entry.life == Life::settled) unlink(id);
+  const std::uint64_t bytes = entry.key_size + std::uint64_t{entry.value_size};
+  if (entry.life == Life::settled) {
+    unlink(id);
+    pending_bytes_ += bytes;
+  }
   entry.life = life;
-  if (life == Life::settled) link_newest(id);
+  if (life == Life::settled) {
+    link_newest(id);
+    pending_bytes_ -= bytes;
+  } else if (!entry.listed) {
+    entry.listed = true;
+    pending_.push_back(id);
+  }
 }
 
 void Store::link_newest(EntryId id) {
@@ -214,6 +242,9 @@ void Store::evict(EntryId id) {
 // Replaces an entry's value: in place where it fits, else in a new place.
 void Store::write(Entry& entry, std::string_view value) {
   live_bytes_ = live_bytes_ - entry.value_size + value.size();
+  if (entry.life != Life::settled) {
+    pending_bytes_ = pending_bytes_ - entry.value_size + value.size();
+  }
   if (value.size() > entry.room) {
     char* const place = allocate(entry.key_size + value.size());
     copy(place, entry.key());

@@ -33,21 +33,28 @@ class Store {
   Store(const Store&) = delete;
   Store& operator=(const Store&) = delete;
 
-  // Sets the pair now and remembers its key for the next take_stage().
-  void stage(std::string_view key, std::string_view value);
+  // Sets the pair now and remembers its key for the next take_stage(). True: it took the place of
+  // another value.
+  bool stage(std::string_view key, std::string_view value);
   // Sets the pair, unless a newer value is staged: that one is this node's truth until it travels.
   // True: it took the place of another value.
   bool commit(std::string_view key, std::string_view value);
-  // The pair counts as travelling, as though it had been staged and taken.
-  void hold(std::string_view key, std::string_view value);
+  // The pair counts as travelling, as though it had been staged and were taken next. True: as
+  // above.
+  bool hold(std::string_view key, std::string_view value);
   // commit() for every pair of an aggregate; pairs after malformed bytes are lost.
   void commit_all(std::string_view aggregate);
-  // The staged pairs in the order in which their keys were first staged, each once with its latest
-  // value, as an aggregate; the stage is empty after it.
+  // The staged pairs become travelling ones. All that were staged and travel, each once with its
+  // latest value, as an aggregate, in the order in which their keys were first staged; those
+  // that travel already are sent again, as nobody has said that they arrived.
   std::string take_stage();
+  // The number of the last take_stage(), which settle() is given.
+  std::uint64_t taken() const { return taken_; }
 
-  // What travelled has come to where it may not be evicted.
-  void settle();
+  // What travelled with that take_stage() or before has come to where it may not be evicted.
+  void settle(std::uint64_t taken);
+  // Keys and values that are staged or travel.
+  std::uint64_t pending_bytes() const { return pending_bytes_; }
 
   bool is_staged(std::string_view key) const;
   std::optional<std::string_view> find(std::string_view key) const;
@@ -77,6 +84,9 @@ class Store {
     EntryId older = kNone;  // settled ones, in order of use
     EntryId newer = kNone;
     Life life = Life::settled;
+    bool listed = false;      // in staged_ or travelling_
+    bool held = false;        // hold() set it: it has travelled by itself
+    std::uint64_t taken = 0;  // travelling: since which take_stage()
     std::string_view key() const { return {at, key_size}; }
     std::string_view value() const { return {at + key_size, value_size}; }
   };
@@ -95,9 +105,11 @@ class Store {
   void compact();
 
   std::vector<Entry> entries_;
-  std::vector<EntryId> index_;   // open addressing, a power of two; position in entries_ plus one
-  std::vector<EntryId> staged_;  // positions in entries_
-  std::vector<EntryId> travelling_;
+  std::vector<EntryId> index_;    // open addressing, a power of two; position in entries_ plus one
+  std::vector<EntryId> pending_;  // positions in entries_: staged or travelling
+  std::uint64_t taken_ = 0;
+  std::uint64_t pending_bytes_ = 0;
+  std::size_t staged_ = 0;  // how many of pending_ are
   std::vector<EntryId> free_entries_;
   EntryId newest_ = kNone;
   EntryId oldest_ = kNone;

@@ -26,9 +26,9 @@ void Upward::commit(std::string_view pairs) {
   trim();
 }
 
-void Upward::fence_done() {
+void Upward::fence_done(std::uint64_t taken) {
   changed_.clear();
-  store_.settle();
+  store_.settle(taken);
   trim();
 }
 
@@ -39,7 +39,8 @@ Lookup Upward::get(std::string_view key, bool below) {
 }
 
 void Upward::answer_passes(std::string_view key, std::string_view value) {
-  store_.commit(key, value);
+  // What has come here meanwhile, by a put of this node or a release, is newer.
+  if (!store_.find(key)) store_.commit(key, value);
   trim();
 }
 
@@ -49,7 +50,7 @@ bool Hcs::put(std::string_view key, std::string_view value) {
     pass(key, value);
     return false;
   }
-  store().hold(key, value);
+  if (store().hold(key, value)) changed(key);
   trim();
   return true;
 }
@@ -61,7 +62,7 @@ bool Hcs::put_from_child(std::string_view key, std::string_view value) {
 }
 
 bool Hcma::put(std::string_view key, std::string_view value) {
-  store().stage(key, value);
+  if (store().stage(key, value)) changed(key);
   return false;  // it travels in the fence's aggregate
 }
 

@@ -31,7 +31,8 @@ class Upward : public Policy {
   bool release_carries_pairs() const final { return false; }
   std::string take_release() final;
   void commit(std::string_view pairs) final;
-  void fence_done() final;
+  std::uint64_t taken() const final { return store_.taken(); }
+  void fence_done(std::uint64_t taken) final;
   void evict_no_more() final { limit_ = 0; }
   Lookup get(std::string_view key, bool below) final;
   void answer_passes(std::string_view key, std::string_view value) final;
@@ -58,7 +59,7 @@ class Hcs final : public Upward {
   using Upward::Upward;
   bool put(std::string_view key, std::string_view value) override;
   bool put_from_child(std::string_view key, std::string_view value) override;
-  std::string take_stage() override { return {}; }  // everything has travelled already
+  std::string take_stage() override { return store().take_stage(); }  // empty: it has travelled
   void aggregate_passes(std::string_view) override {}
 };
 

@@ -61,6 +61,17 @@ std::string complaint(Rank rank, const ask::Collective& call) {
              call.parts.size());
 }
 
+// A child's records are whole, so that nothing of what follows them becomes part of them, and from
+// its own members.
+bool speaks_for(CollectiveKind kind, const RankSet& members, const Chunk& records) {
+  if (kind == CollectiveKind::fence) return cache::for_each_pair(records.view(), [](auto, auto) {});
+  if (!carries_records(kind)) return false;
+  bool own = true;
+  const bool whole = for_each_record(
+      records, [&](const Record& record) { own = own && members.contains(record.source); });
+  return whole && own;
+}
+
 }  // namespace
 
 Collectives::Operations::iterator Collectives::open(const CollectiveId& id) {
@@ -241,6 +252,7 @@ bool Collectives::receive_up(const Child& child, const msg::CollectiveUp& messag
   op.missing.add(message.missing);
 
   if (!message.records.empty() && op.mismatch.empty()) {
+    if (!speaks_for(op.kind, members, message.records)) return false;
     if (op.kind == CollectiveKind::fence && policy_ != nullptr) {
       policy_->aggregate_passes(message.records.view());
     }
@@ -264,9 +276,8 @@ void Collectives::advance(Operations::iterator at) {
   op.sent_last = true;
   if (op.kind == CollectiveKind::fence && policy_ != nullptr &&
       context_.own_ranks.intersects(at->first.set)) {
-    unsettled_ += policy_->take_stage();
-    op.carried = unsettled_.size();
-    add_pairs(op, at->first, unsettled_);
+    add_pairs(op, at->first, policy_->take_stage());
+    op.carried = policy_->taken();
   }
   const Chunk rest(std::exchange(op.pending, {}));
   if (!turns_here()) {
@@ -404,10 +415,9 @@ void Collectives::complete(Operations::iterator at) {
       piece = Chunk();  // the table holds it now; both at once would double the peak
     }
     committed_ = true;
-    // Those with a tag may overlap, so that what this one took along says nothing of the others.
-    if (at->first.tag == 0 && at->first.set.size() == context_.job->map.size()) {
-      unsettled_.erase(0, op.carried);
-      policy_->fence_done();
+    // Whatever its tag: every fence takes along all that is not settled, and says up to where.
+    if (at->first.set.size() == context_.job->map.size()) {
+      policy_->fence_done(op.carried);
     }
   }
   answer(at->first, op);
@@ -453,13 +463,22 @@ void Collectives::answer(const CollectiveId& id, Operation& op) {
     if (response.ok && carries_records(op.kind) && receives) {
       const std::uint32_t to =
           is_personal(op.kind) || op.kind == CollectiveKind::gather ? rank : kEverybody;
-      const auto take = [&](Rank source) { mine.parts.push_back(parts[{to, source}].whole); };
+      const auto take = [&](Rank source) {
+        const auto part = parts.find({to, source});
+        if (part != parts.end()) {
+          mine.parts.push_back(part->second.whole);
+        } else if (mine.ok) {
+          mine.ok = false;
+          mine.error = cat("the contribution of rank ", source, " was lost");
+        }
+      };
       if (op.kind == CollectiveKind::broadcast || op.kind == CollectiveKind::scatter) {
         take(op.root);
       } else {
         id.set.for_each(take);
       }
     }
+    if (!mine.ok) mine.parts.clear();
     context_.act(action::Reply{rank, request, std::move(mine)});
   }
 }

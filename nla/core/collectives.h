@@ -21,8 +21,7 @@
 // above. To its new parent the subtree's members are missing in every operation.
 //
 // A fence carries what the node has put since the last fence of the whole job that succeeded: one
-// that fails, that not everybody takes part in, or that overlaps others by its tag must not make
-// pairs invisible to the next one.
+// that fails, or that not everybody takes part in, must not make pairs invisible to the next one.
 #pragma once
 
 #include <cstdint>
@@ -81,7 +80,7 @@ class Collectives {
     bool sent_last = false;
     bool went_up = false;  // in part at least
     std::vector<LinkId> probed;
-    std::size_t carried = 0;  // fence: bytes of unsettled_ that it took along
+    std::uint64_t carried = 0;  // fence: cache::Policy::taken() of what it took along
     std::vector<std::pair<Rank, RequestId>> callers;
     std::vector<Chunk> pieces;  // of the result, for this node
   };
@@ -117,8 +116,7 @@ class Collectives {
   std::uint64_t numbered_bytes_ = 0;  // what next_seq_ takes, about
   bool committed_ = false;
   bool cut_off_ = false;
-  bool probing_ = false;   // some child has ended ranks
-  std::string unsettled_;  // pairs of this node that not everybody has been sent
+  bool probing_ = false;  // some child has ended ranks
 };
 
 }  // namespace scela::nla

@@ -43,7 +43,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const auto policy = make_policy(static_cast<PolicyKind>(i), {true, 0});
     if (upward) policy->aggregate_passes(aggregate);
     policy->commit(aggregate);
-    policy->fence_done();
+    policy->fence_done(policy->taken());
     if (static_cast<PolicyKind>(i) == PolicyKind::hcs) continue;  // pairs come one by one
     if (policy->usage().pairs != expected.size()) std::abort();
     for (const auto& [key, value] : expected) {

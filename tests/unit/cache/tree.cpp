@@ -46,7 +46,7 @@ void Tree::fence() {
     if (!release.empty() && (node != 0 || policies_[node]->wants_release())) {
       policies_[node]->commit(release);
     }
-    policies_[node]->fence_done();
+    policies_[node]->fence_done(policies_[node]->taken());
   }
 }
 

@@ -252,7 +252,7 @@ TEST_CASE("who turns aggregates round without being the root evicts nothing from
     }
     policy->aggregate_passes(pairs);
     policy->commit(pairs);
-    policy->fence_done();
+    policy->fence_done(policy->taken());
     for (int i = 0; i < 20; ++i) {
       INFO(name_of(kind));
       CHECK(policy->get(cat("key", i), true).found == Found::here);
