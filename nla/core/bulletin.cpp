@@ -11,6 +11,9 @@ namespace {
 // larger: more memory for a hostile child.
 constexpr std::size_t kMinQuestions = 1024;
 constexpr std::size_t kQuestionsPerRank = 16;
+std::size_t most_questions(const RankSet& ranks) {
+  return std::max(kMinQuestions, kQuestionsPerRank * ranks.size());
+}
 constexpr std::size_t kMaxKey = 1024;
 
 }  // namespace
@@ -49,8 +52,8 @@ void Bulletin::receive(const msg::Put& message) {
 }
 
 bool Bulletin::receive(const Child& from, const msg::Get& message) {
-  const std::size_t most = std::max(kMinQuestions, kQuestionsPerRank * from.ranks.size());
-  if (message.key.size() > kMaxKey || questions_[from.link] >= most) return false;
+  if (message.key.size() > kMaxKey) return false;
+  if (questions_[from.link] >= most_questions(from.ranks)) return false;
   get(message.key, message.wait, Asker{from.link, 0, 0});
   return true;
 }
@@ -76,11 +79,9 @@ void Bulletin::get(const std::string& key, bool wait, const Asker& asker) {
     case cache::Found::here:
       answer(asker, key, true, Chunk(std::string(lookup.value)));
       break;
-    case cache::Found::above: {
-      Askers& askers = asked_[{key, wait}];
-      if (keep(askers, asker) && askers.size() == 1) context_.send_up(msg::Get{key, wait});
+    case cache::Found::above:
+      ask_above(key, wait, asker);
       break;
-    }
     case cache::Found::absent:
       if (wait) {
         keep(parked_[key], asker);
@@ -88,6 +89,26 @@ void Bulletin::get(const std::string& key, bool wait, const Asker& asker) {
         answer(asker, key, false, Chunk());
       }
       break;
+  }
+}
+
+// The parent takes no more questions from here than most_questions(): the rest waits its turn.
+void Bulletin::ask_above(const std::string& key, bool wait, const Asker& asker) {
+  const bool fresh = !asked_.contains({key, wait});
+  if (fresh && asked_.size() >= most_questions(context_.subtree_ranks)) {
+    Askers one;
+    if (keep(one, asker)) held_back_.push_back({key, wait, asker});
+    return;
+  }
+  if (keep(asked_[{key, wait}], asker) && fresh) context_.send_up(msg::Get{key, wait});
+}
+
+void Bulletin::ask_on() {
+  while (!held_back_.empty() && asked_.size() < most_questions(context_.subtree_ranks)) {
+    const HeldBack next = std::move(held_back_.front());
+    held_back_.pop_front();
+    forget(next.asker);  // get() counts it anew
+    get(next.key, next.wait, next.asker);
   }
 }
 
@@ -120,6 +141,7 @@ void Bulletin::receive(const msg::Answer& message) {
     asked_.erase(at);
     answer_all(askers, message.key, message.found, message.value);
   }
+  ask_on();
   if (message.found) recheck();
 }
 
@@ -149,6 +171,7 @@ void Bulletin::ranks_ended(const RankSet& ranks) {
     std::erase_if(askers, is_it);
   for (auto& [key, askers] : parked_)
     std::erase_if(askers, is_it);
+  std::erase_if(held_back_, [&](const HeldBack& one) { return is_it(one.asker); });
 }
 
 void Bulletin::child_ended(LinkId link) {
@@ -157,6 +180,7 @@ void Bulletin::child_ended(LinkId link) {
     std::erase_if(askers, is_it);
   for (auto& [key, askers] : parked_)
     std::erase_if(askers, is_it);
+  std::erase_if(held_back_, [&](const HeldBack& one) { return is_it(one.asker); });
   questions_.erase(link);
 }
 
@@ -188,6 +212,12 @@ void Bulletin::fail_waiting(const std::string& why) {
   for (auto& [key, askers] : parked_)
     fail_local(askers);
   parked_.clear();
+  std::erase_if(held_back_, [&](const HeldBack& one) {
+    Askers asker{one.asker};
+    if (one.wait) fail_local(asker);
+    return one.wait;
+  });
+  ask_on();
 }
 
 }  // namespace scela::nla

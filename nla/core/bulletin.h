@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <string>
@@ -50,7 +51,14 @@ class Bulletin {
   using Key = std::pair<std::string, bool>;  // key, waits
 
   using Askers = std::vector<Asker>;
+  struct HeldBack {
+    std::string key;
+    bool wait = false;
+    Asker asker;
+  };
 
+  void ask_above(const std::string& key, bool wait, const Asker& asker);
+  void ask_on();
   void get(const std::string& key, bool wait, const Asker& asker);
   // False: the asker is kept already.
   bool keep(Askers& askers, const Asker& asker);
@@ -64,6 +72,7 @@ class Bulletin {
   cache::Policy* policy_ = nullptr;
   std::map<Key, Askers> asked_;              // a Get went up
   std::map<std::string, Askers> parked_;     // waiting here
+  std::deque<HeldBack> held_back_;           // until the parent takes more questions
   std::map<LinkId, std::size_t> questions_;  // of children, in both of the above
 };
 
