@@ -9,6 +9,7 @@ namespace scela::pmi::segment {
 namespace {
 
 constexpr std::uint64_t kFirstCapacity = 64;
+constexpr std::uint64_t kTolerableGarbage = std::uint64_t{1} << 20;
 
 // A reader that sees this store has seen all before it.
 void store(std::uint64_t* word, std::uint64_t value) {
@@ -69,13 +70,21 @@ std::uint64_t* Writer::slot_of(std::string_view key, std::uint64_t hash) {
 }
 
 void Writer::set(std::string_view key, std::string_view value) {
+  // Before the room is used up, so that a cache that evicts has a segment that stays small.
+  const std::uint64_t garbage = garbage_bytes();
+  if (garbage > kTolerableGarbage && garbage > (free_ - first_) / 2) rebuild();
   if (place(key, value)) return;
-  // Either there is garbage enough that laying out anew makes room, or the pair is left out.
-  if (!rebuilding_ && live_bytes_ + record_bytes(key.size(), value.size()) < (free_ - first_) / 2) {
+  // Laying out anew must free a good part, or it would be done again for the next pair.
+  if (garbage_bytes() > (free_ - first_) / 4) {
     rebuild();
     if (place(key, value)) return;
   }
   erase(key);
+}
+
+// What was replaced or erased, and tables that were outgrown.
+std::uint64_t Writer::garbage_bytes() const {
+  return free_ - first_ - live_bytes_ - 8 * (1 + capacity_);
 }
 
 bool Writer::place(std::string_view key, std::string_view value) {
@@ -136,15 +145,20 @@ bool Writer::grow_table(std::uint64_t capacity) {
 }
 
 void Writer::rebuild() {
-  rebuilding_ = true;
+  std::uint64_t pairs = 0;
+  pairs_([&](std::string_view, std::string_view) { ++pairs; });
+  std::uint64_t capacity = kFirstCapacity;
+  while ((pairs + 1) * 4 > capacity * 3)
+    capacity *= 2;
   store(words_ + sequence, words_[sequence] + 1);
   free_ = first_;
   capacity_ = 0;
   live_bytes_ = 0;
-  grow_table(kFirstCapacity);
-  pairs_([this](std::string_view key, std::string_view value) { set(key, value); });
+  if (!grow_table(capacity)) grow_table(kFirstCapacity);
+  pairs_([this](std::string_view key, std::string_view value) {
+    if (!place(key, value)) erase(key);
+  });
   store(words_ + sequence, words_[sequence] + 1);
-  rebuilding_ = false;
 }
 
 void Writer::mark_dead(std::uint64_t rank) {

@@ -36,6 +36,7 @@ class Writer {
   std::uint64_t* slot_of(std::string_view key, std::uint64_t hash);
   bool place(std::string_view key, std::string_view value);
   bool grow_table(std::uint64_t capacity);
+  std::uint64_t garbage_bytes() const;
   void rebuild();
   std::uint64_t allocate(std::uint64_t bytes);
   void store_text(std::uint64_t at, std::string_view text);
@@ -49,8 +50,7 @@ class Writer {
   std::uint64_t capacity_ = 0;
   std::uint64_t table_ = 0;
   std::uint64_t used_slots_ = 0;  // tombstones included
-  std::uint64_t live_bytes_ = 0;  // of records in use, about
-  bool rebuilding_ = false;
+  std::uint64_t live_bytes_ = 0;  // of records in use
 };
 
 }  // namespace scela::pmi::segment

@@ -136,6 +136,21 @@ TEST_CASE("replacing values for ever fits in a fixed room") {
     CHECK(get(reader, key) == value);
 }
 
+TEST_CASE("a cache that evicts has a segment that stays small") {
+  Table table;
+  Memory memory(std::uint64_t{64} << 20);
+  segment::Writer writer(memory.base(), memory.bytes(), 1, pairs_of(table));
+  for (int i = 0; i < 200000; ++i) {
+    if (i >= 100) {
+      table.erase(cat("key", i - 100));
+      writer.erase(cat("key", i - 100));
+    }
+    table[cat("key", i)] = std::string(100, 'x');
+    writer.set(cat("key", i), table[cat("key", i)]);
+  }
+  CHECK(writer.used_bytes() < 4 * 1024 * 1024);
+}
+
 TEST_CASE("what does not fit is absent, never old") {
   Table table{{"key", "small"}};
   Memory memory(4096);
