@@ -93,8 +93,10 @@ class Door final : public RankDoor {
   }
 
   void accept_all() {
-    // When it is full, whoever leaves makes room for the next.
-    while (visitors_.size() < kMaxVisitors) {
+    // When it is full, whoever leaves makes room for the next. Only so many at once: those who
+    // knock without end must not keep the agent from everything else.
+    for (std::size_t heard = 0; visitors_.size() < kMaxVisitors; ++heard) {
+      if (heard == kMaxVisitors) return wait();
       const int fd =
           ::accept4(listening_.native_handle(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
       if (fd < 0) {

@@ -199,6 +199,10 @@ void RankPmi::write(Connection& one) {
     const std::string_view rest = one.output.front().view().substr(one.offset);
     const ssize_t wrote = retry([&] { return send_with(one.end.fd.get(), rest, one.hand_over); });
     if (wrote < 0 && errno == EAGAIN) return;
+    if (wrote < 0 && one.hand_over >= 0) {
+      one.hand_over = -1;  // too many are on their way: the rank will use its socket
+      continue;
+    }
     if (wrote < 0) {  // it does not listen any more; its end is read
       one.output.clear();
       one.output_bytes = one.offset = 0;
@@ -232,7 +236,10 @@ void RankPmi::segment(Rank rank, pmi::RequestId id) {
   const bool local = ::getsockopt(one.end.fd.get(), SOL_SOCKET, SO_DOMAIN, &domain, &size) == 0 &&
                      domain == AF_UNIX;
   // What is still to be written belongs to earlier answers: the descriptor must not go with it.
-  if (local && one.output.empty()) one.hand_over = host_.segment();
+  // And once is enough: descriptors on their way are counted for all processes of this user.
+  if (local && one.output.empty() && !std::exchange(one.handed_over, true)) {
+    one.hand_over = host_.segment();
+  }
   pmi::Answer answer;
   answer.ok = one.hand_over >= 0;
   if (!answer.ok) answer.error = "there is no shared memory";

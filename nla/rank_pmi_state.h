@@ -22,7 +22,8 @@ struct RankPmi::Connection {
   std::deque<Chunk> output;
   std::size_t output_bytes = 0;
   std::size_t offset = 0;  // of the output's front, written already
-  int hand_over = -1;      // a descriptor that goes with the next byte; borrowed
+  bool handed_over = false;
+  int hand_over = -1;  // a descriptor that goes with the next byte; borrowed
   struct Asked {
     const char* name = nullptr;  // in the trace
     std::uint64_t since_ns = 0;

@@ -231,8 +231,9 @@ tl::expected<pid_t, RankFailure> RankStarter::execute(Program& program, Rank ran
   std::vector<std::string> own = variables(rank);
   // Offered; a user who has set it to 0 wants ranks to use their sockets only.
   constexpr std::string_view kSegment = "SCELA_SEGMENT=";
-  if (std::ranges::none_of(program.environment,
-                           [&](const auto& one) { return one.starts_with(kSegment); })) {
+  if (job_->pmi == PmiKind::fd && std::ranges::none_of(program.environment, [&](const auto& one) {
+        return one.starts_with(kSegment);
+      })) {
     own.push_back(cat(kSegment, "1"));
   }
   std::vector<char*> envp = pointers(program.environment);

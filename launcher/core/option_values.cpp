@@ -114,14 +114,26 @@ Result<std::chrono::milliseconds> parse_grace(std::string_view text) {
 
 Result<std::uint64_t> parse_bytes(std::string_view text) {
   constexpr std::string_view kUnits = "KMG";
-  const std::size_t unit = text.empty() ? std::string_view::npos : kUnits.find(text.back());
-  const bool has_unit = unit != std::string_view::npos;
-  const auto number = parse_number(text.substr(0, text.size() - (has_unit ? 1 : 0)), 1, UINT32_MAX);
-  if (!number || (has_unit && *number >= std::uint32_t{4} * 1024)) {
+  constexpr std::uint64_t kMost = (std::uint64_t{1} << 42) - 1;
+  std::uint64_t number = 0;
+  const char* const end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, number);
+  const std::string_view unit = error == std::errc::invalid_argument
+                                    ? std::string_view()
+                                    : std::string_view(rest, static_cast<std::size_t>(end - rest));
+  const std::size_t scale =
+      unit.size() == 1 ? kUnits.find(static_cast<char>(unit[0] & ~0x20)) + 1 : 0;
+  if (error == std::errc::invalid_argument || (!unit.empty() && scale == 0)) {
     return fail(value_error(cat("'", text, "' is not a number of bytes"),
-                            "give a number, or one below 4096 with K, M or G (64K, 2M)"));
+                            "give a number, or one with K, M or G (64K, 2M)"));
   }
-  return has_unit ? std::uint64_t{*number} << (10 * (unit + 1)) : std::uint64_t{*number};
+  if (error == std::errc() && number == 0) {
+    return fail(value_error(cat("'", text, "' is no limit"), "leave the option out for none"));
+  }
+  if (error != std::errc() || number > kMost >> (10 * scale)) {
+    return fail(value_error(cat("'", text, "' is more than 4 TiB"), "give a smaller number"));
+  }
+  return number << (10 * scale);
 }
 
 Result<bool> parse_flag(std::string_view text) {

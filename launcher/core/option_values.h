@@ -26,7 +26,7 @@ Result<std::chrono::milliseconds> parse_grace(std::string_view text);  // at mos
 Result<bool> parse_flag(std::string_view text);                 // yes no true false on off 1 0
 Result<EnvVariable> parse_env_variable(std::string_view text);  // NAME=VALUE
 Result<EnvPass> parse_env_pass(std::string_view text);          // all, none, NAME,NAME
-// "4096", "64K", "8M", "2G" (1K is 1024): at least 1, less than 2^42.
+// "4096", "64K", "8m", "2G" (1K is 1024): at least 1, less than 2^42.
 Result<std::uint64_t> parse_bytes(std::string_view text);
 Result<StdinTarget> parse_stdin(std::string_view text);  // all, none, RANK
 Result<std::string> parse_text(std::string_view text);   // anything but nothing

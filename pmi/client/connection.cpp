@@ -39,9 +39,10 @@ Error broken(std::string what, std::string why) {
                "start this program with a launcher that speaks PMI-1"};
 }
 
-bool segment_offered() {
+bool segment_offered(std::string_view job) {
   const char* const offered = std::getenv("SCELA_SEGMENT");
-  return offered != nullptr && std::string_view(offered) == "1";
+  const char* const by = std::getenv("SCELA_JOB_ID");
+  return offered != nullptr && std::string_view(offered) == "1" && by != nullptr && job == by;
 }
 
 // host:port
@@ -212,15 +213,15 @@ Result<std::string> Connection::ask_framed(std::string_view message) {
   return read_framed(nullptr);
 }
 
-void Connection::attach() {
-  if (!segment_offered()) return;
+void Connection::attach(std::string_view job) {
+  if (!segment_offered(job)) return;
   say("cmd=scela_segment");
   Fd received;
   if (read_line(&received)) use_segment(std::move(received));
 }
 
-void Connection::attach_framed(std::string_view message) {
-  if (!segment_offered()) return;
+void Connection::attach_framed(std::string_view job, std::string_view message) {
+  if (!segment_offered(job)) return;
   send(message);
   Fd received;
   if (read_framed(&received)) use_segment(std::move(received));

@@ -45,9 +45,10 @@ class Connection {
   // payload.
   Result<std::string> ask_framed(std::string_view message);
   void say_framed(std::string_view message) { send(message); }
-  // Asks the agent for the node's segment. Without one, gets go through the socket.
-  void attach();
-  void attach_framed(std::string_view message);
+  // Asks the agent for the node's segment. Without one, gets go through the socket. `job`: as the
+  // server calls it; another launcher's server, inside of a job of scela-run, is not asked.
+  void attach(std::string_view job);
+  void attach_framed(std::string_view job, std::string_view message);
   // The value of a key in the node's segment; its size without a terminating zero.
   std::optional<std::uint64_t> shared(std::string_view key, char* out, std::uint64_t room) const {
     return reader_ ? reader_->get(key, out, room) : std::nullopt;

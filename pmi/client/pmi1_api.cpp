@@ -1,5 +1,6 @@
 // The functions of pmi.h over one connection. No exception leaves; nothing is printed but by
 // PMI_Abort.
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <string>
@@ -62,9 +63,15 @@ int ask_number(const char* line, const char* command, const char* name, int alon
   return PMI_SUCCESS;
 }
 
-// One word of the protocol: nothing that would end it or the line.
+bool is_control(char c) {
+  return static_cast<unsigned char>(c) < ' ' || c == 0x7f;
+}
+// A line of the protocol holds no control characters.
+bool is_text(const char* text) {
+  return text != nullptr && std::none_of(text, text + std::strlen(text), is_control);
+}
 bool is_word(const char* text) {
-  return text != nullptr && std::strpbrk(text, " \t\r\n") == nullptr;
+  return is_text(text) && std::strchr(text, ' ') == nullptr;
 }
 
 int check_key(const char* kvsname, const char* key) {
@@ -133,7 +140,7 @@ int PMI_Init(int* spawned) {
     const auto name = ask("cmd=get_my_kvsname", "my_kvsname");
     if (!name || !name->find("kvsname")) return PMI_FAIL;
     lib.kvsname = *name->find("kvsname");
-    lib.connection->attach();
+    lib.connection->attach(lib.kvsname);
   }
   lib.initialized = true;
   return PMI_SUCCESS;
@@ -161,14 +168,14 @@ int PMI_Abort(int exit_code, const char error_msg[]) {
   Library& lib = library();
   std::string message = error_msg == nullptr ? "" : error_msg;
   for (char& c : message)
-    c = c == '\n' || c == '\r' ? ' ' : c;
+    c = is_control(c) ? ' ' : c;
   if (lib.connection) {
     lib.connection->say(cat("cmd=abort exitcode=", exit_code,
                             message.empty() ? std::string() : cat(" message=", message)));
   } else if (!message.empty()) {
     std::fprintf(stderr, "%s\n", message.c_str());
   }
-  std::_Exit(exit_code);
+  std::_Exit((exit_code & 255) == 0 ? 1 : exit_code);  // an abort is no success
 }
 
 int PMI_Get_size(int* size) {
@@ -237,7 +244,7 @@ int PMI_KVS_Create(char kvsname[], int length) {
 
 int PMI_KVS_Put(const char kvsname[], const char key[], const char value[]) {
   if (const int wrong = check_key(kvsname, key); wrong != PMI_SUCCESS) return wrong;
-  if (value == nullptr || std::strpbrk(value, "\n\r") != nullptr) return PMI_ERR_INVALID_VAL;
+  if (!is_text(value)) return PMI_ERR_INVALID_VAL;
   Library& lib = library();
   if (std::strlen(value) >= static_cast<std::size_t>(lib.value_max)) {
     return PMI_ERR_INVALID_VAL_LENGTH;

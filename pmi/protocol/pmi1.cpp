@@ -124,6 +124,14 @@ void Pmi1Session::answer_barrier(const std::string& tag, const Answer& answer) {
   reply(line);
 }
 
+// What PMI-2 may put PMI-1 cannot always carry: a line ends at a newline, and clients have room for
+// no more than get_maxes promised.
+static bool fits_in_line(std::string_view value) {
+  return value.size() < kMaxValue && std::none_of(value.begin(), value.end(), [](unsigned char c) {
+           return c < ' ' || c == 0x7f;
+         });
+}
+
 void Pmi1Session::answer(RequestId number, const Answer& answer) {
   if (state_ == State::over) return;
   if (const auto barrier = barriers_.find(number); barrier != barriers_.end()) {
@@ -144,7 +152,9 @@ void Pmi1Session::answer(RequestId number, const Answer& answer) {
       finish(LineWriter("barrier_out").add("rc", answer.ok ? 0 : 1));
       break;
     case Pending::get:
-      if (answer.ok && answer.found) {
+      if (answer.ok && answer.found && !fits_in_line(answer.value)) {
+        refuse("get_result", "value_does_not_fit_pmi_1");
+      } else if (answer.ok && answer.found) {
         // found= is what later clients look at, msg= what earlier ones do; value= may hold spaces.
         reply(LineWriter("get_result")
                   .add("rc", 0)
@@ -165,7 +175,10 @@ void Pmi1Session::answer(RequestId number, const Answer& answer) {
       finish(LineWriter("unpublish_result").add("rc", answer.ok ? 0 : 1));
       break;
     case Pending::lookup:
-      if (answer.ok) {
+      if (answer.ok &&
+          (!fits_in_line(answer.value) || answer.value.find(' ') != std::string::npos)) {
+        refuse("lookup_result", "port_does_not_fit_pmi_1");
+      } else if (answer.ok) {
         reply(LineWriter("lookup_result").add("rc", 0).add("port", answer.value));
       } else {
         refuse("lookup_result", answer.error);
@@ -211,6 +224,10 @@ Pmi1Session::Served Pmi1Session::serve_command(std::string_view command, const L
     case State::ready:
       return serve_ready(command, line, text);
     case State::finalized:
+      // A second program of the rank, or what a shell starts next: its error, not the job's end.
+      if (command == "init") {
+        return reply(LineWriter("response_to_init").add("rc", -1).add("msg", "already_finalized"));
+      }
       return violation(cat("sent \"", excerpt(text), "\" after finalize"));
     case State::waiting:
     case State::over:

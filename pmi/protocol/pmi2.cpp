@@ -391,7 +391,7 @@ void Pmi2Session::answer(RequestId number, const Answer& answer) {
       add_found(out, answer.found, answer.value);
       break;
     case Kind::failed:
-      add_found(out, true, answer.value);
+      add_found(out, answer.value.size() <= kMaxValue, answer.value);
       break;
     case Kind::lookup:  // Slurm's client reads value, MPICH's port
       add_code(out, Pmi2Code::success);

@@ -62,3 +62,15 @@ interop_test("PMI-2 exchange by this project's libpmi2 through its socket"
 interop_test("PMI-2 attributes of the job by this project's libpmi2"
   CHECK --quiet --out "pmi2 job: 6 ranks ok" --count 1 ".*"
   RUN --sim-nodes 3 --ppn 2 --env LD_LIBRARY_PATH=$<TARGET_FILE_DIR:pmi2> ${bin}/pmi2_client job "(vector,(0,3,2))")
+
+# A launcher of another kind, inside of a job: its server is not asked for memory that it does not know.
+interop_test("a program of libpmi under mpiexec.hydra inside of a job"
+  CHECK --quiet --out "pmi library: 2 ranks ok"
+  RUN -n 1 ${SCELA_HYDRA} -n 2 ${bin}/pmi_library plain)
+# What a shell starts after another program of PMI fails by itself; the job goes on.
+interop_test("a second program of libpmi in one rank is told, and the job goes on"
+  CHECK --out "pmi library: 1 ranks ok" --out "after" --err "pmi_library: .*PMI_Init.*"
+  RUN -n 1 sh -c "${bin}/pmi_library plain; ${bin}/pmi_library plain; echo after")
+interop_test("ranks by the port are offered no memory"
+  CHECK --quiet --out "pmi library: 4 ranks ok"
+  RUN --pmi port --sim-nodes 2 --ppn 2 ${bin}/pmi_library plain)

@@ -1,7 +1,8 @@
 /* PMI-2 as a C library: libpmi2.so.0 of ScELA, binary compatible with other libraries of that name.
  *
- * Works under any launcher that speaks PMI-2 on PMI_FD, and alone (one rank). Under scela-run gets
- * of pairs are answered from memory that the node's agent shares, without a system call.
+ * Works under any launcher that speaks PMI-2 on PMI_FD or PMI_PORT, and alone (one rank). Under
+ * scela-run gets of pairs are answered from memory that the node's agent shares, without a system
+ * call.
  *
  * One thread at a time. Every function but PMI2_Initialized returns PMI2_SUCCESS or an error below;
  * a launcher's own error number is passed on.

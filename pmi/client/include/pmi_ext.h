@@ -1,7 +1,8 @@
 /* What ScELA's libpmi.so.0 offers beyond PMI: which ranks of the job have failed.
  *
  * Under scela-run --on-failure wait, whose agents mark failed ranks in memory that the ranks of a
- * node share; elsewhere nobody is ever said to have failed. After PMI_Init; from any thread.
+ * node share (not with --pmi port); elsewhere nobody is ever said to have failed. After PMI_Init;
+ * from any thread.
  */
 #ifndef SCELA_PMI_EXT_H
 #define SCELA_PMI_EXT_H

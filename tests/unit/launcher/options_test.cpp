@@ -203,7 +203,14 @@ TEST_CASE("the cache policy and its limit") {
   CHECK(parsed({"--cache-limit", "64K", "p"}).cache_limit == 65536);
   CHECK(parsed({"--cache-limit", "2M", "p"}).cache_limit == 2097152);
   CHECK(parsed({"--cache-limit", "4095G", "p"}).cache_limit == 4095ULL << 30);
-  for (const char* wrong : {"0", "-1", "K", "1.5M", "4096K", "64k", "8MB", "much"}) {
+  CHECK(parsed({"--cache-limit", "64k", "p"}).cache_limit == 65536);
+  CHECK(parsed({"--cache-limit", "65536K", "p"}).cache_limit == 64ULL << 20);
+  CHECK(parsed({"--cache-limit", "4294967296", "p"}).cache_limit == 4ULL << 30);
+  CHECK(refusal({"--cache-limit", "0", "p"}).find("'0' is no limit") != std::string::npos);
+  for (const char* large : {"4096G", "18446744073709551616", "99999999999999999999G"}) {
+    CHECK(refusal({"--cache-limit", large, "p"}).find("is more than 4 TiB") != std::string::npos);
+  }
+  for (const char* wrong : {"-1", "K", "1.5M", "8MB", "8 ", "@", "8@", "much"}) {
     CHECK(refusal({"--cache-limit", wrong, "p"}).find("is not a number of bytes") !=
           std::string::npos);
   }

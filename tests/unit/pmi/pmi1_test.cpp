@@ -1,5 +1,6 @@
 #include "pmi/protocol/pmi1.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <string>
 #include <vector>
@@ -193,6 +194,19 @@ TEST_CASE("failed requests are answered with the reason as one word") {
   CHECK(session.take_output() == "cmd=get_result rc=1 msg=gone\n");
 }
 
+TEST_CASE("what PMI-2 may put and no line can carry is refused to PMI-1") {
+  for (const std::string& value :
+       {std::string("x\ncmd=barrier_out rc=0"), std::string("\x1b[0m"), std::string(1024, 'v')}) {
+    LockStep session = ready();
+    CHECK(feed(session, "cmd=get kvsname=kvs_0 key=k\n").size() == 1);
+    session.answer({.found = true, .value = value});
+    const std::string answer = session.take_output();
+    CHECK(answer.find("cmd=get_result rc=") == 0);
+    CHECK(answer.find("msg=value_does_not_fit_pmi_1") != std::string::npos);
+    CHECK(std::count(answer.begin(), answer.end(), '\n') == 1);
+  }
+}
+
 TEST_CASE("put and get keep to the limits and to the job's own space") {
   const std::string key(kMaxKey - 1, 'k');
   const std::string value(kMaxValue - 1, 'v');
@@ -342,6 +356,14 @@ TEST_CASE("commands in the wrong state are violations that name the command") {
   late.take_output();
   CHECK(violation_of(std::move(late), "cmd=barrier_in\n") ==
         "violation: PMI-1: the rank sent \"cmd=barrier_in\" after finalize");
+}
+
+TEST_CASE("a second init after finalize is that program's error, not the job's end") {
+  LockStep session = ready();
+  CHECK(feed(session, "cmd=finalize\n").empty());
+  session.take_output();
+  CHECK(feed(session, "cmd=init pmi_version=1 pmi_subversion=1\n").empty());
+  CHECK(session.take_output() == "cmd=response_to_init rc=-1 msg=already_finalized\n");
 }
 
 TEST_CASE("malformed requests are violations that quote the line") {
