@@ -47,6 +47,9 @@ bool say(const Fd& socket, std::string_view words) {
          static_cast<ssize_t>(words.size());
 }
 
+// What has not come by then never comes.
+constexpr auto kNever = 30s;
+
 // The door of a node with ranks 0 and 1 of four; this process is rank 0, and rank 1 runs nowhere.
 struct House {
   explicit House(std::chrono::milliseconds limit = kVisitLimit) {
@@ -66,11 +69,12 @@ struct House {
     host.warn = [this](const std::string& what) { warnings.push_back(what); };
     door = RankDoor::open(pmi::Dialect::pmgr, std::move(host)).value();
   }
-  // Lets the door hear until something is told; nothing else may be said meanwhile.
+  // Lets the door hear until something is told; nothing else may be said meanwhile. A door that
+  // never tells it fails the test.
   void until(std::size_t count) {
     io.restart();
     while (told.size() + warnings.size() < count)
-      REQUIRE(io.run_one() > 0);
+      REQUIRE(io.run_one_for(kNever) > 0);
   }
   // Everything that can be heard now was heard.
   void settle() {
@@ -86,7 +90,7 @@ struct House {
                    [&](const boost::system::error_code&) { ended = true; });
     io.restart();
     while (!ended)
-      REQUIRE(io.run_one() > 0);
+      REQUIRE(io.run_one_for(kNever) > 0);
     char byte = 0;
     CHECK(::recv(visitor.get(), &byte, 1, MSG_DONTWAIT) == 0);
   }
