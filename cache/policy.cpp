@@ -21,14 +21,6 @@ std::string_view name_of(PolicyKind kind) {
   return "unknown";
 }
 
-std::optional<PolicyKind> policy_named(std::string_view name) {
-  for (int i = 0; i < kPolicyKinds; ++i) {
-    const auto kind = static_cast<PolicyKind>(i);
-    if (name_of(kind) == name) return kind;
-  }
-  return std::nullopt;
-}
-
 void append_pair(std::string& out, std::string_view key, std::string_view value) {
   ByteWriter pair;
   pair.text(key);

@@ -28,7 +28,6 @@ namespace scela::cache {
 enum class PolicyKind : std::uint8_t { hcs, hcma, hcmab, hcmab_lru };
 inline constexpr int kPolicyKinds = 4;
 std::string_view name_of(PolicyKind kind);
-std::optional<PolicyKind> policy_named(std::string_view name);
 
 // Where in the tree a policy works, and with how much.
 struct Place {

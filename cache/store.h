@@ -53,8 +53,6 @@ class Store {
 
   // What travelled with that take_stage() or before has come to where it may not be evicted.
   void settle(std::uint64_t taken);
-  // Keys and values that are staged or travel.
-  std::uint64_t pending_bytes() const { return pending_bytes_; }
 
   bool is_staged(std::string_view key) const;
   std::optional<std::string_view> find(std::string_view key) const;
@@ -108,7 +106,6 @@ class Store {
   std::vector<EntryId> index_;    // open addressing, a power of two; position in entries_ plus one
   std::vector<EntryId> pending_;  // positions in entries_: staged or travelling
   std::uint64_t taken_ = 0;
-  std::uint64_t pending_bytes_ = 0;
   std::size_t staged_ = 0;  // how many of pending_ are
   std::vector<EntryId> free_entries_;
   EntryId newest_ = kNone;

@@ -66,10 +66,6 @@ bool Hcma::put(std::string_view key, std::string_view value) {
   return false;  // it travels in the fence's aggregate
 }
 
-std::string Hcma::take_stage() {
-  return store().take_stage();
-}
-
 void Hcma::aggregate_passes(std::string_view pairs) {
   for_each_pair(pairs, [this](std::string_view key, std::string_view value) { pass(key, value); });
   trim();

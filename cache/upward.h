@@ -27,6 +27,7 @@ class Upward : public Policy {
   explicit Upward(const Place& place)
       : is_root_(place.is_root), limit_(place.is_root ? 0 : place.limit) {}
 
+  std::string take_stage() final { return store_.take_stage(); }  // hcs: empty, it has travelled
   bool wants_release() const final { return true; }
   bool release_carries_pairs() const final { return false; }
   std::string take_release() final;
@@ -59,7 +60,6 @@ class Hcs final : public Upward {
   using Upward::Upward;
   bool put(std::string_view key, std::string_view value) override;
   bool put_from_child(std::string_view key, std::string_view value) override;
-  std::string take_stage() override { return store().take_stage(); }  // empty: it has travelled
   void aggregate_passes(std::string_view) override {}
 };
 
@@ -68,7 +68,6 @@ class Hcma final : public Upward {
   using Upward::Upward;
   bool put(std::string_view key, std::string_view value) override;
   bool put_from_child(std::string_view, std::string_view) override { return false; }
-  std::string take_stage() override;
   void aggregate_passes(std::string_view pairs) override;
 };
 

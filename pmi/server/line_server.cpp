@@ -2,16 +2,9 @@
 
 #include <utility>
 
-namespace scela::pmi {
+#include "common/core/overloaded.h"
 
-namespace {
-template <class... Fs>
-struct Overloaded : Fs... {
-  using Fs::operator()...;
-};
-template <class... Fs>
-Overloaded(Fs...) -> Overloaded<Fs...>;
-}  // namespace
+namespace scela::pmi {
 
 LineServer::LineServer(JobServices& services, Rank rank)
     : services_(services), rank_(rank), pmi1_(services.facts(rank)) {}

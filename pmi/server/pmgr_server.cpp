@@ -2,16 +2,9 @@
 
 #include <utility>
 
-namespace scela::pmi {
+#include "common/core/overloaded.h"
 
-namespace {
-template <class... Fs>
-struct Overloaded : Fs... {
-  using Fs::operator()...;
-};
-template <class... Fs>
-Overloaded(Fs...) -> Overloaded<Fs...>;
-}  // namespace
+namespace scela::pmi {
 
 void PmgrServer::receive(std::string_view bytes) {
   if (closed_ || broken_ || hangs_up_) return;

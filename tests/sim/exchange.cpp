@@ -7,6 +7,7 @@
 #include <queue>
 #include <tuple>
 
+#include "common/core/overloaded.h"
 #include "common/core/text.h"
 #include "nla/core/agent.h"
 
@@ -15,13 +16,6 @@ namespace scela::sim {
 namespace {
 
 using namespace nla;
-
-template <class... Fs>
-struct Overloaded : Fs... {
-  using Fs::operator()...;
-};
-template <class... Fs>
-Overloaded(Fs...) -> Overloaded<Fs...>;
 
 struct Node {
   explicit Node(Role role) : agent(role) {}
