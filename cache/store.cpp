@@ -136,10 +136,15 @@ void Store::settle(std::uint64_t taken) {
 
 void Store::set_life(EntryId id, Life life) {
   Entry& entry = entries_[id];
-  if (entry.life == Life::settled) unlink(id);
+  const std::uint64_t bytes = entry.key_size + std::uint64_t{entry.value_size} + kPairOverhead;
+  if (entry.life == Life::settled) {
+    unlink(id);
+    pending_bytes_ += bytes;
+  }
   entry.life = life;
   if (life == Life::settled) {
     link_newest(id);
+    pending_bytes_ -= bytes;
   } else if (!entry.listed) {
     entry.listed = true;
     pending_.push_back(id);
@@ -237,6 +242,9 @@ void Store::evict(EntryId id) {
 // Replaces an entry's value: in place where it fits, else in a new place.
 void Store::write(Entry& entry, std::string_view value) {
   live_bytes_ = live_bytes_ - entry.value_size + value.size();
+  if (entry.life != Life::settled) {
+    pending_bytes_ = pending_bytes_ - entry.value_size + value.size();
+  }
   if (value.size() > entry.room) {
     char* const place = allocate(entry.key_size + value.size());
     copy(place, entry.key());

@@ -53,6 +53,10 @@ class Store {
 
   // What travelled with that take_stage() or before has come to where it may not be evicted.
   void settle(std::uint64_t taken);
+  // What the pairs that are staged or travel take, about: keys, values, and kPairOverhead for each.
+  std::uint64_t pending_bytes() const { return pending_bytes_; }
+  // More than what a pair's two lengths take on the wire.
+  static constexpr std::uint64_t kPairOverhead = 16;
 
   bool is_staged(std::string_view key) const;
   std::optional<std::string_view> find(std::string_view key) const;
@@ -106,6 +110,7 @@ class Store {
   std::vector<EntryId> index_;    // open addressing, a power of two; position in entries_ plus one
   std::vector<EntryId> pending_;  // positions in entries_: staged or travelling
   std::uint64_t taken_ = 0;
+  std::uint64_t pending_bytes_ = 0;
   std::size_t staged_ = 0;  // how many of pending_ are
   std::vector<EntryId> free_entries_;
   EntryId newest_ = kNone;

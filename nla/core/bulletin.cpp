@@ -2,6 +2,10 @@
 
 #include <algorithm>
 
+#include "cache/store.h"
+#include "common/core/text.h"
+#include "nla/core/budget.h"
+
 namespace scela::nla {
 
 namespace {
@@ -19,6 +23,15 @@ constexpr std::size_t kMaxKey = 1024;
 }  // namespace
 
 void Bulletin::ask(Rank rank, RequestId id, const ask::Put& put) {
+  if (policy_->table().pending_bytes() + put.key.size() + put.value.size() +
+          cache::Store::kPairOverhead >
+      kRankBudget * context_.own_ranks.size()) {
+    const std::string why =
+        cat("the ranks of this node have put more than ", kRankBudget / (1024 * 1024),
+            " MiB each since the last fence of all ranks");
+    context_.act(action::Reply{rank, id, Response{false, why, false, {}}});
+    return;
+  }
   if (policy_->put(put.key, put.value.view())) context_.send_up(msg::Put{put.key, put.value});
   context_.act(action::Reply{rank, id, Response{}});
   if (!asked_.empty()) answer_local(put);

@@ -39,6 +39,7 @@ struct Child {
   bool launched = false;
   bool gone = false;               // nothing of its process is left
   std::uint64_t report_bytes = 0;  // of its subtree's trace, so far
+  std::uint64_t contributed = 0;   // bytes that it brought into operations that are not over
   std::uint32_t window = 0;        // bytes of output it may send before it gets credit
   bool knows_hosts = false;        // of its slice, as it is now
   bool adopted = false;            // took no part in the tree that the operations know

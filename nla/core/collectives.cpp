@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "common/core/text.h"
+#include "nla/core/budget.h"
 #include "nla/core/records.h"
 
 namespace scela::nla {
@@ -232,7 +233,16 @@ void Collectives::child_ended(const Child& child) {
   }
 }
 
-bool Collectives::receive_up(const Child& child, const msg::CollectiveUp& message) {
+bool Collectives::may_contribute(Operation& op, Child& child, std::size_t bytes) {
+  if (child.contributed + bytes > kOverlappingBudgets * kRankBudget * child.ranks.size()) {
+    return false;
+  }
+  child.contributed += bytes;
+  op.contributed[child.link] += bytes;
+  return true;
+}
+
+bool Collectives::receive_up(Child& child, const msg::CollectiveUp& message) {
   if (child.adopted) return false;
   // A child speaks for its own ranks only, and cannot make us hold operations without bound.
   const RankSet members = message.id.set.intersection(child.ranks);
@@ -253,6 +263,7 @@ bool Collectives::receive_up(const Child& child, const msg::CollectiveUp& messag
 
   if (!message.records.empty() && op.mismatch.empty()) {
     if (!speaks_for(op.kind, members, message.records)) return false;
+    if (!may_contribute(op, child, message.records.size())) return false;
     if (op.kind == CollectiveKind::fence && policy_ != nullptr) {
       policy_->aggregate_passes(message.records.view());
     }
@@ -421,6 +432,9 @@ void Collectives::complete(Operations::iterator at) {
     }
   }
   answer(at->first, op);
+  for (const auto& [link, bytes] : op.contributed) {
+    if (Child* const child = children_.find(link)) child->contributed -= bytes;
+  }
   operations_.erase(at);
 }
 

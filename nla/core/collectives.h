@@ -53,7 +53,7 @@ class Collectives {
   void cut_off();
 
   // False: the message breaks the protocol; the link must end.
-  bool receive_up(const Child& child, const msg::CollectiveUp& message);
+  bool receive_up(Child& child, const msg::CollectiveUp& message);
   bool receive_down(const msg::CollectiveDown& message);
 
   // A fence was committed since the last call (waiting gets may be answerable).
@@ -80,6 +80,7 @@ class Collectives {
     bool sent_last = false;
     bool went_up = false;  // in part at least
     std::vector<LinkId> probed;
+    std::map<LinkId, std::uint64_t> contributed;  // bytes
     std::uint64_t carried = 0;  // fence: cache::Policy::taken() of what it took along
     std::vector<std::pair<Rank, RequestId>> callers;
     std::vector<Chunk> pieces;  // of the result, for this node
@@ -87,6 +88,7 @@ class Collectives {
   using Operations = std::map<CollectiveId, Operation>;
 
   bool may_number(const ask::Collective& call);
+  static bool may_contribute(Operation& op, Child& child, std::size_t bytes);
   Operations::iterator open(const CollectiveId& id);
   bool turns_here() const { return context_.is_root() || cut_off_; }
   void agree(Operation& op, CollectiveKind kind, Rank root, const std::string& who);

@@ -236,6 +236,7 @@ TEST_CASE("what a stage took along is sent again until it is settled, with the v
   const std::uint64_t taken = store.taken();
   store.stage("b", "2");
   store.commit("a", "newer");  // by a release
+  CHECK(store.pending_bytes() == 8 + 2 * Store::kPairOverhead);
   std::string both;
   append_pair(both, "a", "newer");
   append_pair(both, "b", "2");
@@ -246,6 +247,7 @@ TEST_CASE("what a stage took along is sent again until it is settled, with the v
   CHECK(store.take_stage() == second);
   store.settle(store.taken());
   CHECK(store.take_stage().empty());
+  CHECK(store.pending_bytes() == 0);
 }
 
 TEST_CASE("an empty store finds nothing and an empty key is a key") {

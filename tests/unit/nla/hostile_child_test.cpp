@@ -2,7 +2,9 @@
 // on without bound: its link is closed, the ranks behind it are lost, nobody else notices.
 #include <catch2/catch.hpp>
 
+#include "cache/policy.h"
 #include "common/core/text.h"
+#include "nla/core/budget.h"
 #include "tests/unit/nla/chain.h"
 
 using namespace scela;
@@ -198,4 +200,44 @@ TEST_CASE("what a child says was cut off is a slice of its own, with all its ran
   chain.from(1, msg::CutOff{ranks});
   CHECK(chain.closed(1));
   CHECK(chain.sent<msg::CutOff>(kParentLink).size() == 0);
+}
+
+TEST_CASE("a child brings into open operations what its ranks may, and no more") {
+  Chain chain;
+  chain.launch();
+  std::string bytes;
+  cache::append_pair(bytes, "key", std::string(1024 * 1024, 'v'));
+  const Chunk pair(std::move(bytes));
+  const RankSet everybody = RankSet::run(0, 8);
+  // The ranks of nodes 1 and 2.
+  const std::uint64_t allowed = 4 * kOverlappingBudgets * kRankBudget;
+  const auto piece = [&](std::uint32_t tag, bool last) {
+    chain.from(
+        1, msg::CollectiveUp{{everybody, 0, tag}, CollectiveKind::fence, 0, last, {}, {}, pair});
+  };
+  std::uint64_t sent = 0;
+  std::uint32_t tag = 0;
+  for (; sent + pair.size() <= allowed && !chain.closed(1); sent += pair.size())
+    piece(++tag % 4, false);
+  CHECK_FALSE(chain.closed(1));
+  SECTION("the next piece is one too many") {
+    piece(0, false);
+    CHECK(chain.closed(1));
+  }
+  SECTION("what is over counts no more") {
+    chain.from(
+        1, msg::CollectiveUp{{everybody, 0, 1}, CollectiveKind::fence, 0, true, {}, {}, Chunk()});
+    for (const Rank rank : {Rank{0}, Rank{1}}) {
+      ask::Collective fence;
+      fence.kind = CollectiveKind::fence;
+      fence.set = everybody;
+      fence.tag = 1;
+      chain.give(event::Asked{rank, rank + 1, fence});
+    }
+    chain.from(
+        kParentLink,
+        msg::CollectiveDown{{everybody, 0, 1}, CollectiveKind::fence, 0, true, {}, {}, Chunk()});
+    piece(0, false);
+    CHECK_FALSE(chain.closed(1));
+  }
 }

@@ -1,7 +1,9 @@
 // Operations of one set of ranks that tags keep apart.
 #include <catch2/catch.hpp>
 
+#include "common/core/text.h"
 #include "nla/core/agent.h"
+#include "nla/core/budget.h"
 #include "tests/support/tree_harness.h"
 
 using namespace scela;
@@ -106,4 +108,27 @@ TEST_CASE("a rank that makes up sets and tags without end is refused") {
   } while (answer->ok && tag < 1'000'000);
   CHECK(tag > 10'000);
   CHECK(answer->error == "the ranks of this node have used too many groups and tags");
+}
+
+TEST_CASE("a rank that puts without end is refused until the next fence of all ranks") {
+  Tree tree;
+  const Chunk value(std::string(1024 * 1024, 'v'));
+  const auto put = [&](Rank rank, const std::string& key) {
+    tree.ask(rank, ask::Put{key, value}, ++tree.last);
+    tree.run();
+    return *tree.answer(rank, tree.last);
+  };
+  // Three ranks a node.
+  const std::uint64_t most = 3 * kRankBudget / (value.size() + 16);
+  std::uint64_t taken = 0;
+  while (taken <= most && put(0, cat("key ", taken)).ok)
+    ++taken;
+  CHECK(taken >= most - 1);
+  CHECK(taken <= most);
+  CHECK(put(1, "another").error ==
+        "the ranks of this node have put more than 32 MiB each since the last fence of all ranks");
+  CHECK(put(3, "elsewhere").ok);
+  for (Rank rank = 0; rank < 6; ++rank)
+    tree.enter(rank, RankSet::run(0, 6), 0);
+  CHECK(put(1, "another").ok);
 }
