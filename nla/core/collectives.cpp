@@ -4,6 +4,7 @@
 
 #include "common/core/text.h"
 #include "nla/core/budget.h"
+#include "nla/core/packing.h"
 #include "nla/core/records.h"
 
 namespace scela::nla {
@@ -110,7 +111,7 @@ void Collectives::cut_off() {
   for (auto at = operations_.begin(); at != operations_.end();) {
     const auto here = at++;
     leave_outside(here->first, here->second);
-    if (here->second.sent_last) piece_down(here, Chunk(), true);  // it would have come from above
+    if (here->second.sent_last) piece_down(here, {}, true);  // it would have come from above
   }
 }
 
@@ -182,7 +183,8 @@ void Collectives::add_record(Operation& op, const CollectiveId& id, Rank source,
 }
 
 void Collectives::flush(Operation& op, const CollectiveId& id) {
-  if (!op.pending.empty()) piece_up(op, id, Chunk(std::exchange(op.pending, {})), false);
+  if (op.pending.empty()) return;
+  piece_up(op, id, {Chunk(std::exchange(op.pending, {})), false}, false);
 }
 
 // Makes children that have ended ranks open the operation, so that they report who is missing.
@@ -262,16 +264,23 @@ bool Collectives::receive_up(Child& child, const msg::CollectiveUp& message) {
   op.missing.add(message.missing);
 
   if (!message.records.empty() && op.mismatch.empty()) {
-    if (!speaks_for(op.kind, members, message.records)) return false;
-    if (!may_contribute(op, child, message.records.size())) return false;
-    if (op.kind == CollectiveKind::fence && policy_ != nullptr) {
-      policy_->aggregate_passes(message.records.view());
+    if (message.packed && op.kind != CollectiveKind::fence) return false;
+    Chunk records = message.records;
+    if (message.packed) {
+      std::optional<std::string> plain = unpack(records.view());
+      if (!plain) return false;
+      records = Chunk(std::move(*plain));
     }
-    if (op.pending.size() + message.records.size() > kRecordPayload) flush(op, at->first);
-    if (message.records.size() > kRecordPayload / 2) {
-      piece_up(op, at->first, message.records, false);  // large: forwarded without a copy
+    if (!speaks_for(op.kind, members, records)) return false;
+    if (!may_contribute(op, child, records.size())) return false;
+    if (op.kind == CollectiveKind::fence && policy_ != nullptr) {
+      policy_->aggregate_passes(records.view());
+    }
+    if (op.pending.size() + records.size() > kRecordPayload) flush(op, at->first);
+    if (records.size() > kRecordPayload / 2) {
+      piece_up(op, at->first, {message.records, message.packed}, false);  // large: as it came
     } else {
-      op.pending += message.records.view();
+      op.pending += records.view();
     }
   }
   if (message.last) {
@@ -292,7 +301,7 @@ void Collectives::advance(Operations::iterator at) {
   }
   const Chunk rest(std::exchange(op.pending, {}));
   if (!turns_here()) {
-    piece_up(op, at->first, rest, true);
+    piece_up(op, at->first, {rest, false}, true);
     return;
   }
   // The root turns the operation round: what is still pending goes down with the word that all have
@@ -300,11 +309,11 @@ void Collectives::advance(Operations::iterator at) {
   Chunk final_piece = goes_down(op) ? rest : Chunk();
   if (op.kind == CollectiveKind::fence && policy_ != nullptr && op.mismatch.empty()) {
     cache::for_each_piece(policy_->take_release(), kRecordPayload, [&](std::string_view pairs) {
-      if (!final_piece.empty()) piece_down(at, final_piece, false);
+      if (!final_piece.empty()) piece_down(at, packed(op, final_piece), false);
       final_piece = Chunk(std::string(pairs));
     });
   }
-  piece_down(at, final_piece, true);
+  piece_down(at, packed(op, final_piece), true);
 }
 
 // Where operations turn round: whether contributions are for anybody below.
@@ -320,16 +329,27 @@ void Collectives::add_pairs(Operation& op, const CollectiveId& id, std::string_v
   });
 }
 
-void Collectives::piece_up(Operation& op, const CollectiveId& id, Chunk records, bool last) {
+Collectives::Piece Collectives::packed(const Operation& op, Chunk records) {
+  if (op.kind != CollectiveKind::fence) return {std::move(records), false};
+  std::string fewer = pack(records.view());
+  if (fewer.empty()) return {std::move(records), false};
+  return {Chunk(std::move(fewer)), true};
+}
+
+void Collectives::piece_up(Operation& op, const CollectiveId& id, Piece piece, bool last) {
+  const auto ready = [&] {
+    return piece.packed ? std::move(piece) : packed(op, std::move(piece.bytes));
+  };
   if (turns_here()) {
     if (goes_down(op)) {
       if (const auto at = operations_.find(id); at != operations_.end()) {
-        piece_down(at, records, false);
+        piece_down(at, ready(), false);
       }
     }
     return;
   }
-  msg::CollectiveUp up{id, op.kind, op.root, last, {}, {}, std::move(records)};
+  Piece sent = ready();
+  msg::CollectiveUp up{id, op.kind, op.root, last, {}, {}, std::move(sent.bytes), sent.packed};
   if (last) {
     up.missing = op.missing;
     up.mismatch = op.mismatch;
@@ -339,7 +359,7 @@ void Collectives::piece_up(Operation& op, const CollectiveId& id, Chunk records,
 }
 
 bool Collectives::receive_down(const msg::CollectiveDown& message) {
-  if (cut_off_) return false;
+  if (cut_off_ || (message.packed && message.kind != CollectiveKind::fence)) return false;
   // Data may come before anybody here has entered; the last piece may come when all of them have
   // ended.
   const auto at = message.last ? operations_.find(message.id) : open(message.id);
@@ -356,35 +376,39 @@ bool Collectives::receive_down(const msg::CollectiveDown& message) {
     op.missing = message.missing;
     op.mismatch = message.mismatch;
   }
-  return piece_down(at, message.records, message.last);
+  return piece_down(at, {message.records, message.packed}, message.last);
 }
 
-bool Collectives::piece_down(Operations::iterator at, const Chunk& records, bool last) {
+bool Collectives::piece_down(Operations::iterator at, const Piece& piece, bool last) {
   Operation& op = at->second;
-  if (is_personal(op.kind) && !records.empty()) {
-    if (!split_down(op, at->first, records)) return false;
-    if (last) forward_down(op, at->first, Chunk(), true);
+  if (is_personal(op.kind) && !piece.bytes.empty()) {
+    if (!split_down(op, at->first, piece.bytes)) return false;
+    if (last) forward_down(op, at->first, {}, true);
   } else {
-    forward_down(op, at->first, records, last);
+    forward_down(op, at->first, piece, last);
     const bool others_ask =
         op.kind == CollectiveKind::fence && policy_ != nullptr && policy_->wants_release();
     const bool wanted = op.kind == CollectiveKind::gather
                             ? context_.own_ranks.contains(op.root)
                             : context_.own_ranks.intersects(at->first.set) || others_ask;
-    if (wanted && !records.empty()) op.pieces.push_back(records);
+    if (wanted && !piece.bytes.empty()) op.pieces.push_back(piece);
   }
   if (last) complete(at);
   return true;
 }
 
-void Collectives::forward_down(Operation& op, const CollectiveId& id, const Chunk& records,
+void Collectives::forward_down(Operation& op, const CollectiveId& id, const Piece& piece,
                                bool last) {
   for (const LinkId link : op.member_children) {
     const Child* child = children_.find(link);
     if (child == nullptr || !child->serving()) continue;
     const bool off_path = op.kind == CollectiveKind::gather && !child->ranks.contains(op.root);
     if (off_path && !last) continue;
-    msg::CollectiveDown down{id, op.kind, op.root, last, {}, {}, off_path ? Chunk() : records};
+    msg::CollectiveDown down{id, op.kind, op.root, last, {}, {}, Chunk()};
+    if (!off_path) {
+      down.records = piece.bytes;
+      down.packed = piece.packed;
+    }
     if (last) {
       down.missing = op.missing;
       down.mismatch = op.mismatch;
@@ -408,7 +432,7 @@ bool Collectives::split_down(Operation& op, const CollectiveId& id, const Chunk&
   if (!well_formed) return false;
   for (auto& [link, bytes] : parts) {
     if (link == kParentLink) {
-      op.pieces.emplace_back(std::move(bytes));
+      op.pieces.push_back({Chunk(std::move(bytes)), false});
     } else {
       context_.send(
           link, msg::CollectiveDown{id, op.kind, op.root, false, {}, {}, Chunk(std::move(bytes))});
@@ -417,19 +441,27 @@ bool Collectives::split_down(Operation& op, const CollectiveId& id, const Chunk&
   return true;
 }
 
+void Collectives::commit(Operation& op, const CollectiveId& id) {
+  for (Piece& piece : op.pieces) {
+    const std::optional<std::string> plain =
+        piece.packed ? unpack(piece.bytes.view()) : std::nullopt;
+    if (piece.packed && !plain) {
+      op.mismatch = "a part of what it carried was damaged";
+      return;
+    }
+    policy_->commit(plain ? std::string_view(*plain) : piece.bytes.view());
+    piece = {};  // the table holds it now; both at once would double the peak
+  }
+  committed_ = true;
+  // Whatever its tag: every fence takes along all that is not settled, and says up to where.
+  if (id.set.size() == context_.job->map.size()) policy_->fence_done(op.carried);
+}
+
 void Collectives::complete(Operations::iterator at) {
   Operation& op = at->second;
   if (op.kind == CollectiveKind::fence && policy_ != nullptr && op.missing.empty() &&
       op.mismatch.empty()) {
-    for (Chunk& piece : op.pieces) {
-      policy_->commit(piece.view());
-      piece = Chunk();  // the table holds it now; both at once would double the peak
-    }
-    committed_ = true;
-    // Whatever its tag: every fence takes along all that is not settled, and says up to where.
-    if (at->first.set.size() == context_.job->map.size()) {
-      policy_->fence_done(op.carried);
-    }
+    commit(op, at->first);
   }
   answer(at->first, op);
   for (const auto& [link, bytes] : op.contributed) {
@@ -451,8 +483,8 @@ void Collectives::answer(const CollectiveId& id, Operation& op) {
   }
   std::map<std::pair<std::uint32_t, Rank>, Assembly> parts;  // (destination, source)
   if (response.ok && carries_records(op.kind)) {
-    for (const Chunk& piece : op.pieces) {
-      for_each_record(piece, [&](const Record& record) {
+    for (const Piece& piece : op.pieces) {
+      for_each_record(piece.bytes, [&](const Record& record) {
         Assembly& part = parts[{record.destination, record.source}];
         part.total = record.total;
         part.have += record.bytes.size();
@@ -501,8 +533,8 @@ std::uint64_t Collectives::held_bytes() const {
   std::uint64_t total = 0;
   for (const auto& [id, op] : operations_) {
     total += op.pending.size();
-    for (const Chunk& piece : op.pieces)
-      total += piece.size();
+    for (const Piece& piece : op.pieces)
+      total += piece.bytes.size();
   }
   return total;
 }

@@ -9,12 +9,13 @@
 //   record := source:varint destination+1:varint (0: every member) total:varint offset:varint
 //   bytes:text
 //
-// A fence carries the cache's pairs instead of records. Operations synchronise: the last piece goes
-// down only after every member has entered, so a set has one operation in flight and memory is
-// bounded. A member that ends without entering is "missing": the operation completes with an error
-// for the others instead of hanging. A subtree whose members have all ended never hears of an
-// operation by itself, so a child that has told of ended ranks is sent an empty piece (a probe)
-// when one begins. Every operation carries its set and its number in that set.
+// A fence carries the cache's pairs instead of records, packed where that saves bytes: where a
+// piece begins its way, up or down, and not again by who forwards it. Operations synchronise: the
+// last piece goes down only after every member has entered, so a set has one operation in flight
+// and memory is bounded. A member that ends without entering is "missing": the operation completes
+// with an error for the others instead of hanging. A subtree whose members have all ended never
+// hears of an operation by itself, so a child that has told of ended ranks is sent an empty piece
+// (a probe) when one begins. Every operation carries its set and its number in that set.
 //
 // An agent that loses its parent and may be adopted (docs/protocol.md) turns the operations of its
 // own subtree round from then on: those with a member outside fail, as do those that were under way
@@ -67,6 +68,10 @@ class Collectives {
     Chunk whole;          // when it came in one piece
     std::string partial;  // else
   };
+  struct Piece {
+    Chunk bytes;
+    bool packed = false;  // a fence's (packing.h)
+  };
   struct Operation {
     CollectiveKind kind = CollectiveKind::barrier;
     Rank root = 0;
@@ -83,7 +88,7 @@ class Collectives {
     std::map<LinkId, std::uint64_t> contributed;  // bytes
     std::uint64_t carried = 0;  // fence: cache::Policy::taken() of what it took along
     std::vector<std::pair<Rank, RequestId>> callers;
-    std::vector<Chunk> pieces;  // of the result, for this node
+    std::vector<Piece> pieces;  // of the result, for this node
   };
   using Operations = std::map<CollectiveId, Operation>;
 
@@ -102,10 +107,12 @@ class Collectives {
   void flush(Operation& op, const CollectiveId& id);
   void advance(Operations::iterator at);
   bool goes_down(const Operation& op) const;
-  void piece_up(Operation& op, const CollectiveId& id, Chunk records, bool last);
-  bool piece_down(Operations::iterator at, const Chunk& records, bool last);
+  static Piece packed(const Operation& op, Chunk records);
+  void piece_up(Operation& op, const CollectiveId& id, Piece piece, bool last);
+  bool piece_down(Operations::iterator at, const Piece& piece, bool last);
   bool split_down(Operation& op, const CollectiveId& id, const Chunk& records);
-  void forward_down(Operation& op, const CollectiveId& id, const Chunk& records, bool last);
+  void forward_down(Operation& op, const CollectiveId& id, const Piece& piece, bool last);
+  void commit(Operation& op, const CollectiveId& id);
   void complete(Operations::iterator at);
   void answer(const CollectiveId& id, Operation& op);
 

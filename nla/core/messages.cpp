@@ -32,7 +32,7 @@ auto fields(Is<Shutdown> auto&) {
   return std::tie();
 }
 auto fields(Is<CollectiveDown> auto& m) {
-  return std::tie(m.id, m.kind, m.root, m.last, m.missing, m.mismatch, m.records);
+  return std::tie(m.id, m.kind, m.root, m.last, m.missing, m.mismatch, m.packed, m.records);
 }
 auto fields(Is<Answer> auto& m) {
   return std::tie(m.key, m.found, m.value);
@@ -65,7 +65,7 @@ auto fields(Is<Done> auto& m) {
   return std::tie(m.stats);
 }
 auto fields(Is<CollectiveUp> auto& m) {
-  return std::tie(m.id, m.kind, m.root, m.last, m.missing, m.mismatch, m.records);
+  return std::tie(m.id, m.kind, m.root, m.last, m.missing, m.mismatch, m.packed, m.records);
 }
 auto fields(Is<Get> auto& m) {
   return std::tie(m.key, m.wait);

@@ -126,6 +126,7 @@ struct CollectiveDown {  // d: a piece of the result
   RankSet missing;  // with last: members that ended without taking part; not empty means it failed
   std::string mismatch;  // with last: the members disagreed about the operation, and how
   Chunk records;
+  bool packed = false;  // the records are (nla/core/packing.h): a fence's only
   friend bool operator==(const CollectiveDown&, const CollectiveDown&) = default;
 };
 struct Answer {  // d: to a Get
@@ -189,6 +190,7 @@ struct CollectiveUp {  // u: a piece of the contributions of the subtree
   RankSet missing;
   std::string mismatch;
   Chunk records;
+  bool packed = false;
   friend bool operator==(const CollectiveUp&, const CollectiveUp&) = default;
 };
 struct Get {  // u: who has this key?

@@ -10,6 +10,7 @@
 #include "common/core/overloaded.h"
 #include "common/core/text.h"
 #include "nla/core/agent.h"
+#include "nla/core/packing.h"
 
 namespace scela::sim {
 
@@ -149,12 +150,12 @@ class Run {
                    },
                    [&](const msg::CollectiveUp& piece) {
                      ++above.aggregates_from_children;
-                     above.pair_bytes_up += piece.records.size();
+                     above.pair_bytes_up += unpacked(piece);
                    },
                    [&](const msg::Get&) { ++above.gets_from_children; },
                    [&](const msg::CollectiveDown& piece) {
                      ++above.releases_down;
-                     above.pair_bytes_down += piece.records.size();
+                     above.pair_bytes_down += unpacked(piece);
                    },
                    [&](const msg::Answer& answer) {
                      ++above.answers_down;
@@ -168,6 +169,11 @@ class Run {
                message);
   }
 
+  // Bytes of pairs, however they are written.
+  template <class Piece>
+  static std::uint64_t unpacked(const Piece& piece) {
+    return piece.packed ? unpack(piece.records.view()).value().size() : piece.records.size();
+  }
   static std::uint64_t pair_bytes(std::string_view key, std::string_view value) {
     std::string pair;
     cache::append_pair(pair, key, value);

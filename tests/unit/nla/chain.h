@@ -73,6 +73,13 @@ struct Chain {
         actions.begin(), actions.end(),
         [](const Action& action) { return std::holds_alternative<action::Reply>(action); }));
   }
+  Response reply() const {  // the last
+    Response last;
+    for (const Action& action : actions) {
+      if (const auto* reply = std::get_if<action::Reply>(&action)) last = reply->response;
+    }
+    return last;
+  }
 
   // The agent has given a neighbour up.
   bool closed(LinkId link) const {

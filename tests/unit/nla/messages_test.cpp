@@ -133,7 +133,7 @@ TEST_CASE("the bytes of a message are those of the protocol, pinned") {
   up.records = Chunk(std::string("rec"));
   const Encoded encoded = encode(up);
   CHECK(hex(encoded.head) ==
-        "011200000e000000"
+        "011200000f000000"
         "01"
         "02"
         "ab02"
@@ -142,6 +142,7 @@ TEST_CASE("the bytes of a message are those of the protocol, pinned") {
         "01"
         "00"
         "01"
+        "00"
         "00"
         "00");
   CHECK(encoded.tail.view() == "rec");

@@ -1,0 +1,46 @@
+#include "nla/core/packing.h"
+
+#include <lz4.h>
+
+#include "common/core/bytes.h"
+
+namespace scela::nla {
+
+namespace {
+
+// What a byte of an LZ4 block can stand for at most.
+constexpr std::uint64_t kMostPerByte = 255;
+
+}  // namespace
+
+std::string pack(std::string_view plain) {
+  if (plain.size() < kPackFrom || plain.size() > LZ4_MAX_INPUT_SIZE) return {};
+  ByteWriter size;
+  size.varint(plain.size());
+  std::string out = size.take();
+  const std::size_t head = out.size();
+  // No room for what does not save an eighth: LZ4 gives up then.
+  out.resize(plain.size() - plain.size() / 8);
+  const int bytes =
+      LZ4_compress_default(plain.data(), out.data() + head, static_cast<int>(plain.size()),
+                           static_cast<int>(out.size() - head));
+  if (bytes <= 0) return {};
+  out.resize(head + static_cast<std::size_t>(bytes));
+  return out;
+}
+
+std::optional<std::string> unpack(std::string_view packed) {
+  ByteReader in(packed);
+  const std::uint64_t size = in.varint();
+  const std::string_view block = in.rest();
+  if (!in.ok() || size > kMostPerByte * block.size() || size > LZ4_MAX_INPUT_SIZE) {
+    return std::nullopt;
+  }
+  std::string out(size, '\0');
+  const int bytes = LZ4_decompress_safe(block.data(), out.data(), static_cast<int>(block.size()),
+                                        static_cast<int>(size));
+  if (bytes < 0 || static_cast<std::uint64_t>(bytes) != size) return std::nullopt;
+  return out;
+}
+
+}  // namespace scela::nla
