@@ -45,7 +45,7 @@ msg::CollectiveUp piece_up(std::string_view records, bool packed) {
 
 }  // namespace
 
-TEST_CASE("what is packed is unpacked; what gains nothing is not packed") {
+TEST_CASE("what is packed is unpacked, and what gains nothing is not packed") {
   const std::string pairs = cards(0, 500);
   const std::string packed = pack(pairs);
   REQUIRE_FALSE(packed.empty());
