@@ -1,14 +1,11 @@
 #include "nla/spawn/ssh_session.h"
 
 #include <fcntl.h>
-#include <libssh/callbacks.h>
 #include <libssh/libssh.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "common/core/text.h"
@@ -18,6 +15,7 @@
 #include "nla/spawn/agent_forward.h"
 #include "nla/spawn/error_tail.h"
 #include "nla/spawn/kinds.h"
+#include "nla/spawn/ssh_channel.h"
 #include "nla/spawn/ssh_host_key.h"
 #include "nla/spawn/ssh_login.h"
 #include "nla/spawn/ssh_proxy.h"
@@ -29,10 +27,6 @@ namespace {
 using Descriptor = boost::asio::posix::stream_descriptor;
 using boost::system::error_code;
 
-constexpr std::size_t kErrorTail = 2048;
-// Bytes handed to the channel at once: what one TCP window takes without waiting.
-constexpr std::size_t kWritePiece = std::size_t{64} * 1024;
-
 // Ordered by cost: hardware does AES in GCM several times faster than anything else on the list.
 constexpr char kCiphers[] =
     "aes128-gcm@openssh.com,aes256-gcm@openssh.com,chacha20-poly1305@openssh.com,"
@@ -43,14 +37,6 @@ void set_quick_ack(int fd) {
   // handshake 40 ms a time.
   const int on = 1;
   ::setsockopt(fd, IPPROTO_TCP, TCP_QUICKACK, &on, sizeof on);
-}
-
-int signal_number(std::string_view name) {
-  for (int signo = 1; signo < 32; ++signo) {
-    const char* known = ::sigabbrev_np(signo);
-    if (known != nullptr && name == known) return signo;
-  }
-  return 0;
 }
 
 }  // namespace
@@ -80,10 +66,9 @@ class SshSession::Impl : public std::enable_shared_from_this<Impl> {
   void execute(const std::string& command, Done done) {
     command_ = command;
     done_ = std::move(done);
-    error_tail_.clear();
-    exit_status_ = -1;
+    if (channel_) end(*channel_);
+    channel_.reset();
     if (session_ != nullptr) {
-      end_channel();
       enter(State::opening);
     } else if (socket_) {
       begin_exchange();
@@ -93,24 +78,16 @@ class SshSession::Impl : public std::enable_shared_from_this<Impl> {
     drive_later();
   }
 
-  // What the transport does.
-  ssize_t read(char* bytes, std::size_t size);
-  ssize_t write(const iovec* parts, int count);
-  void wait(Transport::Handler Impl::*which, Transport::Handler handler);
-  void end_writing() {
-    if (channel_ != nullptr && !broken_) ::ssh_channel_send_eof(channel_);
-    arm();
-  }
-  void end_channel();
+  void end(SshChannel& channel);
   void disconnect();
-  bool is_open() const { return channel_ != nullptr; }
-  const std::string& trouble() const { return trouble_; }
 
-  int exit_status() const { return exit_status_; }
-  const std::string& error_tail() const { return error_tail_; }
+  int exit_status() const { return channel_ ? channel_->exit_status() : -1; }
+  std::string error_tail() const { return channel_ ? channel_->error_tail() : std::string(); }
   void forward_agent() { forwards_ = true; }
   void on_host_key(std::function<bool(const std::string&)> met) { met_host_key_ = std::move(met); }
-  void abandon();
+  void abandon() {
+    if (channel_) channel_->abandon();
+  }
 
   class Channel;
 
@@ -143,15 +120,6 @@ class SshSession::Impl : public std::enable_shared_from_this<Impl> {
   void authenticated();
   void open_channel();
   void request();
-  void serve();
-  void hear_packets();
-  bool is_write_pending() const {
-    return (::ssh_get_poll_flags(session_) & SSH_WRITE_PENDING) != 0;
-  }
-  bool has_room() const {
-    return broken_ || (::ssh_channel_window_size(channel_) > 0 && !is_write_pending());
-  }
-  void take_error_output();
   void arm();
   void on_timer();
   void fail_with(StartPhase phase, std::string why, bool hand_back = false);
@@ -164,11 +132,6 @@ class SshSession::Impl : public std::enable_shared_from_this<Impl> {
   }
   std::string connect_error(int number) const;
   std::string exchange_error();
-  static void hear_signal(ssh_session, ssh_channel, const char* name, int, const char*, const char*,
-                          void* self) {
-    const int signo = signal_number(name == nullptr ? "" : name);
-    static_cast<Impl*>(self)->exit_status_ = signo == 0 ? -1 : 128 + signo;
-  }
 
   ErrorTail proxy_errors_;
   bool proxied_ = false;
@@ -186,19 +149,12 @@ class SshSession::Impl : public std::enable_shared_from_this<Impl> {
   bool write_armed_ = false;
   bool posted_ = false;
   ssh_session session_ = nullptr;
-  ssh_channel channel_ = nullptr;
-  ssh_event event_ = nullptr;
+  std::shared_ptr<SshChannel> channel_;  // of the last command
   std::string command_;
   Done done_;
-  std::string error_tail_;
-  std::string trouble_;
   bool forwards_ = false;  // its ssh-agent may be used from the other end
   std::unique_ptr<AgentForward> forward_;
   std::function<bool(const std::string&)> met_host_key_;
-  ssh_channel_callbacks_struct callbacks_{};
-  bool broken_ = false;
-  int exit_status_ = -1;
-  Transport::Handler reader_, writer_, closer_;
 };
 
 // Connecting.
@@ -358,43 +314,32 @@ void SshSession::Impl::authenticated() {
 // The command.
 
 void SshSession::Impl::open_channel() {
-  if (channel_ == nullptr) channel_ = ::ssh_channel_new(session_);
-  const int got = channel_ == nullptr ? SSH_ERROR : ::ssh_channel_open_session(channel_);
+  if (!channel_) {
+    channel_ = std::make_shared<SshChannel>(
+        session_, SshChannel::Needs{[this] { drive_later(); }, [this] { arm(); }});
+  }
+  const int got = channel_->open();
   if (got == SSH_AGAIN) return;
   if (got != SSH_OK) {
     return fail_with(StartPhase::start_agent, cat("open a channel: ", session_error()));
   }
-  if (forward_) ::ssh_channel_request_auth_agent(channel_);
+  if (forward_) channel_->offer_agent();
   enter(State::requesting);
 }
 
 void SshSession::Impl::request() {
-  const int got = ::ssh_channel_request_exec(channel_, command_.c_str());
+  const int got = channel_->execute(command_);
   if (got == SSH_AGAIN) return;
   if (got != SSH_OK) {
     return fail_with(StartPhase::start_agent, cat("execute a command: ", session_error()));
   }
-  callbacks_.userdata = this;
-  callbacks_.channel_exit_signal_function = &hear_signal;
-  ssh_callbacks_init(&callbacks_);
-  ::ssh_set_channel_callbacks(channel_, &callbacks_);
   enter(State::running);
   std::exchange(done_, nullptr)(make_transport());
 }
 
-void SshSession::Impl::end_channel() {
-  reader_ = writer_ = closer_ = nullptr;
-  if (channel_ == nullptr) return;
-  ::ssh_channel_free(channel_);
-  channel_ = nullptr;
-  if (state_ == State::running) state_ = State::idle;
-}
-
-// What does not end with its input ends by a signal, where sshd passes it on (not for root): one
-// that lets our command remove what was shipped.
-void SshSession::Impl::abandon() {
-  if (channel_ == nullptr || broken_ || ::ssh_channel_is_closed(channel_) != 0) return;
-  ::ssh_channel_request_send_signal(channel_, "TERM");
+void SshSession::Impl::end(SshChannel& channel) {
+  channel.end();
+  if (&channel == channel_.get() && state_ == State::running) state_ = State::idle;
 }
 
 void SshSession::Impl::disconnect() {
@@ -404,12 +349,7 @@ void SshSession::Impl::disconnect() {
     session_ = nullptr;
   }
   if (state_ != State::failed) login_.leave_gate();
-  end_channel();
-  if (event_ != nullptr) {
-    ::ssh_event_remove_session(event_, session_);
-    ::ssh_event_free(event_);
-    event_ = nullptr;
-  }
+  if (channel_) end(*channel_);
   if (session_ != nullptr) {
     forward_.reset();
     ::ssh_disconnect(session_);
@@ -419,115 +359,6 @@ void SshSession::Impl::disconnect() {
   error_code ignored;
   watch_.close(ignored);
   socket_.reset();
-}
-
-// The transport's side.
-
-ssize_t SshSession::Impl::read(char* bytes, std::size_t size) {
-  if (channel_ == nullptr) {
-    errno = ECONNRESET;
-    return -1;
-  }
-  const auto most = static_cast<std::uint32_t>(std::min<std::size_t>(size, 1u << 20));
-  const int got = ::ssh_channel_read_nonblocking(channel_, bytes, most, 0);
-  if (writer_) drive_later();  // libssh may have read that there is room
-  if (got > 0) return got;
-  take_error_output();
-  if (got == SSH_EOF || (got == 0 && ::ssh_channel_is_eof(channel_) != 0)) return 0;
-  if (got == SSH_ERROR) {
-    broken_ = true;
-    trouble_ = cat("the ssh connection broke: ", session_error());
-    errno = ECONNRESET;
-    return -1;
-  }
-  errno = EAGAIN;
-  return -1;
-}
-
-ssize_t SshSession::Impl::write(const iovec* parts, int count) {
-  if (channel_ == nullptr || broken_) {
-    errno = EPIPE;
-    return -1;
-  }
-  ssize_t total = 0;
-  for (int i = 0; i < count; ++i) {
-    const char* bytes = static_cast<const char*>(parts[i].iov_base);
-    for (std::size_t left = parts[i].iov_len; left > 0;) {
-      // What libssh cannot send now it keeps, without bound: so it gets no more than it can send.
-      if (is_write_pending()) goto done;
-      const auto piece = static_cast<std::uint32_t>(std::min(left, kWritePiece));
-      const int wrote = ::ssh_channel_write(channel_, bytes, piece);
-      if (wrote == SSH_ERROR) {
-        errno = EPIPE;
-        return -1;
-      }
-      if (wrote <= 0) goto done;
-      total += wrote;
-      bytes += wrote;
-      left -= static_cast<std::size_t>(wrote);
-    }
-  }
-done:
-  // What came in meanwhile is announced by nothing else.
-  if (reader_ && ::ssh_channel_poll(channel_, 0) != 0) drive_later();
-  arm();
-  if (total > 0) return total;
-  errno = EAGAIN;
-  return -1;
-}
-
-void SshSession::Impl::wait(Transport::Handler Impl::*which, Transport::Handler handler) {
-  this->*which = std::move(handler);
-  drive_later();
-}
-
-// Calls whoever waits for what is there.
-void SshSession::Impl::serve() {
-  if (channel_ == nullptr) return;
-  // libssh looks at no further packet of a channel after its end of file: not at the close either.
-  if (::ssh_channel_is_eof(channel_) != 0 && !broken_) hear_packets();
-  take_error_output();
-  // Every call that takes packets in may bring what the reader waits for, and nothing else
-  // announces it: so this is looked at after all of them.
-  const int waiting = ::ssh_channel_poll(channel_, 0);
-  // libssh takes none in while something waits to be read, which may be for long: the peer's leave
-  // to write more would not be heard, and what could not be sent yet would stay.
-  if (waiting > 0 && (writer_ || is_write_pending()) && !has_room()) hear_packets();
-  const bool ended = waiting == SSH_EOF || waiting == SSH_ERROR;
-  if (waiting == SSH_ERROR) broken_ = true;
-  const bool closed = broken_ || ::ssh_channel_is_closed(channel_) != 0;
-  if (closed && exit_status_ < 0) exit_status_ = ::ssh_channel_get_exit_status(channel_);
-  if (has_room() && writer_) std::exchange(writer_, nullptr)();
-  if (channel_ == nullptr) return;
-  if (reader_ && (ended || closed || ::ssh_channel_poll(channel_, 0) != 0)) {
-    std::exchange(reader_, nullptr)();
-  }
-  // That look may have sent what was in the writer's way, and nothing else announces it.
-  if (channel_ != nullptr && writer_ && has_room()) drive_later();
-  if (closed && closer_) std::exchange(closer_, nullptr)();
-}
-
-void SshSession::Impl::hear_packets() {
-  if (event_ == nullptr) {
-    event_ = ::ssh_event_new();
-    if (event_ == nullptr || ::ssh_event_add_session(event_, session_) != SSH_OK) {
-      broken_ = true;
-      return;
-    }
-  }
-  if (::ssh_event_dopoll(event_, 0) == SSH_ERROR) broken_ = true;
-}
-
-void SshSession::Impl::take_error_output() {
-  char piece[512];
-  for (;;) {
-    const int got = ::ssh_channel_read_nonblocking(channel_, piece, sizeof piece, 1);
-    if (got <= 0) return;
-    error_tail_.append(piece, static_cast<std::size_t>(got));
-    if (error_tail_.size() > 2 * kErrorTail) {
-      error_tail_.erase(0, error_tail_.size() - kErrorTail);
-    }
-  }
 }
 
 // The machine.
@@ -616,7 +447,7 @@ void SshSession::Impl::step() {
     case State::requesting:
       return request();
     case State::running:
-      return serve();
+      return channel_->serve();
     default:
       return;
   }
@@ -643,7 +474,7 @@ void SshSession::Impl::drive_later() {
 
 void SshSession::Impl::arm() {
   if (session_ == nullptr || state_ == State::asking_agent || state_ == State::failed) return;
-  const bool wanted = state_ != State::running || reader_ || writer_ || closer_;
+  const bool wanted = state_ != State::running || channel_->is_waited_for();
   const auto ready = [weak = weak_from_this()](bool Impl::*armed) {
     const auto self = weak.lock();
     if (!self) return;
@@ -657,7 +488,8 @@ void SshSession::Impl::arm() {
       if (!error) ready(&Impl::read_armed_);
     });
   }
-  if (is_write_pending() && !std::exchange(write_armed_, true)) {
+  const bool unsent = (::ssh_get_poll_flags(session_) & SSH_WRITE_PENDING) != 0;
+  if (unsent && !std::exchange(write_armed_, true)) {
     watch_.async_wait(Descriptor::wait_write, [ready](const error_code& error) {
       if (!error) ready(&Impl::write_armed_);
     });
@@ -666,24 +498,26 @@ void SshSession::Impl::arm() {
 
 class SshSession::Impl::Channel final : public Transport {
  public:
-  explicit Channel(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
-  ~Channel() override { impl_->end_channel(); }
-  ssize_t read(char* bytes, std::size_t size) override { return impl_->read(bytes, size); }
-  ssize_t write(const iovec* parts, int count) override { return impl_->write(parts, count); }
-  void wait_readable(Handler handler) override { impl_->wait(&Impl::reader_, std::move(handler)); }
-  void wait_writable(Handler handler) override { impl_->wait(&Impl::writer_, std::move(handler)); }
-  void wait_closed(Handler handler) override { impl_->wait(&Impl::closer_, std::move(handler)); }
-  void end_writing() override { impl_->end_writing(); }
+  Channel(std::shared_ptr<Impl> impl, std::shared_ptr<SshChannel> channel)
+      : impl_(std::move(impl)), channel_(std::move(channel)) {}
+  ~Channel() override { impl_->end(*channel_); }
+  ssize_t read(char* bytes, std::size_t size) override { return channel_->read(bytes, size); }
+  ssize_t write(const iovec* parts, int count) override { return channel_->write(parts, count); }
+  void wait_readable(Handler handler) override { channel_->wait_readable(std::move(handler)); }
+  void wait_writable(Handler handler) override { channel_->wait_writable(std::move(handler)); }
+  void wait_closed(Handler handler) override { channel_->wait_closed(std::move(handler)); }
+  void end_writing() override { channel_->end_writing(); }
   void close() override { impl_->disconnect(); }
-  bool is_open() const override { return impl_->is_open(); }
-  std::string trouble() const override { return impl_->trouble(); }
+  bool is_open() const override { return channel_->is_open(); }
+  std::string trouble() const override { return channel_->trouble(); }
 
  private:
   std::shared_ptr<Impl> impl_;
+  std::shared_ptr<SshChannel> channel_;
 };
 
 std::unique_ptr<Transport> SshSession::Impl::make_transport() {
-  return std::make_unique<Channel>(shared_from_this());
+  return std::make_unique<Channel>(shared_from_this(), channel_);
 }
 
 SshSession::SshSession(boost::asio::io_context& io, Contact contact,

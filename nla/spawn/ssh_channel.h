@@ -1,0 +1,88 @@
+// A command on the other side of an ssh session, from its request to its end: its streams, what it
+// says on standard error, how it ends.
+//
+// Nothing blocks, and libssh announces little by itself: every call that takes packets in may bring
+// what somebody waits for. So the session calls serve() whenever something may have changed, and is
+// asked (Needs) to do so again, or to listen to its socket.
+#pragma once
+
+#include <libssh/callbacks.h>
+#include <libssh/libssh.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "nla/transport.h"
+
+namespace scela::nla {
+
+class SshChannel : public std::enable_shared_from_this<SshChannel> {
+ public:
+  struct Needs {
+    std::function<void()> serve;   // soon, not from within the call
+    std::function<void()> listen;  // to the socket, as far as somebody waits
+  };
+  // The session outlives it, or end() is called before.
+  SshChannel(ssh_session session, Needs needs) : session_(session), needs_(std::move(needs)) {}
+  ~SshChannel() { end(); }
+  SshChannel(const SshChannel&) = delete;
+  SshChannel& operator=(const SshChannel&) = delete;
+
+  // SSH_OK, SSH_AGAIN (call it again when there are packets) or SSH_ERROR. In this order.
+  int open();
+  int execute(const std::string& command);
+  // Between them: the command may use the ssh-agent on this side.
+  void offer_agent() { ::ssh_channel_request_auth_agent(channel_); }
+
+  // Calls whoever waits for what is there; any of them may end the channel.
+  void serve();
+  bool is_waited_for() const { return reader_ || writer_ || closer_; }
+  // The command hears that nobody is interested any more; it is not closed by that.
+  void abandon();
+  void end();
+  bool is_open() const { return channel_ != nullptr; }
+
+  // What a transport does (nla/transport.h).
+  ssize_t read(char* bytes, std::size_t size);
+  ssize_t write(const iovec* parts, int count);
+  void wait_readable(Transport::Handler handler) { wait(reader_, std::move(handler)); }
+  void wait_writable(Transport::Handler handler) { wait(writer_, std::move(handler)); }
+  void wait_closed(Transport::Handler handler) { wait(closer_, std::move(handler)); }
+  void end_writing();
+  const std::string& trouble() const { return trouble_; }
+
+  // These stay after its end. The status: -1 while there is none.
+  int exit_status() const { return exit_status_; }
+  const std::string& error_tail() const { return error_tail_; }
+
+ private:
+  void wait(Transport::Handler& which, Transport::Handler handler) {
+    which = std::move(handler);
+    needs_.serve();
+  }
+  bool is_write_pending() const {
+    return (::ssh_get_poll_flags(session_) & SSH_WRITE_PENDING) != 0;
+  }
+  bool has_room() const {
+    return broken_ || (::ssh_channel_window_size(channel_) > 0 && !is_write_pending());
+  }
+  void hear_packets();
+  void take_error_output();
+  static void hear_signal(ssh_session, ssh_channel, const char* name, int, const char*, const char*,
+                          void* self);
+
+  ssh_session session_;
+  Needs needs_;
+  ssh_channel channel_ = nullptr;
+  ssh_event event_ = nullptr;
+  ssh_channel_callbacks_struct callbacks_{};
+  bool broken_ = false;
+  int exit_status_ = -1;
+  std::string error_tail_;
+  std::string trouble_;
+  Transport::Handler reader_, writer_, closer_;
+};
+
+}  // namespace scela::nla
