@@ -1,11 +1,9 @@
 #include "nla/node_segment.h"
 
-#include <linux/futex.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
-#include <climits>
 #include <utility>
+
+#include "common/os/futex.h"
+#include "pmi/protocol/segment_reader.h"
 
 namespace scela::nla {
 
@@ -36,9 +34,7 @@ NodeSegment::~NodeSegment() {
 
 void NodeSegment::mark_dead(const RankSet& ranks) {
   ranks.for_each([this](Rank rank) { writer_.mark_dead(rank); });
-  auto* const word =
-      static_cast<std::uint64_t*>(memory_.base()) + pmi::segment::Word::dead_generation;
-  ::syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+  futex_wake(pmi::segment::Reader(memory_.base(), memory_.bytes()).futex());
 }
 
 }  // namespace scela::nla

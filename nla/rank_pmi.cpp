@@ -41,23 +41,47 @@ CollectiveKind kind_of(pmi::Operation operation) {
   return CollectiveKind::barrier;
 }
 
-// `descriptor`, if it is one, goes with the first byte.
-ssize_t send_with(int socket, std::string_view bytes, int descriptor) {
+// Of a rank's memory.
+constexpr std::size_t kMaxHandedOver = 2;
+
+// The descriptors go with the first byte.
+ssize_t send_with(int socket, std::string_view bytes, const std::vector<int>& descriptors) {
   iovec part{const_cast<char*>(bytes.data()), bytes.size()};
   msghdr message{};
   message.msg_iov = &part;
   message.msg_iovlen = 1;
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
-  if (descriptor >= 0) {
+  alignas(cmsghdr) char control[CMSG_SPACE(kMaxHandedOver * sizeof(int))] = {};
+  if (!descriptors.empty()) {
+    const std::size_t size = descriptors.size() * sizeof(int);
     message.msg_control = control;
-    message.msg_controllen = sizeof control;
+    message.msg_controllen = CMSG_SPACE(size);
     cmsghdr* const header = CMSG_FIRSTHDR(&message);
     header->cmsg_level = SOL_SOCKET;
     header->cmsg_type = SCM_RIGHTS;
-    header->cmsg_len = CMSG_LEN(sizeof(int));
-    std::memcpy(CMSG_DATA(header), &descriptor, sizeof(int));
+    header->cmsg_len = CMSG_LEN(size);
+    std::memcpy(CMSG_DATA(header), descriptors.data(), size);
   }
   return ::sendmsg(socket, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+// `sender`: the process that wrote this, if the socket was told to say so.
+ssize_t receive_from(int socket, char* bytes, std::size_t most, pid_t& sender) {
+  iovec part{bytes, most};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  // No room for descriptors: what ranks may send is not opened here.
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(ucred))] = {};
+  message.msg_control = control;
+  message.msg_controllen = sizeof control;
+  const ssize_t got = ::recvmsg(socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+  const cmsghdr* const header = got > 0 ? CMSG_FIRSTHDR(&message) : nullptr;
+  if (header != nullptr && header->cmsg_type == SCM_CREDENTIALS) {
+    ucred who{};
+    std::memcpy(&who, CMSG_DATA(header), sizeof who);
+    sender = who.pid;
+  }
+  return got;
 }
 
 pmi::Collected collected(const Response& response) {
@@ -89,9 +113,10 @@ RankPmi::RankPmi(const RanksHost& host, const Job& job, const RankSet& own,
 
 RankPmi::~RankPmi() = default;
 
-void RankPmi::open(Rank rank, Fd connection) {
+void RankPmi::open(Rank rank, Fd connection, pid_t process) {
   if (port_) return;
   Connection& one = of(rank);
+  one.process = process;
   one.end.fd = std::move(connection);
   watch(one);
 }
@@ -106,6 +131,7 @@ void RankPmi::set_reading(bool on) {
   if (std::exchange(reading_, on) == on || !on) return;
   for (const auto& one : connections_)
     watch(*one);
+  if (bell_) bell_->ring();  // not now: who calls does not expect events
 }
 
 bool RankPmi::unfinished(Rank rank) const {
@@ -115,8 +141,16 @@ bool RankPmi::unfinished(Rank rank) const {
 void RankPmi::close(Rank rank) {
   settle();
   Connection& one = of(rank);
-  if (!one.end.fd) return;
-  // Only what is there now: a process that it left behind may go on writing.
+  if (one.end.fd) take_rest(one);
+  if (one.ring) end_ring(one);
+  if (!one.end.fd && !one.ring) return;
+  one.server->closed();
+  one.end.close();
+  one.ring.reset();
+}
+
+// Only what is there now: a process that the rank left behind may go on writing.
+void RankPmi::take_rest(Connection& one) {
   int left = 0;
   ::ioctl(one.end.fd.get(), FIONREAD, &left);
   while (left > 0 && !one.server->broken()) {
@@ -126,8 +160,6 @@ void RankPmi::close(Rank rank) {
     left -= static_cast<int>(got);
     one.server->receive({host_.buffer.bytes, static_cast<std::size_t>(got)});
   }
-  one.server->closed();
-  one.end.close();
 }
 
 void RankPmi::reply(const action::Reply& reply) {
@@ -159,22 +191,28 @@ void RankPmi::answer(const action::Reply& reply) {
   flush(one);
 }
 
-void RankPmi::watch(Connection& one) {
+bool RankPmi::may_read(const Connection& one) const {
   // Who asks without reading the answers is not read either.
-  const bool read = reading_ && one.server->wants_bytes() && one.output_bytes <= kMaxUnreadAnswers;
-  one.end.watch(*poller_, read, !one.output.empty());
+  return reading_ && one.server->wants_bytes() && one.output_bytes <= kMaxUnreadAnswers;
+}
+
+void RankPmi::watch(Connection& one) {
+  one.end.watch(*poller_, may_read(one), !one.output.empty());
 }
 
 // Takes what is there, one buffer of it.
 void RankPmi::read(Connection& one) {
   const ssize_t got = retry([&] {
-    return ::recv(one.end.fd.get(), host_.buffer.bytes, sizeof host_.buffer.bytes, MSG_DONTWAIT);
+    constexpr std::size_t kMost = sizeof host_.buffer.bytes;
+    return one.asks_sender ? receive_from(one.end.fd.get(), host_.buffer.bytes, kMost, one.sender)
+                           : ::recv(one.end.fd.get(), host_.buffer.bytes, kMost, MSG_DONTWAIT);
   });
   if (got > 0) {
     if (port_) acknowledge(one);
     one.server->receive({host_.buffer.bytes, static_cast<std::size_t>(got)});
     flush(one);
   } else if (got == 0 || errno != EAGAIN) {
+    if (one.ring && one.ring->end.is_taken()) return serve_ring(one);
     one.server->closed();
     one.end.close();
     if (port_) left_early(one);
@@ -195,12 +233,14 @@ void RankPmi::flush(Connection& one) {
 }
 
 void RankPmi::write(Connection& one) {
+  if (one.ring && one.ring->in_use) return write_ring(one);
   while (!one.output.empty() && one.end.fd) {
     const std::string_view rest = one.output.front().view().substr(one.offset);
     const ssize_t wrote = retry([&] { return send_with(one.end.fd.get(), rest, one.hand_over); });
     if (wrote < 0 && errno == EAGAIN) return;
-    if (wrote < 0 && one.hand_over >= 0) {
-      one.hand_over = -1;  // too many are on their way: the rank will use its socket
+    if (wrote < 0 && !one.hand_over.empty()) {
+      one.hand_over.clear();  // too many are on their way: the rank will use its socket
+      drop_ring(one);
       continue;
     }
     if (wrote < 0) {  // it does not listen any more; its end is read
@@ -208,7 +248,8 @@ void RankPmi::write(Connection& one) {
       one.output_bytes = one.offset = 0;
       return;
     }
-    one.hand_over = -1;
+    one.hand_over.clear();
+    if (one.ring) one.ring->memory.close_fd();
     one.output_bytes -= static_cast<std::size_t>(wrote);
     one.offset += static_cast<std::size_t>(wrote);
     if (one.offset < one.output.front().size()) continue;
@@ -238,10 +279,14 @@ void RankPmi::segment(Rank rank, pmi::RequestId id) {
   // What is still to be written belongs to earlier answers: the descriptor must not go with it.
   // And once is enough: descriptors on their way are counted for all processes of this user.
   if (local && one.output.empty() && !std::exchange(one.handed_over, true)) {
-    one.hand_over = host_.segment();
+    const int memory = host_.segment();
+    if (memory >= 0) one.hand_over = {memory};
+    // Such a rank may ask for more, and then it matters which of its processes does.
+    const int on = 1;
+    one.asks_sender = ::setsockopt(one.end.fd.get(), SOL_SOCKET, SO_PASSCRED, &on, sizeof on) == 0;
   }
   pmi::Answer answer;
-  answer.ok = one.hand_over >= 0;
+  answer.ok = !one.hand_over.empty();
   if (!answer.ok) answer.error = "there is no shared memory";
   one.server->answered(id, answer);
 }

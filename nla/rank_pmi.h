@@ -1,5 +1,6 @@
-// The connections by which this node's ranks find the others, inherited ones or those that they
-// make to the node's port: what they ask becomes events, what comes back is written to them.
+// The connections by which this node's ranks find the others, inherited ones, memory in their place
+// (rank_pmi_ring.cpp), or those that they make to the node's port: what they ask becomes events,
+// what comes back is written to them.
 //
 // Runs on the shell's loop. The protocol is pmi/server's; what the answers are is the core's.
 #pragma once
@@ -31,8 +32,8 @@ class RankPmi final : pmi::JobServices, EndListener {
   // Where ranks connect to by themselves, if the job wants that; 0: they inherit. `process`: of a
   // rank, 0 while it does not run. Once, before a rank runs. Error (launch): no port to be had.
   Result<std::uint16_t> listen(const std::string& node, std::function<pid_t(Rank)> process);
-  // What a rank has inherited the other end of.
-  void open(Rank rank, Fd connection);
+  // What a rank, this process, has inherited the other end of.
+  void open(Rank rank, Fd connection, pid_t process);
   void reply(const action::Reply& reply);
   // Off: no requests are read.
   void set_reading(bool on);
@@ -46,14 +47,28 @@ class RankPmi final : pmi::JobServices, EndListener {
  private:
   struct Connection;
   struct Port;
+  struct Bell;
 
   Connection& of(Rank rank) const { return *connections_[own_.index_of(rank)]; }
   void on_ready(Rank rank, int which, bool readable, bool writable) override;
   void watch(Connection& one);
   void read(Connection& one);
+  bool may_read(const Connection& one) const;
+  void take_rest(Connection& one);
   void flush(Connection& one);
-  static void write(Connection& one);
+  void write(Connection& one);
   void answer(const action::Reply& reply);
+
+  // Of those that have memory.
+  bool lend_ring(Connection& one);
+  bool hang_bell();
+  void rung();
+  void leave_socket(Connection& one);
+  void serve_ring(Connection& one);
+  void write_ring(Connection& one);
+  void spoilt(Connection& one);
+  void end_ring(Connection& one);
+  void drop_ring(Connection& one);
 
   // Of those that come by the port.
   std::unique_ptr<pmi::RankServer> make_server(Rank rank);
@@ -79,6 +94,7 @@ class RankPmi final : pmi::JobServices, EndListener {
   void unpublish(Rank rank, pmi::RequestId id, std::string name) override;
   void failed(Rank rank, pmi::RequestId id) override;
   void segment(Rank rank, pmi::RequestId id) override;
+  void ring(Rank rank, pmi::RequestId id) override;
   void collective(Rank rank, pmi::RequestId id, pmi::Collective call) override;
   void abort(Rank rank, std::int32_t code, std::string message) override;
   void violation(Rank rank, std::string why) override;
@@ -89,6 +105,8 @@ class RankPmi final : pmi::JobServices, EndListener {
   const RankSet& own_;
   std::optional<Poller>& poller_;
   std::vector<std::unique_ptr<Connection>> connections_;  // by position in own_
+  std::unique_ptr<Bell> bell_;                            // once a rank asked for memory
+  std::vector<Connection*> ringed_;                       // that have it
   bool reading_ = true;
   std::unique_ptr<Port> port_;  // none: ranks inherit
 };

@@ -1,16 +1,22 @@
-// What RankPmi's two files share: the connections, and those that come by the port. Private to
-// them.
+// What RankPmi's files share: the connections, those that come by the port, and those that are
+// memory. Private to them.
 #pragma once
+
+#include <sys/types.h>
 
 #include <deque>
 #include <list>
 #include <map>
 #include <memory>
+#include <optional>
+#include <vector>
 
 #include "common/core/chunk.h"
 #include "common/os/asio.h"
+#include "common/os/sealed_memory.h"
 #include "nla/rank_door.h"
 #include "nla/rank_pmi.h"
+#include "pmi/protocol/ring.h"
 
 namespace scela::nla {
 
@@ -22,8 +28,20 @@ struct RankPmi::Connection {
   std::deque<Chunk> output;
   std::size_t output_bytes = 0;
   std::size_t offset = 0;  // of the output's front, written already
+  pid_t process = 0;       // of the rank
   bool handed_over = false;
-  int hand_over = -1;  // a descriptor that goes with the next byte; borrowed
+  std::vector<int> hand_over;  // descriptors that go with the next byte; borrowed
+  pid_t sender = 0;            // the process that wrote last, once `asks_sender`
+  bool asks_sender = false;
+  struct Ring {
+    Ring(SealedMemory mapped, std::uint64_t agent)
+        : memory(std::move(mapped)), end(pmi::ring::SharedMemory(memory.base()), agent) {}
+    SealedMemory memory;
+    pmi::ring::ServerEnd end;
+    bool in_use = false;  // the rank has taken it
+    bool spoilt = false;  // holds nonsense, and is looked at no more
+  };
+  std::optional<Ring> ring;
   struct Asked {
     const char* name = nullptr;  // in the trace
     std::uint64_t since_ns = 0;
@@ -36,6 +54,15 @@ struct RankPmi::Port {
   std::unique_ptr<RankDoor> door;
   std::list<boost::asio::steady_timer> timers;  // of doubt()
   RankSet doubted;
+};
+
+// What ranks that have memory ring after writing there: one for all, since descriptors are counted.
+struct RankPmi::Bell final : Poller::Watcher {
+  explicit Bell(RankPmi& told) : pmi(told) {}
+  void ready(bool readable, bool writable) override;
+  void ring() const;
+  RankPmi& pmi;
+  Fd fd;
 };
 
 }  // namespace scela::nla

@@ -120,7 +120,7 @@ void Ranks::State::start_one(Rank number) {
   if (started->terminal) use_terminal(rank, *started);
   streams.open(number, std::move(started->output), std::move(started->error),
                std::move(started->input), rank.terminal ? &*rank.terminal : nullptr);
-  pmi.open(number, std::move(started->pmi));
+  pmi.open(number, std::move(started->pmi), rank.pid);
   if (stopped) ::kill(-rank.pid, SIGSTOP);
   host.emit(event::RankStarted{number});
   if (rank.terminal) host.emit(event::RankStreamEnded{number, Stream::err});

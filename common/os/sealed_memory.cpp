@@ -22,8 +22,8 @@ Error failed(const char* what) {
 }
 }  // namespace
 
-Result<SealedMemory> SealedMemory::make(const char* name, std::uint64_t bytes) {
-  const Fd writing(::memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING));
+Result<SealedMemory> SealedMemory::make(const char* name, std::uint64_t bytes, Writers writers) {
+  Fd writing(::memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!writing) return fail(failed("make shared memory"));
   if (::ftruncate(writing.get(), static_cast<off_t>(bytes)) != 0) {
     return fail(failed("size shared memory"));
@@ -34,17 +34,18 @@ Result<SealedMemory> SealedMemory::make(const char* name, std::uint64_t bytes) {
   }
   void* const base = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, writing.get(), 0);
   if (base == MAP_FAILED) return fail(failed("map shared memory"));
-  Fd reading;
-  const bool sealed = ::fcntl(writing.get(), F_ADD_SEALS, kReadOnly) == 0;
-  if (sealed) {
-    reading.reset(::open(cat("/proc/self/fd/", writing.get()).c_str(), O_RDONLY | O_CLOEXEC));
+  Fd handed_on;
+  if (writers == Writers::all) {
+    if (::fcntl(writing.get(), F_ADD_SEALS, F_SEAL_SEAL) == 0) handed_on = std::move(writing);
+  } else if (::fcntl(writing.get(), F_ADD_SEALS, kReadOnly) == 0) {
+    handed_on.reset(::open(cat("/proc/self/fd/", writing.get()).c_str(), O_RDONLY | O_CLOEXEC));
   }
-  SealedMemory made(std::move(reading), base, bytes);
+  SealedMemory made(std::move(handed_on), base, bytes);
   if (!made.fd_) return fail(failed("seal shared memory"));
   return made;
 }
 
-Result<SealedMemory> SealedMemory::attach(Fd fd) {
+Result<SealedMemory> SealedMemory::attach(Fd fd, Writers writers) {
   const int seals = ::fcntl(fd.get(), F_GET_SEALS);
   struct stat status {};
   if (seals < 0 || ::fstat(fd.get(), &status) != 0) return fail(failed("look at shared memory"));
@@ -52,7 +53,8 @@ Result<SealedMemory> SealedMemory::attach(Fd fd) {
     return fail(Error{ErrorKind::protocol, "map shared memory", "", "its size is not sealed", ""});
   }
   const auto bytes = static_cast<std::uint64_t>(status.st_size);
-  void* const base = ::mmap(nullptr, bytes, PROT_READ, MAP_SHARED, fd.get(), 0);
+  const int access = writers == Writers::all ? PROT_READ | PROT_WRITE : PROT_READ;
+  void* const base = ::mmap(nullptr, bytes, access, MAP_SHARED, fd.get(), 0);
   if (base == MAP_FAILED) return fail(failed("map shared memory"));
   return SealedMemory(std::move(fd), base, bytes);
 }

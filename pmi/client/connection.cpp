@@ -1,5 +1,6 @@
 #include "pmi/client/connection.h"
 
+#include <fcntl.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -19,6 +20,8 @@ namespace {
 
 // Longer than any answer to what this library asks.
 constexpr std::size_t kMaxAnswer = std::size_t{256} * 1024;
+// Descriptors with one answer: a ring's memory and its bell.
+constexpr std::size_t kMaxReceived = 2;
 
 std::optional<long> number_of(std::string_view text) {
   long number = 0;
@@ -43,6 +46,11 @@ bool segment_offered(std::string_view job) {
   const char* const offered = std::getenv("SCELA_SEGMENT");
   const char* const by = std::getenv("SCELA_JOB_ID");
   return offered != nullptr && std::string_view(offered) == "1" && by != nullptr && job == by;
+}
+
+bool ring_refused() {
+  const char* const wanted = std::getenv("SCELA_RING");
+  return wanted != nullptr && std::string_view(wanted) == "0";
 }
 
 // host:port
@@ -137,6 +145,7 @@ void Connection::say(std::string_view line) {
 }
 
 void Connection::send(std::string_view text) {
+  if (ring_) return static_cast<void>(ring_->send(text));
   for (std::size_t sent = 0; sent < text.size();) {
     const ssize_t wrote = retry([&] {
       return ::send(socket_.get(), text.data() + sent, text.size() - sent, MSG_NOSIGNAL);
@@ -146,7 +155,7 @@ void Connection::send(std::string_view text) {
   }
 }
 
-Result<std::string> Connection::read_line(Fd* received) {
+Result<std::string> Connection::read_line(Received* received) {
   for (;;) {
     if (const auto end = input_.find('\n'); end != std::string::npos) {
       std::string line = input_.substr(0, end);
@@ -157,7 +166,7 @@ Result<std::string> Connection::read_line(Fd* received) {
   }
 }
 
-Result<std::string> Connection::read_framed(Fd* received) {
+Result<std::string> Connection::read_framed(Received* received) {
   for (;;) {
     if (input_.size() >= kLengthField) {
       const auto length = parse_length(input_.substr(0, kLengthField));
@@ -172,11 +181,12 @@ Result<std::string> Connection::read_framed(Fd* received) {
   }
 }
 
-Result<void> Connection::read_more(Fd* received) {
+Result<void> Connection::read_more(Received* received) {
   if (input_.size() > kMaxAnswer) return fail(broken("read an answer", "it does not end"));
+  if (ring_) return ring_->read_more(input_);
   char bytes[4096];
   iovec part{bytes, sizeof bytes};
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))];
+  alignas(cmsghdr) char control[CMSG_SPACE(kMaxReceived * sizeof(int))];
   msghdr message{};
   message.msg_iov = &part;
   message.msg_iovlen = 1;
@@ -190,9 +200,11 @@ Result<void> Connection::read_more(Fd* received) {
   input_.append(bytes, static_cast<std::size_t>(got));
   const cmsghdr* const header = received == nullptr ? nullptr : CMSG_FIRSTHDR(&message);
   if (header != nullptr && header->cmsg_type == SCM_RIGHTS) {
-    int fd = -1;
-    __builtin_memcpy(&fd, CMSG_DATA(header), sizeof fd);
-    received->reset(fd);
+    for (std::size_t at = CMSG_LEN(0); at < header->cmsg_len; at += sizeof(int)) {
+      int fd = -1;
+      __builtin_memcpy(&fd, CMSG_DATA(header) + at - CMSG_LEN(0), sizeof fd);
+      received->emplace_back(fd);
+    }
   }
   return {};
 }
@@ -216,25 +228,44 @@ Result<std::string> Connection::ask_framed(std::string_view message) {
 void Connection::attach(std::string_view job) {
   if (!segment_offered(job)) return;
   say("cmd=scela_segment");
-  Fd received;
+  Received received;
   if (read_line(&received)) use_segment(std::move(received));
+  if (ring_refused()) return;
+  say("cmd=scela_ring");
+  received.clear();
+  if (read_line(&received)) use_ring(std::move(received));
 }
 
-void Connection::attach_framed(std::string_view job, std::string_view message) {
+void Connection::attach_framed(std::string_view job) {
   if (!segment_offered(job)) return;
-  send(message);
-  Fd received;
+  send(Pmi2Writer("scela-segment").text());
+  Received received;
   if (read_framed(&received)) use_segment(std::move(received));
+  if (ring_refused()) return;
+  send(Pmi2Writer("scela-ring").text());
+  received.clear();
+  if (read_framed(&received)) use_ring(std::move(received));
 }
 
-void Connection::use_segment(Fd received) {
-  if (!received) return;
-  auto memory = SealedMemory::attach(std::move(received));
+void Connection::use_segment(Received received) {
+  if (received.size() != 1) return;
+  auto memory = SealedMemory::attach(std::move(received.front()));
   if (!memory) return;
   const segment::Reader reader(memory->base(), memory->bytes());
   if (!reader.usable()) return;
   memory_ = std::move(*memory);
   reader_ = reader;
+}
+
+void Connection::use_ring(Received received) {
+  if (received.size() != 2) return;
+  ring_ = Ring::make(std::move(received[0]), std::move(received[1]));
+  if (!ring_) return;
+  ring_->take();
+  // The number stays in use: programs that this one starts are told it (PMI_FD), and must not write
+  // into what this one happened to open next.
+  const Fd nowhere(::open("/dev/null", O_RDWR | O_CLOEXEC));
+  if (nowhere) ::dup2(nowhere.get(), socket_.get());
 }
 
 }  // namespace scela::pmi::client

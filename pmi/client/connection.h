@@ -1,16 +1,19 @@
-// A rank's end of PMI-1: the socket to its launcher, one request and one answer at a time, and the
-// node's segment where the launcher shares one.
+// A rank's end of PMI: the socket to its launcher or the memory in its place, one request and one
+// answer at a time, and the node's segment where the launcher shares one.
 //
 // Blocks in its calls, as PMI does. Knows no C interface.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "common/core/result.h"
 #include "common/os/fd.h"
 #include "common/os/sealed_memory.h"
+#include "pmi/client/ring.h"
 #include "pmi/protocol/segment_reader.h"
 
 namespace scela::pmi::client {
@@ -45,10 +48,11 @@ class Connection {
   // payload.
   Result<std::string> ask_framed(std::string_view message);
   void say_framed(std::string_view message) { send(message); }
-  // Asks the agent for the node's segment. Without one, gets go through the socket. `job`: as the
-  // server calls it; another launcher's server, inside of a job of scela-run, is not asked.
+  // Asks the agent for the node's segment, without which gets are requests, and for memory in place
+  // of the socket. `job`: as the server calls it; another launcher's server, inside of a job of
+  // scela-run, is not asked.
   void attach(std::string_view job);
-  void attach_framed(std::string_view job, std::string_view message);
+  void attach_framed(std::string_view job);
   // The value of a key in the node's segment; its size without a terminating zero.
   std::optional<std::uint64_t> shared(std::string_view key, char* out, std::uint64_t room) const {
     return reader_ ? reader_->get(key, out, room) : std::nullopt;
@@ -58,13 +62,16 @@ class Connection {
  private:
   Result<void> introduce(int id);
   void send(std::string_view text);
-  // More bytes into input_, and a descriptor that comes with them.
-  Result<void> read_more(Fd* received);
-  Result<std::string> read_line(Fd* received);
-  Result<std::string> read_framed(Fd* received);
-  void use_segment(Fd received);
+  using Received = std::vector<Fd>;
+  // More bytes into input_, and descriptors that come with them.
+  Result<void> read_more(Received* received);
+  Result<std::string> read_line(Received* received);
+  Result<std::string> read_framed(Received* received);
+  void use_segment(Received received);
+  void use_ring(Received received);
 
-  Fd socket_;
+  Fd socket_;                   // once there is a ring: its number is kept, and leads nowhere
+  std::unique_ptr<Ring> ring_;  // instead of it
   int rank_ = 0;
   int size_ = 1;
   std::string input_;  // read and not yet used

@@ -1,11 +1,5 @@
 // The functions of pmi_ext.h.
-#include <linux/futex.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
-#include <cerrno>
-#include <ctime>
-
+#include "common/os/futex.h"
 #include "pmi/client/include/pmi_ext.h"
 #include "pmi/client/library.h"
 
@@ -37,20 +31,11 @@ unsigned SCELA_PMI_Failures(void) {
 int SCELA_PMI_Wait_failure(unsigned seen, int timeout_ms) {
   const auto* const segment = reader();
   if (segment == nullptr) return -1;
-  timespec until{};
-  ::clock_gettime(CLOCK_MONOTONIC, &until);
-  until.tv_sec += timeout_ms / 1000;
-  until.tv_nsec += timeout_ms % 1000 * 1'000'000L;
-  if (until.tv_nsec >= 1'000'000'000) {
-    ++until.tv_sec;
-    until.tv_nsec -= 1'000'000'000;
-  }
+  const timespec until = scela::moment_in_ms(timeout_ms < 0 ? 0 : timeout_ms);
   while (SCELA_PMI_Failures() == seen) {
-    // The bitset form takes a moment, so that an interrupted wait does not begin anew.
-    const long woken =
-        ::syscall(SYS_futex, segment->futex(), FUTEX_WAIT_BITSET, seen,
-                  timeout_ms < 0 ? nullptr : &until, nullptr, FUTEX_BITSET_MATCH_ANY);
-    if (woken == -1 && errno == ETIMEDOUT) return SCELA_PMI_Failures() != seen ? 1 : 0;
+    if (!scela::futex_wait(segment->futex(), seen, timeout_ms < 0 ? nullptr : &until)) {
+      return SCELA_PMI_Failures() != seen ? 1 : 0;
+    }
   }
   return 1;
 }

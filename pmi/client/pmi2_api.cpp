@@ -156,7 +156,7 @@ int PMI2_Init(int* spawned, int* size, int* rank, int* appnum) {
     const auto id = exchange(Pmi2Writer("job-getid"), "job-getid");
     if (!id) return PMI2_FAIL;
     lib.job_id = id->find("jobid").value_or("");
-    lib.connection->attach_framed(lib.job_id, Pmi2Writer("scela-segment").text());
+    lib.connection->attach_framed(lib.job_id);
   }
   lib.initialized = true;
   return PMI2_SUCCESS;

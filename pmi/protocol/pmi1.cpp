@@ -171,6 +171,9 @@ void Pmi1Session::answer(RequestId number, const Answer& answer) {
     case Pending::segment:
       finish(LineWriter("scela_segment_result").add("rc", answer.ok ? 0 : 1));
       break;
+    case Pending::ring:
+      finish(LineWriter("scela_ring_result").add("rc", answer.ok ? 0 : 1));
+      break;
     case Pending::unpublish:
       finish(LineWriter("unpublish_result").add("rc", answer.ok ? 0 : 1));
       break;
@@ -268,6 +271,7 @@ Pmi1Session::Served Pmi1Session::serve_ready(std::string_view command, const Lin
   if (command == "lookup_name") return lookup(line, text);
   if (command == "unpublish_name") return unpublish(line, text);
   if (command == "scela_segment") return ask_job(Pending::segment, ask::Segment{});
+  if (command == "scela_ring") return ask_job(Pending::ring, ask::Ring{});
   for (const Unsupported& entry : kUnsupported) {
     if (command == entry.command) return refuse(entry.answer, "not_supported");
   }

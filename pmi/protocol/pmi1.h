@@ -58,7 +58,7 @@ class Pmi1Session {
 
  private:
   enum class State { start, ready, waiting, finalized, over };
-  enum class Pending { none, put, get, fence, publish, lookup, unpublish, segment };
+  enum class Pending { none, put, get, fence, publish, lookup, unpublish, segment, ring };
   using Served = std::optional<Request>;
 
   Served serve(std::string_view text);

@@ -82,6 +82,7 @@ const Pmi2Session::Command Pmi2Session::kCommands[] = {
     {"name-unpublish", &Pmi2Session::name_unpublish},
     {"ring", &Pmi2Session::ring},
     {"scela-segment", &Pmi2Session::segment},
+    {"scela-ring", &Pmi2Session::memory_ring},
     {"spawn", &Pmi2Session::refuse_all},
 };
 
@@ -274,6 +275,10 @@ Pmi2Session::Served Pmi2Session::kvs_get(const Pmi2Message& message) {
 
 Pmi2Session::Served Pmi2Session::segment(const Pmi2Message& message) {
   return ask_job(message, Kind::done, ask::Segment{});
+}
+
+Pmi2Session::Served Pmi2Session::memory_ring(const Pmi2Message& message) {
+  return ask_job(message, Kind::done, ask::Ring{});
 }
 
 Pmi2Session::Served Pmi2Session::kvs_fence(const Pmi2Message& message) {

@@ -97,6 +97,7 @@ class Pmi2Session {
   Served name_unpublish(const Pmi2Message& message);
   Served ring(const Pmi2Message& message);
   Served segment(const Pmi2Message& message);
+  Served memory_ring(const Pmi2Message& message);
 
   // True: `key` is there and no longer than `most`; else the client was answered.
   bool has(const Pmi2Message& message, std::string_view key, std::size_t most, Pmi2Code too_long);

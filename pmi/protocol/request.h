@@ -53,6 +53,7 @@ struct Unpublish {  // likewise
 };
 struct Segment {
 };  // the memory that the ranks of the asker's node share: handed over with the answer
+struct Ring {};    // memory to talk through instead of the connection: likewise
 struct Failed {};  // which ranks have failed
 struct Abort {     // the rank asks for the end of the job; not answered
   std::int32_t code = 1;
@@ -66,7 +67,7 @@ struct Violation {  // the rank broke the protocol; not answered
 
 using Request = std::variant<ask::Put, ask::Get, ask::Fence, ask::GroupFence, ask::Exchange,
                              ask::PutNode, ask::GetNode, ask::Publish, ask::Lookup, ask::Unpublish,
-                             ask::Failed, ask::Segment, ask::Abort, ask::Violation>;
+                             ask::Failed, ask::Segment, ask::Ring, ask::Abort, ask::Violation>;
 
 struct Answer {
   bool ok = true;

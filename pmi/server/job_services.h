@@ -45,6 +45,9 @@ class JobServices {
   // The memory that the agent shares with the ranks of this node (segment_layout.h): its descriptor
   // goes to the rank with the answer; an error where there is none, or no way to hand it over.
   virtual void segment(Rank rank, RequestId id) = 0;
+  // Memory to talk through instead of the connection (ring_layout.h): likewise. Once the rank has
+  // taken it, its connection ends and its bytes pass there.
+  virtual void ring(Rank rank, RequestId id) = 0;
   // An operation of all ranks of the job; answered through RankServer::collected.
   virtual void collective(Rank rank, RequestId id, Collective call) = 0;
   // The rank asks for the end of the job with this exit code.

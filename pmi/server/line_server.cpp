@@ -90,6 +90,7 @@ void LineServer::pass_on(RequestId id, Request& request) {
           [&](ask::Unpublish& gone) { services_.unpublish(rank_, id, std::move(gone.name)); },
           [&](ask::Failed&) { services_.failed(rank_, id); },
           [&](ask::Segment&) { services_.segment(rank_, id); },
+          [&](ask::Ring&) { services_.ring(rank_, id); },
           [&](ask::Abort& abort) {
             broken_ = true;
             services_.abort(rank_, abort.code, std::move(abort.message));

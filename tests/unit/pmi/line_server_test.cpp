@@ -52,6 +52,9 @@ class FakeServices : public JobServices {
   void segment(Rank rank, RequestId id) override {
     log("segment", rank, id, {.ok = false, .error = "none"});
   }
+  void ring(Rank rank, RequestId id) override {
+    log("ring", rank, id, {.ok = false, .error = "none"});
+  }
   void collective(Rank /*rank*/, RequestId /*id*/, Collective /*call*/) override {}
   void abort(Rank rank, std::int32_t code, std::string message) override {
     calls.push_back("abort " + std::to_string(rank) + " " + std::to_string(code) + " " + message);

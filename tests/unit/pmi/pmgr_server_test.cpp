@@ -24,6 +24,7 @@ class FakeServices : public JobServices {
   void unpublish(Rank, RequestId, std::string) override {}
   void failed(Rank, RequestId) override {}
   void segment(Rank /*rank*/, RequestId /*id*/) override {}
+  void ring(Rank /*rank*/, RequestId /*id*/) override {}
   void collective(Rank rank, RequestId id, Collective call) override {
     told.push_back("operation " + std::to_string(static_cast<int>(call.operation)) + " by " +
                    std::to_string(rank));

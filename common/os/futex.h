@@ -1,0 +1,42 @@
+// Waiting for a word that processes share to change. std::atomic::wait is of one process only.
+#pragma once
+
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <climits>
+#include <cstdint>
+#include <ctime>
+
+namespace scela {
+
+// A moment of the monotonic clock.
+inline timespec moment_in_ms(int ms) {
+  timespec until{};
+  ::clock_gettime(CLOCK_MONOTONIC, &until);
+  until.tv_sec += ms / 1000;
+  until.tv_nsec += ms % 1000 * 1'000'000L;
+  if (until.tv_nsec >= 1'000'000'000) {
+    ++until.tv_sec;
+    until.tv_nsec -= 1'000'000'000;
+  }
+  return until;
+}
+
+// Returns when the word is not `seen`, when it was woken, at a signal, or at the moment (none: for
+// ever). False: at the moment. A moment and not a time, so that a wait that a signal interrupted
+// does not begin anew.
+inline bool futex_wait(const std::uint32_t* word, std::uint32_t seen, const timespec* until) {
+  return ::syscall(SYS_futex, word, FUTEX_WAIT_BITSET, seen, until, nullptr,
+                   FUTEX_BITSET_MATCH_ANY) == 0 ||
+         errno != ETIMEDOUT;
+}
+
+// Wakes all.
+inline void futex_wake(const std::uint32_t* word) {
+  ::syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+}
+
+}  // namespace scela

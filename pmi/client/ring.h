@@ -1,0 +1,45 @@
+// A rank's end of the memory through which it talks to its agent instead of by a socket
+// (pmi/protocol/ring_layout.h).
+//
+// Blocks in its calls. One thread reads; another may send meanwhile, as one that aborts does.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+
+#include "common/core/result.h"
+#include "common/os/fd.h"
+#include "common/os/sealed_memory.h"
+#include "pmi/protocol/ring.h"
+
+namespace scela::pmi::client {
+
+class Ring {
+ public:
+  // `bell`: an eventfd of the agent, which must be this process's parent. None: what was received
+  // is no such memory, or this system cannot tell when the agent ends.
+  static std::unique_ptr<Ring> make(Fd memory, Fd bell);
+  // To be done once, before the first use; then the agent lets go of the socket.
+  void take();
+
+  // False: nobody reads it any more.
+  bool send(std::string_view text);
+  // Waits for more bytes and appends them to `input`.
+  Result<void> read_more(std::string& input);
+
+ private:
+  Ring(SealedMemory memory, Fd bell, Fd agent);
+  bool ring_bell() const;
+  bool wait(std::uint64_t seen, std::uint64_t for_what);
+
+  SealedMemory memory_;
+  Fd bell_;
+  Fd agent_;  // a pidfd
+  ring::ClientEnd end_;
+  const std::uint32_t* futex_;
+  std::mutex sending_;
+};
+
+}  // namespace scela::pmi::client
