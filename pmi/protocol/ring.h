@@ -1,7 +1,8 @@
 // The two ends of a rank's memory (ring_layout.h): bytes in and out, and who must be woken.
 //
-// No system call: whoever owns an end rings, wakes and sleeps as it is told. Each end keeps its own
-// positions and reads the other's once for each use. `Memory` is SharedMemory below, or a test's.
+// No system call: whoever owns an end rings, wakes and sleeps as it is told. The agent's end keeps
+// its own positions, and both read the other's once for each use. `Memory` is SharedMemory below,
+// or a test's.
 #pragma once
 
 #include <algorithm>
@@ -46,6 +47,10 @@ template <class Memory>
 class Stream {
  public:
   Stream(std::size_t begin, Word own, Word others) : begin_(begin), own_(own), others_(others) {}
+
+  // Goes on where another process with this end, a parent or a child of this one, has left it. Only
+  // for an end that may believe what stands there.
+  void recall(const Memory& memory) { position_ = memory.load(own_); }
 
   // Bytes that may be read: of the reading end.
   std::optional<std::size_t> filled(const Memory& memory) const {
@@ -197,11 +202,13 @@ class ClientEndOf {
 
   // As of the other end; `ring`: the bell is to be rung.
   std::optional<std::size_t> write(std::string_view bytes, bool& ring) {
+    requests_.recall(memory_);
     const auto wrote = requests_.write(memory_, bytes);
     ring = wrote.value_or(0) > 0 && cleared(armed);
     return wrote;
   }
   std::optional<std::size_t> read(char* out, std::size_t most, bool& ring) {
+    answers_.recall(memory_);
     const auto got = answers_.read(memory_, out, most);
     ring = got.value_or(0) > 0 && cleared(want_room);
     return got;

@@ -74,3 +74,53 @@ interop_test("a second program of libpmi in one rank is told, and the job goes o
 interop_test("ranks by the port are offered no memory"
   CHECK --quiet --out "pmi library: 4 ranks ok"
   RUN --pmi port --sim-nodes 2 --ppn 2 ${bin}/pmi_library plain)
+
+# Memory in place of the socket: what all tests above use where they can.
+add_executable(pmi_ring programs/pmi_ring.c)
+target_link_libraries(pmi_ring PRIVATE pmi)
+target_compile_definitions(pmi_ring PRIVATE _GNU_SOURCE)
+target_include_directories(pmi_ring PRIVATE ${PROJECT_SOURCE_DIR}/pmi/client/include)
+set_target_properties(pmi_ring PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${SCELA_INTEROP_BIN}")
+foreach(ring 1 0)
+  set(told "all agents hold the same descriptors")
+  set(how "no descriptor for ranks that have memory in place of their sockets")
+  if(NOT ring)
+    set(told "they differ by 8")
+    set(how "a descriptor for each rank that uses its socket")
+  endif()
+  interop_test("an agent holds ${how}"
+    CHECK --quiet --out "${told}"
+    RUN --sim-nodes 3 --flat --ppn 9 -n 19 --env SCELA_RING=${ring} ${bin}/pmi_ring descriptors)
+endforeach()
+interop_test("a rank that has memory holds no socket"
+  CHECK --quiet --count 6 "no socket"
+  RUN --sim-nodes 3 --ppn 2 ${bin}/pmi_ring no-socket)
+interop_test("a program that the rank starts keeps the socket, for those that come after it"
+  CHECK --quiet --count 1 "a socket" --count 1 ".*"
+  RUN -n 1 sh -c "${bin}/pmi_ring no-socket; exit $?")
+interop_test("requests longer than a rank's memory pass in pieces"
+  CHECK --quiet --out "long: ok"
+  RUN --sim-nodes 3 --ppn 2 ${bin}/pmi_ring long)
+interop_test("a child of a rank goes on with the rank's memory"
+  CHECK --quiet --out "child: ok"
+  RUN --sim-nodes 2 --ppn 2 ${bin}/pmi_ring child)
+interop_test("a program of libpmi that asks its socket and reads the node's memory"
+  CHECK --quiet --out "pmi library: 8 ranks ok"
+  RUN --sim-nodes 4 --ppn 2 --env SCELA_RING=0 ${bin}/pmi_library)
+set(rank "scela-run: rank 1 on [^ ]+ \\(.*pmi_ring.*\\)")
+interop_test("nonsense in a rank's memory ends the job with that rank named"
+  CHECK --status 1 --err "${rank} broke the PMI protocol: .*memory of its requests.*" --count 0 "goes on"
+  RUN --sim-nodes 2 --ppn 2 ${bin}/pmi_ring nonsense)
+interop_test("a rank that has memory and leaves without finalize ends the job with 1"
+  CHECK --status 1 --err "${rank} ended without finalizing.*"
+  RUN --sim-nodes 2 --ppn 2 ${bin}/pmi_ring leave)
+interop_test("a rank that has memory and is killed ends the job with 137"
+  CHECK --status 137 --err "${rank} killed by signal 9.*"
+  RUN --sim-nodes 2 --ppn 2 ${bin}/pmi_ring crash)
+interop_test("a program that takes the place of a rank that has memory is told, and the job ends"
+  CHECK --status 3 --err "pmi_ring: PMI_Init failed"
+  RUN -n 1 ${bin}/pmi_ring again)
+string(REPLACE "rank 1" "rank 0" rank "${rank}")
+interop_test("ranks that have memory end with their agent"
+  CHECK --status 68 --err "${rank} lost with its node: the agent on sim0 was lost.*"
+  RUN --sim-nodes 1 --ppn 2 ${bin}/pmi_ring agent)
