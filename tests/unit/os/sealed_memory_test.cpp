@@ -70,3 +70,19 @@ TEST_CASE("a large segment costs what is touched of it") {
   SealedMemory moved = std::move(*made);
   CHECK(static_cast<const char*>(moved.base())[5] == 1);
 }
+
+TEST_CASE("memory that all write keeps its size, whoever tries to change it") {
+  auto made = SealedMemory::make("test", kBytes, SealedMemory::Writers::all);
+  REQUIRE(made);
+  auto other = SealedMemory::attach(Fd(::dup(made->fd().get())), SealedMemory::Writers::all);
+  REQUIRE(other);
+  const Fd again(::open(cat("/proc/self/fd/", made->fd().get()).c_str(), O_RDWR | O_CLOEXEC));
+  for (const int fd : {made->fd().get(), other->fd().get(), again.get()}) {
+    CHECK(::ftruncate(fd, 0) == -1);
+    CHECK(::ftruncate(fd, 2 * kBytes) == -1);
+    CHECK(::fcntl(fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE) == -1);
+  }
+  made->close_fd();
+  static_cast<char*>(other->base())[kBytes - 1] = 'x';
+  CHECK(static_cast<const char*>(made->base())[kBytes - 1] == 'x');
+}
