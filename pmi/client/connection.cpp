@@ -145,7 +145,7 @@ void Connection::say(std::string_view line) {
 }
 
 void Connection::send(std::string_view text) {
-  if (ring_) return static_cast<void>(ring_->send(text));
+  if (ring_) return ring_->send(text);
   for (std::size_t sent = 0; sent < text.size();) {
     const ssize_t wrote = retry([&] {
       return ::send(socket_.get(), text.data() + sent, text.size() - sent, MSG_NOSIGNAL);

@@ -77,8 +77,12 @@ bool Ring::wait(std::uint64_t seen, std::uint64_t for_what) {
   return there;
 }
 
-bool Ring::send(std::string_view text) {
+void Ring::send(std::string_view text) {
   const std::lock_guard lock(sending_);
+  if (!try_send(text)) unsent_ = true;
+}
+
+bool Ring::try_send(std::string_view text) {
   while (!text.empty()) {
     const std::uint64_t seen = end_.noted();
     bool rings = false;
@@ -102,6 +106,7 @@ Result<void> Ring::read_more(std::string& input) {
     input.append(bytes, *got);
     if (*got > 0) return {};
     if (end_.is_closed()) return fail(lost("the launcher closed the connection"));
+    if (unsent_) return fail(lost("the request before it could not be sent"));
     if (!wait(seen, ring::kForAnswers)) return fail(lost("the launcher's agent has ended"));
   }
 }

@@ -4,6 +4,7 @@
 // Blocks in its calls. One thread reads; another may send meanwhile, as one that aborts does.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -24,13 +25,14 @@ class Ring {
   // To be done once, before the first use; then the agent lets go of the socket.
   void take();
 
-  // False: nobody reads it any more.
-  bool send(std::string_view text);
+  // What cannot be sent will not be answered: read_more() tells why.
+  void send(std::string_view text);
   // Waits for more bytes and appends them to `input`.
   Result<void> read_more(std::string& input);
 
  private:
   Ring(SealedMemory memory, Fd bell, Fd agent);
+  bool try_send(std::string_view text);
   bool ring_bell() const;
   bool wait(std::uint64_t seen, std::uint64_t for_what);
 
@@ -40,6 +42,7 @@ class Ring {
   ring::ClientEnd end_;
   const std::uint32_t* futex_;
   std::mutex sending_;
+  std::atomic<bool> unsent_{false};
 };
 
 }  // namespace scela::pmi::client

@@ -108,6 +108,9 @@ interop_test("a program of libpmi that asks its socket and reads the node's memo
   CHECK --quiet --out "pmi library: 8 ranks ok"
   RUN --sim-nodes 4 --ppn 2 --env SCELA_RING=0 ${bin}/pmi_library)
 set(rank "scela-run: rank 1 on [^ ]+ \\(.*pmi_ring.*\\)")
+interop_test("a rank that closes its library's descriptors is told, and does not wait for ever"
+  CHECK --status 1 --count 1 "told" --err "scela-run: rank 0 on .* ended without finalizing.*"
+  RUN -n 1 ${bin}/pmi_ring close)
 interop_test("nonsense in a rank's memory ends the job with that rank named"
   CHECK --status 1 --err "${rank} broke the PMI protocol: .*memory of its requests.*" --count 0 "goes on"
   RUN --sim-nodes 2 --ppn 2 ${bin}/pmi_ring nonsense)

@@ -9,6 +9,7 @@
  *   pmi_ring child        a child of rank 0 goes on in its place: "child: ok"
  *   pmi_ring leave        rank 1 ends well, without finalize, while others wait for it
  *   pmi_ring crash        rank 1 is killed while others wait for it
+ *   pmi_ring close        closes what its library has opened, and is told: "told"
  *   pmi_ring agent        rank 0 kills its agent while all wait
  */
 #include <dirent.h>
@@ -177,6 +178,14 @@ int main(int argc, char** argv) {
   if (strcmp(what, "again") == 0) {
     execl("/proc/self/exe", argv[0], "again", (char*)NULL);
     return 4;
+  }
+  if (strcmp(what, "close") == 0) {
+    for (int fd = 3; fd < 1024; ++fd)
+      close(fd);
+    CHECK(PMI_Barrier() != PMI_SUCCESS);
+    CHECK(PMI_Finalize() != PMI_SUCCESS);
+    printf("told\n");
+    return 0;
   }
   if (strcmp(what, "leave") == 0) {
     if (rank == 1) return 0;
