@@ -52,8 +52,8 @@ struct Unpublish {  // likewise
   std::string name;
 };
 struct Segment {
-};  // the memory that the ranks of the asker's node share: handed over with the answer
-struct Ring {};    // memory to talk through instead of the connection: likewise
+};               // the memory that the ranks of the asker's node share: handed over with the answer
+struct Ring {};  // memory to talk through instead of the connection: likewise
 struct Failed {};  // which ranks have failed
 struct Abort {     // the rank asks for the end of the job; not answered
   std::int32_t code = 1;
