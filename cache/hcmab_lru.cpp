@@ -6,6 +6,7 @@ namespace scela::cache {
 
 bool HcmabLru::put(std::string_view key, std::string_view value) {
   store_.stage(key, value);
+  own_bytes_ += key.size() + value.size();
   return false;  // it travels in the fence's aggregate
 }
 
@@ -20,13 +21,14 @@ void HcmabLru::commit(std::string_view pairs) {
 
 void HcmabLru::fence_done(std::uint64_t taken) {
   stage_bytes_ = 0;
+  own_bytes_ = 0;
   store_.settle(taken);
   trim();
 }
 
 void HcmabLru::trim() {
   if (keeps_all_) return;
-  if (store_.evict_to(limit_ > 0 ? limit_ : largest_stage_)) evicted_ = true;
+  if (store_.evict_to(limit_ > 0 ? limit_ : largest_stage_ + own_bytes_)) evicted_ = true;
 }
 
 Lookup HcmabLru::get(std::string_view key, bool) {

@@ -44,6 +44,9 @@ class HcmabLru final : public Policy {
   Store store_;
   std::uint64_t stage_bytes_ = 0;  // keys and values of the releases since the last fence_done()
   std::uint64_t largest_stage_ = 0;
+  // Put here since the last fence_done(): not evicted for, or a stage that comes in several pieces
+  // would lose its first ones to pairs that the last ones bring back.
+  std::uint64_t own_bytes_ = 0;
   bool evicted_ = false;
 };
 
