@@ -108,5 +108,6 @@ class Policy {
 };
 
 std::unique_ptr<Policy> make_policy(PolicyKind kind, const Place& place);
+using PolicyMaker = std::function<std::unique_ptr<Policy>(PolicyKind kind, const Place& place)>;
 
 }  // namespace scela::cache

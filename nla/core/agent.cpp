@@ -1,12 +1,15 @@
 #include "nla/core/agent.h"
 
+#include <utility>
+
 #include "cache/store.h"
 #include "common/core/text.h"
 #include "nla/core/agent_state.h"
 
 namespace scela::nla {
 
-Agent::Agent(Role role) : state_(std::make_unique<State>(role)) {}
+Agent::Agent(Role role, cache::PolicyMaker make_policy)
+    : state_(std::make_unique<State>(role, std::move(make_policy))) {}
 Agent::~Agent() = default;
 Agent::Agent(Agent&&) noexcept = default;
 Agent& Agent::operator=(Agent&&) noexcept = default;
@@ -59,7 +62,7 @@ std::string Agent::describe() const {
   return out;
 }
 
-Agent::State::State(Role role)
+Agent::State::State(Role role, cache::PolicyMaker maker)
     : children(context),
       collectives(context, children),
       bulletin(context, children),
@@ -67,7 +70,8 @@ Agent::State::State(Role role)
       attributes(context),
       name_table(context, children),
       output(context),
-      input(context, children) {
+      input(context, children),
+      make_policy(std::move(maker)) {
   context.role = role;
 }
 

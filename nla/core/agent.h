@@ -13,6 +13,7 @@
 #include <string_view>
 
 #include "cache/mirror.h"
+#include "cache/policy.h"
 #include "nla/core/actions.h"
 #include "nla/core/events.h"
 
@@ -22,7 +23,8 @@ enum class Role : std::uint8_t { root, agent };
 
 class Agent {
  public:
-  explicit Agent(Role role);
+  // `make_policy` is another than cache's in simulations only.
+  explicit Agent(Role role, cache::PolicyMaker make_policy = cache::make_policy);
   ~Agent();
   Agent(Agent&&) noexcept;
   Agent& operator=(Agent&&) noexcept;

@@ -30,7 +30,7 @@ void Agent::State::use_job(Job job) {
       [&](std::uint32_t node) { context.subtree_ranks.remove(job.map.ranks_of(node)); });
   verdicts.expect(context.subtree_ranks);
   children.know_job(job.map);
-  policy = cache::make_policy(job.cache_policy, {context.is_root(), job.cache_limit});
+  policy = make_policy(job.cache_policy, {context.is_root(), job.cache_limit});
   collectives.use(policy.get());
   bulletin.use(policy.get());
   context.job = std::move(job);

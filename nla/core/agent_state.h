@@ -25,7 +25,7 @@ inline constexpr std::uint64_t kPresenterWindow = std::uint64_t{1024} * 1024;
 inline constexpr std::int32_t kCancelled = 125;
 
 struct Agent::State {
-  explicit State(Role role);
+  State(Role role, cache::PolicyMaker maker);
 
   // Events (agent.cpp).
   void on(const event::Begin& event);
@@ -124,6 +124,7 @@ struct Agent::State {
   OutputFlow output;
   InputFlow input;
   Verdicts verdicts;
+  cache::PolicyMaker make_policy;
   std::unique_ptr<cache::Policy> policy;
 
   Phase phase = Phase::waiting;

@@ -7,10 +7,11 @@
 #include <queue>
 #include <tuple>
 
+#include "common/core/bytes.h"
 #include "common/core/overloaded.h"
 #include "common/core/text.h"
 #include "nla/core/agent.h"
-#include "nla/core/packing.h"
+#include "tests/sim/counting_policy.h"
 
 namespace scela::sim {
 
@@ -19,7 +20,7 @@ namespace {
 using namespace nla;
 
 struct Node {
-  explicit Node(Role role) : agent(role) {}
+  Node(Role role, cache::PolicyMaker make_policy) : agent(role, std::move(make_policy)) {}
   Agent agent;
   std::size_t parent = 0;
   LinkId link_at_parent = 0;
@@ -41,7 +42,7 @@ class Run {
   explicit Run(const Exchange& exchange) : plan_(exchange), p_(plan_.hosts * plan_.ranks_per_host) {
     ranks_.resize(p_);
     out_.nodes.resize(plan_.hosts + 1);
-    nodes_.emplace_back(Role::root);
+    nodes_.emplace_back(Role::root, cache::make_policy);
     where_.resize(plan_.hosts + 1);
   }
 
@@ -110,6 +111,10 @@ class Run {
       now_ = node.free_at;
       Actions actions;
       node.agent.handle(event, actions);
+      if (counting_) {
+        std::uint64_t& peak = out_.nodes[host_of(due.node)].peak_bytes;
+        peak = std::max(peak, node.agent.held_bytes());
+      }
       for (Action& action : actions)
         std::visit([&](auto& one) { carry_out(due.node, one); }, action);
     }
@@ -123,6 +128,7 @@ class Run {
     return std::holds_alternative<event::Asked>(event) ? plan_.costs.request : 0;
   }
   double message_cost(const Message& message) const {
+    if (plan_.costs.byte == 0) return plan_.costs.message;
     return plan_.costs.message + plan_.costs.byte * static_cast<double>(encode(message).size());
   }
 
@@ -169,10 +175,10 @@ class Run {
                message);
   }
 
-  // Bytes of pairs, however they are written.
+  // Bytes of pairs, however they are written: nla/core/packing.h begins with how many they are.
   template <class Piece>
   static std::uint64_t unpacked(const Piece& piece) {
-    return piece.packed ? unpack(piece.records.view()).value().size() : piece.records.size();
+    return piece.packed ? ByteReader(piece.records.view()).varint() : piece.records.size();
   }
   static std::uint64_t pair_bytes(std::string_view key, std::string_view value) {
     std::string pair;
@@ -182,7 +188,8 @@ class Run {
 
   void carry_out(std::size_t from, action::StartChild& start) {
     const std::size_t at = nodes_.size();
-    nodes_.emplace_back(Role::agent);
+    const bool counts = start.node % plan_.sample != 0;
+    nodes_.emplace_back(Role::agent, counts ? counting() : cache::make_policy);
     nodes_[at].parent = from;
     nodes_[at].link_at_parent = start.link;
     auto& children = nodes_[from].children;
@@ -190,6 +197,12 @@ class Run {
     children[start.link] = at;
     host_.push_back(start.node + 1);
     where_[start.node + 1] = at;
+  }
+  cache::PolicyMaker counting() {
+    return [this](cache::PolicyKind kind, const cache::Place& place) {
+      auto policy = make_counting_policy(kind, place, table_);
+      return policy ? std::move(policy) : cache::make_policy(kind, place);
+    };
   }
   void carry_out(std::size_t from, action::StartRanks& start) {
     start.ranks.for_each([&](Rank rank) { post(now_, from, event::RankStarted{rank}); });
@@ -250,6 +263,7 @@ class Run {
 
   Exchange plan_;
   std::uint32_t p_;
+  SharedTable table_;  // outlives the agents
   std::deque<Node> nodes_;
   std::vector<std::size_t> host_{0};  // by node: 1 + its host
   std::vector<std::size_t> where_;    // by 1 + host

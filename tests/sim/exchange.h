@@ -34,6 +34,9 @@ struct Exchange {
   std::uint32_t pairs = 1;       // a rank puts per stage
   std::uint32_t value_size = 0;  // bytes; keys are of key_of_card's length
   bool all = false;              // 1:p, else 1:2
+  // Every so many hosts one has a real table where tables are large, the others count what one
+  // would hold (counting_policy.h); 1: all.
+  std::uint32_t sample = 1;
   ExchangeCosts costs;
 };
 
@@ -47,6 +50,8 @@ struct Counts {
   std::uint64_t pair_bytes_up = 0;    // received from children: keys and values, with their lengths
   std::uint64_t pair_bytes_down = 0;  // sent to children, likewise
   std::uint64_t cache_bytes = 0;      // held at the end
+  std::uint64_t peak_bytes = 0;       // at most held besides, for later
+  bool operator==(const Counts&) const = default;
 };
 
 struct Outcome {
