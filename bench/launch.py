@@ -11,18 +11,17 @@ SIGPIPE on programs that end at once. The floor is what the same processes cost 
 exec of the agent's own program a node (`scela-nla --noop`) and one posix_spawn of the program a rank, by one
 spawner or by one a core, whichever is faster.
 """
-import argparse
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 import time
 
+import contest
 import measure
+from contest import say
 
-ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 GRID_NODES = [1, 4, 16, 64, 256]
 GRID_PPN = [1, 2, 4, 8]
 SUITES = ["target", "grid", "barrier", "memory", "exchange"]
@@ -31,45 +30,22 @@ SUITES = ["target", "grid", "barrier", "memory", "exchange"]
 FLOOR_WINDOWS = [1, 32]
 
 
-class Programs:
+class Programs(contest.Nodes):
     """Where everything is, and how each contestant is started."""
 
-    def __init__(self, build, hydra):
-        self.scela_run = os.path.join(build, "bin", "scela-run")
-        self.agent = os.path.join(build, "bin", "scela-nla")
-        self.noop, self.noop_bare, self.client, self.client_bare, self.floor = (
-            os.path.join(build, "bench", name)
-            for name in ("noop", "noop_bare", "pmi_client", "pmi_client_bare", "floor"))
-        self.hydra = shutil.which(hydra) or ""
+    def __init__(self, options):
+        names = ("noop", "noop_bare", "pmi_client", "pmi_client_bare", "floor")
+        super().__init__(options, names)
+        self.noop, self.noop_bare, self.client, self.client_bare, self.floor = (self.bench[name] for name in names)
         self.agent_noop = f"{self.agent} --noop"
-        for path in (self.scela_run, self.agent, self.noop, self.noop_bare, self.client, self.client_bare,
-                     self.floor):
-            if not os.access(path, os.X_OK):
-                sys.exit(f"launch.py: {path} is missing: build the release preset first")
-        if not self.hydra:
-            sys.exit(f"launch.py: {hydra} is missing: apt-get install mpich")
         if measure.run([self.agent, "--noop"]).status != 0:
             self.agent_noop = f"{self.agent} --version"
-
-    def scela(self, nodes, ppn, *program):
-        return [self.scela_run, "--sim-nodes", str(nodes), "--ppn", str(ppn), *program]
-
-    def with_hydra(self, nodes, ppn, *program):
-        hosts = ",".join(f"n{i}" for i in range(nodes))
-        return [self.hydra, "-launcher", "fork", "-hosts", hosts, "-ppn", str(ppn), "-n", str(nodes * ppn),
-                *program]
 
     def time_floor(self, nodes, ppn, program, spawners, window):
         argv = [self.floor, "--agents", str(nodes), "--agent", self.agent_noop, "--ranks",
                 str(nodes * ppn), "--rank", program, "--spawners", str(spawners), "--window", str(window)]
         result = measure.run_ok(argv)
         return float(result.output.split()[-1]), result.cpu_seconds
-
-    def version(self):
-        hydra = re.search(r"Version:\s*(\S+)", subprocess.run([self.hydra, "--version"], capture_output=True,
-                                                              text=True, check=False).stdout)
-        return {"scela": measure.first_line([self.scela_run, "--version"]),
-                "hydra": hydra.group(1) if hydra else "?"}
 
 
 def timed(argv):
@@ -121,10 +97,6 @@ def ms(summary):
     return f"{summary['median'] * 1e3:.0f} ms"
 
 
-def say(text):
-    print(text, file=sys.stderr, flush=True)
-
-
 def suite_target(programs, options):
     """With and without the C library in the ranks."""
     repeat = 3 if options.quick else max(options.repeat, 11)
@@ -141,20 +113,9 @@ def suite_barrier(programs, options):
     """The median barrier of each run, then the median over runs."""
     count = "20" if options.quick else "100"
     nodes, ppn = 64, 8
-
-    def barrier_of(argv):
-        found = re.search(r"barrier us: median ([\d.]+) quartile ([\d.]+) least ([\d.]+)",
-                          measure.run_ok(argv).output)
-        return [float(x) for x in found.groups()]
-
-    results = measure.alternate({
-        "scela": lambda: barrier_of(programs.scela(nodes, ppn, programs.client_bare, "--barriers", count)),
-        "hydra": lambda: barrier_of(programs.with_hydra(nodes, ppn, programs.client_bare, "--barriers", count)),
-    }, options.repeat)
-    row = {"nodes": nodes, "ppn": ppn, "barriers": int(count)}
-    for name, runs in results.items():
-        row[name] = {"median": measure.summary([r[0] for r in runs]),
-                     "least": measure.summary([r[2] for r in runs])}
+    words = programs.client_bare, "--barriers", count
+    row = {"nodes": nodes, "ppn": ppn, "barriers": int(count), **contest.in_rows({
+        "scela": programs.scela(nodes, ppn, *words), "hydra": programs.with_hydra(nodes, ppn, *words)}, options.repeat)}
     row["ratio"] = row["scela"]["median"]["median"] / row["hydra"]["median"]["median"]
     say(f"  barrier of {nodes * ppn} ranks on {nodes} nodes: scela {row['scela']['median']['median']:.0f} us, "
         f"hydra {row['hydra']['median']['median']:.0f} us")
@@ -259,47 +220,23 @@ def suite_exchange(programs, options):
 
 
 def measured(options):
-    programs = Programs(options.build, options.hydra)
-    results = {"command": "bench/launch.py " + " ".join(sys.argv[1:]), "date": measure.today(),
-               **measure.commit(ROOT), "machine": measure.machine(), "versions": programs.version(),
-               "repeat": options.repeat, "realtime": options.realtime, "agent_noop": programs.agent_noop.split()[-1],
-               "load_before": measure.load()}
-    for name in options.suites:
-        say(name)
-        results[name] = globals()[f"suite_{name}"](programs, options)
-    results["load_after"] = measure.load()
-    return results
+    programs = Programs(options)
+    if options.realtime:
+        os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
+    return contest.measured(
+        "launch.py", {name: lambda n=name: globals()[f"suite_{n}"](programs, options) for name in SUITES}, options,
+        versions=programs.version(), realtime=options.realtime, agent_noop=programs.agent_noop.split()[-1])
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--build", default="build-release", help="build tree (default: build-release)")
-    parser.add_argument("--hydra", default="mpiexec.hydra")
-    parser.add_argument("--suites", type=lambda s: s.split(","), default=SUITES)
-    parser.add_argument("--repeat", type=int, default=7, help="rounds after the warm-up (default: 7)")
-    parser.add_argument("--quick", action="store_true", help="small sizes: does everything work?")
+    parser = contest.with_hydra(contest.parser(__doc__, SUITES, 7))
     parser.add_argument("--realtime", action="store_true",
                         help="run all contestants in the round-robin real-time class, so that other work on a "
                              "shared machine waits meanwhile (root)")
-    parser.add_argument("--results", help="write the figures to this JSON file")
-    parser.add_argument("--render", help="do not measure: take the figures from this JSON file")
-    parser.add_argument("--docs", help="write the tables into this Markdown file, curves beside it")
-    options = parser.parse_args()
-    unknown = set(options.suites) - set(SUITES)
-    if unknown or options.repeat < 1:
-        parser.error(f"unknown suites: {', '.join(sorted(unknown))}" if unknown else "--repeat: at least 1")
-    if options.render:
-        with open(options.render, encoding="utf-8") as f:
-            results = json.load(f)
-    else:
-        options.build = os.path.join(ROOT, options.build)
-        if options.realtime:
-            os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
-        results = measured(options)
+    options = contest.options_of(parser, SUITES)
+    results = contest.load(options.render) if options.render else measured(options)
     if options.results:
-        with open(options.results, "w", encoding="utf-8") as f:
-            json.dump(results, f, indent=1, sort_keys=True)
-            f.write("\n")
+        contest.save(options.results, results)
     import launch_report
     launch_report.put_sections(list(launch_report.sections(results)), options.docs, launch_report.curves(results))
 

@@ -239,5 +239,7 @@ def put_sections(named, path=None, pictures=None):
     with open(path, "w", encoding="utf-8") as f:
         f.write(text)
     for name, svg in (pictures or {}).items():
-        with open(os.path.join(os.path.dirname(path), name), "w", encoding="utf-8") as f:
+        picture = os.path.join(os.path.dirname(path), name)
+        os.makedirs(os.path.dirname(picture) or ".", exist_ok=True)
+        with open(picture, "w", encoding="utf-8") as f:
             f.write(svg)

@@ -19,8 +19,6 @@ Contestants take turns within one run, on the same hosts (tests/cluster), each w
   latency   a line to a rank at depth 2 and back
 Needs root, control groups of version 2 and the packages that scripts/install-packages bench installs.
 """
-import argparse
-import json
 import os
 import shutil
 import signal
@@ -28,11 +26,12 @@ import subprocess
 import sys
 import time
 
+import contest
 import measure
 import ssh_peers
+from contest import ROOT, say
 from ssh_hosts import ClusterError, Hosts
 
-ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 HOSTS = [1, 8, 16, 32, 64, 128]
 DEFAULT_HOSTS = [1, 16, 64, 128]
 SUITES = ["equal", "defaults", "floor", "idle", "mpi", "output", "delay", "dead", "slow", "end", "latency"]
@@ -45,10 +44,6 @@ CONNECT_S = 2
 SLOW_MS, SLOW_DEGREE = 100, 4
 KEY = "/root/.ssh/id_ed25519"
 PEER_TRIES = 4
-
-
-def say(text):
-    print(text, file=sys.stderr, flush=True)
 
 
 def summaries(results):
@@ -351,22 +346,13 @@ def measured(options, results):
 
 
 def arguments():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = contest.parser(__doc__, SUITES, 5, "rounds; 3 at most for 64 hosts and more")
     parser.add_argument("--run", default="build-release/bin/scela-run", help="scela-run of a release build, with its agent "
                         "beside it and the benchmarks' programs in ../bench")
-    parser.add_argument("--suites", type=lambda s: s.split(","), default=SUITES)
     parser.add_argument("--hosts", type=lambda s: sorted(map(int, s.split(","))), default=HOSTS)
-    parser.add_argument("--repeat", type=int, default=5, help="rounds; 3 at most for 64 hosts and more (default: 5)")
-    parser.add_argument("--quick", action="store_true", help="small sizes: does everything work?")
     parser.add_argument("--shares", type=int, metavar="N", help="parts of the CPU where each session of other work on the machine "
                         "gets 1024, such as 200000; needs a cpu controller of version 1")
-    parser.add_argument("--results", help="write the figures to this JSON file, where those of other suites stay")
-    parser.add_argument("--render", help="do not measure: take the figures from this JSON file")
-    parser.add_argument("--docs", help="write the tables into this Markdown file, curves beside it")
-    options = parser.parse_args()
-    unknown = set(options.suites) - set(SUITES)
-    if unknown or options.repeat < 1:
-        parser.error(f"unknown suites: {', '.join(sorted(unknown))}" if unknown else "--repeat: at least 1")
+    options = contest.options_of(parser, SUITES)
     options.run = os.path.realpath(options.run)
     options.programs = os.path.join(os.path.dirname(os.path.dirname(options.run)), "bench")
     if options.quick:
@@ -380,15 +366,12 @@ def main():
     results, good = {}, True
     known = options.render or options.results
     if known and os.path.exists(known):
-        with open(known, encoding="utf-8") as f:
-            results = json.load(f)
+        results = contest.load(known)
     if not options.render:
         Hosts.SHARES = options.shares
         good = measured(options, results)
     if options.results:
-        with open(options.results, "w", encoding="utf-8") as f:
-            json.dump(results, f, indent=1, sort_keys=True)
-            f.write("\n")
+        contest.save(options.results, results)
     import launch_report  # pylint: disable=import-outside-toplevel
     import ssh_report  # pylint: disable=import-outside-toplevel
     launch_report.put_sections(list(ssh_report.sections(results)), options.docs, ssh_report.curves(results))

@@ -5,46 +5,38 @@
 
 All contestants run the same program (bench/pmi_exchange.c) and take turns. "library": gets are answered from the
 memory that agents share with their ranks; "socket": the same library with SCELA_SEGMENT=0, a plain client of the wire
-protocol, which is all that it can be under Hydra.
+protocol, which is all that it can be under Hydra. Suite `barrier`: barriers in a row, by that library and by a client
+without any (bench/pmi_client.c), beside the floor of their release: as many processes woken once through socket pairs
+(bench/wake.c).
 """
-import argparse
 import json
-import os
 import re
-import shutil
-import sys
 
+import contest
 import launch_report
 import measure
 import plot_svg
+from contest import say
 
-ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 POLICIES = ["hcs", "hcma", "hcmab", "hcmab-lru"]
-SUITES = ["exchange", "get", "stages"]
+SUITES = ["exchange", "get", "stages", "barrier"]
 EXCHANGE = re.compile(r"exchange us: ([\d.]+) get us: ([\d.]+)")
+SECTIONS = [("PMI exchanges", SUITES[:3]), ("PMI barriers", SUITES[3:])]
+FLOOR = "as many processes woken once"
 PPN = 8
 
 
-def say(text):
-    print(text, file=sys.stderr, flush=True)
+class Contest(contest.Nodes):
+    def __init__(self, options):
+        super().__init__(options, ("pmi_exchange", "pmi_client_bare", "wake"))
+        self.program = self.bench["pmi_exchange"]
 
+    def under(self, nodes, policy, socket, *options):
+        return self.scela(nodes, PPN, "--cache", policy, "--env", f"SCELA_SEGMENT={0 if socket else 1}", self.program,
+                          *options)
 
-class Contest:
-    def __init__(self, build, hydra):
-        self.run = os.path.join(build, "bin", "scela-run")
-        self.program = os.path.join(build, "bench", "pmi_exchange")
-        self.hydra = shutil.which(hydra)
-        if not self.hydra:
-            sys.exit(f"pmi.py: {hydra} is missing: apt-get install mpich")
-
-    def scela(self, nodes, policy, socket, *options):
-        return [self.run, "--sim-nodes", str(nodes), "--ppn", str(PPN), "--cache", policy, "--env",
-                f"SCELA_SEGMENT={0 if socket else 1}", self.program, *options]
-
-    def with_hydra(self, nodes, *options):
-        hosts = ",".join(f"n{i}" for i in range(nodes))
-        return [self.hydra, "-launcher", "fork", "-hosts", hosts, "-ppn", str(PPN), "-n", str(nodes * PPN),
-                self.program, *options]
+    def peer(self, nodes, *options):
+        return self.with_hydra(nodes, PPN, self.program, *options)
 
 
 def times(argv):
@@ -53,16 +45,16 @@ def times(argv):
     return float(found.group(1)) / 1e6, float(found.group(2)) / 1e6
 
 
-def suite_exchange(contest, options):
+def suite_exchange(nodes_of, options):
     rows = []
     for kind in ("1:2", "1:p"):
         for nodes in ([2, 8] if options.quick else [1, 4, 16, 64]):
             extra = ["--all"] if kind == "1:p" else []
             contestants = {}
             for policy in POLICIES:
-                contestants[f"{policy} library"] = lambda p=policy: times(contest.scela(nodes, p, False, *extra))[0]
-                contestants[f"{policy} socket"] = lambda p=policy: times(contest.scela(nodes, p, True, *extra))[0]
-            contestants["hydra"] = lambda: times(contest.with_hydra(nodes, *extra))[0]
+                contestants[f"{policy} library"] = lambda p=policy: times(nodes_of.under(nodes, p, False, *extra))[0]
+                contestants[f"{policy} socket"] = lambda p=policy: times(nodes_of.under(nodes, p, True, *extra))[0]
+            contestants["hydra"] = lambda: times(nodes_of.peer(nodes, *extra))[0]
             found = measure.alternate(contestants, options.repeat)
             row = {"kind": kind, "nodes": nodes, **{name: measure.summary(v) for name, v in found.items()}}
             rows.append(row)
@@ -71,31 +63,44 @@ def suite_exchange(contest, options):
     return rows
 
 
-def suite_get(contest, options):
+def suite_get(nodes_of, options):
     count = "2000" if options.quick else "20000"
     found = measure.alternate({
-        "library": lambda: times(contest.scela(4, "hcmab", False, "--repeat-gets", count))[1],
-        "socket": lambda: times(contest.scela(4, "hcmab", True, "--repeat-gets", count))[1],
-        "hydra": lambda: times(contest.with_hydra(4, "--repeat-gets", count))[1],
+        "library": lambda: times(nodes_of.under(4, "hcmab", False, "--repeat-gets", count))[1],
+        "socket": lambda: times(nodes_of.under(4, "hcmab", True, "--repeat-gets", count))[1],
+        "hydra": lambda: times(nodes_of.peer(4, "--repeat-gets", count))[1],
     }, options.repeat)
     row = {name: measure.summary(v) for name, v in found.items()}
     say("  get: " + ", ".join(f"{name} {row[name]['median'] * 1e9:.0f} ns" for name in row))
     return row
 
 
-def suite_stages(contest, options):
+def suite_stages(nodes_of, options):
     """Bytes of keys and values in the fullest agent's cache after so many stages."""
     rows = []
     for stages in ([1, 4] if options.quick else [1, 4, 16, 64]):
         row = {"stages": stages}
         for policy in POLICIES:
-            argv = contest.scela(16, policy, False, "--stages", str(stages))
+            argv = nodes_of.under(16, policy, False, "--stages", str(stages))
             result = measure.run_ok([argv[0], "--stats=json", *argv[1:]])
             line = next(line for line in result.errors.splitlines() if "max_cache_bytes" in line)
             row[policy] = json.loads(line[line.index("{"):])["max_cache_bytes"]
         rows.append(row)
         say(f"  {row}")
     return rows
+
+
+def suite_barrier(nodes_of, options):
+    count, nodes = ("20", 16) if options.quick else ("100", 64)
+    client, words = nodes_of.bench["pmi_client_bare"], ("--barriers", count)
+    row = contest.in_rows({
+        "scela-run, socket": nodes_of.scela(nodes, PPN, client, *words),
+        "scela-run, library": nodes_of.scela(nodes, PPN, nodes_of.program, *words),
+        "Hydra, socket": nodes_of.with_hydra(nodes, PPN, client, *words),
+        "Hydra, library": nodes_of.with_hydra(nodes, PPN, nodes_of.program, *words),
+        FLOOR: [nodes_of.bench["wake"], "--processes", str(nodes * PPN), "--rounds", count]}, options.repeat)
+    say("  barrier: " + ", ".join(f"{name} {found['median']['median']:.0f}" for name, found in row.items()) + " us")
+    return {"nodes": nodes, "barriers": int(count), "contestants": row}
 
 
 def exchange_section(results):
@@ -130,6 +135,21 @@ def stages_section(results):
             launch_report.table(["stages", *POLICIES], rows))
 
 
+def barrier_section(results):
+    row = results["barrier"]
+    medians = {name: found["median"]["median"] for name, found in row["contestants"].items()}
+    text = (f"\nMicroseconds, as rank 0 of {row['nodes']} x {PPN} sees them: the median of {row['barriers']} in a row, its median (least; "
+            f"quartiles) over {results['repeat']} runs in turns.\n\n" + launch_report.table(
+                ["", "median", "least", "over the floor"],
+                [[name, launch_report.spread(found["median"], 1), launch_report.spread(found["least"], 1),
+                  f"{medians[name] / medians[FLOOR]:.1f}"] for name, found in row["contestants"].items()]))
+    for how in ("socket", "library"):
+        own = medians[f"scela-run, {how}"]
+        text += (f"\nBy the {how}: over Hydra's {launch_report.verdict(own / medians[f'Hydra, {how}'], 1)}, over the floor "
+                 f"{launch_report.verdict(own / medians[FLOOR], 3)}.\n")
+    return text
+
+
 def curves(results):
     charts = []
     for kind in ("1:2", "1:p"):
@@ -140,52 +160,31 @@ def curves(results):
     return plot_svg.beside(*charts)
 
 
-def body(results):
+def body(results, suites):
     text = launch_report.stated(results["command"], results, results["date"], results["machine"],
                                 [f"load {results['load_before']:.1f} before, {results['load_after']:.1f} after"])
-    for name in SUITES:
+    for name in suites:
         if name in results:
             text += globals()[f"{name}_section"](results)
-    if "exchange" in results:
+    if "exchange" in results and "exchange" in suites:
         text += "\n![exchanges 1:2 and 1:p](pmi-exchange.svg)\n"
     return text
 
 
-def measured(options):
-    contest = Contest(os.path.join(ROOT, options.build), options.hydra)
-    results = {"command": "bench/pmi.py " + " ".join(sys.argv[1:]), "date": measure.today(), **measure.commit(ROOT),
-               "machine": measure.machine(), "repeat": options.repeat, "load_before": measure.load()}
-    for name in options.suites:
-        say(name)
-        results[name] = globals()[f"suite_{name}"](contest, options)
-    results["load_after"] = measure.load()
-    return results
-
-
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--build", default="build-release", help="build tree (default: build-release)")
-    parser.add_argument("--hydra", default="mpiexec.hydra")
-    parser.add_argument("--suites", type=lambda s: s.split(","), default=SUITES)
-    parser.add_argument("--repeat", type=int, default=5, help="rounds after the warm-up (default: 5)")
-    parser.add_argument("--quick", action="store_true", help="small sizes: does everything work?")
-    parser.add_argument("--results", help="write the figures to this JSON file")
-    parser.add_argument("--render", help="do not measure: take the figures from this JSON file")
-    parser.add_argument("--docs", help="write the section into this Markdown file, curves beside it")
-    options = parser.parse_args()
-    if set(options.suites) - set(SUITES) or options.repeat < 1:
-        parser.error("--suites: of " + ", ".join(SUITES) + "; --repeat: at least 1")
+    parser = contest.with_hydra(contest.parser(__doc__, SUITES, 5))
+    options = contest.options_of(parser, SUITES)
     if options.render:
-        with open(options.render, encoding="utf-8") as f:
-            results = json.load(f)
+        results = contest.load(options.render)
     else:
-        results = measured(options)
+        nodes_of = Contest(options)
+        results = contest.measured("pmi.py", {name: lambda n=name: globals()[f"suite_{n}"](nodes_of, options)
+                                              for name in SUITES}, options)
     if options.results:
-        with open(options.results, "w", encoding="utf-8") as f:
-            json.dump(results, f, indent=1)
-            f.write("\n")
+        contest.save(options.results, results, sort_keys=False)
     pictures = {"pmi-exchange.svg": curves(results)} if "exchange" in results else {}
-    launch_report.put_sections([("PMI exchanges", body(results))], options.docs, pictures)
+    sections = [(heading, body(results, suites)) for heading, suites in SECTIONS if set(suites) & set(results)]
+    launch_report.put_sections(sections, options.docs, pictures)
 
 
 if __name__ == "__main__":
