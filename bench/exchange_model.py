@@ -60,13 +60,14 @@ def policies_of(row):
 def figure(results, measured, kind, number):
     rows = [row for row in results["curves"] if row["kind"] == kind]
     names = policies_of(rows[0])
-    left = plot_svg.line_chart(f"Fig. {number}: exchange {kind}, simulated with assumed costs", "ranks", "milliseconds", {
-        name: [(row["nodes"] * PPN, row[name] / 1e3) for row in rows] for name in names})
+    charts = [plot_svg.line_chart(f"Fig. {number}: exchange {kind}, simulated with assumed costs", "ranks", "milliseconds", {
+        name: [(row["nodes"] * PPN, row[name] / 1e3) for row in rows] for name in names})]
     taken = [row for row in measured["exchange"] if row["kind"] == kind]
-    return plot_svg.beside(left, plot_svg.line_chart(
-        f"Fig. {number}: exchange {kind}, simulated nodes on one machine", "ranks", "milliseconds", {
-            name: [(row["nodes"] * PPN, row[f"{name} socket"]["median"] * 1e3) for row in taken]
-            for name in names if f"{name} socket" in taken[0]}))
+    for how in ("socket", "library"):
+        charts.append(plot_svg.line_chart(f"Measured on one machine, by the {how}", "ranks", "milliseconds", {
+            name: [(row["nodes"] * PPN, row[f"{name} {how}"]["median"] * 1e3) for row in taken]
+            for name in names if f"{name} {how}" in taken[0]}))
+    return plot_svg.beside(*charts)
 
 
 def ratios(results):
@@ -117,7 +118,7 @@ def body(results):
     return (launch_report.stated(results["command"], results, results["date"]) +
             f"Simulated time, not a measurement: {costs['message'] / 1e3:g} µs for a message through an agent and "
             f"{costs['byte'] / 1e3:g} ns for each byte, {costs['request'] / 1e3:g} µs for a rank's request, {costs['hop'] / 1e3:g} µs "
-            f"between nodes; degree {DEGREE}. The curves beside are those of the section PMI exchanges, by the socket.\n" +
+            f"between nodes; degree {DEGREE}. The curves beside are those of the section PMI exchanges.\n" +
             ratios(results) + table(results) + large(results))
 
 
