@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "common/core/counted.h"
 #include "common/core/kary_tree.h"
 #include "common/core/text.h"
 #include "launcher/core/hostfile.h"
@@ -270,10 +271,10 @@ nla::Job make_job(const Options& options, const Surroundings& around, const Plan
 Result<void> place(Plan& plan, Mapping mapping) {
   const Rank size = mapping.map.size();
   if (plan.stdin_to.kind == StdinTarget::Kind::rank && plan.stdin_to.rank >= size) {
-    return fail(
-        Error{ErrorKind::usage, "route standard input", "",
-              cat("--stdin names rank ", plan.stdin_to.rank, ", the job has ", size, " ranks"),
-              "name a rank of the job, all or none"});
+    return fail(Error{
+        ErrorKind::usage, "route standard input", "",
+        cat("--stdin names rank ", plan.stdin_to.rank, ", the job has ", counted(size, "rank")),
+        "name a rank of the job, all or none"});
   }
   plan.segments = std::move(mapping.segments);
   plan.job.map = std::move(mapping.map);

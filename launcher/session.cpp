@@ -11,6 +11,7 @@
 #include <fstream>
 #include <optional>
 
+#include "common/core/counted.h"
 #include "common/core/kary_tree.h"
 #include "common/core/text.h"
 #include "common/os/terminal.h"
@@ -298,7 +299,8 @@ void Session::give_up_start(std::optional<Error> cause) {
 
 void Session::on(const action::AllLaunched& launched) {
   phases_.launched = monotonic_ns();
-  log_.say(Subsystem::launch, cat(launched.ranks, " ranks run"));
+  log_.say(Subsystem::launch,
+           cat(counted(launched.ranks, "rank"), launched.ranks == 1 ? " runs" : " run"));
   terminal_.give_signals();  // until now nobody would have got them: input starts here
 }
 

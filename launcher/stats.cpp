@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "common/core/counted.h"
 #include "common/core/text.h"
 
 namespace scela {
@@ -35,8 +36,9 @@ double ms(const Span& span) {
 }  // namespace
 
 std::string stats_text(const Phases& phases, const JobNumbers& job, const nla::Stats& stats) {
-  std::string out = cat("scela-run: ", job.ranks, " ranks on ", job.nodes, " nodes, degree ",
-                        job.degree, ", depth ", job.depth, "\n");
+  std::string out =
+      cat("scela-run: ", counted(job.ranks, "rank"), " on ", counted(job.nodes, "node"),
+          ", degree ", job.degree, ", depth ", job.depth, "\n");
   for (const Span& span : spans(phases)) {
     char line[120];
     std::snprintf(line, sizeof line, "scela-run:   %-8s %9.2f ms  %s\n", span.name, ms(span),

@@ -9,6 +9,7 @@
 #include <charconv>
 #include <string_view>
 
+#include "common/core/counted.h"
 #include "common/core/text.h"
 #include "common/os/fd.h"
 #include "common/os/syscall.h"
@@ -144,8 +145,8 @@ std::optional<TooMany> too_many(std::uint64_t ranks, std::uint64_t with_input,
   const Bound& tightest = *std::ranges::min_element(bounds, {}, &Bound::ranks);
   if (ranks <= tightest.ranks) return std::nullopt;
   return TooMany{tightest.error,
-                 Error{ErrorKind::launch, cat("start ", ranks, " ranks"), node, tightest.what,
-                       tightest.advice + ", or put fewer ranks on a node"}};
+                 Error{ErrorKind::launch, cat("start ", counted(ranks, "rank")), node,
+                       tightest.what, tightest.advice + ", or put fewer ranks on a node"}};
 }
 
 }  // namespace scela::nla

@@ -1,6 +1,7 @@
 // The plan of a job as text: --show-map and --dry-run (declared in report.h).
 #include <algorithm>
 
+#include "common/core/counted.h"
 #include "common/core/nodeset.h"
 #include "common/core/text.h"
 #include "launcher/core/report.h"
@@ -10,10 +11,6 @@ namespace {
 
 // Up to here every node has its own line; in larger trees leaves that look alike share one.
 constexpr std::size_t kMostSingleNodes = 64;
-
-std::string counted(std::uint64_t count, std::string_view noun) {
-  return cat(count, ' ', noun, count == 1 ? "" : "s");
-}
 
 class TreeDrawing {
  public:

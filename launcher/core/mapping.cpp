@@ -5,6 +5,7 @@
 #include <numeric>
 #include <utility>
 
+#include "common/core/counted.h"
 #include "common/core/text.h"
 #include "launcher/core/options.h"
 
@@ -13,10 +14,6 @@ namespace {
 
 using Count = std::uint64_t;
 using NodeList = std::vector<std::uint32_t>;
-
-std::string counted(Count count, std::string_view noun) {
-  return cat(count, ' ', noun, count == 1 ? "" : "s");
-}
 
 // Where the next program goes on in a list of nodes.
 struct Cursor {
@@ -51,7 +48,7 @@ class Mapper {
       if (auto refused = refuse(i, ranks, room)) return fail(std::move(*refused));
       total += ranks;
       if (total > kMaxRanks) {
-        return fail(error(cat("the job would have ", total, " ranks"),
+        return fail(error(cat("the job would have ", counted(total, "rank")),
                           cat("at most ", kMaxRanks, " are possible")));
       }
       mapping_.segments.push_back({mapping_.map.size(), static_cast<Rank>(ranks)});

@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "common/core/counted.h"
 #include "common/core/nodeset.h"
 #include "common/core/text.h"
 #include "launcher/core/hosts_report.h"
@@ -68,10 +69,6 @@ std::string ranks_text(const RankSet& ranks) {
   return shortened(ranks.text(), kMostText);
 }
 
-std::string counted_ranks(std::uint64_t count) {
-  return cat(count, count == 1 ? " rank" : " ranks");
-}
-
 // "3 ranks exited with code 1: 4-6": the groups, failures first, then by lowest rank.
 std::string summary_text(const JobOutcome& job) {
   std::vector<const JobOutcome::Group*> groups;
@@ -89,15 +86,15 @@ std::string summary_text(const JobOutcome& job) {
       RankSet rest;
       for (; i < groups.size(); ++i)
         rest.add(groups[i]->ranks);
-      text += cat(kProgramName, "  ", counted_ranks(rest.size()), " otherwise: ", ranks_text(rest),
-                  "\n");
+      text += cat(kProgramName, "  ", counted(rest.size(), "rank"),
+                  " otherwise: ", ranks_text(rest), "\n");
       break;
     }
     RankOutcome outcome = groups[i]->outcome;
     outcome.message.clear();  // the first rank's only; the cause line has it
     const std::uint64_t count = groups[i]->ranks.size();
     const bool nodes = outcome.kind == Kind::lost && count > 1;
-    text += cat(kProgramName, "  ", counted_ranks(count), ' ',
+    text += cat(kProgramName, "  ", counted(count, "rank"), ' ',
                 nodes ? "lost with their nodes" : cause_text(outcome), ": ",
                 ranks_text(groups[i]->ranks), "\n");
   }

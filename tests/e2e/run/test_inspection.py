@@ -18,6 +18,9 @@ class InspectionTest(JobTest):
                          r"(?m)^scela-run:   messages [1-9]\d*, [1-9]\d* bytes on links, 36 bytes of output$")
         self.assertRegex(ended.err, r"(?m)^scela-run:   largest agent [1-9]\d* KiB private, [1-9]\d* KiB resident")
 
+    def test_stats_of_one_rank_are_in_the_singular(self):
+        self.assertRegex(self.run_job("--stats", "true").err, r"^scela-run: 1 rank on 1 node, degree ")
+
     def test_stats_as_json_have_every_field(self):
         ended = self.run_job("--stats=json", "--sim-nodes", 3, "--degree", 2, "--ppn", 2, "echo", "12345")
         self.assertEqual(ended.status, 0)
