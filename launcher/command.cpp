@@ -161,9 +161,32 @@ int run_nodeset(const NodesetRequest& request) {
   return answer(out);
 }
 
+std::string_view pmi_text(nla::PmiKind kind) {
+  switch (kind) {
+    case nla::PmiKind::fd:
+      return "fd (PMI-1 and PMI-2, PMI_FD)";
+    case nla::PmiKind::port:
+      return "port (PMI-1 and PMI-2, PMI_PORT)";
+    case nla::PmiKind::pmgr:
+      return "pmgr (PMGR 8; nothing of PMI)";
+    case nla::PmiKind::pmgr_mvapich1:
+      return "pmgr-mvapich1 (PMGR of MVAPICH 1; nothing of PMI)";
+  }
+  return "";
+}
+
+// What the ranks will find, as the options and their defaults have it.
+std::string choices_text(const nla::Job& job) {
+  std::string limit;
+  if (job.cache_limit > 0) limit = cat(", at most ", job.cache_limit, " bytes an agent");
+  return cat("pmi: ", pmi_text(job.pmi), "\ncache: ", cache::name_of(job.cache_policy), limit,
+             "\n");
+}
+
 std::string plan_text(const Plan& plan) {
   const auto parents = plan.parents();
-  return map_text({plan.job.map, plan.hosts, parents, plan.segments, plan.commands});
+  return map_text({plan.job.map, plan.hosts, parents, plan.segments, plan.commands}) +
+         choices_text(plan.job);
 }
 
 struct Prepared {
@@ -205,6 +228,8 @@ int run_command(int argc, char** argv) {
   if (options->help) return answer(help_text());
   if (options->version) return answer("scela-run " SCELA_VERSION "\n");
   if (options->nodeset) return run_nodeset(*options->nodeset);
+  for (const std::string& warning : options->warnings)
+    print(2, cat("scela-run: ", warning, "\n"));
 
   auto around = surroundings(*options);
   if (!around) return complain(around.error());

@@ -300,7 +300,7 @@ const OptionRow kOptions[] = {
      [](Target t, Text v) { return store(parse_grace(v), t.options.adopt_timeout); }},
 
     {"dry-run", 0, "", kFlag, kJob, inspection, "",
-     "print tree, map and commands; start nothing",
+     "print tree, map, commands, what ranks speak; start nothing",
      [](Target t, Text v) { return store_flag(v, t.options.dry_run); }},
     {"show-map", 0, "", kFlag, kJob, inspection, "SCELA_SHOW_MAP",
      "print tree and map, then run",
@@ -367,21 +367,46 @@ const OptionRow* find_option(char short_name) {
   return row == std::end(kOptions) ? nullptr : row;
 }
 
-std::string_view nearest_option(std::string_view name) {
+namespace {
+
+// Of the rows' names or variables, without `prefix`.
+std::string_view nearest(std::string_view name, std::string_view OptionRow::*which,
+                         std::size_t prefix) {
   constexpr std::size_t kLongestTypo = 32;  // a longer word is no typing mistake
-  name.remove_prefix(std::min(name.find_first_not_of('-'), name.size()));
   if (name.size() < 2 || name.size() > kLongestTypo) return {};
-  std::string_view nearest;
+  std::string_view found;
   // A third of the letters may be wrong, and two in any longer name.
   std::size_t least = std::max<std::size_t>(name.size() / 3, name.size() >= 4 ? 2 : 1) + 1;
   for (const OptionRow& row : kOptions) {
-    const std::size_t distance = distance_between(name, row.name);
+    if ((row.*which).empty()) continue;
+    const std::size_t distance = distance_between(name, (row.*which).substr(prefix));
     if (distance < least) {
       least = distance;
-      nearest = row.name;
+      found = row.*which;
     }
   }
-  return nearest;
+  return found;
+}
+
+constexpr std::string_view kVariablePrefix = "SCELA_";
+// As scela-run(1) lists them.
+constexpr std::string_view kRankVariables[] = {
+    "SCELA_RANK",       "SCELA_SIZE",   "SCELA_LOCAL_RANK", "SCELA_LOCAL_SIZE", "SCELA_NODE",
+    "SCELA_NODE_INDEX", "SCELA_JOB_ID", "SCELA_NODE_DIR",   "SCELA_SEGMENT"};
+
+}  // namespace
+
+std::string_view nearest_option(std::string_view name) {
+  name.remove_prefix(std::min(name.find_first_not_of('-'), name.size()));
+  return nearest(name, &OptionRow::name, 0);
+}
+
+std::string_view nearest_variable(std::string_view name) {
+  if (!name.starts_with(kVariablePrefix)) return {};
+  if (std::ranges::find(kRankVariables, name) != std::end(kRankVariables)) return {};
+  if (std::ranges::find(kOptions, name, &OptionRow::variable) != std::end(kOptions)) return {};
+  name.remove_prefix(kVariablePrefix.size());
+  return nearest(name, &OptionRow::variable, kVariablePrefix.size());
 }
 
 std::string_view title_of(OptionGroup group) {

@@ -63,6 +63,9 @@ const OptionRow* find_option(char short_name);
 
 // The option that a mistyped name (dashes ignored) probably means; "" if nothing is near.
 std::string_view nearest_option(std::string_view name);
+// The same of a variable's name; "" too for one that is known or set for ranks (scela-run may run
+// inside of one).
+std::string_view nearest_variable(std::string_view name);
 
 // "-n, --np N", "    --sim-nodes N", "-v, --verbose[=SUBSYSTEM]"
 std::string option_heading(const OptionRow& row);

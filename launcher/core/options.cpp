@@ -177,6 +177,13 @@ class Parser {
         if (auto done = apply(row, value, defaults_, name); !done) return done;
       }
     }
+    // What is like none of them belongs to somebody else (SCELA_HOME of an installation).
+    for (const auto& [name, value] : sources_.environment) {
+      const std::string_view near = nearest_variable(name);
+      if (value.empty() || near.empty()) continue;
+      options_.warnings.push_back(
+          cat("the variable ", name, " means nothing here (did you mean ", near, "?)"));
+    }
     return {};
   }
 

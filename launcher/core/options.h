@@ -148,6 +148,8 @@ struct Options {
   bool verbose = false;
   std::vector<std::string> verbose_subsystems;  // empty: all of them
 
+  std::vector<std::string> warnings;  // lines for the user about what was not used
+
   // Instead of a job.
   bool version = false;
   bool help = false;

@@ -35,6 +35,9 @@ def depth(tree):
     return max(level(name) for name in tree)
 
 
+CHOICES = "pmi: fd (PMI-1 and PMI-2, PMI_FD)\ncache: hcmab\n"
+
+
 class OptionsTest(JobTest):
     def ranks_of(self, *arguments, **options):
         return sorted(int(word) for word in self.succeed(*arguments, *RANKS, **options).split())
@@ -93,8 +96,20 @@ class OptionsTest(JobTest):
         witness = os.path.join(self.folder, "witness")
         out = self.dry_run("--sim-nodes", 3, "--degree", 1, "-n", 6, "touch", witness, "two words")
         self.assertEqual(out, "6 ranks on 3 nodes\nscela-run\n`-- sim0  ranks 0-1\n    `-- sim1  ranks 2-3\n"
-                              f"        `-- sim2  ranks 4-5\nranks 0-5: touch {witness} 'two words'\n")
+                              f"        `-- sim2  ranks 4-5\nranks 0-5: touch {witness} 'two words'\n{CHOICES}")
         self.assertFalse(os.path.exists(witness))
+
+    def test_dry_run_shows_what_ranks_speak_and_what_agents_keep(self):
+        out = self.dry_run("--pmi", "pmgr", "--cache-limit", 5000, "true")
+        self.assertEqual(out.splitlines()[-2:], ["pmi: pmgr (PMGR 8; nothing of PMI)",
+                                                 "cache: hcmab-lru, at most 5000 bytes an agent"])
+
+    def test_a_mistyped_variable_is_told_of_and_those_of_ranks_are_not(self):
+        """scela-run may run inside of a rank."""
+        ended = self.run_job("-n", 2, "sh", "-c", 'test $SCELA_RANK = 1 || env -u SCELA_DEGRE "$0" -n 2 echo inner',
+                             os.environ["SCELA_RUN"], env={"SCELA_DEGRE": "2", "SCELA_HOME": "/opt/scela"})
+        self.assertEqual((ended.status, ended.lines), (0, ["inner"] * 2))
+        self.assertEqual(ended.err, "scela-run: the variable SCELA_DEGRE means nothing here (did you mean SCELA_DEGREE?)\n")
 
     def test_dry_run_needs_no_agent(self):
         ended = self.run_job("--dry-run", "-n", 2, "./missing", env={"SCELA_AGENT": "/nowhere/scela-nla"})
@@ -107,13 +122,13 @@ class OptionsTest(JobTest):
             ended = self.run_job("--dry-run", *words, "--degree", 1, "touch", witness,
                                  env={"SCELA_AGENT": "/nowhere/scela-nla"})
             self.assertEqual(ended, (0, b"6 ranks on 3 nodes\nscela-run\n`-- far1  ranks 0-1\n    `-- far2  ranks 2-3\n"
-                                     b"        `-- far3  ranks 4-5\n" + f"ranks 0-5: touch {witness}\n".encode(), ""))
+                                     b"        `-- far3  ranks 4-5\n" + f"ranks 0-5: touch {witness}\n{CHOICES}".encode(), ""))
         self.assertFalse(os.path.exists(witness))
 
     def test_dry_run_shows_every_program(self):
         out = self.dry_run("-w", "a:2,b:2", "--launch", "local", "-n", 1, "./p", ":", "-n", 3, "./q", "x y")
         self.assertEqual({name: ranks for name, (_, ranks) in tree_of(out).items()}, {"a": "0-1", "b": "2-3"})
-        self.assertTrue(out.endswith("rank 0: ./p\nranks 1-3: ./q 'x y'\n"), out)
+        self.assertTrue(out.endswith("rank 0: ./p\nranks 1-3: ./q 'x y'\n" + CHOICES), out)
 
     def test_show_map_shows_the_map_and_runs(self):
         ended = self.run_job("--show-map", "--sim-nodes", 2, "--ppn", 1, *RANKS)

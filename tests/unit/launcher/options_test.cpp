@@ -330,6 +330,22 @@ TEST_CASE("variables that are no options are left alone") {
   CHECK(parsed({"p"}, {{"SCELA_UNKNOWN", "x"}, {"NP", "7"}}).apps.size() == 1);
 }
 
+TEST_CASE("a variable that is like one of an option is told of, one of a rank is not") {
+  const auto warnings = [](std::string name, std::string value) {
+    return parsed({"p"}, {{std::move(name), std::move(value)}}).warnings;
+  };
+  CHECK(warnings("SCELA_CASHE", "hcs") ==
+        Words{"the variable SCELA_CASHE means nothing here (did you mean SCELA_CACHE?)"});
+  CHECK(warnings("SCELA_MAXDEPTH", "2") ==
+        Words{"the variable SCELA_MAXDEPTH means nothing here (did you mean SCELA_MAX_DEPTH?)"});
+  for (const char* name : {"SCELA_RANK", "SCELA_SIZE", "SCELA_LOCAL_RANK", "SCELA_LOCAL_SIZE",
+                           "SCELA_NODE", "SCELA_NODE_INDEX", "SCELA_NODE_DIR", "SCELA_JOB_ID",
+                           "SCELA_SEGMENT", "SCELA_HOME", "SCELA_NP", "SCELA_", "SCELA", "CASHE"}) {
+    CHECK(warnings(name, "1").empty());
+  }
+  CHECK(warnings("SCELA_CASHE", "").empty());
+}
+
 TEST_CASE("the configuration file is the one that is named, or the user's own") {
   using Environment = std::vector<std::pair<std::string, std::string>>;
   const Environment all{{"HOME", "/h"}, {"XDG_CONFIG_HOME", "/x"}, {"SCELA_CONFIG", "/e"}};
