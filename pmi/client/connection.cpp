@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 
 #include <charconv>
+#include <cstdio>
 #include <cstdlib>
 #include <utility>
 
@@ -44,8 +45,18 @@ Error broken(std::string what, std::string why) {
 
 bool segment_offered(std::string_view job) {
   const char* const offered = std::getenv("SCELA_SEGMENT");
-  const char* const by = std::getenv("SCELA_JOB_ID");
-  return offered != nullptr && std::string_view(offered) == "1" && by != nullptr && job == by;
+  return offered != nullptr && std::string_view(offered) == "1" && is_job_of_scela(job);
+}
+
+// A rank of a job of many that was given nobody to talk to (--pmi pmgr) would go on as though it
+// were the only one, and say nothing. One line for the whole job.
+void warn_alone() {
+  const int size = environment_number("SCELA_SIZE").value_or(1);
+  if (size <= 1 || environment_number("SCELA_RANK") != 0) return;
+  std::fprintf(stderr,
+               "libpmi: neither PMI_FD nor PMI_PORT is set, so each of the %d ranks runs alone "
+               "(start them with --pmi fd or --pmi port)\n",
+               size);
 }
 
 bool ring_refused() {
@@ -83,6 +94,11 @@ Result<Fd> connect_to(const std::string& address) {
 
 }  // namespace
 
+bool is_job_of_scela(std::string_view job) {
+  const char* const by = std::getenv("SCELA_JOB_ID");
+  return by != nullptr && job == by;
+}
+
 std::optional<std::string> Fields::find(std::string_view name) const {
   const std::string sought = cat(name, "=");
   std::size_t at = line_.compare(0, sought.size(), sought) == 0 ? 0 : line_.find(cat(" ", sought));
@@ -114,7 +130,10 @@ Result<std::optional<Connection>> Connection::open() {
     return std::optional<Connection>(std::move(made));
   }
   const char* const port = std::getenv("PMI_PORT");
-  if (port == nullptr) return std::optional<Connection>();
+  if (port == nullptr) {
+    warn_alone();
+    return std::optional<Connection>();
+  }
   const auto id = environment_number("PMI_ID");
   if (!id) return fail(broken("PMI_ID", "it is not set beside PMI_PORT"));
   auto socket = connect_to(port);

@@ -32,6 +32,9 @@ class Fields {
   std::string line_;
 };
 
+// Is `job` the one of scela-run that this process belongs to? Its launcher shows why a rank aborts.
+bool is_job_of_scela(std::string_view job);
+
 class Connection {
  public:
   // By the environment: PMI_FD, else PMI_PORT. Nothing: neither is set, this process is alone.

@@ -24,6 +24,7 @@ namespace {
 using scela::cat;
 using scela::pmi::client::Connection;
 using scela::pmi::client::Fields;
+using scela::pmi::client::is_job_of_scela;
 using scela::pmi::client::Library;
 using scela::pmi::client::library;
 
@@ -169,11 +170,12 @@ int PMI_Abort(int exit_code, const char error_msg[]) {
   std::string message = error_msg == nullptr ? "" : error_msg;
   for (char& c : message)
     c = is_control(c) ? ' ' : c;
+  if (!message.empty() && !(lib.connection && is_job_of_scela(lib.kvsname))) {
+    std::fprintf(stderr, "%s\n", message.c_str());
+  }
   if (lib.connection) {
     lib.connection->say(cat("cmd=abort exitcode=", exit_code,
                             message.empty() ? std::string() : cat(" message=", message)));
-  } else if (!message.empty()) {
-    std::fprintf(stderr, "%s\n", message.c_str());
   }
   std::_Exit((exit_code & 255) == 0 ? 1 : exit_code);  // an abort is no success
 }

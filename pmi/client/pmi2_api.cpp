@@ -21,6 +21,7 @@ using scela::cat;
 using scela::pmi::Pmi2Message;
 using scela::pmi::Pmi2Writer;
 using scela::pmi::client::Connection;
+using scela::pmi::client::is_job_of_scela;
 
 struct Library {
   bool initialized = false;
@@ -176,7 +177,9 @@ int PMI2_Initialized(void) {
 
 int PMI2_Abort(int flag, const char msg[]) {
   Library& lib = library();
-  if (msg != nullptr) std::fprintf(stderr, "%s\n", msg);
+  // The end of a rank alone is told by its exit status only.
+  const bool is_told = lib.connection && flag != 0 && is_job_of_scela(lib.job_id);
+  if (msg != nullptr && !is_told) std::fprintf(stderr, "%s\n", msg);
   if (lib.connection) {
     Pmi2Writer request("abort");
     request.add("isworld", flag != 0 ? "TRUE" : "FALSE");

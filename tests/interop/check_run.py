@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Runs one command and checks what a user would see of it; used by the ctests of this folder.
 
-usage: check_run.py [--status N] [--out REGEX]... [--err REGEX]... [--count N REGEX]... [--quiet] -- COMMAND...
+usage: check_run.py [--status N] [--out REGEX]... [--err REGEX]... [--count N REGEX]... [--said N REGEX]... [--quiet] -- COMMAND...
 
 --status: the exit status it must end with (0). --out, --err: a line of standard output or standard error that
-must match as a whole. --count: how many lines of standard output must match. --quiet: nothing on standard
+must match as a whole. --count: how many lines of standard output must match; --said: of standard error. --quiet: nothing on standard
 error. In all cases it must end within the time limit, and two seconds later no process may be left that has
 this run's mark in its environment.
 """
@@ -67,9 +67,9 @@ def findings(options, ended, out, err):
         errors.append(f"status {ended}, expected {options.status}")
     errors += [f"no line of standard output matches {p!r}" for p in options.out if not matching(p, out)]
     errors += [f"no line of standard error matches {p!r}" for p in options.err if not matching(p, err)]
-    for number, pattern in options.count:
-        if matching(pattern, out) != int(number):
-            errors.append(f"{matching(pattern, out)} lines of standard output match {pattern!r}, not {number}")
+    for wanted, text, name in ((options.count, out, "output"), (options.said, err, "error")):
+        errors += [f"{matching(pattern, text)} lines of standard {name} match {pattern!r}, not {number}"
+                   for number, pattern in wanted if matching(pattern, text) != int(number)]
     if options.quiet and err:
         errors.append("standard error is not empty")
     return errors
@@ -81,6 +81,7 @@ def main():
     parser.add_argument("--out", action="append", default=[])
     parser.add_argument("--err", action="append", default=[])
     parser.add_argument("--count", nargs=2, action="append", default=[])
+    parser.add_argument("--said", nargs=2, action="append", default=[])
     parser.add_argument("--quiet", action="store_true")
     parser.add_argument("command", nargs=argparse.REMAINDER)
     options = parser.parse_args()

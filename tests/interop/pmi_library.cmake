@@ -36,6 +36,29 @@ foreach(name "mpiexec.hydra" "mpiexec.hydra with PMI_PORT")
     LABELS interop TIMEOUT 60 RESOURCE_LOCK cores)
 endforeach()
 
+# What an abort says is shown once, by scela-run and not by the rank too.
+interop_test("the message of PMI_Abort is shown once"
+  CHECK --status 9 --said 1 ".*no more of this.*"
+        --err "scela-run: rank 1 on [^ ]+ .* aborted the job with code 9: no more of this"
+  RUN --sim-nodes 2 --ppn 2 ${bin}/pmi_library abort)
+interop_test("the message of PMI2_Abort is shown once"
+  CHECK --status 1 --said 1 ".*no more of this.*"
+        --err "scela-run: rank 1 on [^ ]+ .* aborted the job with code 1: no more of this"
+  RUN --sim-nodes 2 --ppn 2 --env LD_LIBRARY_PATH=$<TARGET_FILE_DIR:pmi2> ${bin}/pmi2_client abort)
+
+# Ranks that nobody offers PMI go on alone, which one of them says.
+foreach(library "libpmi" "libpmi2")
+  set(program ${bin}/pmi_library)
+  set(alone "pmi library: 1 ranks ok")
+  if(library STREQUAL "libpmi2")
+    set(program --env LD_LIBRARY_PATH=$<TARGET_FILE_DIR:pmi2> ${bin}/pmi2_client exchange)
+    set(alone "pmi2 exchange: 1 ranks ok")
+  endif()
+  interop_test("ranks of ${library} that run alone under --pmi pmgr say so once"
+    CHECK --count 4 "${alone}" --said 1 "libpmi: neither PMI_FD nor PMI_PORT is set, .* of the 4 ranks .*" --said 1 ".*"
+    RUN --pmi pmgr --sim-nodes 2 --ppn 2 ${program})
+endforeach()
+
 # The memory that ranks share with their agent.
 add_executable(pmi_shared programs/pmi_shared.c)
 target_link_libraries(pmi_shared PRIVATE pmi)

@@ -1,10 +1,10 @@
 /* Every function of pmi.h under whatever launcher there is: rank 0 says "pmi library: N ranks ok".
  *
- *   pmi_library [names] [plain]
+ *   pmi_library [names] [plain] [abort]
  *
  * names: publish, lookup and unpublish too. plain: values are single words and every key is put
  * once, which is what Hydra can do; without it values hold spaces, change, and everybody must see
- * that.
+ * that. abort: rank 1 calls PMI_Abort while the others wait for it.
  */
 #include <pmi.h>
 #include <stdio.h>
@@ -131,9 +131,10 @@ static void options(void) {
 }
 
 int main(int argc, char** argv) {
-  int spawned = -1, size = 0, on = -1, with_names = 0;
+  int spawned = -1, size = 0, on = -1, with_names = 0, aborts = 0;
   for (int i = 1; i < argc; ++i) {
     with_names |= strcmp(argv[i], "names") == 0;
+    aborts |= strcmp(argv[i], "abort") == 0;
     plain |= strcmp(argv[i], "plain") == 0;
   }
   CHECK(PMI_Initialized(&on) == PMI_SUCCESS && on == PMI_FALSE);
@@ -146,6 +147,7 @@ int main(int argc, char** argv) {
   clique(size);
   pairs(size);
   if (with_names) names();
+  if (aborts && rank == 1) PMI_Abort(9, "no more of this");
   options();
   CHECK(PMI_Barrier() == PMI_SUCCESS);
   CHECK(PMI_Finalize() == PMI_SUCCESS);
