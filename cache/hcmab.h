@@ -24,6 +24,7 @@ class Hcmab final : public Policy {
   void commit(std::string_view pairs) override;
   std::uint64_t taken() const override { return store_.taken(); }
   void fence_done(std::uint64_t taken) override { store_.settle(taken); }
+  void group_fence_done(std::uint64_t) override {}
   void evict_no_more() override {}
   Lookup get(std::string_view key, bool below) override;
   void answer_passes(std::string_view key, std::string_view value) override;

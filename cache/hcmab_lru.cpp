@@ -33,7 +33,7 @@ void HcmabLru::trim() {
 
 Lookup HcmabLru::get(std::string_view key, bool) {
   if (const auto value = store_.use(key)) return {Found::here, *value};
-  return {evicted_ ? Found::above : Found::absent, {}};
+  return {evicted_ ? Found::elsewhere : Found::absent, {}};
 }
 
 void HcmabLru::answer_passes(std::string_view key, std::string_view value) {

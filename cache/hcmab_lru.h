@@ -30,6 +30,7 @@ class HcmabLru final : public Policy {
   void commit(std::string_view pairs) override;
   std::uint64_t taken() const override { return store_.taken(); }
   void fence_done(std::uint64_t taken) override;
+  void group_fence_done(std::uint64_t) override {}
   void evict_no_more() override { keeps_all_ = true; }
   Lookup get(std::string_view key, bool below) override;
   void answer_passes(std::string_view key, std::string_view value) override;

@@ -1,5 +1,6 @@
 #include "cache/policy.h"
 
+#include "cache/dht.h"
 #include "cache/hcmab.h"
 #include "cache/hcmab_lru.h"
 #include "cache/upward.h"
@@ -17,6 +18,8 @@ std::string_view name_of(PolicyKind kind) {
       return "hcmab";
     case PolicyKind::hcmab_lru:
       return "hcmab-lru";
+    case PolicyKind::dht:
+      return "dht";
   }
   return "unknown";
 }
@@ -69,6 +72,8 @@ std::unique_ptr<Policy> make_policy(PolicyKind kind, const Place& place) {
       break;
     case PolicyKind::hcmab_lru:
       return std::make_unique<HcmabLru>(place);
+    case PolicyKind::dht:
+      return std::make_unique<Dht>(place);
   }
   return std::make_unique<Hcmab>();
 }

@@ -1,13 +1,17 @@
 // A node's cache of key-value pairs, as a policy: what is kept here, what travels, who is asked.
 //
 // Pure: an agent tells the policy what happens and carries out what it answers. One object per
-// agent and key-value space. The four policies of the founding thesis (chapter 3, Table 3.1):
+// agent and key-value space. The four policies of the founding thesis (chapter 3, Table 3.1),
 //
 //   policy      put                      fence                              get
 //   hcs         cached, forwarded up     nothing                            local, else up
 //   hcma        kept                     one aggregate up                   local, else up
 //   hcmab       kept                     one aggregate up, all of it down   always local
 //   hcmab-lru   as hcmab                 as hcmab                           local, else up
+//
+// and one more, in which every key has an owner:
+//
+//   dht         kept until a fence       to its owner                       local, else its owner
 //
 // A pair put by a rank is visible on its own node at once and everywhere after the next fence; if
 // ranks of several nodes put one key between two fences, one of their values is everybody's after
@@ -22,11 +26,13 @@
 #include <string>
 #include <string_view>
 
+#include "common/core/rank_set.h"
+
 namespace scela::cache {
 
 // As they are named on the command line.
-enum class PolicyKind : std::uint8_t { hcs, hcma, hcmab, hcmab_lru };
-inline constexpr int kPolicyKinds = 4;
+enum class PolicyKind : std::uint8_t { hcs, hcma, hcmab, hcmab_lru, dht };
+inline constexpr int kPolicyKinds = 5;
 std::string_view name_of(PolicyKind kind);
 
 // Where in the tree a policy works, and with how much.
@@ -34,7 +40,11 @@ struct Place {
   bool is_root = false;  // nobody can be asked above; evicts nothing
   // Bytes of keys and values to hold at most, beside what may not be evicted; 0: hcmab-lru as much
   // as one stage, others everything. hcmab, which answers everything itself, takes no notice.
+  // dht: of copies that others own; 0: kDefaultCopies.
   std::uint64_t limit = 0;
+  // dht: of this node, and how many the job has.
+  RankSet own_ranks = {};
+  Rank ranks = 0;
 };
 
 // pair := key value, each a varint length and bytes.
@@ -49,9 +59,9 @@ void for_each_piece(std::string_view aggregate, std::size_t most,
                     const std::function<void(std::string_view pairs)>& each);
 
 enum class Found : std::uint8_t {
-  here,    // value is the answer
-  above,   // not here; an agent further up may hold it
-  absent,  // nobody has it: this cache is complete, or this is the root
+  here,       // value is the answer
+  elsewhere,  // not here; an agent further up may hold it, or one on the way to Policy::owner()
+  absent,     // nobody has it: this cache is complete, or this is the root or the owner
 };
 
 struct Lookup {
@@ -92,14 +102,21 @@ class Policy {
   virtual std::uint64_t taken() const = 0;
   // A fence of the whole job is complete, and what it carried committed.
   virtual void fence_done(std::uint64_t taken) = 0;
+  // The same of a fence in which not everybody had a part.
+  virtual void group_fence_done(std::uint64_t taken) = 0;
 
   // From now on aggregates turn round here, as the way to the root was lost: whoever below has
   // evicted something asks here.
   virtual void evict_no_more() = 0;
 
-  // `below`: asked by a child, which will keep the answer.
+  // The rank whose node owns the key; none: who is further up knows more.
+  virtual std::optional<Rank> owner(std::string_view) const { return std::nullopt; }
+  // A pair has come to its owner, or by on its way there.
+  virtual void pair_passes(std::string_view, std::string_view) {}
+
+  // `below`: asked by another agent, which will keep the answer.
   virtual Lookup get(std::string_view key, bool below) = 0;
-  // The answer to a get that went up passes on its way down.
+  // The answer to a question of get() passes on its way to who has asked.
   virtual void answer_passes(std::string_view key, std::string_view value) = 0;
 
   // What is here, for who answers gets of this node's ranks from a copy of it.

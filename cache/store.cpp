@@ -42,17 +42,28 @@ Store::EntryId* Store::slot_of(std::string_view key, std::uint32_t hash) {
   return index_.data() + (std::as_const(*this).slot_of(key, hash) - index_.data());
 }
 
+const Store::Entry* Store::entry_of(std::string_view key) const {
+  if (index_.empty()) return nullptr;
+  const EntryId at = *slot_of(key, hash_of(key));
+  return at == 0 ? nullptr : &entries_[at - 1];
+}
+
 std::optional<std::string_view> Store::find(std::string_view key) const {
-  if (index_.empty()) return std::nullopt;
-  const EntryId id = *slot_of(key, hash_of(key));
-  if (id == 0) return std::nullopt;
-  return entries_[id - 1].value();
+  const Entry* entry = entry_of(key);
+  if (entry == nullptr) return std::nullopt;
+  return entry->value();
 }
 
 bool Store::is_staged(std::string_view key) const {
   if (staged_ == 0) return false;
-  const EntryId at = *slot_of(key, hash_of(key));
-  return at != 0 && entries_[at - 1].life == Life::staged;
+  const Entry* entry = entry_of(key);
+  return entry != nullptr && entry->life == Life::staged;
+}
+
+bool Store::is_pending(std::string_view key) const {
+  if (pending_.empty()) return false;
+  const Entry* entry = entry_of(key);
+  return entry != nullptr && (entry->life == Life::staged || entry->life == Life::travelling);
 }
 
 std::optional<std::string_view> Store::use(std::string_view key) {
@@ -93,6 +104,12 @@ bool Store::hold(std::string_view key, std::string_view value) {
     entry.taken = taken_ + 1;
   }
   return replaced;
+}
+
+void Store::keep(std::string_view key, std::string_view value) {
+  const EntryId id = put(key, value, false);
+  if (entries_[id].life == Life::settled) unlink(id);
+  entries_[id].life = Life::kept;
 }
 
 void Store::commit_all(std::string_view aggregate) {
@@ -136,7 +153,7 @@ void Store::settle(std::uint64_t taken) {
 
 void Store::set_life(EntryId id, Life life) {
   Entry& entry = entries_[id];
-  const std::uint64_t bytes = entry.key_size + std::uint64_t{entry.value_size} + kPairOverhead;
+  const std::uint64_t bytes = entry.bytes() + kPairOverhead;
   if (entry.life == Life::settled) {
     unlink(id);
     pending_bytes_ += bytes;
@@ -157,10 +174,12 @@ void Store::link_newest(EntryId id) {
   entry.newer = kNone;
   (newest_ == kNone ? oldest_ : entries_[newest_].newer) = id;
   newest_ = id;
+  settled_bytes_ += entry.bytes();
 }
 
 void Store::unlink(EntryId id) {
   const Entry& entry = entries_[id];
+  settled_bytes_ -= entry.bytes();
   (entry.older == kNone ? oldest_ : entries_[entry.older].newer) = entry.newer;
   (entry.newer == kNone ? newest_ : entries_[entry.newer].older) = entry.older;
 }
@@ -174,15 +193,14 @@ Store::EntryId Store::put(std::string_view key, std::string_view value, bool kee
   const EntryId id = at - 1;
   Entry& entry = entries_[id];
   if (keep_staged && entry.life == Life::staged) return id;
-  if (entry.life == Life::settled) {
-    unlink(id);
-    link_newest(id);
-  }
+  const bool settled = entry.life == Life::settled;
+  if (settled) unlink(id);
   if (entry.value() != value) {
     replaced_ = true;
     write(entry, value);
     if (mirror_ != nullptr) mirror_->set(key, value);
   }
+  if (settled) link_newest(id);
   return id;
 }
 
@@ -219,6 +237,19 @@ bool Store::evict_to(std::uint64_t bytes) {
   return some;
 }
 
+void Store::evict_settled_to(std::uint64_t bytes) {
+  while (settled_bytes_ > bytes || (bytes == 0 && oldest_ != kNone))
+    evict(oldest_);
+  close_holes();
+}
+
+void Store::forget(std::string_view key) {
+  const Entry* entry = entry_of(key);
+  if (entry == nullptr || entry->life != Life::settled) return;
+  evict(static_cast<EntryId>(entry - entries_.data()));
+  close_holes();
+}
+
 void Store::evict(EntryId id) {
   Entry& entry = entries_[id];
   unlink(id);
@@ -233,7 +264,7 @@ void Store::evict(EntryId id) {
     hole = at;
   }
   index_[hole] = 0;
-  live_bytes_ -= entry.key_size + std::uint64_t{entry.value_size};
+  live_bytes_ -= entry.bytes();
   entry = Entry{};
   entry.life = Life::evicted;
   free_entries_.push_back(id);
@@ -242,7 +273,7 @@ void Store::evict(EntryId id) {
 // Replaces an entry's value: in place where it fits, else in a new place.
 void Store::write(Entry& entry, std::string_view value) {
   live_bytes_ = live_bytes_ - entry.value_size + value.size();
-  if (entry.life != Life::settled) {
+  if (entry.life == Life::staged || entry.life == Life::travelling) {
     pending_bytes_ = pending_bytes_ - entry.value_size + value.size();
   }
   if (value.size() > entry.room) {

@@ -8,6 +8,7 @@
 //
 //   a pair is    staged      from stage() to take_stage(): only this table has it
 //                travelling  from take_stage() to settle(): others may not have it yet
+//                kept        from keep() on: for good, with its latest value
 //                settled     else: may be evicted
 //
 // Views that find(), use() and key()/value() give end with the next call that is not const. Keys
@@ -42,6 +43,8 @@ class Store {
   // The pair counts as travelling, as though it had been staged and were taken next. True: as
   // above.
   bool hold(std::string_view key, std::string_view value);
+  // Sets the pair, which is kept from now on.
+  void keep(std::string_view key, std::string_view value);
   // commit() for every pair of an aggregate; pairs after malformed bytes are lost.
   void commit_all(std::string_view aggregate);
   // The staged pairs become travelling ones. All that were staged and travel, each once with its
@@ -54,17 +57,26 @@ class Store {
   // What travelled with that take_stage() or before has come to where it may not be evicted.
   void settle(std::uint64_t taken);
   // What the pairs that are staged or travel take, about: keys, values, and kPairOverhead for each.
-  std::uint64_t pending_bytes() const { return pending_bytes_; }
+  std::uint64_t pending_bytes() const { return pending_bytes_ + charged_bytes_; }
+  // Counts there too what takes room for good, until the charge is dropped.
+  void charge(std::uint64_t bytes) { charged_bytes_ += bytes; }
+  void drop_charge() { charged_bytes_ = 0; }
   // More than what a pair's two lengths take on the wire.
   static constexpr std::uint64_t kPairOverhead = 16;
 
   bool is_staged(std::string_view key) const;
+  // Staged or travelling.
+  bool is_pending(std::string_view key) const;
   std::optional<std::string_view> find(std::string_view key) const;
   // And makes it the most recently used; so does everything that sets a pair.
   std::optional<std::string_view> use(std::string_view key);
   // Evicts settled pairs, least recently used first, until usage().bytes is at most `bytes` or none
   // is left. True: some were.
   bool evict_to(std::uint64_t bytes);
+  // The same until the settled ones take at most `bytes`, whatever others take.
+  void evict_settled_to(std::uint64_t bytes);
+  // Evicts this one, if it is settled.
+  void forget(std::string_view key);
   // Tells `mirror` of every change from now on; nullptr: nobody.
   void reflect_in(Mirror* mirror) { mirror_ = mirror; }
   void for_each(const std::function<void(std::string_view, std::string_view)>& each) const;
@@ -75,7 +87,7 @@ class Store {
  private:
   using EntryId = std::uint32_t;
   static constexpr EntryId kNone = UINT32_MAX;
-  enum class Life : std::uint8_t { evicted, settled, travelling, staged };
+  enum class Life : std::uint8_t { evicted, settled, travelling, staged, kept };
 
   struct Entry {
     char* at = nullptr;  // the key, then room for the value
@@ -91,7 +103,9 @@ class Store {
     std::uint64_t taken = 0;  // travelling: since which take_stage()
     std::string_view key() const { return {at, key_size}; }
     std::string_view value() const { return {at + key_size, value_size}; }
+    std::uint64_t bytes() const { return key_size + std::uint64_t{value_size}; }
   };
+  const Entry* entry_of(std::string_view key) const;
   EntryId* slot_of(std::string_view key, std::uint32_t hash);
   const EntryId* slot_of(std::string_view key, std::uint32_t hash) const;
   EntryId put(std::string_view key, std::string_view value, bool keep_staged);
@@ -111,6 +125,7 @@ class Store {
   std::vector<EntryId> pending_;  // positions in entries_: staged or travelling
   std::uint64_t taken_ = 0;
   std::uint64_t pending_bytes_ = 0;
+  std::uint64_t charged_bytes_ = 0;
   std::size_t staged_ = 0;  // how many of pending_ are
   std::vector<EntryId> free_entries_;
   EntryId newest_ = kNone;
@@ -123,6 +138,7 @@ class Store {
   std::size_t next_block_ = 0;
   std::uint64_t held_bytes_ = 0;
   std::uint64_t live_bytes_ = 0;
+  std::uint64_t settled_bytes_ = 0;
   std::uint64_t used_bytes_ = 0;  // of the blocks: alive or holes
 };
 

@@ -33,9 +33,9 @@ void Upward::fence_done(std::uint64_t taken) {
 }
 
 Lookup Upward::get(std::string_view key, bool below) {
-  if (below && store_.is_staged(key)) return {is_root() ? Found::absent : Found::above, {}};
+  if (below && store_.is_staged(key)) return {is_root() ? Found::absent : Found::elsewhere, {}};
   if (const auto value = store_.use(key)) return {Found::here, *value};
-  return {is_root() ? Found::absent : Found::above, {}};
+  return {is_root() ? Found::absent : Found::elsewhere, {}};
 }
 
 void Upward::answer_passes(std::string_view key, std::string_view value) {

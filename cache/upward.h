@@ -34,6 +34,7 @@ class Upward : public Policy {
   void commit(std::string_view pairs) final;
   std::uint64_t taken() const final { return store_.taken(); }
   void fence_done(std::uint64_t taken) final;
+  void group_fence_done(std::uint64_t) final {}
   void evict_no_more() final { limit_ = 0; }
   Lookup get(std::string_view key, bool below) final;
   void answer_passes(std::string_view key, std::string_view value) final;

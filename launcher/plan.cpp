@@ -214,6 +214,8 @@ cache::PolicyKind policy_of(CachePolicy policy) {
       break;
     case CachePolicy::hcmab_lru:
       return cache::PolicyKind::hcmab_lru;
+    case CachePolicy::dht:
+      return cache::PolicyKind::dht;
   }
   return cache::PolicyKind::hcmab;
 }
@@ -405,6 +407,14 @@ Result<Plan> make_plan(const Options& options, const Surroundings& around) {
     return fail(Error{ErrorKind::usage, "choose who has the terminal (--pty)", "",
                       cat("the program runs on ", nodes, " hosts"),
                       "name one host, or the number of the one that has it with --stdin"});
+  }
+  if (options.cache == CachePolicy::dht &&
+      on_failure(options, plan.once_per_host) == nla::OnFailure::wait) {
+    return fail(Error{ErrorKind::usage, "choose what agents keep (--cache dht)", "",
+                      cat("each agent then holds pairs of the others, and this job goes on without "
+                          "those that are lost (",
+                          options.on_failure ? "--on-failure wait" : "once on each host", ")"),
+                      "use --cache hcmab, or --on-failure kill"});
   }
   plan.missing = around.missing;
   if (auto enough = choose_min_nodes(plan, options); !enough) return fail(enough.error());

@@ -208,10 +208,11 @@ const OptionRow kOptions[] = {
           {{"none", BindTo::none}, {"core", BindTo::core}}); }},
 
     {"cache", 0, "POLICY", kValue, kJob, tree, "SCELA_CACHE",
-     "what agents keep of PMI pairs: hcs, hcma, hcmab (default), hcmab-lru",
+     "which PMI pairs agents keep: hcs, hcma, hcmab (default), hcmab-lru, dht",
      [](Target t, Text v) { return store_choice<CachePolicy>(v, t.options.cache,
           {{"hcs", CachePolicy::hcs}, {"hcma", CachePolicy::hcma},
-           {"hcmab", CachePolicy::hcmab}, {"hcmab-lru", CachePolicy::hcmab_lru}}); }},
+           {"hcmab", CachePolicy::hcmab}, {"hcmab-lru", CachePolicy::hcmab_lru},
+           {"dht", CachePolicy::dht}}); }},
     {"cache-limit", 0, "BYTES", kValue, kJob, tree, "SCELA_CACHE_LIMIT",
      "pairs an agent keeps at most: 65536, 64K, 2M (default: by the policy)",
      [](Target t, Text v) { return store(parse_bytes(v), t.options.cache_limit); }},

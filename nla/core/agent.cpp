@@ -28,8 +28,8 @@ bool Agent::finished() const {
 }
 
 std::uint64_t Agent::held_bytes() const {
-  return state_->collectives.held_bytes() + state_->mailbox.held_bytes() +
-         state_->output.held_bytes() + state_->job_bytes.size();
+  return state_->collectives.held_bytes() + state_->bulletin.held_bytes() +
+         state_->mailbox.held_bytes() + state_->output.held_bytes() + state_->job_bytes.size();
 }
 
 void Agent::reflect_cache_in(cache::Mirror* mirror) {

@@ -30,10 +30,11 @@ void Agent::State::use_job(Job job) {
       [&](std::uint32_t node) { context.subtree_ranks.remove(job.map.ranks_of(node)); });
   verdicts.expect(context.subtree_ranks);
   children.know_job(job.map);
-  policy = make_policy(job.cache_policy, {context.is_root(), job.cache_limit});
-  collectives.use(policy.get());
-  bulletin.use(policy.get());
+  policy = make_policy(job.cache_policy, {context.is_root(), job.cache_limit,
+                       context.own_ranks, job.map.size()});
+  collectives.use(policy.get(), &bulletin);
   context.job = std::move(job);
+  bulletin.use(policy.get());
   phase = Phase::running;
   if (!context.is_root()) context.act(action::UseJob{*context.job});
 
@@ -343,7 +344,7 @@ std::uint32_t Agent::State::give_up_ms() const {
 }
 
 void Agent::State::advance() {
-  if (collectives.take_committed()) bulletin.recheck();
+  if (collectives.take_committed()) bulletin.fence_passed();
   if (phase == Phase::starting) advance_start();
   if (phase == Phase::running) {
     const bool children_launched =

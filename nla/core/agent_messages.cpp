@@ -36,9 +36,11 @@ bool Agent::State::from_parent(const Message& message) {
         } else if constexpr (std::is_same_v<M, msg::CollectiveDown>) {
           return down(one);
         } else if constexpr (std::is_same_v<M, msg::Answer>) {
-          if (!policy) return false;
-          bulletin.receive(one);
-          return true;
+          return policy && bulletin.receive(kParentLink, one);
+        } else if constexpr (std::is_same_v<M, msg::Get>) {
+          return policy && bulletin.receive(one);
+        } else if constexpr (std::is_same_v<M, msg::Pairs>) {
+          return policy && bulletin.receive(one);
         } else if constexpr (std::is_same_v<M, msg::Stdin>) {
           input.receive(one);
           return context.job.has_value();
@@ -99,6 +101,8 @@ bool Agent::State::from_child(Child& child, const Message& message) {
           return collectives.receive_up(child, one);
         } else if constexpr (std::is_same_v<M, msg::Get>) {
           return policy && bulletin.receive(child, one);
+        } else if constexpr (std::is_same_v<M, msg::Answer>) {
+          return policy && bulletin.receive(child.link, one);
         } else if constexpr (std::is_same_v<M, msg::Put>) {
           if (!policy) return false;
           bulletin.receive(one);

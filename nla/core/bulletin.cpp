@@ -10,17 +10,28 @@ namespace scela::nla {
 
 namespace {
 
-// What a child may have asked and not been answered. Its ranks ask one key at a time, or a few; it
-// passes each key on once, whoever asks. Smaller: a job that waits for many keys would break;
-// larger: more memory for a hostile child.
+// What a neighbour may have asked and not been answered, for the ranks that it asks for. They ask
+// one key at a time, or a few; it passes each key on once, whoever asks. Smaller: a job that waits
+// for many keys would break; larger: more memory for a hostile child.
 constexpr std::size_t kMinQuestions = 1024;
 constexpr std::size_t kQuestionsPerRank = 16;
-std::size_t most_questions(const RankSet& ranks) {
-  return std::max(kMinQuestions, kQuestionsPerRank * ranks.size());
+std::size_t most_questions(std::uint64_t ranks) {
+  return std::max<std::size_t>(kMinQuestions, kQuestionsPerRank * ranks);
 }
 constexpr std::size_t kMaxKey = 1024;
 
 }  // namespace
+
+void Bulletin::use(cache::Policy* policy) {
+  policy_ = policy;
+  spreads_ = policy->owner({}).has_value();
+  if (!spreads_) return;
+  add_routes(context_.own_ranks, kHere);
+  for (const Child& child : children_.all())
+    add_routes(child.ranks, child.link);
+  std::sort(routes_.begin(), routes_.end(),
+            [](const Route& a, const Route& b) { return a.last < b.last; });
+}
 
 void Bulletin::ask(Rank rank, RequestId id, const ask::Put& put) {
   if (policy_->table().pending_bytes() + put.key.size() + put.value.size() +
@@ -44,17 +55,17 @@ void Bulletin::answer_local(const ask::Put& put) {
     const auto at = asked_.find({put.key, waits});
     if (at == asked_.end()) continue;
     Askers local;
-    std::erase_if(at->second, [&](const Asker& asker) {
-      if (asker.link != kParentLink) return false;
+    std::erase_if(at->second.askers, [&](const Asker& asker) {
+      if (asker.link != kHere) return false;
       local.push_back(asker);
       return true;
     });
-    answer_all(local, put.key, true, put.value);
+    answer_all(local, {put.key, waits, true, false, put.value});
   }
 }
 
 void Bulletin::ask(Rank rank, RequestId id, const ask::Get& wanted) {
-  get(wanted.key, wanted.wait, Asker{kParentLink, rank, id});
+  get(wanted.key, wanted.wait, Asker{kHere, rank, id});
 }
 
 void Bulletin::receive(const msg::Put& message) {
@@ -65,14 +76,21 @@ void Bulletin::receive(const msg::Put& message) {
 }
 
 bool Bulletin::receive(const Child& from, const msg::Get& message) {
-  if (message.key.size() > kMaxKey) return false;
-  if (questions_[from.link] >= most_questions(from.ranks)) return false;
-  get(message.key, message.wait, Asker{from.link, 0, 0});
+  if (message.key.size() > kMaxKey || way_to(message.key) == from.link) return false;
+  if (questions_[from.link] >= most_questions(from.ranks.size())) return false;
+  get(message.key, message.wait, Asker{from.link});
+  return true;
+}
+
+bool Bulletin::receive(const msg::Get& message) {
+  if (!spreads_ || message.key.size() > kMaxKey || way_to(message.key) == kParentLink) return false;
+  if (questions_[kParentLink] >= most_questions(context_.job->map.size())) return false;
+  get(message.key, message.wait, Asker{kParentLink});
   return true;
 }
 
 bool Bulletin::keep(Askers& askers, const Asker& asker) {
-  if (asker.link != kParentLink) {
+  if (asker.link != kHere) {
     // A child that was told of a failure has forgotten what it asked, and may ask again.
     const auto is_it = [&](const Asker& other) { return other.link == asker.link; };
     if (std::any_of(askers.begin(), askers.end(), is_it)) return false;
@@ -83,79 +101,151 @@ bool Bulletin::keep(Askers& askers, const Asker& asker) {
 }
 
 void Bulletin::forget(const Asker& asker) {
-  if (asker.link != kParentLink) --questions_[asker.link];
+  if (asker.link != kHere) --questions_[asker.link];
 }
 
 void Bulletin::get(const std::string& key, bool wait, const Asker& asker) {
-  const cache::Lookup lookup = policy_->get(key, asker.link != kParentLink);
+  const cache::Lookup lookup = policy_->get(key, asker.link != kHere);
   switch (lookup.found) {
     case cache::Found::here:
-      answer(asker, key, true, Chunk(std::string(lookup.value)));
+      answer(asker, {key, wait, true, false, Chunk(std::string(lookup.value))});
       break;
-    case cache::Found::above:
-      ask_above(key, wait, asker);
+    case cache::Found::elsewhere:
+      ask_elsewhere(key, wait, asker);
       break;
     case cache::Found::absent:
-      if (wait) {
-        keep(parked_[key], asker);
-      } else {
-        answer(asker, key, false, Chunk());
-      }
+      park(key, wait, asker);
       break;
   }
 }
 
-// The parent takes no more questions from here than most_questions(): the rest waits its turn.
-void Bulletin::ask_above(const std::string& key, bool wait, const Asker& asker) {
-  const bool fresh = !asked_.contains({key, wait});
-  if (fresh && asked_.size() >= most_questions(context_.subtree_ranks)) {
-    Askers one;
-    if (keep(one, asker)) held_back_.push_back({key, wait, asker});
+void Bulletin::park(const std::string& key, bool wait, const Asker& asker) {
+  if (wait) {
+    keep(parked_[key], asker);
+  } else {
+    answer(asker, {key, wait, false, false, {}});
+  }
+}
+
+// Nobody takes more questions than most_questions(): the rest waits its turn.
+bool Bulletin::may_ask(LinkId to) const {
+  const auto at = open_.find(to);
+  const std::uint64_t ranks =
+      to == kParentLink ? context_.subtree_ranks.size() : context_.job->map.size();
+  return at == open_.end() || at->second < most_questions(ranks);
+}
+
+void Bulletin::ask_elsewhere(const std::string& key, bool wait, const Asker& asker) {
+  if (const auto at = asked_.find({key, wait}); at != asked_.end()) {
+    keep(at->second.askers, asker);
     return;
   }
-  if (keep(asked_[{key, wait}], asker) && fresh) context_.send_up(msg::Get{key, wait});
+  const std::optional<LinkId> to = way_to(key);
+  if (!to) return answer(asker, {key, wait, false, true, {}});
+  if (*to == kHere) return park(key, wait, asker);
+  Question question;
+  question.to = *to;
+  keep(question.askers, asker);
+  if (!may_ask(*to)) {
+    held_back_.push_back({key, wait, asker});
+    return;
+  }
+  ++open_[*to];
+  asked_.emplace(Key{key, wait}, std::move(question));
+  context_.send(*to, msg::Get{key, wait});
 }
 
 void Bulletin::ask_on() {
-  while (!held_back_.empty() && asked_.size() < most_questions(context_.subtree_ranks)) {
-    const HeldBack next = std::move(held_back_.front());
-    held_back_.pop_front();
+  std::deque<HeldBack> waiting = std::exchange(held_back_, {});
+  for (const HeldBack& next : waiting) {
+    const std::optional<LinkId> to = way_to(next.key);
+    if (to && *to != kHere && !may_ask(*to)) {
+      held_back_.push_back(next);
+      continue;
+    }
     forget(next.asker);  // get() counts it anew
     get(next.key, next.wait, next.asker);
   }
 }
 
-void Bulletin::answer(const Asker& asker, const std::string& key, bool found, const Chunk& value) {
-  if (asker.link != kParentLink) {
-    context_.send(asker.link, msg::Answer{key, found, value});
+void Bulletin::answer(const Asker& asker, const msg::Answer& message) {
+  if (asker.link != kHere) {
+    // A child may have ended with the rank that asked for this.
+    const Child* child = children_.find(asker.link);
+    if (asker.link != kParentLink && (child == nullptr || !child->serving())) return;
+    context_.send(asker.link, message);
     return;
   }
   Response response;
-  response.found = found;
-  if (found) response.parts.push_back(value);
+  response.found = message.found;
+  if (message.found) response.parts.push_back(message.value);
+  if (message.lost) {
+    response.ok = false;
+    response.error = "the node that held this pair was lost";
+  }
   context_.act(action::Reply{asker.rank, asker.id, std::move(response)});
 }
 
-void Bulletin::answer_all(const Askers& askers, const std::string& key, bool found,
-                          const Chunk& value) {
+void Bulletin::answer_all(const Askers& askers, const msg::Answer& message) {
   for (const Asker& asker : askers) {
     forget(asker);
-    answer(asker, key, found, value);
+    answer(asker, message);
   }
 }
 
-void Bulletin::receive(const msg::Answer& message) {
-  if (message.found) policy_->answer_passes(message.key, message.value.view());
-  for (const bool waits : {false, true}) {
-    if (waits && !message.found) break;
-    const auto at = asked_.find({message.key, waits});
-    if (at == asked_.end()) continue;
-    Askers askers = std::move(at->second);
+bool Bulletin::receive(LinkId from, const msg::Answer& message) {
+  const auto at = asked_.find({message.key, message.wait});
+  if (at == asked_.end() || at->second.to != from ||
+      (message.wait && !message.found && !message.lost)) {
+    // A parent may not know yet that nobody waits any more (fail_waiting()).
+    if (spreads_ || from != kParentLink) return false;
+    if (message.found) policy_->answer_passes(message.key, message.value.view());
+  } else {
+    const Key key = at->first;
+    Question question = std::move(at->second);
     asked_.erase(at);
-    answer_all(askers, message.key, message.found, message.value);
+    --open_[from];
+    Askers later;
+    if (question.stale) {
+      std::erase_if(question.askers, [&](const Asker& asker) {
+        if (!asker.before) later.push_back(asker);
+        return !asker.before;
+      });
+    } else if (message.found) {
+      policy_->answer_passes(message.key, message.value.view());
+    }
+    answer_all(question.askers, message);
+    for (const Asker& asker : later) {
+      forget(asker);  // get() counts it anew
+      get(key.first, key.second, asker);
+    }
   }
-  ask_on();
+  if (!held_back_.empty()) ask_on();
   if (message.found) recheck();
+  return true;
+}
+
+// A copy that is on its way here may be older than what is visible now.
+void Bulletin::fence_passed() {
+  if (spreads_) {
+    for (auto& [key, question] : asked_)
+      mark_stale(question);
+  }
+  recheck();
+}
+
+// Once: who has asked since then needs an answer from behind that, however old its own question.
+void Bulletin::mark_stale(Question& question) {
+  if (std::exchange(question.stale, true)) return;
+  for (Asker& asker : question.askers)
+    asker.before = true;
+}
+
+void Bulletin::mark_stale(std::string_view key) {
+  for (const bool waits : {false, true}) {
+    const auto at = asked_.find({std::string(key), waits});
+    if (at != asked_.end()) mark_stale(at->second);
+  }
 }
 
 void Bulletin::recheck() {
@@ -165,41 +255,52 @@ void Bulletin::recheck() {
       ++at;
       continue;
     }
-    if (lookup.found == cache::Found::here) {
-      answer_all(at->second, at->first, true, Chunk{std::string(lookup.value)});
-    } else {  // it came and went, or may have
-      Askers& askers = asked_[{at->first, true}];
-      if (askers.empty()) context_.send_up(msg::Get{at->first, true});
-      askers.insert(askers.end(), at->second.begin(), at->second.end());
-    }
+    const Key key{at->first, true};
+    const Askers askers = std::move(at->second);
     at = parked_.erase(at);
+    if (lookup.found == cache::Found::here) {
+      answer_all(askers, {key.first, true, true, false, Chunk(std::string(lookup.value))});
+    } else {  // it came and went, or may have
+      for (const Asker& asker : askers) {
+        forget(asker);
+        ask_elsewhere(key.first, true, asker);
+      }
+    }
   }
 }
 
-void Bulletin::ranks_ended(const RankSet& ranks) {
-  const auto is_it = [&](const Asker& a) {
-    return a.link == kParentLink && ranks.contains(a.rank);
-  };
-  for (auto& [key, askers] : asked_)
-    std::erase_if(askers, is_it);
+void Bulletin::drop_askers(const std::function<bool(const Asker&)>& which) {
+  for (auto& [key, question] : asked_)
+    std::erase_if(question.askers, which);
   for (auto& [key, askers] : parked_)
-    std::erase_if(askers, is_it);
-  std::erase_if(held_back_, [&](const HeldBack& one) { return is_it(one.asker); });
+    std::erase_if(askers, which);
+  std::erase_if(held_back_, [&](const HeldBack& one) { return which(one.asker); });
+}
+
+void Bulletin::ranks_ended(const RankSet& ranks) {
+  drop_askers([&](const Asker& a) { return a.link == kHere && ranks.contains(a.rank); });
 }
 
 void Bulletin::child_ended(LinkId link) {
-  const auto is_it = [&](const Asker& a) { return a.link == link; };
-  for (auto& [key, askers] : asked_)
-    std::erase_if(askers, is_it);
-  for (auto& [key, askers] : parked_)
-    std::erase_if(askers, is_it);
-  std::erase_if(held_back_, [&](const HeldBack& one) { return is_it(one.asker); });
+  drop_askers([&](const Asker& a) { return a.link == link; });
   questions_.erase(link);
+  for (auto at = asked_.begin(); at != asked_.end();) {
+    if (at->second.to != link) {
+      ++at;
+      continue;
+    }
+    const msg::Answer lost{at->first.first, at->first.second, false, true, {}};
+    const Askers askers = std::move(at->second.askers);
+    at = asked_.erase(at);
+    --open_[link];
+    answer_all(askers, lost);
+  }
+  if (!held_back_.empty()) ask_on();
 }
 
 void Bulletin::ask_again() {
-  for (const auto& [key, askers] : asked_) {
-    if (!askers.empty()) context_.send_up(msg::Get{key.first, key.second});
+  for (const auto& [key, question] : asked_) {
+    if (!question.askers.empty()) context_.send(question.to, msg::Get{key.first, key.second});
   }
 }
 
@@ -207,7 +308,7 @@ void Bulletin::fail_waiting(const std::string& why) {
   const auto fail_local = [&](Askers& askers) {
     for (const Asker& asker : askers) {
       forget(asker);
-      if (asker.link == kParentLink) {
+      if (asker.link == kHere) {
         context_.act(action::Reply{asker.rank, asker.id, Response{false, why, false, {}}});
       }
     }
@@ -219,7 +320,8 @@ void Bulletin::fail_waiting(const std::string& why) {
       ++at;
       continue;
     }
-    fail_local(at->second);
+    fail_local(at->second.askers);
+    --open_[at->second.to];
     at = asked_.erase(at);
   }
   for (auto& [key, askers] : parked_)

@@ -4,6 +4,7 @@
 
 #include "common/core/text.h"
 #include "nla/core/budget.h"
+#include "nla/core/bulletin.h"
 #include "nla/core/packing.h"
 #include "nla/core/records.h"
 
@@ -273,12 +274,17 @@ bool Collectives::receive_up(Child& child, const msg::CollectiveUp& message) {
     }
     if (!speaks_for(op.kind, members, records)) return false;
     if (!may_contribute(op, child, records.size())) return false;
+    const std::size_t came = records.size();
     if (op.kind == CollectiveKind::fence && policy_ != nullptr) {
       policy_->aggregate_passes(records.view());
+      if (!bulletin_->spread(child.link, records)) return false;
     }
     if (op.pending.size() + records.size() > kRecordPayload) flush(op, at->first);
     if (records.size() > kRecordPayload / 2) {
-      piece_up(op, at->first, {message.records, message.packed}, false);  // large: as it came
+      // Large: as it came, if all of it goes on.
+      const bool all = records.size() == came;
+      piece_up(op, at->first, all ? Piece{message.records, message.packed} : Piece{records, false},
+               false);
     } else {
       op.pending += records.view();
     }
@@ -294,10 +300,14 @@ void Collectives::advance(Operations::iterator at) {
   Operation& op = at->second;
   if (op.sent_last || !op.waiting_for.empty() || !op.open_children.empty()) return;
   op.sent_last = true;
-  if (op.kind == CollectiveKind::fence && policy_ != nullptr &&
-      context_.own_ranks.intersects(at->first.set)) {
-    add_pairs(op, at->first, policy_->take_stage());
-    op.carried = policy_->taken();
+  if (op.kind == CollectiveKind::fence && policy_ != nullptr) {
+    if (context_.own_ranks.intersects(at->first.set)) {
+      Chunk own(policy_->take_stage());
+      bulletin_->spread(kHere, own);
+      add_pairs(op, at->first, own.view());
+      op.carried = policy_->taken();
+    }
+    bulletin_->send_spread();  // before the word that the release waits for
   }
   const Chunk rest(std::exchange(op.pending, {}));
   if (!turns_here()) {
@@ -454,7 +464,11 @@ void Collectives::commit(Operation& op, const CollectiveId& id) {
   }
   committed_ = true;
   // Whatever its tag: every fence takes along all that is not settled, and says up to where.
-  if (id.set.size() == context_.job->map.size()) policy_->fence_done(op.carried);
+  if (id.set.size() == context_.job->map.size()) {
+    policy_->fence_done(op.carried);
+  } else {
+    policy_->group_fence_done(op.carried);
+  }
 }
 
 void Collectives::complete(Operations::iterator at) {

@@ -38,11 +38,16 @@
 
 namespace scela::nla {
 
+class Bulletin;
+
 class Collectives {
  public:
-  // `policy` takes part in fences.
+  // `policy` takes part in fences, and `bulletin` brings pairs to their owners.
   Collectives(Context& context, Children& children) : context_(context), children_(children) {}
-  void use(cache::Policy* policy) { policy_ = policy; }
+  void use(cache::Policy* policy, Bulletin* bulletin) {
+    policy_ = policy;
+    bulletin_ = bulletin;
+  }
 
   void ask(Rank rank, RequestId id, const ask::Collective& call);
   void ranks_ended(const RankSet& ranks);
@@ -119,6 +124,7 @@ class Collectives {
   Context& context_;
   Children& children_;
   cache::Policy* policy_ = nullptr;
+  Bulletin* bulletin_ = nullptr;
   Operations operations_;
   RankSet ended_ranks_;  // of this node
   std::map<std::pair<RankSet, std::uint32_t>, std::map<Rank, std::uint64_t>> next_seq_;  // set, tag

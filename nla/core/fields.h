@@ -84,7 +84,7 @@ auto fields(nla::Is<LogRecord> auto& r) {
 
 namespace scela::cache {
 constexpr PolicyKind last_value(PolicyKind) {
-  return PolicyKind::hcmab_lru;
+  return PolicyKind::dht;
 }
 }  // namespace scela::cache
 

@@ -123,6 +123,9 @@ Fault fault_of(const Job& job) {
     return cat("the ranks ", job.terminal_ranks.text(), " have a terminal, one of ", all.text(),
                " may");
   }
+  if (job.cache_policy == cache::PolicyKind::dht && job.on_failure == OnFailure::wait) {
+    return "it goes on without agents that are lost, and each holds pairs of others";
+  }
   return std::nullopt;
 }
 

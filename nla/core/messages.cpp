@@ -35,7 +35,7 @@ auto fields(Is<CollectiveDown> auto& m) {
   return std::tie(m.id, m.kind, m.root, m.last, m.missing, m.mismatch, m.packed, m.records);
 }
 auto fields(Is<Answer> auto& m) {
-  return std::tie(m.key, m.found, m.value);
+  return std::tie(m.key, m.wait, m.found, m.lost, m.value);
 }
 auto fields(Is<Stdin> auto& m) {
   return std::tie(m.end, m.bytes);
@@ -118,19 +118,22 @@ auto fields(Is<NameAsked> auto& m) {
 auto fields(Is<NameAnswer> auto& m) {
   return std::tie(m.rank, m.id, m.ok, m.text);
 }
+auto fields(Is<Pairs> auto& m) {
+  return std::tie(m.pairs);
+}
 
 }  // namespace msg
 
 namespace {
 
 constexpr std::array<std::string_view, std::variant_size_v<Message>> kNames = {
-    "Start",       "SliceHosts",     "JobBytes",     "Signal",    "Terminate",
-    "Shutdown",    "CollectiveDown", "Answer",       "Stdin",     "Credit",
-    "Hello",       "NodeFailed",     "Ready",        "Launched",  "ProcessFail",
-    "Verdicts",    "Done",           "CollectiveUp", "Get",       "Put",
-    "Output",      "StdinTaken",     "Log",          "Report",    "Parcel",
-    "PeersFailed", "HandBack",       "Adopt",        "Orphan",    "Below",
-    "CutOff",      "Resize",         "NameAsked",    "NameAnswer"};
+    "Start",       "SliceHosts",     "JobBytes",     "Signal",     "Terminate",
+    "Shutdown",    "CollectiveDown", "Answer",       "Stdin",      "Credit",
+    "Hello",       "NodeFailed",     "Ready",        "Launched",   "ProcessFail",
+    "Verdicts",    "Done",           "CollectiveUp", "Get",        "Put",
+    "Output",      "StdinTaken",     "Log",          "Report",     "Parcel",
+    "PeersFailed", "HandBack",       "Adopt",        "Orphan",     "Below",
+    "CutOff",      "Resize",         "NameAsked",    "NameAnswer", "Pairs"};
 
 // What the fields alone cannot say. A slice that ends before it starts would have billions of
 // nodes.

@@ -129,9 +129,11 @@ struct CollectiveDown {  // d: a piece of the result
   bool packed = false;  // the records are (nla/core/packing.h): a fence's only
   friend bool operator==(const CollectiveDown&, const CollectiveDown&) = default;
 };
-struct Answer {  // d: to a Get
+struct Answer {  // d: to a Get; u: to one that came down
   std::string key;
+  bool wait = false;  // as in the Get
   bool found = false;
+  bool lost = false;  // the node of its owner was (policy dht)
   Chunk value;
   friend bool operator==(const Answer&, const Answer&) = default;
 };
@@ -193,7 +195,7 @@ struct CollectiveUp {  // u: a piece of the contributions of the subtree
   bool packed = false;
   friend bool operator==(const CollectiveUp&, const CollectiveUp&) = default;
 };
-struct Get {  // u: who has this key?
+struct Get {  // u: who has this key? d: one of its owner's subtree is asked (policy dht)
   std::string key;
   bool wait = false;  // no answer before it exists
   friend bool operator==(const Get&, const Get&) = default;
@@ -305,6 +307,11 @@ struct NameAnswer {  // d
   friend bool operator==(const NameAnswer&, const NameAnswer&) = default;
 };
 
+struct Pairs {  // d: pairs on their way to owners in the subtree (policy dht), as in an aggregate
+  Chunk pairs;
+  friend bool operator==(const Pairs&, const Pairs&) = default;
+};
+
 }  // namespace msg
 
 using Message =
@@ -314,7 +321,7 @@ using Message =
                  msg::Verdicts, msg::Done, msg::CollectiveUp, msg::Get, msg::Put, msg::Output,
                  msg::StdinTaken, msg::Log, msg::Report, msg::Parcel, msg::PeersFailed,
                  msg::HandBack, msg::Adopt, msg::Orphan, msg::Below, msg::CutOff, msg::Resize,
-                 msg::NameAsked, msg::NameAnswer>;
+                 msg::NameAsked, msg::NameAnswer, msg::Pairs>;
 
 std::string_view name_of(const Message& message);
 

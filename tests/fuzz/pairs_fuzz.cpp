@@ -40,8 +40,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
 
   for (int i = 0; i < kPolicyKinds; ++i) {
     const bool upward = i <= static_cast<int>(PolicyKind::hcma);  // a release only renews copies
-    const auto policy = make_policy(static_cast<PolicyKind>(i), {true, 0});
+    const auto policy =
+        make_policy(static_cast<PolicyKind>(i), {true, 0, scela::RankSet::single(0), 1});
     if (upward) policy->aggregate_passes(aggregate);
+    if (static_cast<PolicyKind>(i) == PolicyKind::dht) {
+      for_each_pair(aggregate, [&](auto key, auto value) { policy->pair_passes(key, value); });
+    }
     policy->commit(aggregate);
     policy->fence_done(policy->taken());
     if (static_cast<PolicyKind>(i) == PolicyKind::hcs) continue;  // pairs come one by one

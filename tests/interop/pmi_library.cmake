@@ -6,7 +6,7 @@ target_include_directories(pmi_library PRIVATE ${PROJECT_SOURCE_DIR}/pmi/client/
 set_target_properties(pmi_library PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${SCELA_INTEROP_BIN}")
 
 foreach(policy "hcs" "hcma" "hcmab" "hcmab-lru" "hcs --cache-limit 500" "hcma --cache-limit 500"
-    "hcmab-lru --cache-limit 500")
+    "hcmab-lru --cache-limit 500" "dht" "dht --cache-limit 500")
   string(REPLACE " " ";" options "${policy}")
   interop_test("a program of libpmi under --cache ${policy}"
     CHECK --quiet --out "pmi library: 21 ranks ok"

@@ -149,30 +149,35 @@ class Run {
   void count(std::size_t parent, std::size_t child, bool up, const Message& message) {
     Counts& above = out_.nodes[host_of(parent)];
     if (up) ++out_.nodes[host_of(child)].sent_up;
-    std::visit(Overloaded{
-                   [&](const msg::Put& put) {
-                     ++above.puts_from_children;
-                     above.pair_bytes_up += pair_bytes(put.key, put.value.view());
-                   },
-                   [&](const msg::CollectiveUp& piece) {
-                     ++above.aggregates_from_children;
-                     above.pair_bytes_up += unpacked(piece);
-                   },
-                   [&](const msg::Get&) { ++above.gets_from_children; },
-                   [&](const msg::CollectiveDown& piece) {
-                     ++above.releases_down;
-                     above.pair_bytes_down += unpacked(piece);
-                   },
-                   [&](const msg::Answer& answer) {
-                     ++above.answers_down;
-                     above.pair_bytes_down += pair_bytes(answer.key, answer.value.view());
-                   },
-                   [&](const auto&) {
-                     if (out_.wrong.empty())
-                       out_.wrong = cat("unexpected message ", name_of(message));
-                   },
-               },
-               message);
+    std::visit(
+        Overloaded{
+            [&](const msg::Put& put) {
+              ++above.puts_from_children;
+              above.pair_bytes_up += pair_bytes(put.key, put.value.view());
+            },
+            [&](const msg::CollectiveUp& piece) {
+              ++above.aggregates_from_children;
+              above.pair_bytes_up += unpacked(piece);
+            },
+            [&](const msg::Get&) { ++(up ? above.gets_from_children : above.gets_to_children); },
+            [&](const msg::Pairs& piece) {
+              ++above.spread_down;
+              above.pair_bytes_down += piece.pairs.size();
+            },
+            [&](const msg::CollectiveDown& piece) {
+              ++above.releases_down;
+              above.pair_bytes_down += unpacked(piece);
+            },
+            [&](const msg::Answer& answer) {
+              ++(up ? above.answers_from_children : above.answers_down);
+              (up ? above.pair_bytes_up : above.pair_bytes_down) +=
+                  pair_bytes(answer.key, answer.value.view());
+            },
+            [&](const auto&) {
+              if (out_.wrong.empty()) out_.wrong = cat("unexpected message ", name_of(message));
+            },
+        },
+        message);
   }
 
   // Bytes of pairs, however they are written: nla/core/packing.h begins with how many they are.

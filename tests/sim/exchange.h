@@ -44,9 +44,12 @@ struct Counts {
   std::uint64_t puts_from_children = 0;
   std::uint64_t aggregates_from_children = 0;
   std::uint64_t gets_from_children = 0;
+  std::uint64_t gets_to_children = 0;
   std::uint64_t sent_up = 0;
+  std::uint64_t spread_down = 0;  // messages with pairs for owners below
   std::uint64_t releases_down = 0;
   std::uint64_t answers_down = 0;
+  std::uint64_t answers_from_children = 0;
   std::uint64_t pair_bytes_up = 0;    // received from children: keys and values, with their lengths
   std::uint64_t pair_bytes_down = 0;  // sent to children, likewise
   std::uint64_t cache_bytes = 0;      // held at the end

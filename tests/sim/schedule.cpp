@@ -60,10 +60,11 @@ constexpr Names<nla::StopCause, 5> kCauses{{{nla::StopCause::timeout, "timeout"}
                                             {nla::StopCause::protocol, "protocol"}}};
 constexpr Names<nla::OnFailure, 2> kOnFailure{
     {{nla::OnFailure::kill, "kill"}, {nla::OnFailure::wait, "wait"}}};
-constexpr Names<cache::PolicyKind, 4> kPolicies{{{cache::PolicyKind::hcs, "hcs"},
+constexpr Names<cache::PolicyKind, 5> kPolicies{{{cache::PolicyKind::hcs, "hcs"},
                                                  {cache::PolicyKind::hcma, "hcma"},
                                                  {cache::PolicyKind::hcmab, "hcmab"},
-                                                 {cache::PolicyKind::hcmab_lru, "hcmab-lru"}}};
+                                                 {cache::PolicyKind::hcmab_lru, "hcmab-lru"},
+                                                 {cache::PolicyKind::dht, "dht"}}};
 
 // One line: a word and fields. `Writer` writes every field, `Reader` reads those that are there;
 // the same list of fields (the `fields` functions below) serves both.

@@ -1,6 +1,7 @@
 // The invariants.
 #include <algorithm>
 
+#include "cache/dht.h"
 #include "common/core/text.h"
 #include "tests/sim/world.h"
 
@@ -93,6 +94,10 @@ bool World::excused(std::uint32_t index, Rank rank) const {
     case OpKind::unpublish:
       return !islands(rank).empty();
     case OpKind::get: {
+      if (job_.cache_policy == cache::PolicyKind::dht) {
+        const Rank owner = cache::owner_of(key_of(op.ref), job_.map.size());
+        if (lost_rank(owner)) return true;
+      }
       if (!op.wait) return false;
       for (Rank other = 0; other < ranks_.size(); ++other) {
         if (bad(other) && !(ranks_[other].fate.success() && !lost_rank(other))) return true;

@@ -21,7 +21,7 @@ std::unique_ptr<Policy> hcmab(bool is_root = false) {
 // The value, or nothing when the answer is "absent"; any other answer fails the test.
 std::optional<std::string> get(Policy& policy, std::string_view key) {
   const Lookup found = policy.get(key, false);
-  REQUIRE(found.found != Found::above);  // always local
+  REQUIRE(found.found != Found::elsewhere);  // always local
   if (found.found == Found::absent) return std::nullopt;
   return std::string(found.value);
 }

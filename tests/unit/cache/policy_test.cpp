@@ -74,4 +74,5 @@ TEST_CASE("policies have the names that the command line uses") {
   CHECK(name_of(PolicyKind::hcma) == "hcma");
   CHECK(name_of(PolicyKind::hcmab) == "hcmab");
   CHECK(name_of(PolicyKind::hcmab_lru) == "hcmab-lru");
+  CHECK(name_of(PolicyKind::dht) == "dht");
 }

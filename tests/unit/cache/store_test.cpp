@@ -74,7 +74,7 @@ TEST_CASE("the store evicts what a list of settled pairs would, over random prog
     std::map<std::string, std::string> table;
     std::list<std::string> settled;  // least recently used first
     std::map<std::string, int>
-        held;  // staged (3), to travel with the next stage (2), travelling (1)
+        held;  // kept (4), staged (3), to travel with the next stage (2), travelling (1)
     const auto used = [&](const std::string& key) {
       if (held.count(key) != 0) return;
       settled.remove(key);
@@ -84,14 +84,17 @@ TEST_CASE("the store evicts what a list of settled pairs would, over random prog
     for (int step = 0; step < 1500; ++step) {
       const std::string key = cat("key", random.below(keys));
       const std::string value(random.below(30), static_cast<char>('a' + step % 26));
-      switch (random.below(9)) {
+      const bool kept_for_good = held.count(key) != 0 && held[key] == 4;
+      switch (random.below(11)) {
         case 0:
+          if (kept_for_good) break;
           store.stage(key, value);
           table[key] = value;
           settled.remove(key);
           held[key] = 3;
           break;
         case 1:
+          if (kept_for_good) break;
           store.hold(key, value);
           table[key] = value;
           settled.remove(key);
@@ -120,7 +123,7 @@ TEST_CASE("the store evicts what a list of settled pairs would, over random prog
           if (!random.chance(1, 8)) break;
           store.take_stage();
           for (auto& [k, life] : held)
-            life = 1;
+            life = life == 4 ? 4 : 1;
           break;
         case 6: {
           if (!random.chance(1, 8)) break;
@@ -136,6 +139,31 @@ TEST_CASE("the store evicts what a list of settled pairs would, over random prog
             REQUIRE(store.use(k) == table[k]);
             settled.push_back(k);
           }
+          break;
+        }
+        case 7:  // pending ones are never kept
+          REQUIRE(store.is_pending(key) == (held.count(key) != 0 && held[key] != 4));
+          if (store.is_pending(key)) break;
+          store.keep(key, value);
+          table[key] = value;
+          settled.remove(key);
+          held[key] = 4;
+          break;
+        case 8: {
+          store.forget(key);
+          if (held.count(key) == 0) table.erase(key);
+          settled.remove(key);
+          if (!random.chance(1, 10)) break;
+          std::uint64_t bytes = 0;
+          for (const std::string& k : settled)
+            bytes += k.size() + table[k].size();
+          const std::uint64_t bound = random.below(bytes + 1);
+          for (; bytes > bound; settled.pop_front()) {
+            bytes -= settled.front().size() + table[settled.front()].size();
+            table.erase(settled.front());
+          }
+          store.evict_settled_to(bound);
+          REQUIRE(store.usage().pairs == table.size());
           break;
         }
         default: {
@@ -179,12 +207,13 @@ TEST_CASE("a mirror is told of every change and holds what the store holds") {
   for (int step = 0; step < 5000; ++step) {
     const std::string key = cat("key", random.below(80));
     const std::string value(random.below(60), static_cast<char>('a' + step % 26));
-    switch (random.below(6)) {
+    const bool kept = key.ends_with("7");
+    switch (random.below(8)) {
       case 0:
-        store.stage(key, value);
+        if (!kept) store.stage(key, value);
         break;
       case 1:
-        store.hold(key, value);
+        if (!kept) store.hold(key, value);
         break;
       case 2:
       case 3:
@@ -193,6 +222,13 @@ TEST_CASE("a mirror is told of every change and holds what the store holds") {
       case 4:
         store.take_stage();
         if (random.chance(1, 4)) store.settle(store.taken());
+        break;
+      case 5:
+        if (kept) store.keep(key, value);
+        break;
+      case 6:
+        store.forget(key);
+        if (random.chance(1, 9)) store.evict_settled_to(random.below(1000));
         break;
       default:
         if (random.chance(1, 5)) store.evict_to(random.below(3000));

@@ -1,6 +1,7 @@
 #include "tests/unit/cache/tree.h"
 
 #include <algorithm>
+#include <catch2/catch.hpp>
 
 namespace scela::cache::testing {
 
@@ -8,7 +9,9 @@ Tree::Tree(PolicyKind kind, std::vector<std::size_t> parents, std::uint64_t limi
     : parents_(std::move(parents)) {
   parents_.insert(parents_.begin(), 0);
   for (std::size_t i = 0; i < parents_.size(); ++i)
-    policies_.push_back(make_policy(kind, {i == 0, limit}));
+    policies_.push_back(make_policy(
+        kind, {i == 0, limit, i == 0 ? RankSet() : RankSet::single(static_cast<Rank>(i - 1)),
+               static_cast<Rank>(parents_.size() - 1)}));
   traffic_.resize(parents_.size());
 }
 
@@ -22,8 +25,41 @@ void Tree::put(std::size_t node, std::string_view key, std::string_view value) {
   }
 }
 
+// The neighbour that leads to the owner of the key, or this node; without owners the parent.
+std::size_t Tree::way_to(std::size_t node, std::string_view key) const {
+  const auto owner = policies_[node]->owner(key);
+  if (!owner) return parents_[node];
+  std::size_t at = *owner + 1;
+  while (at != node) {
+    if (at == 0) return parents_[node];
+    if (parents_[at] == node) return at;
+    at = parents_[at];
+  }
+  return node;
+}
+
+// Brings the pairs that are owned here or below to their owners; what is left goes further up.
+std::string Tree::spread(std::size_t node, std::string_view pairs) {
+  if (!policies_[node]->owner("")) return std::string(pairs);
+  std::string up;
+  for_each_pair(pairs, [&](std::string_view key, std::string_view value) {
+    for (std::size_t at = node;;) {
+      policies_[at]->pair_passes(key, value);
+      const std::size_t next = way_to(at, key);
+      if (next == at) break;
+      if (next == parents_[at]) {
+        REQUIRE(at == node);
+        append_pair(up, key, value);
+        break;
+      }
+      at = next;
+    }
+  });
+  return up;
+}
+
 std::string Tree::gather(std::size_t node) {
-  std::string all = policies_[node]->take_stage();
+  std::string all = spread(node, policies_[node]->take_stage());
   for (std::size_t child = node + 1; child < size(); ++child) {
     if (parents_[child] != node) continue;
     const std::string aggregate = gather(child);
@@ -32,7 +68,7 @@ std::string Tree::gather(std::size_t node) {
       traffic_[node].pair_bytes_up += key.size() + value.size();
     });
     if (!aggregate.empty()) policies_[node]->aggregate_passes(aggregate);
-    all += aggregate;
+    all += spread(node, aggregate);
   }
   return all;
 }
@@ -51,21 +87,22 @@ void Tree::fence() {
 }
 
 std::optional<std::string> Tree::get(std::size_t node, std::string_view key) {
-  std::size_t at = node;
-  Lookup lookup = policies_[at]->get(key, false);
-  while (lookup.found == Found::above) {
-    at = parents_[at];
-    ++traffic_[at].received;
-    lookup = policies_[at]->get(key, true);
+  std::vector<std::size_t> way{node};
+  Lookup lookup = policies_[node]->get(key, false);
+  while (lookup.found == Found::elsewhere) {
+    const std::size_t at = way.back();
+    const std::size_t next = way_to(at, key);
+    REQUIRE(next != at);
+    ++(next == parents_[at] ? traffic_[next].received : traffic_[at].asked_below);
+    way.push_back(next);
+    lookup = policies_[next]->get(key, true);
   }
   std::optional<std::string> value;
   if (lookup.found == Found::here) value = std::string(lookup.value);
-  std::vector<std::size_t> way;
-  for (std::size_t below = node; below != at; below = parents_[below])
-    way.push_back(below);
-  for (auto below = way.rbegin(); below != way.rend(); ++below) {
-    ++traffic_[parents_[*below]].sent_down;
-    if (value) policies_[*below]->answer_passes(key, *value);
+  for (std::size_t i = way.size() - 1; i > 0; --i) {
+    const std::size_t to = way[i - 1];
+    if (parents_[to] == way[i]) ++traffic_[way[i]].sent_down;
+    if (value) policies_[to]->answer_passes(key, *value);
   }
   return value;
 }

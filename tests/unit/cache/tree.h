@@ -1,6 +1,7 @@
 // A tree of policies without agents: the tests carry between them what agents would, at once.
 //
-// Node 0 is the root, which has no ranks; the parent of every other node has a smaller number.
+// Node 0 is the root, which has no ranks; every other node has one, of its number less one, and its
+// parent has a smaller number.
 // Counts messages as agents send them: a put or a question on its way up one level, an aggregate a
 // level, a release a child.
 #pragma once
@@ -20,6 +21,7 @@ struct Traffic {
   std::uint64_t received = 0;  // messages from children
   std::uint64_t sent_down = 0;
   std::uint64_t pair_bytes_up = 0;  // received: keys and values of puts and aggregates
+  std::uint64_t asked_below = 0;    // questions sent to children
 };
 
 class Tree {
@@ -39,6 +41,8 @@ class Tree {
 
  private:
   std::string gather(std::size_t node);
+  std::string spread(std::size_t node, std::string_view pairs);
+  std::size_t way_to(std::size_t node, std::string_view key) const;
 
   std::vector<std::size_t> parents_;  // of node i: parents_[i]; the root's is itself
   std::vector<std::unique_ptr<Policy>> policies_;

@@ -2,10 +2,13 @@
 // of Table 3.1 (thesis chapter 3), derived in docs/caches.md.
 #include "tests/unit/cache/tree.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <map>
 #include <set>
 
+#include "cache/dht.h"
+#include "cache/store.h"
 #include "common/core/random.h"
 #include "common/core/text.h"
 
@@ -16,7 +19,7 @@ using scela::cache::testing::Tree;
 namespace {
 
 constexpr PolicyKind kAll[] = {PolicyKind::hcs, PolicyKind::hcma, PolicyKind::hcmab,
-                               PolicyKind::hcmab_lru};
+                               PolicyKind::hcmab_lru, PolicyKind::dht};
 
 std::vector<std::size_t> random_tree(Random& random, std::size_t nodes) {
   std::vector<std::size_t> parents;
@@ -116,6 +119,12 @@ void play(PolicyKind kind, std::uint64_t seed) {
   }
 }
 
+std::size_t pairs_in(std::string_view aggregate) {
+  std::size_t pairs = 0;
+  for_each_pair(aggregate, [&](auto, auto) { ++pairs; });
+  return pairs;
+}
+
 std::string value_of(std::size_t rank, std::size_t pair) {
   return cat("value-", rank, "-", pair, std::string(20, 'v'));
 }
@@ -172,6 +181,8 @@ TEST_CASE("messages at the root and at every agent are those of Table 3.1") {
           case PolicyKind::hcmab_lru:
             CHECK(held == (node == 0 ? all : all / kStages));  // O(p): one stage's worth
             break;
+          case PolicyKind::dht:  // O(p*n) over all nodes, the root none; counted below
+            break;
         }
       }
     }
@@ -199,6 +210,7 @@ TEST_CASE("a key asked for goes up once for every agent that does not hold it") 
 TEST_CASE("hcmab-lru: memory is flat over 64 stages, the others' grows with them") {
   constexpr std::size_t kNodes = 20;
   for (const PolicyKind kind : kAll) {
+    if (kind == PolicyKind::dht) continue;  // grows as well, by its share: see below
     Tree tree(kind, kary(kNodes, 4));
     std::vector<std::uint64_t> largest;
     for (int stage = 0; stage < 64; ++stage) {
@@ -219,6 +231,121 @@ TEST_CASE("hcmab-lru: memory is flat over 64 stages, the others' grows with them
       CHECK(largest.back() >= 63 * largest.front());
     }
   }
+}
+
+TEST_CASE("dht: every pair is held once, by the node of its owner, beside bounded copies") {
+  constexpr std::size_t kNodes = 40;
+  constexpr std::size_t kStages = 16;
+  constexpr std::size_t kPairs = 5;
+  constexpr std::uint64_t kLimit = 300;
+  for (const std::size_t k : {1, 3, 40}) {
+    Tree tree(PolicyKind::dht, kary(kNodes, k), kLimit);
+    std::vector<std::uint64_t> owned(kNodes + 1, 0);
+    const auto key_of = [](std::size_t stage, std::size_t node, std::size_t i) {
+      return cat("card-", 100 + stage, "-", 100 + node, "-", i);
+    };
+    for (std::size_t stage = 0; stage < kStages; ++stage) {
+      for (std::size_t node = 1; node <= kNodes; ++node) {
+        for (std::size_t i = 0; i < kPairs; ++i) {
+          const std::string key = key_of(stage, node, i);
+          tree.put(node, key, std::string(50, 'v'));
+          owned[owner_of(key, kNodes) + 1] += key.size() + 50;
+        }
+      }
+      tree.fence();
+      for (std::size_t node = 0; node <= kNodes; ++node)
+        REQUIRE(tree.at(node).usage().bytes == owned[node]);
+      for (std::size_t node = 1; node <= kNodes; ++node) {
+        for (std::size_t other = 1; other <= kNodes; ++other)
+          REQUIRE(tree.get(node, key_of(stage / 2, other, 0)) == std::string(50, 'v'));
+      }
+      for (std::size_t node = 0; node <= kNodes; ++node) {
+        REQUIRE(tree.at(node).usage().bytes >= owned[node]);
+        REQUIRE(tree.at(node).usage().bytes <= owned[node] + kLimit);
+      }
+    }
+    // O(p/n): 80 pairs of 64 bytes a node on average, and no node has twice as many.
+    CHECK(owned[0] == 0);
+    CHECK(*std::max_element(owned.begin(), owned.end()) < 2 * kStages * kPairs * 64);
+  }
+}
+
+TEST_CASE("dht: owners are spread evenly whatever keys look like, and never change") {
+  CHECK(owner_of("", 1000) == 203);
+  CHECK(owner_of("card-000001-00-00", 1000) == 92);
+  CHECK(owner_of(std::string("\0\xff", 2), 1000) == 523);
+  for (const Rank ranks : {2u, 7u, 64u}) {
+    std::vector<std::uint32_t> count(ranks, 0);
+    for (Rank i = 0; i < 1000 * ranks; ++i)
+      ++count[owner_of(cat("P", i, "-businesscard"), ranks)];
+    CHECK(*std::min_element(count.begin(), count.end()) > 850);
+    CHECK(*std::max_element(count.begin(), count.end()) < 1150);
+  }
+}
+
+TEST_CASE("dht: a key asked for crosses a link once, and again when its copy has been dropped") {
+  Tree tree(PolicyKind::dht, kary(14, 2));
+  for (std::size_t node = 1; node <= 14; ++node)
+    tree.put(node, cat("card-", node), "value");
+  tree.fence();
+  const auto crossed = [&] {
+    std::uint64_t sum = 0;
+    for (std::size_t node = 0; node <= 14; ++node)
+      sum += tree.traffic(node).received + tree.traffic(node).asked_below;
+    return sum;
+  };
+  const auto ask_all = [&] {
+    for (std::size_t node = 1; node <= 14; ++node) {
+      for (std::size_t other = 1; other <= 14; ++other)
+        REQUIRE(tree.get(node, cat("card-", other)) == "value");
+    }
+  };
+  std::uint64_t before = crossed();
+  ask_all();
+  CHECK(crossed() - before == 14 * 14);  // 14 links, and every key is wanted on both sides of each
+  before = crossed();
+  ask_all();
+  CHECK(crossed() == before);
+  tree.fence();
+  before = crossed();
+  ask_all();
+  CHECK(crossed() - before == 14 * 14);
+}
+
+TEST_CASE("dht: who passes a pair on drops its copy, and keeps nothing of it for itself") {
+  constexpr Rank kRanks = 2;
+  std::string foreign = "a";
+  while (owner_of(foreign, kRanks) == 0)
+    foreign += "a";
+  const auto policy = make_policy(PolicyKind::dht, {false, 0, RankSet::single(0), kRanks});
+  policy->answer_passes(foreign, "old");
+  CHECK(policy->get(foreign, false).value == "old");
+  policy->pair_passes(foreign, "new");
+  CHECK(policy->get(foreign, false).found == Found::elsewhere);
+  CHECK(policy->usage().pairs == 0);
+  // What is on its way from here is for this node's ranks only, and no answer takes its place.
+  policy->put(foreign, "own");
+  policy->answer_passes(foreign, "old");
+  CHECK(policy->get(foreign, false).value == "own");
+  CHECK(policy->get(foreign, true).found == Found::elsewhere);
+  CHECK(pairs_in(policy->take_stage()) == 1);
+  CHECK(policy->get(foreign, true).found == Found::elsewhere);
+  policy->group_fence_done(policy->taken());
+  CHECK(policy->get(foreign, false).found == Found::elsewhere);
+  CHECK(pairs_in(policy->take_stage()) == 0);
+}
+
+TEST_CASE("dht: what a node's ranks put for themselves counts as unfenced, once") {
+  const auto policy = make_policy(PolicyKind::dht, {false, 0, RankSet::single(0), 1});
+  policy->put("key", "value");
+  policy->put("key", "other");
+  CHECK(policy->table().pending_bytes() == 8 + Store::kPairOverhead);
+  policy->pair_passes("another", "value");  // by a fence
+  CHECK(policy->table().pending_bytes() == 8 + Store::kPairOverhead);
+  policy->group_fence_done(policy->taken());
+  CHECK(policy->table().pending_bytes() == 8 + Store::kPairOverhead);
+  policy->fence_done(policy->taken());
+  CHECK(policy->table().pending_bytes() == 0);
 }
 
 TEST_CASE("a limit holds for whatever can be asked for elsewhere") {

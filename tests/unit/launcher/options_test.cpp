@@ -199,6 +199,7 @@ TEST_CASE("the cache policy and its limit") {
   CHECK(parsed({"--cache", "hcma", "p"}).cache == CachePolicy::hcma);
   CHECK(parsed({"--cache", "hcmab", "p"}).cache == CachePolicy::hcmab);
   CHECK(parsed({"p"}, {{"SCELA_CACHE", "hcmab-lru"}}).cache == CachePolicy::hcmab_lru);
+  CHECK(parsed({"--cache", "dht", "--cache-limit", "1", "p"}).cache == CachePolicy::dht);
   CHECK(parsed({"--cache-limit", "1", "p"}).cache_limit == 1);
   CHECK(parsed({"--cache-limit", "64K", "p"}).cache_limit == 65536);
   CHECK(parsed({"--cache-limit", "2M", "p"}).cache_limit == 2097152);
@@ -215,7 +216,8 @@ TEST_CASE("the cache policy and its limit") {
           std::string::npos);
   }
   CHECK(refusal({"--cache", "all", "p"}) ==
-        "option --cache: 'all' is not known (give hcs or hcma or hcmab or hcmab-lru; "
+        "option --cache: 'all' is not known (give hcs or hcma or hcmab or hcmab-lru or "
+        "dht; "
         "see scela-run --help)");
   CHECK(refusal({"--cache", "hcmab", "--cache-limit", "1M", "p"}) ==
         "options --cache hcmab and --cache-limit: under hcmab every agent keeps everything "

@@ -152,6 +152,21 @@ TEST_CASE("more spares than hosts, or spares for a command on every host, are re
   }
 }
 
+TEST_CASE("pairs are spread over agents only where the job ends with the first that is lost") {
+  for (const auto& words :
+       {std::vector<std::string>{"-n", "2", "--cache", "dht", "--on-failure", "wait", "./p"},
+        std::vector<std::string>{"-w", "a,b", "--cache", "dht", "./p"}}) {
+    const auto made = make_plan(options(words), around());
+    REQUIRE_FALSE(made);
+    CHECK(made.error().kind == ErrorKind::usage);
+    CHECK(made.error().text().find("--cache dht") != std::string::npos);
+    CHECK(made.error().text().find("use --cache hcmab, or --on-failure kill") != std::string::npos);
+  }
+  CHECK(plan({"-n", "2", "--cache", "dht", "./p"}).job.cache_policy == cache::PolicyKind::dht);
+  CHECK(plan({"-w", "a,b", "--cache", "dht", "--on-failure", "kill", "./p"}).job.cache_policy ==
+        cache::PolicyKind::dht);
+}
+
 TEST_CASE("a later program may name hosts of its own") {
   const Plan made =
       plan({"--launch", "local", "-w", "a,b", "-n", "2", "./p", ":", "-w", "c", "-n", "1", "./q"});

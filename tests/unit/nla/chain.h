@@ -38,6 +38,7 @@ struct Chain {
     job.id = "test";
     job.trace = traced;
     if (adopts) job.on_failure = OnFailure::wait;
+    job.cache_policy = policy;
     job.stdin_ranks = stdin_ranks;
     job.terminal_ranks = terminal_ranks;
     App app;
@@ -94,6 +95,7 @@ struct Chain {
   Actions actions;
   RequestId request = 0;
   bool traced = false;
+  cache::PolicyKind policy = cache::PolicyKind::hcmab;
   RankSet stdin_ranks;
   RankSet terminal_ranks;
 };

@@ -172,8 +172,8 @@ TEST_CASE("kinds of a job outside their range are errors") {
   CHECK_FALSE(accepted(end + 2, 3));
   CHECK(accepted(end - 1, 1));
   CHECK_FALSE(accepted(end - 1, 2));
-  CHECK(accepted(end - 3, 3));
-  CHECK_FALSE(accepted(end - 3, 4));
+  CHECK(accepted(end - 3, 4));
+  CHECK_FALSE(accepted(end - 3, 5));
   CHECK(accepted(end - 6, 3));
   CHECK_FALSE(accepted(end - 6, 4));
   CHECK(accepted(end - 7, 1));
@@ -190,4 +190,16 @@ TEST_CASE("one rank of the job has a terminal, or none") {
           job.window = {50, 132, 1000, 800};
           job.modes = {false, true, "\x03\x1c"};
         }).empty());
+}
+
+TEST_CASE("a job that goes on without lost agents does not spread its pairs over them") {
+  const auto with = [](OnFailure on_failure, cache::PolicyKind policy) {
+    return fault([&](Job& job) {
+      job.on_failure = on_failure;
+      job.cache_policy = policy;
+    });
+  };
+  CHECK(mentions(with(OnFailure::wait, cache::PolicyKind::dht), "goes on without agents"));
+  CHECK(with(OnFailure::kill, cache::PolicyKind::dht).empty());
+  CHECK(with(OnFailure::wait, cache::PolicyKind::hcmab_lru).empty());
 }

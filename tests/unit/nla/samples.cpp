@@ -105,7 +105,7 @@ void fill(Random& r, msg::CollectiveDown& m) {
   m = collective<msg::CollectiveDown>(r);
 }
 void fill(Random& r, msg::Answer& m) {
-  m = {text(r), flag(r), chunk(r)};
+  m = {text(r), flag(r), flag(r), flag(r), chunk(r)};
 }
 void fill(Random& r, msg::Stdin& m) {
   m = {flag(r), chunk(r)};
@@ -201,6 +201,9 @@ void fill(Random& r, msg::NameAsked& m) {
 void fill(Random& r, msg::NameAnswer& m) {
   m = {number(r), large_number(r), flag(r), text(r)};
 }
+void fill(Random& r, msg::Pairs& m) {
+  m = {chunk(r)};
+}
 
 template <std::size_t... kIndex>
 Message alternative(std::size_t index, std::index_sequence<kIndex...>) {
@@ -275,7 +278,8 @@ Job job(Random& random) {
   out.bind_to = one_of(random, BindTo::core);
   out.pmi = one_of(random, PmiKind::pmgr_mvapich1);
   out.grace_ms = number(random);
-  out.cache_policy = one_of(random, cache::PolicyKind::hcmab_lru);
+  out.cache_policy = one_of(random, out.on_failure == OnFailure::wait ? cache::PolicyKind::hcmab_lru
+                                                                      : cache::PolicyKind::dht);
   out.cache_limit = number(random);
   out.trace = flag(random);
   out.once_per_host = flag(random);

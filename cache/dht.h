@@ -1,0 +1,65 @@
+// DHT: the pairs are spread over the nodes by hash. Memory per node O(p/n) of a stage, and a
+// bounded cache of copies.
+//
+// Every key has an owner, a rank, and its node keeps the pair for good. A put is staged here; a
+// fence sends it to its owner, and its release carries nothing (a lazy fence). A get that finds
+// nothing here goes towards the owner; who passes the answer on keeps a copy, evicted least
+// recently used first. A copy lasts until the next fence at most, or until the pair itself comes by
+// on its way to the owner: so a value that changed is nowhere old, and nobody has to be told which.
+// The root has no ranks: it owns nothing, and holds copies only.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "cache/policy.h"
+#include "cache/store.h"
+
+namespace scela::cache {
+
+// Copies, if make_policy was given no limit: a few thousand business cards of MPI libraries.
+// Smaller: who passes questions on for many asks for a key again; larger: more memory on every
+// node.
+inline constexpr std::uint64_t kDefaultCopies = std::uint64_t{256} * 1024;
+
+// Which of `ranks` ranks owns a key: FNV-1a of 64 bits over its bytes, mixed by the last steps of
+// splitmix64 (the low bits of FNV-1a depend on the low bits of the key's bytes only), modulo
+// `ranks`. Every agent must compute the same. Requires ranks > 0.
+Rank owner_of(std::string_view key, Rank ranks);
+
+class Dht final : public Policy {
+ public:
+  explicit Dht(const Place& place)
+      : own_(place.own_ranks),
+        ranks_(place.ranks),
+        limit_(place.limit > 0 ? place.limit : kDefaultCopies) {}
+
+  bool put(std::string_view key, std::string_view value) override;
+  bool put_from_child(std::string_view, std::string_view) override { return false; }
+  std::string take_stage() override { return store_.take_stage(); }
+  void aggregate_passes(std::string_view) override {}  // pair_passes() is told of each
+  bool wants_release() const override { return false; }
+  bool release_carries_pairs() const override { return false; }
+  std::string take_release() override { return {}; }
+  void commit(std::string_view) override {}
+  std::uint64_t taken() const override { return store_.taken(); }
+  void fence_done(std::uint64_t taken) override;
+  void group_fence_done(std::uint64_t taken) override;
+  void evict_no_more() override {}  // its jobs end with the first agent that is lost
+  std::optional<Rank> owner(std::string_view key) const override;
+  void pair_passes(std::string_view key, std::string_view value) override;
+  Lookup get(std::string_view key, bool below) override;
+  void answer_passes(std::string_view key, std::string_view value) override;
+  Store& table() override { return store_; }
+  Usage usage() const override { return store_.usage(); }
+
+ private:
+  bool owns(std::string_view key) const;
+
+  RankSet own_;
+  Rank ranks_;
+  std::uint64_t limit_;
+  Store store_;
+};
+
+}  // namespace scela::cache
