@@ -65,6 +65,7 @@ class CountingPolicy final : public cache::Policy {
     }
     stage_ = {};
   }
+  void group_fence_done(std::uint64_t taken) override { own_->group_fence_done(taken); }
   void evict_no_more() override { own_->evict_no_more(); }
   Lookup get(std::string_view key, bool below) override {
     if (const std::string* value = table_.find(key)) return {Found::here, *value};

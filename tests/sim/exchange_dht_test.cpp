@@ -151,7 +151,86 @@ void check(const Exchange& e) {
   }
 }
 
+// The same numbers of one exchange 1:2 in a time that grows with cards and depth only, and without
+// those of aggregates, which take several pieces near the root.
+std::vector<Counts> expected_of_large(const std::vector<Agent>& agents, const Exchange& e,
+                                      std::uint64_t held_bytes, std::uint64_t pair_bytes) {
+  const std::uint32_t p = e.hosts * e.ranks_per_host;
+  std::vector<Counts> expected(agents.size());
+  // Calls `each` with every agent from `host` up whose slice does not satisfy `enough`.
+  const auto climb = [&](std::uint32_t host, auto enough, auto each) {
+    for (std::size_t at = host + 1; at != 0 && !enough(agents[at].slice); at = agents[at].parent)
+      each(at, agents[at].parent);
+  };
+  for (Rank rank = 0; rank < p; ++rank) {
+    Card card;
+    card.putter = rank / e.ranks_per_host;
+    card.owner = cache::owner_of(key_of_card(rank, 0, 0), p) / e.ranks_per_host;
+    card.askers = {(rank + 1) % p / e.ranks_per_host, (rank + p - 1) % p / e.ranks_per_host};
+    std::set<std::size_t> asked_up, holders{card.owner + std::size_t{1}};
+    const auto owned = [&](const Slice& slice) { return slice.contains(card.owner); };
+    for (const std::uint32_t asker : card.askers) {
+      holders.insert(asker + 1);
+      climb(asker, owned, [&](std::size_t at, std::size_t above) {
+        asked_up.insert(at);
+        holders.insert(above);
+      });
+    }
+    for (const std::size_t at : asked_up) {
+      Counts& above = expected[agents[at].parent];
+      ++above.gets_from_children;
+      ++above.answers_down;
+      above.pair_bytes_down += pair_bytes;
+    }
+    const auto inside = [&](const Slice& slice) { return !card.asked_outside(slice); };
+    climb(card.owner, inside, [&](std::size_t at, std::size_t above) {
+      holders.insert(at);
+      ++expected[above].gets_to_children;
+      ++expected[above].answers_from_children;
+      expected[above].pair_bytes_up += pair_bytes;
+    });
+    climb(card.putter, owned,
+          [&](std::size_t, std::size_t above) { expected[above].pair_bytes_up += pair_bytes; });
+    const auto put_here = [&](const Slice& slice) { return slice.contains(card.putter); };
+    climb(card.owner, put_here,
+          [&](std::size_t, std::size_t above) { expected[above].pair_bytes_down += pair_bytes; });
+    for (const std::size_t at : holders)
+      expected[at].cache_bytes += held_bytes;
+  }
+  return expected;
+}
+
 }  // namespace
+
+TEST_CASE("dht: thousands of agents exchange 1:2, counted as the closed forms say") {
+  Exchange e;
+  e.policy = cache::PolicyKind::dht;
+  e.hosts = SCELA_SIM_AGENTS;
+  e.limit = 4 << 20;  // near the root the default evicts copies, and asks for some again
+  e.ranks_per_host = 8;
+  e.degree = 16;
+  e.value_size = 20;
+  const Outcome outcome = run(e);
+  REQUIRE(outcome.wrong == "");
+  CHECK(outcome.answered == std::uint64_t{e.hosts} * e.ranks_per_host * 2);
+  std::vector<Agent> agents(e.hosts + 1);
+  agents[0].slice = {0, e.hosts};
+  walk(agents, 0, {0, e.hosts}, e.degree);
+  const std::uint64_t held_bytes = key_of_card(0, 0, 0).size() + e.value_size;
+  const auto expected = expected_of_large(agents, e, held_bytes, held_bytes + 2);
+  for (std::size_t at = 0; at < agents.size(); ++at) {
+    INFO("node " << at);
+    const Counts& got = outcome.nodes[at];
+    const Counts& want = expected[at];
+    CHECK(got.gets_from_children == want.gets_from_children);
+    CHECK(got.gets_to_children == want.gets_to_children);
+    CHECK(got.answers_down == want.answers_down);
+    CHECK(got.answers_from_children == want.answers_from_children);
+    CHECK(got.pair_bytes_up == want.pair_bytes_up);
+    CHECK(got.pair_bytes_down == want.pair_bytes_down);
+    CHECK(got.cache_bytes == want.cache_bytes);
+  }
+}
 
 TEST_CASE(
     "dht: messages, bytes and memory of both exchanges are the closed forms, at every agent") {
