@@ -4,8 +4,8 @@
   bench/pmi.py [--build DIR] [--suites LIST] [--repeat N] [--quick] [--results FILE | --render FILE] [--docs FILE]
 
 All contestants run the same program (bench/pmi_exchange.c) and take turns. "library": gets are answered from the
-memory that agents share with their ranks; "socket": the same library with SCELA_SEGMENT=0, a plain client of the wire
-protocol, which is all that it can be under Hydra. Suite `barrier`: barriers in a row, by that library and by a client
+memory that agents share with their ranks, other requests pass through memory too; "socket": the same library with
+SCELA_SEGMENT=0, a plain client of the wire protocol, which is all that it can be under Hydra. Suite `barrier`: barriers in a row, by that library and by a client
 without any (bench/pmi_client.c), beside the floor of their release: as many processes woken once through socket pairs
 (bench/wake.c).
 """

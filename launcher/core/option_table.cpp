@@ -393,7 +393,7 @@ constexpr std::string_view kVariablePrefix = "SCELA_";
 // As scela-run(1) lists them.
 constexpr std::string_view kRankVariables[] = {
     "SCELA_RANK",       "SCELA_SIZE",   "SCELA_LOCAL_RANK", "SCELA_LOCAL_SIZE", "SCELA_NODE",
-    "SCELA_NODE_INDEX", "SCELA_JOB_ID", "SCELA_NODE_DIR",   "SCELA_SEGMENT"};
+    "SCELA_NODE_INDEX", "SCELA_JOB_ID", "SCELA_NODE_DIR",   "SCELA_SEGMENT",    "SCELA_RING"};
 
 }  // namespace
 

@@ -340,9 +340,10 @@ TEST_CASE("a variable that is like one of an option is told of, one of a rank is
         Words{"the variable SCELA_CASHE means nothing here (did you mean SCELA_CACHE?)"});
   CHECK(warnings("SCELA_MAXDEPTH", "2") ==
         Words{"the variable SCELA_MAXDEPTH means nothing here (did you mean SCELA_MAX_DEPTH?)"});
-  for (const char* name : {"SCELA_RANK", "SCELA_SIZE", "SCELA_LOCAL_RANK", "SCELA_LOCAL_SIZE",
-                           "SCELA_NODE", "SCELA_NODE_INDEX", "SCELA_NODE_DIR", "SCELA_JOB_ID",
-                           "SCELA_SEGMENT", "SCELA_HOME", "SCELA_NP", "SCELA_", "SCELA", "CASHE"}) {
+  for (const char* name :
+       {"SCELA_RANK", "SCELA_SIZE", "SCELA_LOCAL_RANK", "SCELA_LOCAL_SIZE", "SCELA_NODE",
+        "SCELA_NODE_INDEX", "SCELA_NODE_DIR", "SCELA_JOB_ID", "SCELA_SEGMENT", "SCELA_RING",
+        "SCELA_HOME", "SCELA_NP", "SCELA_", "SCELA", "CASHE"}) {
     CHECK(warnings(name, "1").empty());
   }
   CHECK(warnings("SCELA_CASHE", "").empty());
