@@ -30,8 +30,8 @@ void Agent::State::use_job(Job job) {
       [&](std::uint32_t node) { context.subtree_ranks.remove(job.map.ranks_of(node)); });
   verdicts.expect(context.subtree_ranks);
   children.know_job(job.map);
-  policy = make_policy(job.cache_policy, {context.is_root(), job.cache_limit,
-                       context.own_ranks, job.map.size()});
+  policy = make_policy(job.cache_policy,
+                       {context.is_root(), job.cache_limit, context.own_ranks, job.map.size()});
   collectives.use(policy.get(), &bulletin);
   context.job = std::move(job);
   bulletin.use(policy.get());

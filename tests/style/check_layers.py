@@ -16,7 +16,7 @@ PROVIDERS = ("nla/link", "nla/spawn", "launcher/detect", "comm-channel/verbs", "
 PURE = re.compile(r"^(cache|pmi/protocol|[a-z-]+/core)/")
 # What a pure room may include in angle brackets: value libraries, and the standard library without
 # what reaches for the machine.
-PURE_LIBRARIES = ("tl/expected.hpp", "xxhash.h", "nlohmann/json.hpp", "nlohmann/json_fwd.hpp")
+PURE_LIBRARIES = ("tl/expected.hpp", "xxhash.h", "lz4.h", "nlohmann/json.hpp", "nlohmann/json_fwd.hpp")
 # Parses words it is given; all of it throws, so its users catch at once.
 PURE_LIBRARY_FOLDERS = ("boost/program_options/",)
 PURE_BANNED_STANDARD = {"thread", "mutex", "shared_mutex", "condition_variable", "future", "semaphore",
