@@ -42,6 +42,7 @@ class OutputWriter {
   void set_raw(bool on);
   // To be called every moment while it is awaited.
   void moment_passed();
+  void more_ranks() { presentation_.more_ranks(); }
   void input_over();  // no rank gets more of it
   bool awaits_moments() const { return presentation_.awaits_moments(); }
   void resume();

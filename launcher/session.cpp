@@ -15,9 +15,11 @@
 #include "common/core/kary_tree.h"
 #include "common/core/text.h"
 #include "common/os/terminal.h"
+#include "launcher/core/report_text.h"
 #include "launcher/log.h"
 #include "launcher/output_writer.h"
 #include "launcher/raw_terminal.h"
+#include "launcher/spawn_plan.h"
 #include "launcher/stats.h"
 #include "launcher/stdin_reader.h"
 #include "launcher/verdict.h"
@@ -74,6 +76,8 @@ class Session {
   void on(const action::AllReady& ready);
   void on(const action::AllLaunched& launched);
   void on(const action::ShowOutput& output);
+  void on(const action::Spawn& spawn);
+  void on(const action::WorldLaunched& launched);
   void on(const action::FirstFailure& failure);
   void on(const action::ReadStdin& read) { stdin_->allow(read.bytes); }
   void on(const action::JobEnded& ended);
@@ -94,6 +98,7 @@ class Session {
   void bound_reader(std::chrono::milliseconds grace);
   void stop(nla::StopCause cause, int signo, std::chrono::milliseconds grace);
   void input_read(Chunk bytes, bool end);
+  void spawn_failed(Rank asker, const std::string& why);
   void wait_writable(int fd);
   void arm_partial_lines();
   void output_failed(const Error& error);
@@ -125,6 +130,7 @@ class Session {
   std::optional<Error> lost_node_;    // the first node that was lost while the job ran
   std::optional<Error> start_error_;  // of the first node that could not be started
   RankSet failed_;                    // numbers of nodes, not ranks
+  RankSet unspawned_;                 // ranks of worlds that were not to be: nobody's failure
 };
 
 Result<SessionResult> Session::run(const std::string& agent) {
@@ -312,6 +318,38 @@ void Session::on(const action::ShowOutput& output) {
   if (output.end && stream == OutputStream::out) terminal_rank_over(output.rank);
 }
 
+void Session::on(const action::Spawn& spawn) {
+  event::Planned planned{spawn.rank, spawn.id, {}, {}};
+  auto world = plan_spawn(plan_, failed_, spawn.rank, spawn.request);
+  if (world) {
+    planned.world = *world;
+    if (auto added = plan_.job.add(std::move(*world)); !added) planned.why = added.error().why;
+  } else {
+    planned.why = world.error().text();
+  }
+  if (planned.why.empty()) {
+    writer_->more_ranks();
+    log_.say(Subsystem::launch, cat("rank ", spawn.rank, " spawns ", planned.world.map.size(),
+                                    " ranks from ", planned.world.first, " on"));
+  } else {
+    spawn_failed(spawn.rank, planned.why);
+  }
+  shell_->post(std::move(planned));
+}
+
+void Session::on(const action::WorldLaunched& launched) {
+  if (launched.why.empty()) return;
+  unspawned_.add(launched.ranks);
+  const std::size_t world = plan_.job.world_of(launched.ranks.front());
+  spawn_failed(plan_.job.worlds[world - 1].parent, launched.why);
+}
+
+// The asker is told too, and may go on; the person is told why in any case.
+void Session::spawn_failed(Rank asker, const std::string& why) {
+  person_.write(cat(kProgramName, "rank ", asker, " (", printable(plan_.program_of(asker)),
+                    ") could not spawn: ", printable(why), "\n"));
+}
+
 void Session::on(const action::FirstFailure& failure) {
   JobOutcome::FirstFailure first;
   first.rank = failure.rank;
@@ -330,8 +368,10 @@ void Session::on(const action::JobEnded& ended) {
   phases_.ended = monotonic_ns();
   over_ = true;
   stats_ = ended.stats;
-  for (const auto& [outcome, ranks] : ended.verdicts)
-    outcome_.add(ranks, to_rank_outcome(outcome));
+  for (const auto& [outcome, ranks] : ended.verdicts) {
+    const RankSet counted = ranks.minus(unspawned_);
+    if (!counted.empty()) outcome_.add(counted, to_rank_outcome(outcome));
+  }
   if (reader_deadline_) {
     reader_deadline_ = std::max(*reader_deadline_, std::chrono::steady_clock::now() + kReaderSlack);
   }

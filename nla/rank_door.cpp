@@ -77,6 +77,11 @@ class Door final : public RankDoor {
     }
   }
 
+  void add(const RankSet& more, Rank size) override {
+    host_.own.add(more);
+    host_.size = size;
+  }
+
   const greeting::Abort* claim(Rank rank) const override {
     const auto at = claims_.find(rank);
     return at == claims_.end() ? nullptr : &at->second;
@@ -255,7 +260,7 @@ class Door final : public RankDoor {
   }
 
   const pmi::Dialect dialect_;
-  const DoorHost host_;
+  DoorHost host_;
   Descriptor listening_;
   boost::asio::steady_timer rest_;
   std::uint16_t port_ = 0;

@@ -60,6 +60,8 @@ class RankDoor {
   virtual ~RankDoor() = default;
 
   virtual std::uint16_t port() const = 0;
+  // The job has more ranks, some of them on this node.
+  virtual void add(const RankSet& more, Rank size) = 0;
   // Hears whoever is there now: before a rank's end is told, what it said before.
   virtual void settle() = 0;
   // The last abort that somebody made in the name of this rank and that nobody could be held to.

@@ -105,10 +105,15 @@ RankPmi::RankPmi(const RanksHost& host, const Job& job, const RankSet& own,
                  std::optional<Poller>& poller)
     : host_(host), job_(job), own_(own), poller_(poller) {
   connections_.reserve(own_.size());
+  add(own_);
+}
+
+void RankPmi::add(const RankSet& more) {
   EndListener& listener = *this;
-  own_.for_each([&](Rank rank) {
+  more.for_each([&](Rank rank) {
     connections_.push_back(std::make_unique<Connection>(listener, rank, make_server(rank)));
   });
+  if (port_) port_->door->add(more, job_.map.size());
 }
 
 RankPmi::~RankPmi() = default;
@@ -259,15 +264,26 @@ void RankPmi::write(Connection& one) {
 }
 
 pmi::JobFacts RankPmi::facts(Rank rank) const {
+  const std::size_t world = job_.world_of(rank);
+  const RankSet ranks = job_.ranks_of_world(world);
   pmi::JobFacts facts;
-  facts.rank = rank;
-  facts.size = job_.map.size();
-  facts.appnum = static_cast<std::int32_t>(job_.app_of(rank));
-  facts.universe_size = facts.size;
-  facts.kvsname = job_.id;
-  facts.process_mapping = job_.map.process_mapping();
-  facts.node_ranks = own_;
+  facts.rank = rank - ranks.front();
+  facts.size = static_cast<Rank>(ranks.size());
+  facts.appnum = static_cast<std::int32_t>(job_.app_of(rank) - job_.first_app_of_world(world));
+  facts.universe_size = std::max(facts.size, job_.map_of_world(0).size());
+  facts.kvsname = job_.name_of_world(world);
+  facts.process_mapping = job_.map_of_world(world).process_mapping();
+  own_.intersection(ranks).for_each([&](Rank one) { facts.node_ranks.add(one - ranks.front()); });
+  if (world > 0) facts.spawner = job_.name_of_world(job_.world_of(job_.worlds[world - 1].parent));
   return facts;
+}
+
+RankSet RankPmi::world_of(Rank rank) const {
+  return job_.ranks_of_world(job_.world_of(rank));
+}
+
+std::string RankPmi::global(Rank rank, std::string_view key) const {
+  return Job::key_prefix(job_.world_of(rank)).append(key);
 }
 
 void RankPmi::segment(Rank rank, pmi::RequestId id) {
@@ -278,7 +294,9 @@ void RankPmi::segment(Rank rank, pmi::RequestId id) {
                      domain == AF_UNIX;
   // What is still to be written belongs to earlier answers: the descriptor must not go with it.
   // And once is enough: descriptors on their way are counted for all processes of this user.
-  if (local && one.output.empty() && !std::exchange(one.handed_over, true)) {
+  // The memory is laid out for the ranks that the job began with.
+  const bool first = job_.world_of(rank) == 0;
+  if (first && local && one.output.empty() && !std::exchange(one.handed_over, true)) {
     const int memory = host_.segment();
     if (memory >= 0) one.hand_over = {memory};
     // Such a rank may ask for more, and then it matters which of its processes does.
@@ -297,21 +315,26 @@ void RankPmi::ask(Rank rank, pmi::RequestId id, const char* name, Request reques
 }
 
 void RankPmi::put(Rank rank, pmi::RequestId id, std::string key, std::string value) {
-  ask(rank, id, "put", ask::Put{std::move(key), Chunk(std::move(value))});
+  ask(rank, id, "put", ask::Put{global(rank, key), Chunk(std::move(value))});
 }
 
 void RankPmi::get(Rank rank, pmi::RequestId id, std::string key, bool wait) {
-  ask(rank, id, "get", ask::Get{std::move(key), wait});
+  ask(rank, id, "get", ask::Get{global(rank, key), wait});
 }
 
 void RankPmi::fence(Rank rank, pmi::RequestId id) {
-  group_fence(rank, id, RankSet::run(0, job_.map.size()), 0);
+  ask::Collective fence;
+  fence.kind = CollectiveKind::fence;
+  fence.set = world_of(rank);
+  ask(rank, id, "fence", std::move(fence));
 }
 
 void RankPmi::group_fence(Rank rank, pmi::RequestId id, RankSet group, std::uint32_t tag) {
   ask::Collective fence;
   fence.kind = CollectiveKind::fence;
-  fence.set = std::move(group);
+  const Rank first = world_of(rank).front();
+  for (const RankSet::Range& run : group.ranges())
+    fence.set.add(RankSet::run(first + run.first, run.last - run.first + 1));
   fence.tag = tag;
   ask(rank, id, "fence", std::move(fence));
 }
@@ -319,18 +342,18 @@ void RankPmi::group_fence(Rank rank, pmi::RequestId id, RankSet group, std::uint
 void RankPmi::exchange(Rank rank, pmi::RequestId id, std::string bytes) {
   ask::Collective exchange;
   exchange.kind = CollectiveKind::allgather;
-  exchange.set = RankSet::run(0, job_.map.size());
+  exchange.set = world_of(rank);
   exchange.parts.emplace_back(std::move(bytes));
   exchange.tag = kExchangeTag;
   ask(rank, id, "exchange", std::move(exchange));
 }
 
 void RankPmi::put_node(Rank rank, pmi::RequestId id, std::string key, std::string value) {
-  ask(rank, id, "put", ask::PutNode{std::move(key), std::move(value)});
+  ask(rank, id, "put", ask::PutNode{global(rank, key), std::move(value)});
 }
 
 void RankPmi::get_node(Rank rank, pmi::RequestId id, std::string key, bool wait) {
-  ask(rank, id, "get", ask::GetNode{std::move(key), wait});
+  ask(rank, id, "get", ask::GetNode{global(rank, key), wait});
 }
 
 void RankPmi::publish(Rank rank, pmi::RequestId id, std::string name, std::string port) {
@@ -345,6 +368,16 @@ void RankPmi::unpublish(Rank rank, pmi::RequestId id, std::string name) {
   ask(rank, id, "unpublish", ask::Name{NameAct::unpublish, std::move(name), {}});
 }
 
+void RankPmi::spawn(Rank rank, pmi::RequestId id, pmi::ask::Spawn request) {
+  ask::Spawn spawn;
+  spawn.request.preput = std::move(request.preput);
+  for (pmi::SpawnProgram& program : request.programs) {
+    spawn.request.programs.push_back(
+        {std::move(program.argv), program.ranks, std::move(program.infos)});
+  }
+  ask(rank, id, "spawn", std::move(spawn));
+}
+
 void RankPmi::failed(Rank rank, pmi::RequestId id) {
   ask(rank, id, "get", ask::Failed{});
 }
@@ -352,7 +385,7 @@ void RankPmi::failed(Rank rank, pmi::RequestId id) {
 void RankPmi::collective(Rank rank, pmi::RequestId id, pmi::Collective call) {
   ask::Collective request;
   request.kind = kind_of(call.operation);
-  request.set = RankSet::run(0, job_.map.size());
+  request.set = world_of(rank);
   request.root = call.root;
   request.parts = std::move(call.parts);
   const char* name = name_of(request.kind).data();

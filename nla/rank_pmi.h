@@ -32,6 +32,8 @@ class RankPmi final : pmi::JobServices, EndListener {
   // Where ranks connect to by themselves, if the job wants that; 0: they inherit. `process`: of a
   // rank, 0 while it does not run. Once, before a rank runs. Error (launch): no port to be had.
   Result<std::uint16_t> listen(const std::string& node, std::function<pid_t(Rank)> process);
+  // The last so many ranks of `own` are new.
+  void add(const RankSet& more);
   // What a rank, this process, has inherited the other end of.
   void open(Rank rank, Fd connection, pid_t process);
   void reply(const action::Reply& reply);
@@ -92,6 +94,7 @@ class RankPmi final : pmi::JobServices, EndListener {
   void publish(Rank rank, pmi::RequestId id, std::string name, std::string port) override;
   void lookup(Rank rank, pmi::RequestId id, std::string name) override;
   void unpublish(Rank rank, pmi::RequestId id, std::string name) override;
+  void spawn(Rank rank, pmi::RequestId id, pmi::ask::Spawn request) override;
   void failed(Rank rank, pmi::RequestId id) override;
   void segment(Rank rank, pmi::RequestId id) override;
   void ring(Rank rank, pmi::RequestId id) override;
@@ -99,6 +102,9 @@ class RankPmi final : pmi::JobServices, EndListener {
   void abort(Rank rank, std::int32_t code, std::string message) override;
   void violation(Rank rank, std::string why) override;
   void ask(Rank rank, pmi::RequestId id, const char* name, Request request);
+  // A key as it is called outside of the rank's world.
+  std::string global(Rank rank, std::string_view key) const;
+  RankSet world_of(Rank rank) const;
 
   const RanksHost& host_;
   const Job& job_;

@@ -141,6 +141,9 @@ RankStarter::Program& RankStarter::program_of(Rank rank) {
   const std::size_t index = job_->app_of(rank);
   const auto at = programs_.find(index);
   if (at != programs_.end()) return at->second;
+  // Ranks start in the order of their programs; a job that spawns may have very many.
+  constexpr std::size_t kRemembered = 64;
+  if (programs_.size() >= kRemembered) programs_.erase(programs_.begin());
   return programs_.emplace(index, prepare(job_->apps[index])).first->second;
 }
 
@@ -197,22 +200,27 @@ tl::expected<StartedRank, RankFailure> RankStarter::start_on_terminal(Program& p
                      std::move(terminal->theirs)};
 }
 
-std::vector<std::string> RankStarter::variables(Rank rank) const {
-  const std::uint64_t local = own_.index_of(rank);
-  const Rank size = job_->map.size();
+std::vector<std::string> RankStarter::variables(Rank number) const {
+  const std::size_t world = job_->world_of(number);
+  const RankSet ranks = job_->ranks_of_world(world);
+  const RankSet here = own_.intersection(ranks);
+  const std::uint64_t local = here.index_of(number);
+  const Rank rank = number - ranks.front();
+  const std::uint64_t size = ranks.size();
   std::vector<std::string> out = {
       cat("SCELA_RANK=", rank),        cat("SCELA_SIZE=", size),
-      cat("SCELA_LOCAL_RANK=", local), cat("SCELA_LOCAL_SIZE=", own_.size()),
+      cat("SCELA_LOCAL_RANK=", local), cat("SCELA_LOCAL_SIZE=", here.size()),
       cat("SCELA_NODE=", node_.name),  cat("SCELA_NODE_INDEX=", node_.index),
       cat("SCELA_JOB_ID=", job_->id),  cat("SCELA_NODE_DIR=", node_.directory),
-      cat("MPI_LOCALRANKID=", local),  cat("MPI_LOCALNRANKS=", own_.size())};
+      cat("MPI_LOCALRANKID=", local),  cat("MPI_LOCALNRANKS=", here.size())};
+  if (world > 0) out.emplace_back("PMI_SPAWNED=1");
   const auto add = [&](std::initializer_list<std::string> more) { out.insert(out.end(), more); };
   switch (job_->pmi) {
     case PmiKind::fd:
       add({cat("PMI_RANK=", rank), cat("PMI_SIZE=", size), cat("PMI_FD=", kPmiDescriptor)});
       break;
     case PmiKind::port:
-      add({cat("PMI_PORT=127.0.0.1:", node_.port), cat("PMI_ID=", rank)});
+      add({cat("PMI_PORT=127.0.0.1:", node_.port), cat("PMI_ID=", number)});
       break;
     case PmiKind::pmgr_mvapich1:
       add({"MPIRUN_MPD=0", "NOT_USE_TOTALVIEW=1"});
@@ -231,9 +239,10 @@ tl::expected<pid_t, RankFailure> RankStarter::execute(Program& program, Rank ran
   std::vector<std::string> own = variables(rank);
   // Offered; a user who has set it to 0 wants ranks to use their sockets only.
   constexpr std::string_view kSegment = "SCELA_SEGMENT=";
-  if (job_->pmi == PmiKind::fd && std::ranges::none_of(program.environment, [&](const auto& one) {
-        return one.starts_with(kSegment);
-      })) {
+  const bool first = job_->world_of(rank) == 0;
+  if (first && job_->pmi == PmiKind::fd &&
+      std::ranges::none_of(program.environment,
+                           [&](const auto& one) { return one.starts_with(kSegment); })) {
     own.push_back(cat(kSegment, "1"));
   }
   std::vector<char*> envp = pointers(program.environment);

@@ -8,7 +8,8 @@
 // Environment: Job::env, App::env, then
 //   SCELA_RANK SCELA_SIZE SCELA_LOCAL_RANK SCELA_LOCAL_SIZE, SCELA_NODE SCELA_NODE_INDEX,
 //   SCELA_JOB_ID, SCELA_NODE_DIR, PMI_RANK PMI_SIZE PMI_FD, MPI_LOCALRANKID MPI_LOCALNRANKS
-// (the last two as Hydra sets them). Ranks that come by the agent's port have PMI_PORT PMI_ID, or
+// (the last two as Hydra sets them). Ranks that others have asked for have numbers and sizes of
+// their own world, and PMI_SPAWNED=1. Ranks that come by the agent's port have PMI_PORT PMI_ID, or
 // MPIRUN_HOST MPIRUN_PORT MPIRUN_RANK MPIRUN_NPROCS MPIRUN_ID (for MVAPICH 1 MPIRUN_MPD and
 // NOT_USE_TOTALVIEW too), instead of the three. Variables of a server around this job are taken
 // out.
@@ -60,6 +61,8 @@ class RankStarter {
   static Result<RankStarter> create(const Job& job, const RankSet& own, NodeFacts node);
 
   tl::expected<StartedRank, RankFailure> start(Rank rank);
+  // More ranks of this node; the job has them already.
+  void add(const RankSet& more) { own_.add(more); }
   // Of the terminal of a rank that is started later.
   void set_window(const WindowSize& size) { window_ = size; }
 
@@ -75,7 +78,7 @@ class RankStarter {
   RankStarter(const Job& job, const RankSet& own, NodeFacts node, Fd null);
   Program& program_of(Rank rank);
   Program prepare(const App& app) const;
-  std::vector<std::string> variables(Rank rank) const;
+  std::vector<std::string> variables(Rank number) const;
   Result<SocketPair> connection() const;
   tl::expected<StartedRank, RankFailure> start_on_terminal(Program& program, Rank rank);
   tl::expected<pid_t, RankFailure> execute(Program& program, Rank rank, const int (&descriptors)[4],

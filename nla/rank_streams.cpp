@@ -61,7 +61,11 @@ struct RankStreams::State final : EndListener {
         std::optional<Poller>& set)
       : host(lent), job(work), own(ranks), node_name(std::move(name)), poller(set) {
     states.reserve(own.size());
-    own.for_each([&](Rank rank) {
+    add(own);
+  }
+
+  void add(const RankSet& more) {
+    more.for_each([&](Rank rank) {
       states.push_back(std::make_unique<OneRank>(*this, rank));
       states.back()->in.wanted = job.stdin_ranks.contains(rank);
       // What goes to a terminal is no lines.
@@ -109,7 +113,7 @@ void RankStreams::State::on_ready(Rank number, int which, bool readable, bool wr
 // What stands before a line that is read now.
 std::string RankStreams::State::mark_of(Rank rank) const {
   std::string mark;
-  if (job.label == Label::rank) mark = cat(padded_rank(rank, job.map.size()), ": ");
+  if (job.label == Label::rank) mark = cat(padded_rank(rank, job.map_of_world(0).size()), ": ");
   if (job.label == Label::host) mark = cat(node_name, ": ");
   if (job.timestamps) {
     timespec now{};
@@ -210,6 +214,10 @@ RankStreams::RankStreams(const RanksHost& host, const Job& job, const RankSet& o
     : state_(std::make_unique<State>(host, job, own, std::move(node_name), poller)) {}
 
 RankStreams::~RankStreams() = default;
+
+void RankStreams::add(const RankSet& more) {
+  state_->add(more);
+}
 
 bool RankStreams::wants_input(Rank rank) const {
   return state_->of(rank).in.wanted;

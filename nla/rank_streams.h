@@ -25,6 +25,8 @@ class RankStreams {
   RankStreams(const RankStreams&) = delete;
   RankStreams& operator=(const RankStreams&) = delete;
 
+  // More ranks of this node.
+  void add(const RankSet& more);
   // The rank is one of Job::stdin_ranks.
   bool wants_input(Rank rank) const;
   // `error` is invalid if the rank has a terminal, to which the others lead then; `input` if it

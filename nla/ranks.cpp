@@ -54,7 +54,11 @@ struct Ranks::State {
         streams(host, job, own, std::move(node_name), poller),
         pmi(host, job, own, poller) {
     states.reserve(own.size());
-    own.for_each([&](Rank rank) { states.push_back(std::make_unique<RankState>(rank)); });
+    add(own);
+  }
+
+  void add(const RankSet& more) {
+    more.for_each([&](Rank rank) { states.push_back(std::make_unique<RankState>(rank)); });
   }
 
   ~State() {
@@ -68,6 +72,10 @@ struct Ranks::State {
   void start_one(Rank number);
   void use_terminal(RankState& rank, StartedRank& started);
   void ended(RankState& rank, int status);
+  void not_started(Rank rank) {
+    streams.close_input(rank);
+    host.emit(event::RankNotStarted{rank, ECANCELED, "the job was ended first"});
+  }
 
   RanksHost host;
   const Job& job;
@@ -200,6 +208,27 @@ void Ranks::start(const RankSet& ranks) {
   boost::asio::post(state_->host.io, [state = state_.get()] { state->start_batch(); });
 }
 
+void Ranks::add(const RankSet& more) {
+  state_->own.add(more);
+  state_->add(more);
+  state_->streams.add(more);
+  state_->pmi.add(more);
+  if (state_->starter) state_->starter->add(more);
+}
+
+void Ranks::end(const RankSet& ranks) {
+  for (const Rank rank : std::exchange(state_->to_start, {})) {
+    if (ranks.contains(rank)) {
+      state_->not_started(rank);
+    } else {
+      state_->to_start.push_back(rank);
+    }
+  }
+  for (const auto& [pid, rank] : state_->running) {
+    if (ranks.contains(rank->rank)) ::kill(-pid, SIGKILL);
+  }
+}
+
 void Ranks::signal(int signo) {
   if (ends_programs(signo)) cancel_starts();
   if (signo == SIGSTOP) state_->stopped = true;
@@ -223,10 +252,8 @@ void Ranks::signal(int signo) {
 }
 
 void Ranks::cancel_starts() {
-  for (const Rank rank : std::exchange(state_->to_start, {})) {
-    state_->streams.close_input(rank);
-    state_->host.emit(event::RankNotStarted{rank, ECANCELED, "the job was ended first"});
-  }
+  for (const Rank rank : std::exchange(state_->to_start, {}))
+    state_->not_started(rank);
 }
 
 void Ranks::reply(const action::Reply& reply) {

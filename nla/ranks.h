@@ -43,7 +43,10 @@ class Ranks {
   Ranks(const Ranks&) = delete;
   Ranks& operator=(const Ranks&) = delete;
 
+  // Ranks that the job has by now; their numbers are larger than those that are here.
+  void add(const RankSet& more);
   void start(const RankSet& ranks);
+  void end(const RankSet& ranks);  // at once
   // To the process groups of those that run. Ranks that still wait for their start are not started
   // any more if the signal is one that ends programs.
   void signal(int signo);

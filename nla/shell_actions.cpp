@@ -54,6 +54,8 @@ void Shell::State::carry_out(A& action) {
     if (ranks) ranks->write_stdin(action.bytes, action.end);
   } else if constexpr (is_same_v<A, action::RanksFailed>) {
     if (segment) segment->mark_dead(action.ranks);
+  } else if constexpr (is_same_v<A, action::EndRanks>) {
+    if (ranks) ranks->end(action.ranks);
   } else if constexpr (is_same_v<A, action::ResizeTerminal>) {
     if (ranks) ranks->resize(action.size);
   } else if (options.on_action) {
@@ -208,12 +210,22 @@ void Shell::State::carry_out(action::UseJob& use) {
   if (job->map.ranks_of(node_index).empty()) make_directory();
 }
 
+void Shell::State::carry_out(action::AddWorld& add) {
+  if (job) static_cast<void>(job->add(std::move(add.world)));  // the core has done the same
+}
+
 void Shell::State::carry_out(action::StartRanks& start) {
   // Fewer are not worth the look: the start of one too many says the same.
   if (start.ranks.size() >= kManyRanks) {
     const std::uint64_t with_input = start.ranks.intersection(job->stdin_ranks).size();
     auto refused = too_many(start.ranks.size(), with_input, options.node, system_limits());
-    if (refused) return emit(event::RanksRefused{refused->error, refused->text.text()});
+    if (refused) {
+      return emit(event::RanksRefused{start.ranks, refused->error, refused->text.text()});
+    }
+  }
+  if (ranks) {
+    ranks->add(start.ranks);
+    return ranks->start(start.ranks);
   }
   NodeFacts facts;
   facts.name = options.node;
@@ -240,7 +252,7 @@ void Shell::State::carry_out(action::StartRanks& start) {
 // One attempt: a node without room for it serves all its ranks through their sockets.
 int Shell::State::segment_descriptor() {
   if (!segment && !segment_refused) {
-    auto made = NodeSegment::make(core, job->map.size());
+    auto made = NodeSegment::make(core, job->map_of_world(0).size());
     if (made) {
       segment = std::move(*made);
     } else {
@@ -257,6 +269,7 @@ std::string Shell::State::directory_of(std::string_view host) const {
 
 // Empty, or why there is none.
 std::string Shell::State::make_directory() {
+  if (!directory.empty()) return {};
   std::string path = directory_of(options.node);
   // The guardian must know before it exists.
   tell_directory(options.leash, path);

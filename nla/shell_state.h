@@ -106,6 +106,7 @@ struct Shell::State final : LinkListener {
   void carry_out(action::CloseLink& close);
   void carry_out(action::UseJob& use);
   void carry_out(action::AwaitAdoption& await);
+  void carry_out(action::AddWorld& add);
   void carry_out(action::StartRanks& start);
   void carry_out(action::EndLeftovers& end);
   void carry_out(action::SetTimer& set);

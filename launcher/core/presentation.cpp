@@ -7,7 +7,8 @@
 #include "common/core/text.h"
 
 namespace scela {
-Presentation::Presentation(PresentationSettings settings) : settings_(std::move(settings)) {}
+Presentation::Presentation(PresentationSettings settings)
+    : settings_(std::move(settings)), alone_(settings_.ranks <= 1) {}
 
 std::string Presentation::file_name(Rank rank, OutputStream stream, Rank ranks) {
   return cat("rank.", padded_rank(rank, ranks), stream == OutputStream::out ? ".out" : ".err");
@@ -27,7 +28,7 @@ std::vector<PresentedWrite> Presentation::accept(Rank rank, OutputStream stream,
   const auto line = lines_.find(key);
   const std::size_t held = line == lines_.end() ? 0 : line->second.text.size();
   const std::size_t waiting = ready > 0 ? bytes.size() - ready : held + bytes.size();
-  if (eof || settings_.ranks <= 1 || waiting >= kMaxHeldLine) ready = bytes.size();
+  if (eof || alone_ || waiting >= kMaxHeldLine) ready = bytes.size();
 
   std::vector<PresentedWrite> writes;
   if (ready > 0 || (eof && held > 0)) {

@@ -71,6 +71,8 @@ class Presentation {
   std::vector<PresentedWrite> moment_passed(bool congested);
   // Writes out every held partial line, in rank order.
   std::vector<PresentedWrite> flush();
+  // The job has more of them than it began with, whatever labels and file names look like.
+  void more_ranks() { alone_ = false; }
   // No rank gets more input.
   void input_over() { settings_.prompts = {}; }
 
@@ -99,6 +101,7 @@ class Presentation {
 
   PresentationSettings settings_;
   std::map<Key, Line> lines_;  // the partial lines held
+  bool alone_;                 // there is one rank
   std::uint64_t held_ = 0;     // bytes in them
   std::uint64_t accepted_ = 0;
   std::uint64_t accepted_before_ = 0;  // at the last moment

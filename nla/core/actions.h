@@ -27,11 +27,18 @@ struct StartChild {
 struct CloseLink {
   LinkId link = 0;
 };
-struct StartRanks {  // all of this node; the shell has the job from action::UseJob
+struct StartRanks {  // all of this node, or those of a world; the shell has the job from
+                     // action::UseJob
   RankSet ranks;
 };
 struct UseJob {  // comes before anything else about ranks
   Job job;
+};
+struct AddWorld {  // to the job; comes before its ranks are to be started
+  World world;
+};
+struct EndRanks {  // kill those that run, do not start those that wait
+  RankSet ranks;
 };
 struct SignalRanks {  // to the process groups of the ranks that still run (SIGCONT follows SIGTERM,
                       // SIGINT, SIGHUP)
@@ -88,6 +95,15 @@ struct AllReady {  // every node has its agent or failed; answer with Launch or 
 struct AllLaunched {
   std::uint32_t ranks = 0;
 };
+struct Spawn {  // a rank asks for a world; answer with Planned
+  Rank rank = 0;
+  RequestId id = 0;
+  SpawnRequest request;
+};
+struct WorldLaunched {  // its ranks have been started; or one has not, and none of it counts
+  RankSet ranks;
+  std::string why;  // not empty: one has not
+};
 struct ShowOutput {
   Rank rank = 0;
   Stream stream = Stream::out;
@@ -123,7 +139,8 @@ using Action =
                  action::WriteStdin, action::Finishing, action::Finish, action::NodeFailed,
                  action::AllReady, action::AllLaunched, action::ShowOutput, action::ShowLog,
                  action::FirstFailure, action::ReadStdin, action::TracePiece, action::JobEnded,
-                 action::AwaitAdoption, action::ResizeTerminal, action::RanksFailed>;
+                 action::AwaitAdoption, action::ResizeTerminal, action::RanksFailed,
+                 action::AddWorld, action::EndRanks, action::Spawn, action::WorldLaunched>;
 
 using Actions = std::vector<Action>;
 

@@ -69,6 +69,7 @@ Agent::State::State(Role role, cache::PolicyMaker maker)
       mailbox(context, children),
       attributes(context),
       name_table(context, children),
+      spawns(context, children),
       output(context),
       input(context, children),
       make_policy(std::move(maker)) {
@@ -170,16 +171,17 @@ void Agent::State::on(const event::RankNotStarted& event) {
   if (event.error == kCancelled && timed_out)
     outcome = Outcome{Ending::timed_out, 0, false, false, {}};
   if (guardian_lost) outcome = guardian_outcome();
-  rank_over(event.rank, std::move(outcome));
+  rank_over(event.rank, softened(event.rank, std::move(outcome)));
 }
 
 void Agent::State::on(const event::RanksRefused& event) {
-  const RankSet ranks = verdicts.open(context.own_ranks);
+  const RankSet ranks = verdicts.open(event.ranks.intersection(context.own_ranks));
+  if (ranks.empty()) return;
   streams_open[0].remove(ranks);
   streams_open[1].remove(ranks);
   Outcome outcome{Ending::refused, event.error, false, false, event.why};
   if (guardian_lost) outcome = guardian_outcome();
-  ranks_over(ranks, outcome);
+  ranks_over(ranks, softened(ranks.front(), std::move(outcome)));
 }
 
 void Agent::State::on(const event::RankExited& event) {
@@ -191,7 +193,7 @@ void Agent::State::on(const event::RankExited& event) {
     outcome.ended_by_us = true;
   }
   if (guardian_lost) outcome = guardian_outcome();
-  rank_over(event.rank, std::move(outcome));
+  rank_over(event.rank, softened(event.rank, std::move(outcome)));
 }
 
 void Agent::State::on(const event::RankOutput& event) {
@@ -252,9 +254,10 @@ void Agent::State::on(const event::Asked& event) {
           attributes.ask(event.rank, event.id, ask);
         } else if constexpr (std::is_same_v<Ask, ask::Name>) {
           name_table.ask(event.rank, event.id, ask);
+        } else if constexpr (std::is_same_v<Ask, ask::Spawn>) {
+          spawns.ask(event.rank, event.id, ask);
         } else if constexpr (std::is_same_v<Ask, ask::Failed>) {
-          context.act(action::Reply{event.rank, event.id,
-                                    Response{true, {}, true, {Chunk(mailbox.failed().text())}}});
+          tell_failed(event.rank, event.id);
         } else if (guardian_lost) {
           // Its ranks are lost already, whatever they ask for on their way out.
         } else if constexpr (std::is_same_v<Ask, ask::Abort>) {

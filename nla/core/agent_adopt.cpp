@@ -33,6 +33,7 @@ void Agent::State::orphaned() {
     context.act(action::SetTimer{Timer::adopt, context.adopt_ms});
     output.hold();
     collectives.cut_off();
+    job_bytes.clear();  // of a world that did not come whole: it comes again
     cut_off(context.subtree_ranks, true);
   }
   context.act(action::AwaitAdoption{});
@@ -58,6 +59,7 @@ bool Agent::State::down(const msg::Adopt& message) {
   self.slice = context.slice;
   self.agents = children.ready_agents() + 1;
   input.describe(self);
+  self.worlds = static_cast<std::uint32_t>(context.job->worlds.size());
   context.send_up(self);
   told_again();
   output.go_on(message.output_window, std::exchange(seen, {}));
@@ -68,6 +70,7 @@ bool Agent::State::down(const msg::Adopt& message) {
 void Agent::State::told_again() {
   children.tell_below();
   if (launched_sent) tell_launched();
+  spawns.tell_again();
   for (const msg::NodeFailed& failure : context.failed_running)
     context.send_up(failure);
   std::map<Rank, Outcome> failures = aborted;
@@ -112,7 +115,7 @@ bool Agent::State::up(Child& child, const msg::Orphan& message) {
   const Slice& slice = message.slice;
   if (child.state != ChildState::adopting || slice.first != child.slice.first ||
       slice.end <= slice.first || slice.end > child.slice.end || message.agents == 0 ||
-      message.agents > slice.size()) {
+      message.agents > slice.size() || message.worlds > context.job->worlds.size()) {
     return false;
   }
   const LinkId link = child.link;
@@ -123,6 +126,7 @@ bool Agent::State::up(Child& child, const msg::Orphan& message) {
   orphan.agents = message.agents;
   input.resume(orphan, message);
   tell_window(orphan);
+  spawns.send_worlds(orphan, message.worlds);
   return true;
 }
 
@@ -169,7 +173,14 @@ bool Agent::State::may_be_island(const Child& child, const RankSet& ranks) const
     first = std::min(first, node);
     last = std::max(last, node);
   });
-  if (ranks != map.ranks_of(first, last + 1).intersection(child.ranks)) return false;
+  // It may not know yet of the last worlds.
+  const RankSet all = map.ranks_of(first, last + 1).intersection(child.ranks);
+  const RankSet fresh = all.minus(ranks);
+  if (!fresh.empty()) {
+    const std::size_t world = context.job->world_of(fresh.front());
+    const Rank end = context.job->ranks_of_world(world).front();
+    if (world == 0 || ranks != all.intersection(RankSet::run(0, end))) return false;
+  }
   const std::vector<RankSet>& known = mailbox.islands();
   return known.size() < kIslandsPerNode * context.nodes ||
          std::find(known.begin(), known.end(), ranks) != known.end();
@@ -178,6 +189,7 @@ bool Agent::State::may_be_island(const Child& child, const RankSet& ranks) const
 // Told to everybody below; from the root, to everybody.
 void Agent::State::cut_off(const RankSet& ranks, bool now) {
   if (now) name_table.cut_off();
+  if (now) spawns.cut_off();
   mailbox.cut_off(ranks);
   children.broadcast(msg::CutOff{ranks, now});
 }

@@ -83,6 +83,7 @@ void Agent::State::ranks_over(const RankSet& ranks, const Outcome& outcome) {
   mailbox.ranks_ended(ranks);
   attributes.ranks_ended(ranks);
   name_table.ranks_ended(ranks);
+  spawns.ranks_ended(ranks);
   input.ranks_closed(ranks);
 }
 
@@ -350,11 +351,12 @@ void Agent::State::advance() {
     const bool children_launched =
         std::all_of(children.all().begin(), children.all().end(),
                     [](const Child& child) { return child.launched || !child.serving(); });
-    const RankSet open = verdicts.open(context.own_ranks);
-    if (!launched_sent && children_launched && open.minus(started).empty()) {
+    if (!launched_sent && children_launched &&
+        verdicts.open(first_ranks(context.own_ranks)).minus(started).empty()) {
       launched_sent = true;
       tell_launched();
     }
+    spawns.advance(started, verdicts, terminating || shutdown);
     // The parent must know that there are ended ranks here (see Collectives); at most once a
     // subtree.
     if (!verdicts_begun && !terminating && !verdicts.none() && !verdicts.complete()) {
@@ -378,8 +380,13 @@ void Agent::State::advance() {
   }
 }
 
+// Those that the job began with.
+RankSet Agent::State::first_ranks(const RankSet& ranks) const {
+  return context.job->worlds.empty() ? ranks : ranks.intersection(context.job->ranks_of_world(0));
+}
+
 void Agent::State::tell_launched() {
-  const auto total = static_cast<std::uint32_t>(started.size()) + below_launched;
+  const auto total = static_cast<std::uint32_t>(first_ranks(started).size()) + below_launched;
   if (context.is_root()) {
     context.act(action::AllLaunched{total});
     input.start();

@@ -21,7 +21,8 @@ bool Agent::State::from_parent(const Message& message) {
       [&](const auto& one) {
         using M = std::decay_t<decltype(one)>;
         if constexpr (std::is_same_v<M, msg::Start> || std::is_same_v<M, msg::SliceHosts> ||
-                      std::is_same_v<M, msg::JobBytes> || std::is_same_v<M, msg::Adopt>) {
+                      std::is_same_v<M, msg::JobBytes> || std::is_same_v<M, msg::Adopt> ||
+                      std::is_same_v<M, msg::WorldBytes> || std::is_same_v<M, msg::EndRanks>) {
           return down(one);
         } else if constexpr (std::is_same_v<M, msg::Signal>) {
           children.broadcast(one);
@@ -58,6 +59,8 @@ bool Agent::State::from_parent(const Message& message) {
           return true;
         } else if constexpr (std::is_same_v<M, msg::NameAnswer>) {
           return name_table.receive(one);
+        } else if constexpr (std::is_same_v<M, msg::SpawnAnswer>) {
+          return spawns.receive(one);
         } else if constexpr (std::is_same_v<M, msg::CutOff>) {
           cut_off(one.ranks, one.now);
           return knows_itself;
@@ -119,6 +122,9 @@ bool Agent::State::from_child(Child& child, const Message& message) {
           return child.ranks.contains(one.source) && mailbox.receive(one);
         } else if constexpr (std::is_same_v<M, msg::NameAsked>) {
           return name_table.receive(child, one);
+        } else if constexpr (std::is_same_v<M, msg::SpawnAsked> ||
+                             std::is_same_v<M, msg::WorldLaunched>) {
+          return context.job && spawns.receive(child, one);
         } else {
           return false;
         }

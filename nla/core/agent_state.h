@@ -14,6 +14,7 @@
 #include "nla/core/lifecycle.h"
 #include "nla/core/mailbox.h"
 #include "nla/core/names.h"
+#include "nla/core/spawns.h"
 #include "nla/core/streams.h"
 #include "nla/core/verdicts.h"
 
@@ -55,6 +56,7 @@ struct Agent::State {
   void on(const event::StdinRead& event);
   void on(const event::OutputWritten& event);
   void on(const event::WindowChanged& event);
+  void on(const event::Planned& event);
 
   // Messages from the parent, then from a child (agent_messages.cpp). False: protocol broken.
   bool from_parent(const Message& message);
@@ -63,6 +65,8 @@ struct Agent::State {
   bool down(const msg::SliceHosts& message);
   bool down(const msg::JobBytes& message);
   bool down(const msg::CollectiveDown& message);
+  bool down(const msg::WorldBytes& message);
+  bool down(const msg::EndRanks& message);
   bool up(Child& child, const msg::Hello& message);
   bool up(Child& child, const msg::Ready& message);
   bool up(Child& child, const msg::Verdicts& message);
@@ -92,10 +96,18 @@ struct Agent::State {
   void drain();
   void limit_reached();
   void send_verdicts();
+  RankSet first_ranks(const RankSet& ranks) const;
   void advance();
   void advance_start();
   void advance_end();
   std::uint32_t give_up_ms() const;
+
+  // Ranks that come later (agent_spawn.cpp).
+  bool add_world(const World& world, std::pair<Rank, RequestId> asker);
+  void keep_preput(const World& world, const std::string& prefix);
+  void start_more(const RankSet& own);
+  Outcome softened(Rank rank, Outcome outcome);
+  void tell_failed(Rank rank, RequestId id);
 
   // Adoption (agent_adopt.cpp): the orphan's side, then the adopter's.
   bool may_be_adopted() const;
@@ -121,6 +133,7 @@ struct Agent::State {
   Mailbox mailbox;
   Attributes attributes;
   Names name_table;
+  Spawns spawns;
   OutputFlow output;
   InputFlow input;
   Verdicts verdicts;
@@ -129,7 +142,7 @@ struct Agent::State {
 
   Phase phase = Phase::waiting;
   std::string names;      // of the slice's hosts, while they come
-  std::string job_bytes;  // while they come
+  std::string job_bytes;  // while they come; later those of a world
   RankSet started;
   RankSet streams_open[2];           // per Stream: ranks whose pipe has not ended
   std::map<Rank, Outcome> aborted;   // asked for the end of the job; counts instead of how it exits

@@ -316,4 +316,12 @@ void Children::know_job(const RankMap& map) {
   }
 }
 
+RankSet Children::add_ranks(Child& child, const RankSet& ranks) const {
+  const RankMap& map = context_.job->map;
+  RankSet more = map.ranks_of(child.slice.first, child.slice.end).intersection(ranks);
+  child.handed_back.for_each([&](std::uint32_t node) { more.remove(map.ranks_of(node)); });
+  child.ranks.add(more);
+  return more;
+}
+
 }  // namespace scela::nla

@@ -36,6 +36,7 @@ struct Child {
   RankSet ranks;             // of the job, in its subtree
   bool some_ended = false;   // some of them have their verdicts
   bool ended_ranks = false;  // all of them
+  bool revived = false;      // all had once, then it got ranks of a world
   bool launched = false;
   bool gone = false;               // nothing of its process is left
   std::uint64_t report_bytes = 0;  // of its subtree's trace, so far
@@ -111,6 +112,8 @@ class Children {
 
   // Fills in Child::ranks from the job's map.
   void know_job(const RankMap& map);
+  // Of `ranks`, which are new to the job, adds those of the child's subtree; returns them.
+  RankSet add_ranks(Child& child, const RankSet& ranks) const;
 
  private:
   void start_one(Slice slice);

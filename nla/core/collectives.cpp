@@ -84,9 +84,15 @@ Collectives::Operations::iterator Collectives::open(const CollectiveId& id) {
   const RankSet local = id.set.intersection(context_.own_ranks);
   op.missing = local.intersection(ended_ranks_);
   op.waiting_for = local.minus(op.missing);
+  // Of worlds, those whose nodes had no agent any more when they came.
+  RankSet nowhere;
+  if (!context_.job->worlds.empty()) {
+    nowhere = id.set.intersection(context_.subtree_ranks).minus(local);
+  }
   for (const Child& child : children_.all()) {
     const RankSet members = child.ranks.intersection(id.set);
     if (members.empty()) continue;
+    nowhere.remove(members);
     if (!child.serving() || child.ended_ranks || child.adopted) {
       op.missing.add(members);
       if (child.adopted) op.mismatch = kCutOff;
@@ -95,6 +101,7 @@ Collectives::Operations::iterator Collectives::open(const CollectiveId& id) {
       op.member_children.push_back(child.link);
     }
   }
+  op.missing.add(nowhere);
   if (cut_off_) leave_outside(at->first, op);
   return at;
 }
@@ -255,7 +262,8 @@ bool Collectives::receive_up(Child& child, const msg::CollectiveUp& message) {
   Operation& op = at->second;
   const bool expected = std::find(op.open_children.begin(), op.open_children.end(), child.link) !=
                         op.open_children.end();
-  if (!expected) return !child.serving() || child.ended_ranks;  // a piece after its last
+  if (!expected)
+    return !child.serving() || child.ended_ranks || child.revived;  // a piece after its last
   // A subtree whose members are all missing does not know the kind.
   if (!message.last || message.missing != message.id.set.intersection(child.ranks)) {
     agree(op, message.kind, message.root, cat("a rank on ", context_.host(child.slice.first)));
@@ -464,7 +472,7 @@ void Collectives::commit(Operation& op, const CollectiveId& id) {
   }
   committed_ = true;
   // Whatever its tag: every fence takes along all that is not settled, and says up to where.
-  if (id.set.size() == context_.job->map.size()) {
+  if (context_.job->is_everywhere(id.set)) {
     policy_->fence_done(op.carried);
   } else {
     policy_->group_fence_done(op.carried);

@@ -88,6 +88,7 @@ struct RankNotStarted {
 };
 // None of this node's ranks will be started: it cannot hold so many. Answers StartRanks.
 struct RanksRefused {
+  RankSet ranks;           // of which action::StartRanks
   std::int32_t error = 0;  // errno: what starting the first one too many would have given
   std::string why;
 };
@@ -137,6 +138,12 @@ struct Measured {
 };
 
 // Root only.
+struct Planned {  // answers action::Spawn
+  Rank rank = 0;
+  RequestId id = 0;
+  std::string why;  // not empty: it cannot be
+  World world;
+};
 struct UserSignal {  // forward to all ranks
   std::int32_t signo = 0;
 };
@@ -165,6 +172,6 @@ using Event =
                  event::Asked, event::GuardianLost, event::StdinTaken, event::SendTrace, event::Say,
                  event::Measured, event::UserSignal, event::Stop, event::StdinRead,
                  event::OutputWritten, event::RanksRefused, event::StdinClosed,
-                 event::WindowChanged, event::ChildBegun>;
+                 event::WindowChanged, event::ChildBegun, event::Planned>;
 
 }  // namespace scela::nla

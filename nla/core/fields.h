@@ -54,6 +54,12 @@ constexpr Ending last_value(Ending) {
 auto fields(Is<Outcome> auto& o) {
   return std::tie(o.ending, o.code, o.core_dumped, o.ended_by_us, o.why);
 }
+auto fields(Is<SpawnProgram> auto& program) {
+  return std::tie(program.argv, program.ranks, program.infos);
+}
+auto fields(Is<SpawnRequest> auto& request) {
+  return std::tie(request.programs, request.preput);
+}
 auto fields(Is<CollectiveId> auto& id) {
   return std::tie(id.set, id.seq, id.tag);
 }

@@ -34,6 +34,9 @@ constexpr Label last_value(Label) {
 auto fields(Is<App> auto& app) {
   return std::tie(app.argv, app.env, app.wdir, app.path, app.ranks);
 }
+auto fields(Is<World> auto& world) {
+  return std::tie(world.first, world.parent, world.apps, world.preput);
+}
 
 namespace {
 
@@ -99,19 +102,22 @@ Fault fault_of_app(const App& app) {
   return std::nullopt;
 }
 
-Fault fault_of(const Job& job) {
-  if (Fault fault = fault_of_id(job.id)) return fault;
-  if (job.apps.empty()) return "it has no application";
-  const RankSet all = RankSet::run(0, job.map.size());
+Fault fault_of_apps(const std::vector<App>& apps, const RankSet& all) {
+  if (apps.empty()) return "it has no application";
   RankSet seen;
-  for (const App& app : job.apps) {
+  for (const App& app : apps) {
     if (Fault fault = fault_of_app(app)) return fault;
     if (seen.intersects(app.ranks)) return "two applications share a rank";
     seen.add(app.ranks);
   }
-  if (seen != all) {
-    return cat("its applications have the ranks ", seen.text(), ", its map has ", all.text());
-  }
+  if (seen == all) return std::nullopt;
+  return cat("its applications have the ranks ", seen.text(), ", its map has ", all.text());
+}
+
+Fault fault_of(const Job& job) {
+  if (Fault fault = fault_of_id(job.id)) return fault;
+  const RankSet all = RankSet::run(0, job.map.size());
+  if (Fault fault = fault_of_apps(job.apps, all)) return fault;
   if (std::any_of(job.env.begin(), job.env.end(), has_nul) || has_nul(job.wdir)) {
     return "a variable or directory has a NUL byte in it";
   }
@@ -129,6 +135,13 @@ Fault fault_of(const Job& job) {
   return std::nullopt;
 }
 
+RankSet nodes_in(const RankMap& map) {
+  RankSet nodes;
+  for (const RankMap::Block& block : map.blocks())
+    nodes.add(RankSet::run(block.first_node, block.nodes));
+  return nodes;
+}
+
 }  // namespace
 
 std::size_t Job::app_of(Rank rank) const {
@@ -136,6 +149,67 @@ std::size_t Job::app_of(Rank rank) const {
   while (at < apps.size() && !apps[at].ranks.contains(rank))
     ++at;
   return at;
+}
+
+std::size_t Job::world_of(Rank rank) const {
+  const auto at =
+      std::upper_bound(worlds.begin(), worlds.end(), rank,
+                       [](Rank wanted, const World& world) { return wanted < world.first; });
+  return static_cast<std::size_t>(at - worlds.begin());
+}
+
+RankSet Job::ranks_of_world(std::size_t world) const {
+  if (world > 0) return worlds[world - 1].ranks();
+  return RankSet::run(0, worlds.empty() ? map.size() : worlds.front().first);
+}
+
+const RankMap& Job::map_of_world(std::size_t world) const {
+  if (world > 0) return worlds[world - 1].map;
+  return worlds.empty() ? map : first_map_;
+}
+
+std::size_t Job::first_app_of_world(std::size_t world) const {
+  return world == 0 ? 0 : first_apps_[world - 1];
+}
+
+std::string Job::name_of_world(std::size_t world) const {
+  return world == 0 ? id : cat(id, ".", world);
+}
+
+std::string Job::key_prefix(std::size_t world) {
+  return world == 0 ? std::string() : cat('\0', world, '\0');
+}
+
+bool Job::is_everywhere(const RankSet& ranks) const {
+  if (worlds.empty()) return ranks.size() == map.size();
+  const std::size_t world = ranks.empty() ? 0 : world_of(ranks.front());
+  return ranks == ranks_of_world(world) && nodes_of_worlds_[world] == nodes_;
+}
+
+Result<void> Job::add(World world) {
+  const auto broken = [](std::string why) {
+    return fail(Error{ErrorKind::protocol, "add ranks to the job", "", std::move(why), ""});
+  };
+  if (world.first != map.size() || world.map.size() == 0 ||
+      std::uint64_t{world.first} + world.map.size() > kMostRanks) {
+    return broken(cat("ranks from ", world.first, " on cannot follow ", map.size()));
+  }
+  if (Fault fault = fault_of_apps(world.apps, world.ranks())) return broken(*std::move(fault));
+  if (worlds.empty()) {
+    first_map_ = map;
+    nodes_ = nodes_in(map);
+    nodes_of_worlds_ = {nodes_};
+  }
+  // Blocks stay as they are: what a world is told of its own must not change.
+  std::vector<RankMap::Block> blocks = map.blocks();
+  blocks.insert(blocks.end(), world.map.blocks().begin(), world.map.blocks().end());
+  map = RankMap::from_blocks(std::move(blocks));
+  nodes_of_worlds_.push_back(nodes_in(world.map));
+  nodes_.add(nodes_of_worlds_.back());
+  first_apps_.push_back(apps.size());
+  apps.insert(apps.end(), world.apps.begin(), world.apps.end());
+  worlds.push_back(std::move(world));
+  return {};
 }
 
 std::string encode(const Job& job) {
@@ -164,6 +238,30 @@ Result<Job> decode_job(std::string_view bytes) {
   job.map = RankMap::from_blocks(std::move(blocks));
   if (Fault fault = fault_of(job)) return broken(*std::move(fault));
   return job;
+}
+
+std::string encode(const World& world) {
+  ByteWriter out;
+  FieldWriter writer(out);
+  writer.all(world);
+  writer.put(world.map.blocks());
+  return out.take();
+}
+
+Result<World> decode_world(std::string_view bytes) {
+  const auto broken = [](std::string why) {
+    return fail(Error{ErrorKind::protocol, "read ranks to add", "", std::move(why), ""});
+  };
+  ByteReader in(bytes);
+  FieldReader reader(in);
+  World world;
+  std::vector<RankMap::Block> blocks;
+  reader.all(world);
+  reader.get(blocks);
+  if (!in.ok() || !in.done()) return broken(cat("its ", bytes.size(), " bytes are malformed"));
+  if (Fault fault = fault_of_map(blocks)) return broken(*std::move(fault));
+  world.map = RankMap::from_blocks(std::move(blocks));
+  return world;
 }
 
 }  // namespace scela::nla

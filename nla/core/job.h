@@ -13,6 +13,7 @@
 #include "common/core/rank_map.h"
 #include "common/core/result.h"
 #include "common/core/terminal.h"
+#include "nla/core/spawn_request.h"
 
 namespace scela::nla {
 
@@ -30,6 +31,18 @@ struct App {
   std::string path;              // directories searched before PATH, ':'-separated; may be empty
   RankSet ranks;                 // of the job's ranks, those that run this
   friend bool operator==(const App&, const App&) = default;
+};
+
+// Ranks that a rank has asked for while the job runs (PMI spawn). They follow the job's in number,
+// and have fences, a key-value space and a numbering of their own.
+struct World {
+  Rank first = 0;         // its ranks: [first, first + map.size())
+  Rank parent = 0;        // who has asked for it
+  std::vector<App> apps;  // their ranks partition those
+  RankMap map;            // of rank - first
+  KeyValues preput;       // what its key-value space begins with
+  RankSet ranks() const { return RankSet::run(first, map.size()); }
+  friend bool operator==(const World&, const World&) = default;
 };
 
 struct Job {
@@ -61,12 +74,39 @@ struct Job {
   WindowSize window;
   TerminalModes modes;
 
+  // Since it began, and so no part of encode(): `apps` and `map` hold theirs too.
+  std::vector<World> worlds;
+
   // Position in apps of a rank's program; apps.size() if the rank is not in the job.
   std::size_t app_of(Rank rank) const;
+
+  // Worlds are numbered from 1; 0 is the job as it began. Of a rank of the job:
+  std::size_t world_of(Rank rank) const;
+  RankSet ranks_of_world(std::size_t world) const;
+  const RankMap& map_of_world(std::size_t world) const;
+  std::size_t first_app_of_world(std::size_t world) const;
+  std::string name_of_world(std::size_t world) const;  // of its key-value space too
+  // Before every key of it: no protocol has keys that begin so. Empty for 0.
+  static std::string key_prefix(std::size_t world);
+  // Every node that has ranks has some of `ranks`, which are all ranks of one world: what they have
+  // agreed on is known everywhere.
+  bool is_everywhere(const RankSet& ranks) const;
+  // Error (protocol): it is malformed, or does not begin where the job ends.
+  Result<void> add(World world);
+
   friend bool operator==(const Job&, const Job&) = default;
+
+ private:
+  RankMap first_map_;                     // of world 0, once there are others
+  std::vector<std::size_t> first_apps_;   // of the others
+  RankSet nodes_;                         // that have ranks, likewise (numbers of nodes)
+  std::vector<RankSet> nodes_of_worlds_;  // likewise, world 0 first
 };
 
 std::string encode(const Job& job);
 Result<Job> decode_job(std::string_view bytes);
+
+std::string encode(const World& world);
+Result<World> decode_world(std::string_view bytes);
 
 }  // namespace scela::nla

@@ -101,7 +101,8 @@ auto fields(Is<Adopt> auto& m) {
   return std::tie(m.version, m.job_id, m.parent, m.slice, m.output_window, m.seen, m.last);
 }
 auto fields(Is<Orphan> auto& m) {
-  return std::tie(m.slice, m.agents, m.input_received, m.input_taken, m.input_last, m.input_end);
+  return std::tie(m.slice, m.agents, m.input_received, m.input_taken, m.input_last, m.input_end,
+                  m.worlds);
 }
 auto fields(Is<Below> auto& m) {
   return std::tie(m.slices);
@@ -121,19 +122,35 @@ auto fields(Is<NameAnswer> auto& m) {
 auto fields(Is<Pairs> auto& m) {
   return std::tie(m.pairs);
 }
+auto fields(Is<SpawnAsked> auto& m) {
+  return std::tie(m.rank, m.id, m.request);
+}
+auto fields(Is<SpawnAnswer> auto& m) {
+  return std::tie(m.rank, m.id, m.ok, m.text, m.codes);
+}
+auto fields(Is<WorldBytes> auto& m) {
+  return std::tie(m.last, m.bytes);
+}
+auto fields(Is<WorldLaunched> auto& m) {
+  return std::tie(m.world, m.started, m.error, m.why);
+}
+auto fields(Is<EndRanks> auto& m) {
+  return std::tie(m.ranks);
+}
 
 }  // namespace msg
 
 namespace {
 
 constexpr std::array<std::string_view, std::variant_size_v<Message>> kNames = {
-    "Start",       "SliceHosts",     "JobBytes",     "Signal",     "Terminate",
-    "Shutdown",    "CollectiveDown", "Answer",       "Stdin",      "Credit",
-    "Hello",       "NodeFailed",     "Ready",        "Launched",   "ProcessFail",
-    "Verdicts",    "Done",           "CollectiveUp", "Get",        "Put",
-    "Output",      "StdinTaken",     "Log",          "Report",     "Parcel",
-    "PeersFailed", "HandBack",       "Adopt",        "Orphan",     "Below",
-    "CutOff",      "Resize",         "NameAsked",    "NameAnswer", "Pairs"};
+    "Start",       "SliceHosts",     "JobBytes",     "Signal",        "Terminate",
+    "Shutdown",    "CollectiveDown", "Answer",       "Stdin",         "Credit",
+    "Hello",       "NodeFailed",     "Ready",        "Launched",      "ProcessFail",
+    "Verdicts",    "Done",           "CollectiveUp", "Get",           "Put",
+    "Output",      "StdinTaken",     "Log",          "Report",        "Parcel",
+    "PeersFailed", "HandBack",       "Adopt",        "Orphan",        "Below",
+    "CutOff",      "Resize",         "NameAsked",    "NameAnswer",    "Pairs",
+    "SpawnAsked",  "SpawnAnswer",    "WorldBytes",   "WorldLaunched", "EndRanks"};
 
 // What the fields alone cannot say. A slice that ends before it starts would have billions of
 // nodes.

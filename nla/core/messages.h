@@ -25,6 +25,7 @@
 #include "common/core/result.h"
 #include "common/core/terminal.h"
 #include "nla/core/outcome.h"
+#include "nla/core/spawn_request.h"
 
 namespace scela::nla {
 
@@ -273,7 +274,8 @@ struct Orphan {  // u: answers the last Adopt; what the lost parent may have kep
   std::uint64_t input_received = 0;
   std::uint64_t input_taken = 0;  // as StdinTaken
   bool input_last = false;
-  bool input_end = false;  // its end was received
+  bool input_end = false;    // its end was received
+  std::uint32_t worlds = 0;  // that it knows of
   friend bool operator==(const Orphan&, const Orphan&) = default;
 };
 struct Below {  // u: the slices of the sender's children: what is to be adopted if it is lost
@@ -311,6 +313,36 @@ struct Pairs {  // d: pairs on their way to owners in the subtree (policy dht), 
   Chunk pairs;
   friend bool operator==(const Pairs&, const Pairs&) = default;
 };
+struct SpawnAsked {  // u: a rank asks for more ranks; the root answers
+  Rank rank = 0;
+  std::uint64_t id = 0;  // of the rank's request
+  SpawnRequest request;
+  friend bool operator==(const SpawnAsked&, const SpawnAsked&) = default;
+};
+struct SpawnAnswer {  // d
+  Rank rank = 0;
+  std::uint64_t id = 0;
+  bool ok = true;
+  std::string text;   // the name of the new world; the error when !ok
+  std::string codes;  // when !ok: of every rank, 0 or 1, with commas
+  friend bool operator==(const SpawnAnswer&, const SpawnAnswer&) = default;
+};
+struct WorldBytes {  // d: encode(World) in pieces; the last piece starts its ranks
+  bool last = false;
+  Chunk bytes;
+  friend bool operator==(const WorldBytes&, const WorldBytes&) = default;
+};
+struct WorldLaunched {  // u: every rank of the world in the subtree was started or will not be
+  std::uint32_t world = 0;
+  RankSet started;
+  std::int32_t error = 0;  // of one that was not: errno, and why
+  std::string why;
+  friend bool operator==(const WorldLaunched&, const WorldLaunched&) = default;
+};
+struct EndRanks {  // d: kill these; that is no failure of theirs
+  RankSet ranks;
+  friend bool operator==(const EndRanks&, const EndRanks&) = default;
+};
 
 }  // namespace msg
 
@@ -321,7 +353,8 @@ using Message =
                  msg::Verdicts, msg::Done, msg::CollectiveUp, msg::Get, msg::Put, msg::Output,
                  msg::StdinTaken, msg::Log, msg::Report, msg::Parcel, msg::PeersFailed,
                  msg::HandBack, msg::Adopt, msg::Orphan, msg::Below, msg::CutOff, msg::Resize,
-                 msg::NameAsked, msg::NameAnswer, msg::Pairs>;
+                 msg::NameAsked, msg::NameAnswer, msg::Pairs, msg::SpawnAsked, msg::SpawnAnswer,
+                 msg::WorldBytes, msg::WorldLaunched, msg::EndRanks>;
 
 std::string_view name_of(const Message& message);
 

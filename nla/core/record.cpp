@@ -53,6 +53,21 @@ void read_field(FieldReader& in, Job& job) {
   }
 }
 
+void write_field(FieldWriter& out, const World& world) {
+  out.bytes().text(world.map.size() == 0 ? std::string() : encode(world));
+}
+
+void read_field(FieldReader& in, World& world) {
+  const std::string_view bytes = in.bytes().text();
+  if (bytes.empty()) return;
+  Result<World> decoded = decode_world(bytes);
+  if (decoded) {
+    world = *std::move(decoded);
+  } else {
+    in.bytes().fail();
+  }
+}
+
 // One of several structs: its position plus one, its members.
 template <class... Struct>
 void write_one_of(FieldWriter& out, const std::variant<Struct...>& value) {
@@ -122,6 +137,9 @@ auto fields(Is<Name> auto& r) {
 auto fields(Is<Failed> auto&) {
   return std::tie();
 }
+auto fields(Is<Spawn> auto& r) {
+  return std::tie(r.request);
+}
 }  // namespace ask
 
 namespace event {
@@ -153,7 +171,7 @@ auto fields(Is<RankNotStarted> auto& e) {
   return std::tie(e.rank, e.error, e.why);
 }
 auto fields(Is<RanksRefused> auto& e) {
-  return std::tie(e.error, e.why);
+  return std::tie(e.ranks, e.error, e.why);
 }
 auto fields(Is<RankExited> auto& e) {
   return std::tie(e.rank, e.outcome);
@@ -190,6 +208,9 @@ auto fields(Is<Say> auto& e) {
 }
 auto fields(Is<Measured> auto& e) {
   return std::tie(e.sent_bytes, e.private_bytes, e.resident_bytes);
+}
+auto fields(Is<Planned> auto& e) {
+  return std::tie(e.rank, e.id, e.why, e.world);
 }
 auto fields(Is<UserSignal> auto& e) {
   return std::tie(e.signo);
@@ -254,6 +275,18 @@ auto fields(Is<ResizeTerminal> auto& a) {
 auto fields(Is<RanksFailed> auto& a) {
   return std::tie(a.ranks);
 }
+auto fields(Is<AddWorld> auto& a) {
+  return std::tie(a.world);
+}
+auto fields(Is<EndRanks> auto& a) {
+  return std::tie(a.ranks);
+}
+auto fields(Is<Spawn> auto& a) {
+  return std::tie(a.rank, a.id, a.request);
+}
+auto fields(Is<WorldLaunched> auto& a) {
+  return std::tie(a.ranks, a.why);
+}
 auto fields(Is<AwaitAdoption> auto& a) {
   return std::tie(a.still);
 }
@@ -303,7 +336,7 @@ constexpr std::array kEventNames = std::to_array<std::string_view>(
      "TimerFired",  "Asked",         "GuardianLost",    "StdinTaken",
      "SendTrace",   "Say",           "Measured",        "UserSignal",
      "Stop",        "StdinRead",     "OutputWritten",   "RanksRefused",
-     "StdinClosed", "WindowChanged", "ChildBegun"});
+     "StdinClosed", "WindowChanged", "ChildBegun",      "Planned"});
 static_assert(kEventNames.size() == std::variant_size_v<Event>);
 
 constexpr std::array kActionNames = std::to_array<std::string_view>(
@@ -311,7 +344,8 @@ constexpr std::array kActionNames = std::to_array<std::string_view>(
      "EndLeftovers",  "SetTimer",       "CancelTimer",  "Reply",      "ReadOutput", "DropStreams",
      "WriteStdin",    "Finishing",      "Finish",       "NodeFailed", "AllReady",   "AllLaunched",
      "ShowOutput",    "ShowLog",        "FirstFailure", "ReadStdin",  "TracePiece", "JobEnded",
-     "AwaitAdoption", "ResizeTerminal", "RanksFailed"});
+     "AwaitAdoption", "ResizeTerminal", "RanksFailed",  "AddWorld",   "EndRanks",   "Spawn",
+     "WorldLaunched"});
 static_assert(kActionNames.size() == std::variant_size_v<Action>);
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include "common/core/chunk.h"
 #include "common/core/rank_set.h"
 #include "nla/core/messages.h"
+#include "nla/core/spawn_request.h"
 
 namespace scela::nla {
 
@@ -70,7 +71,14 @@ struct Name {
   std::string name;
   std::string port;  // publish
 };
-// Which ranks have failed and are known to: answered at once, as RankSet::text().
+// More ranks, as a world of their own (nla/core/job.h): answered when all of them have been
+// started, with its name, or when one could not be, with an error. Its part is then what became of
+// each, as numbers with commas: 0 for those that were started, and ended again.
+struct Spawn {
+  SpawnRequest request;
+};
+// Which ranks of the asker's world have failed and are known to: answered at once, as
+// RankSet::text() of their numbers in that world.
 struct Failed {};
 // PMI finalize was called or the rank asks for the end of the job.
 struct Abort {
@@ -86,7 +94,7 @@ struct Violation {
 
 using Request =
     std::variant<ask::Put, ask::Get, ask::Collective, ask::Send, ask::Receive, ask::Abort,
-                 ask::Violation, ask::PutNode, ask::GetNode, ask::Name, ask::Failed>;
+                 ask::Violation, ask::PutNode, ask::GetNode, ask::Name, ask::Failed, ask::Spawn>;
 
 struct Response {
   bool ok = true;

@@ -323,7 +323,12 @@ int PMI_Spawn_multiple(int count, const char* cmds[], const char** argvs[], cons
   if (!library().connection) return PMI_FAIL;
   if (count < 1 || cmds == nullptr || maxprocs == nullptr) return PMI_ERR_INVALID_ARG;
   std::string text;
-  const auto add = [&text](auto&&... parts) { text += cat(parts..., "\n"); };
+  bool lines = true;  // a value ends with its line
+  const auto add = [&](auto&&... parts) {
+    const std::string line = cat(parts...);
+    lines = lines && line.find('\n') == std::string::npos;
+    text += line + '\n';
+  };
   int processes = 0;
   for (int i = 0; i < count; ++i) {
     processes += maxprocs[i];
@@ -352,11 +357,16 @@ int PMI_Spawn_multiple(int count, const char* cmds[], const char** argvs[], cons
     }
     add("endcmd");
   }
+  if (!lines) return PMI_ERR_INVALID_ARG;
   text.pop_back();  // the connection ends the last line
   const auto answer = ask(text, "spawn_result");
   const bool ok = answer && answer->ok();
-  for (int i = 0; errors != nullptr && i < processes; ++i)
-    errors[i] = ok ? 0 : 1;
+  std::string codes = answer ? answer->find("errcodes").value_or("") : "";
+  for (int i = 0; errors != nullptr && i < processes; ++i) {
+    const std::size_t comma = std::min(codes.find(','), codes.size());
+    errors[i] = comma == 0 ? (ok ? PMI_SUCCESS : PMI_FAIL) : std::atoi(codes.c_str());
+    codes.erase(0, std::min(comma + 1, codes.size()));
+  }
   return ok ? PMI_SUCCESS : PMI_FAIL;
 }
 

@@ -263,8 +263,12 @@ int PMI2_Job_Spawn(int count, const char* cmds[], int argcs[], const char** argv
   }
   const auto answer = exchange(request, "spawn");
   const int rc = answer ? number_in(*answer, "rc", PMI2_FAIL) : PMI2_FAIL;
-  for (int i = 0; errors != nullptr && i < processes; ++i)
-    errors[i] = rc;
+  std::string codes = answer ? std::string(answer->find("errcodes").value_or("")) : "";
+  for (int i = 0; errors != nullptr && i < processes; ++i) {
+    const std::size_t comma = std::min(codes.find(','), codes.size());
+    errors[i] = comma == 0 ? rc : std::atoi(codes.c_str());
+    codes.erase(0, std::min(comma + 1, codes.size()));
+  }
   if (rc != PMI2_SUCCESS) return rc;
   return job_id == nullptr || give(answer->find("jobid").value_or(""), job_id, job_id_size)
              ? PMI2_SUCCESS

@@ -13,6 +13,7 @@
 
 namespace scela::pmi {
 
+// Ranks that other ranks have asked for are a job of their own here.
 struct JobFacts {
   Rank rank = 0;
   Rank size = 0;                   // ranks in the job
@@ -21,6 +22,7 @@ struct JobFacts {
   std::string kvsname{};           // the job's key-value space; no spaces, shorter than kMaxKvsname
   std::string process_mapping{};   // RankMap::process_mapping()
   RankSet node_ranks{};            // on the rank's node, itself included
+  std::string spawner{};           // kvsname of the job that has asked for this one, or empty
 };
 
 // An attribute of the job that every protocol knows by the same name (PMI-1: a reserved key; PMI-2:

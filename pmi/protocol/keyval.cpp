@@ -107,6 +107,14 @@ LineWriter& LineWriter::add(std::string_view key, long long value) {
   return add(key, std::string_view(cat(value)));
 }
 
+std::string zeros(std::uint64_t count, std::size_t most) {
+  std::string text;
+  if (count > most) return text;
+  for (std::uint64_t i = 0; i < count; ++i)
+    text += i == 0 ? "0" : ",0";
+  return text.size() <= most ? text : std::string();
+}
+
 std::string as_word(std::string_view text) {
   std::string word(text.substr(0, kMaxWord));
   std::replace_if(

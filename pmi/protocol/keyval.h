@@ -13,6 +13,7 @@
 // from.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -54,6 +55,9 @@ class LineWriter {
  private:
   std::string text_;
 };
+
+// "0,0,0": what became of so many ranks that were started. Empty if it takes more than `most`.
+std::string zeros(std::uint64_t count, std::size_t most);
 
 // Free text as one word: every space and control character becomes '_'; at most 200 characters.
 std::string as_word(std::string_view text);

@@ -16,13 +16,12 @@ namespace {
 constexpr int kVersion = 1;
 constexpr int kSubversion = 2;
 
-// Commands that need a spawner or several key-value spaces, and the answers their clients wait for.
+// Relics that need several key-value spaces, and the answers their clients wait for.
 struct Unsupported {
   std::string_view command;
   std::string_view answer;
 };
 constexpr std::array kUnsupported{
-    Unsupported{"spawn", "spawn_result"},
     Unsupported{"create_kvs", "newkvs"},
     Unsupported{"destroy_kvs", "kvs_destroyed"},
     Unsupported{"getbyidx", "getbyidx_results"},
@@ -187,6 +186,9 @@ void Pmi1Session::answer(RequestId number, const Answer& answer) {
         refuse("lookup_result", answer.error);
       }
       break;
+    case Pending::spawn:
+      answer_spawn(answer);
+      break;
     case Pending::none:
       break;
   }
@@ -199,15 +201,18 @@ std::string Pmi1Session::take_output() {
 }
 
 Pmi1Session::Served Pmi1Session::serve(std::string_view text) {
+  if (in_spawn_) return spawn_line(text);  // its values may hold spaces
   const Result<Line> line = parse_line(text);
   if (!line)
     return violation(cat("sent a malformed line \"", excerpt(text), "\": ", line.error().why));
   if (line->empty()) return std::nullopt;
-  if (in_spawn_) return spawn_line(*line, text);
   if (const auto command = line->find("mcmd")) {
     if (state_ != State::ready || *command != "spawn") return serve_command(*command, *line, text);
     in_spawn_ = true;
     spawn_bytes_ = 0;
+    spawn_block_.clear();
+    spawn_ = {};
+    spawn_fault_.clear();
     return std::nullopt;
   }
   const auto command = line->find("cmd");
@@ -403,16 +408,78 @@ Pmi1Session::Served Pmi1Session::abort(const Line& line) {
 // A spawn request is read to its end, so that the answer comes where the client waits for it: after
 // the endcmd of the block whose spawnssofar equals totspawns (peer: MPICH's client sends one block
 // a command).
-Pmi1Session::Served Pmi1Session::spawn_line(const Line& line, std::string_view text) {
-  spawn_bytes_ += text.size();
+Pmi1Session::Served Pmi1Session::spawn_line(std::string_view text) {
+  spawn_bytes_ += text.size() + 1;
   if (spawn_bytes_ > kMaxSpawnBlock) {
     return violation(cat("sent a spawn request longer than ", kMaxSpawnBlock, " bytes"));
   }
-  if (const auto total = line.find("totspawns")) total_spawns_ = std::string(*total);
-  if (const auto so_far = line.find("spawnssofar")) spawns_so_far_ = std::string(*so_far);
-  if (!line.find("endcmd") || spawns_so_far_ != total_spawns_) return std::nullopt;
+  const std::size_t equals = std::min(text.find('='), text.size());
+  const std::string_view key = text.substr(0, equals);
+  if (key != "endcmd") {
+    spawn_block_.emplace(key, text.substr(std::min(equals + 1, text.size())));
+    return std::nullopt;
+  }
+  const bool last = spawn_block_["spawnssofar"] == spawn_block_["totspawns"];
+  if (std::string fault = take_spawn_block(); spawn_fault_.empty()) spawn_fault_ = std::move(fault);
+  spawn_block_.clear();
+  if (!last) return std::nullopt;
   in_spawn_ = false;
-  return refuse("spawn_result", "not_supported");
+  if (!spawn_fault_.empty()) return refuse("spawn_result", spawn_fault_);
+  spawned_ = 0;
+  for (const SpawnProgram& program : spawn_.programs)
+    spawned_ += program.ranks;
+  return ask_job(Pending::spawn, std::move(spawn_));
+}
+
+// Empty, or what is wrong with it.
+std::string Pmi1Session::take_spawn_block() {
+  const auto number = [&](std::string_view key) {
+    const auto at = spawn_block_.find(key);
+    return at == spawn_block_.end() ? std::optional<int>(0) : parse_int(at->second);
+  };
+  const auto pairs = [&](std::string_view what, int count, KeyValues& out) {
+    for (int i = 0; i < count; ++i) {
+      const auto name = spawn_block_.find(cat(what, "_key_", i));
+      const auto value = spawn_block_.find(cat(what, "_val_", i));
+      if (name == spawn_block_.end() || value == spawn_block_.end()) return false;
+      out.emplace_back(name->second, value->second);
+    }
+    return true;
+  };
+  SpawnProgram program;
+  const auto ranks = number("nprocs");
+  if (!ranks || *ranks < 1) return "nprocs_is_not_positive";
+  program.ranks = static_cast<std::uint32_t>(*ranks);
+  program.argv.push_back(spawn_block_["execname"]);
+  if (program.argv.front().empty()) return "no_execname";
+  const auto arguments = number("argcnt");
+  const auto infos = number("info_num");
+  const auto preput = number("preput_num");
+  if (!arguments || !infos || !preput) return "a_count_is_no_number";
+  for (int i = 1; i <= *arguments; ++i) {
+    const auto word = spawn_block_.find(cat("arg", i));
+    if (word == spawn_block_.end()) return "an_argument_is_missing";
+    program.argv.push_back(std::move(word->second));
+  }
+  if (!pairs("info", *infos, program.infos)) return "an_info_is_missing";
+  if (!pairs("preput", *preput, spawn_.preput)) return "a_preput_is_missing";
+  for (const auto& [key, value] : spawn_.preput) {
+    if (key.empty() || key.size() >= kMaxKey) return "preput_key_too_long";
+    if (value.size() >= kMaxValue) return "preput_value_too_long";
+  }
+  spawn_.programs.push_back(std::move(program));
+  return {};
+}
+
+// Clients have room for answers of a few hundred characters, and do without errcodes.
+void Pmi1Session::answer_spawn(const Answer& answer) {
+  constexpr std::size_t kMaxCodes = 512;
+  LineWriter line("spawn_result");
+  line.add("rc", answer.ok ? 0 : 1);
+  if (!answer.ok) line.add("msg", as_word(answer.error));
+  const std::string codes = answer.ok ? zeros(spawned_, kMaxCodes) : answer.value;
+  if (!codes.empty() && codes.size() <= kMaxCodes) line.add("errcodes", codes);
+  reply(line);
 }
 
 Pmi1Session::Served Pmi1Session::violation(std::string_view why) {

@@ -2,16 +2,16 @@
 //
 // Follows pmodels/mpich src/pmi/maint/pmi-1.1.txt and pmi-1.2.txt, and flux-framework/rfc spec_13.
 // Answers whatever the facts of the job hold by itself (init, get_maxes, get_universe_size,
-// get_appnum, get_my_kvsname, PMI_process_mapping, finalize); hands put, get, barrier_in and names
-// to the job, one at a time: lines that arrive meanwhile wait, so that a client that pipelines is
-// served in order. Two things do not wait: an abort, which another thread of the rank may send
-// while the first is in a barrier that never ends, and what comes after a barrier of a group (1.2),
-// since threads may be in several; its answer carries the barrier's tag.
+// get_appnum, get_my_kvsname, PMI_process_mapping, finalize); hands put, get, barrier_in, names and
+// spawn to the job, one at a time: lines that arrive meanwhile wait, so that a client that
+// pipelines is served in order. Two things do not wait: an abort, which another thread of the rank
+// may send while the first is in a barrier that never ends, and what comes after a barrier of a
+// group (1.2), since threads may be in several; its answer carries the barrier's tag.
 //
 //   state      enters              accepts                         leaves to
 //   start      -                   init, abort                     ready, or over: PMI-2 begins
 //   ready      init                everything but init             waiting, finalized
-//   waiting    put, get, barrier   abort (other lines are kept)    ready, by answer()
+//   waiting    put, get, ...       abort (other lines are kept)    ready, by answer()
 //   finalized  finalize            abort                           -
 //   over       abort, violation    nothing (bytes are dropped)     -
 //
@@ -21,6 +21,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -58,7 +59,7 @@ class Pmi1Session {
 
  private:
   enum class State { start, ready, waiting, finalized, over };
-  enum class Pending { none, put, get, fence, publish, lookup, unpublish, segment, ring };
+  enum class Pending { none, put, get, fence, publish, lookup, unpublish, segment, ring, spawn };
   using Served = std::optional<Request>;
 
   Served serve(std::string_view text);
@@ -73,7 +74,9 @@ class Pmi1Session {
   Served get(const Line& line, std::string_view text);
   Served abort(const Line& line);
   Served queued_abort();
-  Served spawn_line(const Line& line, std::string_view text);
+  Served spawn_line(std::string_view text);
+  std::string take_spawn_block();
+  void answer_spawn(const Answer& answer);
   Served violation(std::string_view why);
   Served reply(const LineWriter& line);
   Served refuse(std::string_view command, std::string_view why);
@@ -91,8 +94,10 @@ class Pmi1Session {
   bool finalized_ = false;
   bool in_spawn_ = false;  // between "mcmd=spawn" and the last "endcmd"
   std::size_t spawn_bytes_ = 0;
-  std::string total_spawns_;  // as the client wrote them
-  std::string spawns_so_far_;
+  std::map<std::string, std::string, std::less<>> spawn_block_;  // the lines since "mcmd=spawn"
+  ask::Spawn spawn_;                                             // of whole blocks
+  std::string spawn_fault_;                                      // of one of them, as a word
+  std::uint64_t spawned_ = 0;                                    // ranks that were asked for last
   std::string input_;
   std::size_t consumed_ = 0;        // of input_
   std::size_t searched_ = 0;        // of input_: no newline in [consumed_, searched_)

@@ -83,7 +83,7 @@ const Pmi2Session::Command Pmi2Session::kCommands[] = {
     {"ring", &Pmi2Session::ring},
     {"scela-segment", &Pmi2Session::segment},
     {"scela-ring", &Pmi2Session::memory_ring},
-    {"spawn", &Pmi2Session::refuse_all},
+    {"spawn", &Pmi2Session::spawn},
 };
 
 Pmi2Session::Pmi2Session(JobFacts facts) : facts_(std::move(facts)) {}
@@ -200,6 +200,7 @@ Pmi2Session::Served Pmi2Session::fullinit(const Pmi2Message& message) {
   state_ = State::ready;
   Pmi2Writer out = response(message);
   add_code(out, Pmi2Code::success);
+  if (!facts_.spawner.empty()) out.add("spawner-jobid", facts_.spawner);
   return reply(out.add("pmi-version", 2)
                    .add("pmi-subversion", 0)
                    .add("rank", facts_.rank)
@@ -235,8 +236,6 @@ Pmi2Session::Served Pmi2Session::job_getid(const Pmi2Message& message) {
   return reply(out.add("jobid", facts_.kvsname));
 }
 
-// A spawn is refused without a jobid: Slurm's client does not look at rc there, but fails without
-// one.
 Pmi2Session::Served Pmi2Session::refuse_all(const Pmi2Message& message) {
   return refuse(message, Pmi2Code::other, "not supported");
 }
@@ -372,6 +371,98 @@ void Pmi2Session::answer_exchange(Pmi2Writer& out, const Answer& answer) const {
       .add("ring-right", parse_ring(answer.parts[(facts_.rank + 1) % size].view()).left);
 }
 
+// Spawn.
+
+namespace {
+
+bool is_count(std::string_view text, std::uint32_t& out) {
+  const auto number = parse_int(text);
+  if (!number || *number < 0) return false;
+  out = static_cast<std::uint32_t>(*number);
+  return true;
+}
+
+// The tuples of one program follow its subcmd; pairs before the first are for the key-value space.
+// Empty, or what is wrong.
+std::string read_spawn(const Pmi2Message& message, ask::Spawn& out) {
+  std::uint32_t programs = 0, preput = 0, arguments = 0, infos = 0;
+  std::string key;
+  const auto whole = [&] {
+    return out.programs.empty() || (out.programs.back().argv.size() == arguments + 1 &&
+                                    out.programs.back().infos.size() == infos);
+  };
+  for (const auto& [name, value] : message.tuples()) {
+    bool right = true;
+    if (name == "ncmds") {
+      right = is_count(value, programs);
+    } else if (name == "preputcount") {
+      right = is_count(value, preput);
+    } else if (name == "subcmd") {
+      if (!whole()) return "a program lacks an argument or info";
+      if (value.empty()) return "a program has no name";
+      out.programs.emplace_back().argv.push_back(value);
+      arguments = infos = 0;
+    } else if (name.starts_with("ppkey") || name.starts_with("infokey")) {
+      if (name == "infokeycount") {
+        right = is_count(value, infos);
+      } else {
+        key = value;
+      }
+    } else if (name.starts_with("ppval")) {
+      out.preput.emplace_back(std::exchange(key, {}), value);
+    } else if (out.programs.empty()) {
+      continue;
+    } else if (name.starts_with("infoval")) {
+      out.programs.back().infos.emplace_back(std::exchange(key, {}), value);
+    } else if (name == "maxprocs") {
+      right = is_count(value, out.programs.back().ranks) && out.programs.back().ranks > 0;
+    } else if (name == "argc") {
+      right = is_count(value, arguments);
+    } else if (name.starts_with("argv")) {
+      out.programs.back().argv.push_back(value);
+    }
+    if (!right) return cat(name, " is no number that can be");
+  }
+  if (out.programs.empty() || out.programs.size() != programs) return "ncmds is not how many come";
+  if (!whole()) return "a program lacks an argument or info";
+  if (out.preput.size() != preput) return "preputcount is not how many come";
+  return {};
+}
+
+}  // namespace
+
+// Refused without a jobid: Slurm's client does not look at rc there, but fails without one.
+Pmi2Session::Served Pmi2Session::spawn(const Pmi2Message& message) {
+  ask::Spawn request;
+  const std::string wrong = read_spawn(message, request);
+  if (!wrong.empty()) return refuse(message, Pmi2Code::invalid_argument, wrong);
+  std::uint64_t ranks = 0;
+  for (const SpawnProgram& program : request.programs)
+    ranks += program.ranks;
+  for (const auto& [key, value] : request.preput) {
+    if (key.empty() || key.size() > kMaxPmi2Key) {
+      return refuse(message, Pmi2Code::invalid_key_length, "a preput key is empty or too long");
+    }
+    if (value.size() > kMaxPmi2Value) {
+      return refuse(message, Pmi2Code::invalid_value_length, "a preput value is too long");
+    }
+  }
+  Served asked = ask_job(message, Kind::spawn, std::move(request));
+  in_flight_.back().ranks = ranks;
+  return asked;
+}
+
+void Pmi2Session::answer_spawn(Pmi2Writer& out, std::uint64_t ranks, const Answer& answer) {
+  if (answer.ok) {
+    add_code(out, Pmi2Code::success);
+    out.add("jobid", answer.value);
+  } else {
+    add_code(out, Pmi2Code::other, answer.error);
+  }
+  const std::string codes = answer.ok ? zeros(ranks, kMaxText) : answer.value;
+  if (!codes.empty() && codes.size() <= kMaxText) out.add("errcodes", codes);
+}
+
 // Answers.
 
 void Pmi2Session::answer(RequestId number, const Answer& answer) {
@@ -382,7 +473,7 @@ void Pmi2Session::answer(RequestId number, const Answer& answer) {
   const InFlight request = std::move(*at);
   in_flight_.erase(at);
   Pmi2Writer out = response(request.command, request.thrid);
-  if (!answer.ok) {
+  if (!answer.ok && request.kind != Kind::spawn) {
     add_code(out, Pmi2Code::other, answer.error);
     reply(out);
     return;
@@ -404,6 +495,9 @@ void Pmi2Session::answer(RequestId number, const Answer& answer) {
       break;
     case Kind::exchange:
       answer_exchange(out, answer);
+      break;
+    case Kind::spawn:
+      answer_spawn(out, request.ranks, answer);
       break;
   }
   reply(out);
@@ -449,7 +543,7 @@ Pmi2Session::Served Pmi2Session::violation(std::string_view why) {
 }
 
 Pmi2Session::Served Pmi2Session::ask_job(const Pmi2Message& message, Kind kind, Request request) {
-  in_flight_.push_back({++asked_, kind, std::string(message.command()), thrid_of(message)});
+  in_flight_.push_back({++asked_, kind, std::string(message.command()), thrid_of(message), 0});
   return request;
 }
 

@@ -61,7 +61,15 @@ class Pmi2Session {
 
  private:
   enum class State { start, ready, finalized, over };
-  enum class Kind { done, get, lookup, failed, fence, exchange };  // what the answer looks like
+  enum class Kind {
+    done,
+    get,
+    lookup,
+    failed,
+    fence,
+    exchange,
+    spawn
+  };  // what the answer looks like
   using Served = std::optional<Request>;
   using Handler = Served (Pmi2Session::*)(const Pmi2Message&);
   struct Command {
@@ -73,6 +81,7 @@ class Pmi2Session {
     Kind kind = Kind::done;
     std::string command;
     std::optional<std::string> thrid;
+    std::uint64_t ranks = 0;  // spawn
   };
   static const Command kCommands[];
 
@@ -98,6 +107,7 @@ class Pmi2Session {
   Served ring(const Pmi2Message& message);
   Served segment(const Pmi2Message& message);
   Served memory_ring(const Pmi2Message& message);
+  Served spawn(const Pmi2Message& message);
 
   // True: `key` is there and no longer than `most`; else the client was answered.
   bool has(const Pmi2Message& message, std::string_view key, std::size_t most, Pmi2Code too_long);
@@ -106,6 +116,7 @@ class Pmi2Session {
   Served refuse(const Pmi2Message& message, Pmi2Code code, std::string_view why);
   Served violation(std::string_view why);
   Served ask_job(const Pmi2Message& message, Kind kind, Request request);
+  static void answer_spawn(Pmi2Writer& out, std::uint64_t ranks, const Answer& answer);
   void answer_exchange(Pmi2Writer& out, const Answer& answer) const;
 
   JobFacts facts_;

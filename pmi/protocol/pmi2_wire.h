@@ -31,6 +31,8 @@ class Pmi2Message {
  public:
   std::string_view command() const { return tuples_.front().second; }
   std::optional<std::string_view> find(std::string_view key) const;
+  // In the order in which they came.
+  const std::vector<std::pair<std::string, std::string>>& tuples() const { return tuples_; }
 
  private:
   friend Result<Pmi2Message> parse_message(std::string_view payload);

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -15,6 +16,14 @@
 namespace scela::pmi {
 
 using RequestId = std::uint64_t;
+
+using KeyValues = std::vector<std::pair<std::string, std::string>>;
+
+struct SpawnProgram {
+  std::vector<std::string> argv;  // at least the program
+  std::uint32_t ranks = 1;
+  KeyValues infos;  // hints
+};
 
 namespace ask {
 
@@ -51,6 +60,10 @@ struct Lookup {  // one that is not there is an error
 struct Unpublish {  // likewise
   std::string name;
 };
+struct Spawn {  // more ranks, with a key-value space of their own that begins with `preput`
+  std::vector<SpawnProgram> programs;
+  KeyValues preput;
+};
 struct Segment {
 };               // the memory that the ranks of the asker's node share: handed over with the answer
 struct Ring {};  // memory to talk through instead of the connection: likewise
@@ -65,15 +78,18 @@ struct Violation {  // the rank broke the protocol; not answered
 
 }  // namespace ask
 
-using Request = std::variant<ask::Put, ask::Get, ask::Fence, ask::GroupFence, ask::Exchange,
-                             ask::PutNode, ask::GetNode, ask::Publish, ask::Lookup, ask::Unpublish,
-                             ask::Failed, ask::Segment, ask::Ring, ask::Abort, ask::Violation>;
+using Request =
+    std::variant<ask::Put, ask::Get, ask::Fence, ask::GroupFence, ask::Exchange, ask::PutNode,
+                 ask::GetNode, ask::Publish, ask::Lookup, ask::Unpublish, ask::Failed, ask::Segment,
+                 ask::Ring, ask::Spawn, ask::Abort, ask::Violation>;
 
 struct Answer {
   bool ok = true;
-  std::string error{};         // when !ok, for a person
-  bool found = false;          // Get, GetNode
-  std::string value{};         // Get, GetNode; Lookup: the port; Failed: as RankSet::text()
+  std::string error{};  // when !ok, for a person
+  bool found = false;   // Get, GetNode
+  // Get, GetNode; Lookup: the port; Failed: as RankSet::text(); Spawn: the name of the new ranks'
+  // space, when !ok what became of each rank, 0 or 1, with commas, or nothing.
+  std::string value{};
   std::vector<Chunk> parts{};  // Exchange: one per rank, in rank order
 };
 

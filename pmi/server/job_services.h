@@ -40,6 +40,8 @@ class JobServices {
   virtual void publish(Rank rank, RequestId id, std::string name, std::string port) = 0;
   virtual void lookup(Rank rank, RequestId id, std::string name) = 0;
   virtual void unpublish(Rank rank, RequestId id, std::string name) = 0;
+  // More ranks; answered when all of them run, or when one could not be started.
+  virtual void spawn(Rank rank, RequestId id, ask::Spawn request) = 0;
   // Which ranks have failed and are known here to, as RankSet::text().
   virtual void failed(Rank rank, RequestId id) = 0;
   // The memory that the agent shares with the ranks of this node (segment_layout.h): its descriptor

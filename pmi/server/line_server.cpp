@@ -89,6 +89,7 @@ void LineServer::pass_on(RequestId id, Request& request) {
           [&](ask::Lookup& lookup) { services_.lookup(rank_, id, std::move(lookup.name)); },
           [&](ask::Unpublish& gone) { services_.unpublish(rank_, id, std::move(gone.name)); },
           [&](ask::Failed&) { services_.failed(rank_, id); },
+          [&](ask::Spawn& spawn) { services_.spawn(rank_, id, std::move(spawn)); },
           [&](ask::Segment&) { services_.segment(rank_, id); },
           [&](ask::Ring&) { services_.ring(rank_, id); },
           [&](ask::Abort& abort) {

@@ -56,6 +56,13 @@ bool serve(Pmi1Session& session, Outstanding& outstanding) {
     if (const auto* publish = std::get_if<ask::Publish>(&*request)) {
       require(publish->name.size() < kMaxValue && publish->port.size() < kMaxValue);
     }
+    if (const auto* spawn = std::get_if<ask::Spawn>(&*request)) {
+      require(!spawn->programs.empty());
+      for (const SpawnProgram& program : spawn->programs)
+        require(!program.argv.empty() && !program.argv[0].empty() && program.ranks > 0);
+      for (const auto& [key, value] : spawn->preput)
+        require(!key.empty() && key.size() < kMaxKey && value.size() < kMaxValue);
+    }
     if (const auto* fence = std::get_if<ask::GroupFence>(&*request)) {
       require(fence->group.contains(0) && scela::RankSet::run(0, 2).contains_all(fence->group));
       outstanding.barriers.push_back(outstanding.asked);

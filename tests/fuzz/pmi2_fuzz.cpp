@@ -46,6 +46,13 @@ void check_request(const Request& request) {
     check_words(put->key, put->value, kMaxPmi2Key);
   }
   if (const auto* get = std::get_if<ask::GetNode>(&request)) check_words(get->key, "", kMaxPmi2Key);
+  if (const auto* spawn = std::get_if<ask::Spawn>(&request)) {
+    require(!spawn->programs.empty());
+    for (const SpawnProgram& program : spawn->programs)
+      require(!program.argv.empty() && !program.argv[0].empty() && program.ranks > 0);
+    for (const auto& [key, value] : spawn->preput)
+      check_words(key, value, kMaxPmi2Key);
+  }
   if (const auto* publish = std::get_if<ask::Publish>(&request)) {
     check_words(publish->name, publish->port, kMaxPmi2Value);
   }

@@ -72,6 +72,19 @@ interop_test("ranks on every node are told of a rank that failed"
   CHECK --status 137 --count 5 "told of 1" --err "scela-run: rank 1 on [^ ]+ .* killed by signal 9.*"
   RUN --sim-nodes 3 --degree 1 --ppn 2 --on-failure wait ${bin}/pmi_shared failures)
 
+# Ranks that spawn ranks.
+add_executable(pmi_spawn programs/pmi_spawn.c)
+target_link_libraries(pmi_spawn PRIVATE pmi)
+target_include_directories(pmi_spawn PRIVATE ${PROJECT_SOURCE_DIR}/pmi/client/include)
+set_target_properties(pmi_spawn PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${SCELA_INTEROP_BIN}")
+set(spawned CHECK --out "parent: 4 ranks ok" --count 3 "child [0-2] of 3, program [01]"
+  --err "scela-run: rank 0 .* could not spawn: .*'no-such-program'.*")
+interop_test("ranks of libpmi spawn ranks" ${spawned} RUN --sim-nodes 2 --ppn 2 ${bin}/pmi_spawn)
+interop_test("ranks of libpmi spawn ranks by PMI_PORT" ${spawned}
+  RUN --pmi port --sim-nodes 2 --ppn 2 ${bin}/pmi_spawn)
+interop_test("ranks of this project's libpmi2 spawn ranks" ${spawned}
+  RUN --sim-nodes 2 --ppn 2 --env LD_LIBRARY_PATH=$<TARGET_FILE_DIR:pmi2> ${bin}/pmi2_spawn)
+
 # The same programs that Slurm's libpmi2 is tested with, by this project's library of that name.
 foreach(what exchange attributes names ring refused)
   interop_test("PMI-2 ${what} by this project's libpmi2"

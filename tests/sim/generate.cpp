@@ -37,6 +37,7 @@ class Generator {
       choose_odd_tree();
       choose_turns();
       choose_terminal();
+      choose_spawns();
     }
     return std::move(plan_);
   }
@@ -477,6 +478,62 @@ class Generator {
       window.after_launch = random.chance(9, 10);
       plan_.windows.push_back(window);
     }
+  }
+
+  // One rank asks for more ranks, once or several times, and one of the last ones for more again,
+  // so that their numbers are known. From a generator of its own, too.
+  void choose_spawns() {
+    Random random(plan_.seed ^ 0x737061776e);
+    if (!random.chance(1, 3)) return;
+    const bool peaceful = plan_.peaceful();
+    auto asker = static_cast<Rank>(random.below(ranks_));
+    Rank next = ranks_;
+    std::size_t at = random.below(plan_.ops.size() + 1);
+    const std::uint64_t count = random.between(1, 3);
+    for (std::uint64_t i = 0; i < count; ++i) {
+      if (i > 0 && i + 1 == count && random.chance(1, 2)) {
+        asker = next - 1;
+        at = plan_.ops.size();
+      }
+      Op spawn;
+      spawn.id = next_id_++;
+      spawn.kind = OpKind::spawn;
+      spawn.rank = asker;
+      spawn.size = static_cast<std::uint32_t>(random.between(1, random.chance(1, 3) ? 40 : 8));
+      plan_.ops.insert(plan_.ops.begin() + static_cast<std::ptrdiff_t>(at), spawn);
+      at = at + 1 + random.below(plan_.ops.size() - at);
+      spawned_program(random, next, spawn.size);
+      if (!peaceful && random.chance(1, 5)) {
+        plan_.not_started.add(next + static_cast<Rank>(random.below(spawn.size)));
+      }
+      next += spawn.size;
+    }
+  }
+
+  void spawned_program(Random& random, Rank first, std::uint32_t size) {
+    const RankSet world = RankSet::run(first, size);
+    const auto any = [&] { return first + static_cast<Rank>(random.below(size)); };
+    if (random.chance(1, 5)) return;
+    std::vector<std::pair<Rank, std::uint32_t>> puts;
+    for (std::uint64_t i = random.between(1, 5); i > 0; --i) {
+      Op& put = add(OpKind::put, any());
+      put.size = static_cast<std::uint32_t>(random.between(1, 2000));
+      puts.emplace_back(put.rank, put.id);
+    }
+    add_collective(nla::CollectiveKind::fence, world);
+    for (std::uint64_t i = random.between(1, 10); i > 0; --i) {
+      const auto& [writer, id] = puts[random.below(puts.size())];
+      Op& get = add(OpKind::get, any());
+      get.peer = writer;
+      get.ref = id;
+    }
+    add_collective(nla::CollectiveKind::allgather, world).size = 100;
+    add(OpKind::output, any()).size = static_cast<std::uint32_t>(random.between(1, 100'000));
+    if (!plan_.peaceful() && random.chance(1, 6)) {
+      Op& leave = add(OpKind::leave, any());
+      leave.code = static_cast<std::int32_t>(random.below(2));
+    }
+    if (random.chance(1, 2)) add_collective(nla::CollectiveKind::barrier, world);
   }
 
   // A host is slow, so that others start the nodes below it, or is not there at all; later those

@@ -40,7 +40,7 @@ std::string key_of(std::uint32_t put_id) {
 }
 
 Reference::Reference(const Schedule& schedule)
-    : schedule_(schedule), programs_(schedule.map().size()), state_(schedule.ops.size()) {
+    : schedule_(schedule), programs_(schedule.all_ranks()), state_(schedule.ops.size()) {
   std::map<std::tuple<Rank, Rank, std::int32_t>, std::vector<std::uint32_t>> sends;
   std::map<std::tuple<Rank, Rank, std::int32_t>, std::size_t> received;
   for (std::uint32_t i = 0; i < schedule.ops.size(); ++i) {
@@ -163,6 +163,9 @@ nla::Request Reference::request(std::uint32_t index, Rank rank) const {
       return nla::ask::Name{nla::NameAct::lookup, name_of(op.ref), {}};
     case OpKind::unpublish:
       return nla::ask::Name{nla::NameAct::unpublish, name_of(op.ref), {}};
+    case OpKind::spawn:
+      return nla::ask::Spawn{{{{{"program", std::to_string(index)}, op.size, {}}},
+                              {{"preput", std::to_string(op.id)}}}};
     case OpKind::abort:
       return nla::ask::Abort{op.code, "as the schedule says"};
     case OpKind::violate:
@@ -281,6 +284,8 @@ std::string Reference::answered(std::uint32_t index, Rank rank, const nla::Respo
     return excused || op.odd ? "" : "failed without a reason: " + response.error;
   }
   std::string complaint;
+  const bool named = response.parts.size() == 1 && response.parts[0].view().starts_with("sim.");
+  if (op.kind == OpKind::spawn && !named) complaint = "spawned ranks have no name";
   if (op.kind == OpKind::get) complaint = judge_get(index, response);
   if (op.kind == OpKind::collective) complaint = judge_collective(index, rank, response);
   if (op.kind == OpKind::receive) {

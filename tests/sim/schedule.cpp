@@ -13,7 +13,7 @@ namespace {
 template <class E, std::size_t N>
 using Names = std::array<std::pair<E, std::string_view>, N>;
 
-constexpr Names<OpKind, 17> kOps{{{OpKind::put, "put"},
+constexpr Names<OpKind, 18> kOps{{{OpKind::put, "put"},
                                   {OpKind::get, "get"},
                                   {OpKind::collective, "collective"},
                                   {OpKind::send, "send"},
@@ -29,7 +29,8 @@ constexpr Names<OpKind, 17> kOps{{{OpKind::put, "put"},
                                   {OpKind::violate, "violate"},
                                   {OpKind::publish, "publish"},
                                   {OpKind::lookup, "lookup"},
-                                  {OpKind::unpublish, "unpublish"}}};
+                                  {OpKind::unpublish, "unpublish"},
+                                  {OpKind::spawn, "spawn"}}};
 constexpr Names<nla::CollectiveKind, 7> kCollectives{{{nla::CollectiveKind::barrier, "barrier"},
                                                       {nla::CollectiveKind::fence, "fence"},
                                                       {nla::CollectiveKind::gather, "gather"},
@@ -255,6 +256,29 @@ RankMap Schedule::map() const {
   for (const auto& [node, ranks] : place)
     map.append(node, ranks);
   return map;
+}
+
+Rank Schedule::all_ranks() const {
+  Rank all = map().size();
+  for (const Op& op : ops) {
+    if (op.kind == OpKind::spawn) all += op.size;
+  }
+  return all;
+}
+
+RankSet Schedule::spawned_by(std::uint32_t op) const {
+  Rank first = map().size();
+  for (std::uint32_t i = 0; i < op; ++i) {
+    if (ops[i].kind == OpKind::spawn) first += ops[i].size;
+  }
+  return RankSet::run(first, ops[op].size);
+}
+
+bool Schedule::is_consistent() const {
+  const Rank all = all_ranks();
+  return std::all_of(ops.begin(), ops.end(), [&](const Op& op) {
+    return op.rank < all && op.peer < all && RankSet::run(0, all).contains_all(op.set);
+  });
 }
 
 bool Schedule::peaceful() const {

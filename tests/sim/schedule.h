@@ -40,6 +40,7 @@ enum class OpKind : std::uint8_t {
   publish,     // the name `ref`
   lookup,      // likewise
   unpublish,   // likewise
+  spawn,       // `size` ranks, whose numbers follow those of all spawns before it
 };
 
 // One step of one rank, or a collective of several. A schedule's ops stand in one serial order;
@@ -167,6 +168,11 @@ struct Schedule {
   std::vector<Op> ops;
 
   RankMap map() const;
+  // With those that are spawned.
+  Rank all_ranks() const;
+  RankSet spawned_by(std::uint32_t op) const;
+  // Ops name ranks that there may be only.
+  bool is_consistent() const;
   // Nothing in it can make a rank or a request fail.
   bool peaceful() const;
   friend bool operator==(const Schedule&, const Schedule&) = default;

@@ -57,7 +57,7 @@ class Shrinker {
  private:
   bool attempt(const Schedule& candidate) {
     if (budget_ <= 0 || candidate == best_) return false;
-    if (complete_ && !is_complete(candidate)) return false;
+    if (!candidate.is_consistent() || (complete_ && !is_complete(candidate))) return false;
     --budget_;
     if (!fails_(candidate)) return false;
     best_ = candidate;
@@ -221,7 +221,8 @@ class Shrinker {
       s.stdin_ranks = RankSet();
     });
     for (std::size_t i = 0; i < best_.ops.size(); ++i) {
-      if (best_.ops[i].size > 0) better |= change([&](Schedule& s) { s.ops[i].size = 0; });
+      if (best_.ops[i].size > 0 && best_.ops[i].kind != OpKind::spawn)
+        better |= change([&](Schedule& s) { s.ops[i].size = 0; });
       if (best_.ops[i].async) better |= change([&](Schedule& s) { s.ops[i].async = false; });
       if (best_.ops[i].uneven) better |= change([&](Schedule& s) { s.ops[i].uneven = false; });
     }

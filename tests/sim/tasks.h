@@ -33,6 +33,7 @@ enum class TaskKind : std::uint8_t {
   stdin_more,    // the root's standard input
   shown,         // c: bytes
   decide,        // the launcher's answer to AllReady
+  plan,          // and to Spawn
   fault,         // a: position in Schedule::faults
   user,          // a: position in Schedule::stimuli
   window,        // the person's terminal has another size

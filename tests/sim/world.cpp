@@ -16,7 +16,7 @@ World::World(const Schedule& schedule, Hooks hooks)
       random_(schedule.delay_seed),
       network_(schedule_, tasks_, random_, now_),
       reference_(schedule_),
-      ranks_(schedule.map().size()) {
+      ranks_(schedule.all_ranks()) {
   Node& root = nodes_.emplace_back();
   root.agent = std::make_unique<nla::Agent>(nla::Role::root);
   tasks_.add(0, TaskKind::begin);
@@ -161,6 +161,8 @@ void World::step_launcher(const Task& task) {
       return begin();
     case TaskKind::decide:
       return decide();
+    case TaskKind::plan:
+      return plan_spawn();
     case TaskKind::stdin_more:
       input_scheduled_ = false;
       return stdin_more();
@@ -227,7 +229,7 @@ void World::decide() {
   job_.id = "sim";
   nla::App app;
   app.argv = {"program", "argument"};
-  app.ranks = RankSet::run(0, static_cast<Rank>(ranks_.size()));
+  app.ranks = RankSet::run(0, schedule_.map().size());
   job_.apps.push_back(std::move(app));
   for (auto [node, ranks] : schedule_.place) {
     while (schedule_.remap && failed_hosts_.contains(node))
@@ -255,6 +257,7 @@ void World::decide() {
   for (const Window& one : schedule_.windows) {
     if (one.after_launch) tasks_.add(now_ + one.at, TaskKind::window);
   }
+  first_job_ = job_;
   give(0, event::Launch{job_});
 }
 

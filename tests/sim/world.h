@@ -130,6 +130,8 @@ class World {
     bool taking = false;
     bool measured = false;
     RankSet own;
+    RankSet to_start;         // of those, as its agent was told last
+    std::size_t worlds = 0;   // that it has been told of
     std::vector<Rank> ranks;  // started here
     std::vector<LeftoverModel> leftovers;
     std::uint64_t output_credit = 0;
@@ -147,6 +149,7 @@ class World {
   void fail(const std::string& what);
   void begin();
   void decide();
+  void plan_spawn();
   void deliver(std::uint32_t index, bool down);
   void start_agent(std::uint32_t index);
   void begin_start(std::uint32_t index);
@@ -184,6 +187,10 @@ class World {
   void on(std::uint32_t index, const nla::action::AwaitAdoption& action);
   void on(std::uint32_t index, const nla::action::ResizeTerminal& action);
   void on(std::uint32_t index, const nla::action::RanksFailed& action);
+  void on(std::uint32_t index, const nla::action::AddWorld& action);
+  void on(std::uint32_t index, const nla::action::EndRanks& action);
+  void on(std::uint32_t index, const nla::action::Spawn& action);
+  void on(std::uint32_t index, const nla::action::WorldLaunched& action);
 
   // world_ranks.cpp: programs, pipes, signals
   void rank_start(Rank rank);
@@ -226,6 +233,7 @@ class World {
   std::vector<std::uint32_t> islands(Rank rank) const;
   bool apart(Rank one, Rank other) const { return islands(one) != islands(other); }
   bool excused(std::uint32_t index, Rank rank) const;
+  bool may_fail(const RankSet& spawned) const;
   bool host_had_fault(std::uint32_t host) const;
   std::string judge(Rank rank, const nla::Outcome& outcome) const;
   void check_held(std::uint32_t index);
@@ -252,7 +260,11 @@ class World {
   RunResult result_;
 
   // The launcher's view.
-  nla::Job job_;
+  nla::Job job_;        // as it is by now
+  nla::Job first_job_;  // as it was launched
+  std::deque<nla::action::Spawn> spawns_asked_;
+  bool taken_ = false;  // the root has added the world that it was given last
+  RankSet unspawned_;   // of worlds that failed: what was started of them is ended
   bool all_ready_ = false;
   bool launched_ = false;
   bool all_launched_ = false;

@@ -83,18 +83,97 @@ void World::on(std::uint32_t index, const action::UseJob& action) {
   if (node.has_job) return fail(name(index) + " is given its job twice");
   node.has_job = true;
   // The whole job only now and then: it is large when the tree is.
-  const bool right =
-      checks_++ % 64 == 0 || nodes_.size() < 20 ? action.job == job_ : action.job.id == job_.id;
+  const bool right = checks_++ % 64 == 0 || nodes_.size() < 20 ? action.job == first_job_
+                                                               : action.job.id == job_.id;
   if (!right) return fail(name(index) + " understood another job than the launcher's");
-  node.own = job_.map.ranks_of(node.host);
+  node.own = node.to_start = first_job_.map.ranks_of(node.host);
+}
+
+void World::on(std::uint32_t index, const action::AddWorld& action) {
+  Node& node = nodes_[index];
+  if (index == 0) {
+    taken_ = true;
+    return;
+  }
+  if (!node.has_job) return fail(name(index) + " is given ranks more before its job");
+  if (node.worlds >= job_.worlds.size() || action.world != job_.worlds[node.worlds]) {
+    return fail(cat(name(index), " understood another world ", node.worlds + 1));
+  }
+  const RankMap& map = job_.map;
+  node.to_start = map.ranks_of(node.host).intersection(job_.ranks_of_world(++node.worlds));
+  node.own.add(node.to_start);
+}
+
+void World::on(std::uint32_t index, const action::Spawn& action) {
+  if (index != 0) return fail(name(index) + " plans a spawn, only the root may");
+  spawns_asked_.push_back(action);
+  tasks_.add(now_ + random_.below(300), TaskKind::plan);
+}
+
+// Round the hosts that are known to have an agent, from one that is drawn. Whoever asks out of
+// turn, since an earlier question was lost on its way, is refused.
+void World::plan_spawn() {
+  const action::Spawn action = std::move(spawns_asked_.front());
+  spawns_asked_.pop_front();
+  if (root().state != State::running) return;
+  const auto op = static_cast<std::uint32_t>(std::stoul(action.request.programs.at(0).argv.at(1)));
+  const RankSet ranks = schedule_.spawned_by(op);
+  event::Planned planned{action.rank, action.id, {}, {}};
+  if (ranks.front() != job_.map.size()) {
+    planned.why = "it is not its turn";
+    unspawned_.add(ranks);
+    return give(0, planned);
+  }
+  planned.world.first = ranks.front();
+  planned.world.parent = action.rank;
+  planned.world.preput = action.request.preput;
+  nla::App app;
+  app.argv = action.request.programs[0].argv;
+  app.ranks = ranks;
+  planned.world.apps.push_back(app);
+  auto host = static_cast<std::uint32_t>(mix(schedule_.delay_seed, op) % schedule_.hosts);
+  for (std::uint64_t i = 0; i < ranks.size(); ++i) {
+    while (failed_hosts_.contains(host) && failed_hosts_.size() < schedule_.hosts)
+      host = (host + 1) % schedule_.hosts;
+    planned.world.map.append(host, 1);
+    host = (host + 1) % schedule_.hosts;
+  }
+  nla::Job grown = job_;
+  if (!grown.add(planned.world)) return fail("the simulator planned what is no world");
+  std::swap(grown, job_);
+  taken_ = false;
+  give(0, planned);
+  if (taken_ || !result_.ok()) return;
+  const bool gone = lost_rank(action.rank) || ranks_[action.rank].life == Life::over;
+  if (!stopped_ && must_end_since_ == 0 && !gone) {
+    return fail("the root refuses a world without a reason");
+  }
+  job_ = std::move(grown);
+  unspawned_.add(ranks);
+}
+
+void World::on(std::uint32_t index, const action::WorldLaunched& action) {
+  if (index != 0) return fail(name(index) + " concludes a spawn, only the root may");
+  if (action.why.empty()) return;
+  unspawned_.add(action.ranks);
+  if (!may_fail(action.ranks)) fail("a spawn failed without a reason: " + action.why);
+}
+
+void World::on(std::uint32_t index, const action::EndRanks& action) {
+  Node& node = nodes_[index];
+  if (!node.own.contains_all(action.ranks) || !unspawned_.contains_all(action.ranks)) {
+    return fail(cat(name(index), " ends ranks ", action.ranks.text(), " that are to run"));
+  }
+  action.ranks.for_each([&](Rank rank) { signal(rank, 9); });
 }
 
 void World::on(std::uint32_t index, const action::StartRanks& action) {
   Node& node = nodes_[index];
   if (!node.has_job) return fail(name(index) + " starts ranks without a job");
-  if (action.ranks != node.own) {
-    return fail(
-        cat(name(index), " starts ranks ", action.ranks.text(), ", its own are ", node.own.text()));
+  const bool all = node.worlds > 0 || action.ranks == node.to_start;
+  if (!all || !node.to_start.contains_all(action.ranks)) {
+    return fail(cat(name(index), " starts ranks ", action.ranks.text(), ", its own are ",
+                    node.to_start.text()));
   }
   Micros at = now_;
   action.ranks.for_each([&](Rank rank) {
@@ -250,7 +329,8 @@ void World::on(std::uint32_t index, const action::AllLaunched& action) {
     return fail(
         cat("AllLaunched tells of ", action.ranks, " ranks, ", result_.ranks, " were started"));
   }
-  if (schedule_.peaceful() && action.ranks != ranks_.size()) fail("AllLaunched counts wrong");
+  const bool all = action.ranks == first_job_.map.size();  // those that are spawned do not count
+  if (schedule_.peaceful() && !all) fail("AllLaunched counts wrong");
 }
 
 void World::on(std::uint32_t index, const action::ShowOutput& action) {

@@ -42,7 +42,10 @@ bool World::below(std::uint32_t node, std::uint32_t ancestor) const {
 // have the same.
 std::vector<std::uint32_t> World::islands(Rank rank) const {
   std::vector<std::uint32_t> found;
-  for (std::uint32_t node = ranks_[rank].node; node != kNobody && node != 0;) {
+  std::uint32_t node = ranks_[rank].node;
+  const auto host = job_.map.node_of(rank);
+  if (node == kNobody && host) node = agent_on(*host);  // it will be started there
+  while (node != kNobody && node != 0) {
     if (nodes_[node].orphaned) found.push_back(node);
     node = const_cast<World*>(this)->network_.at(nodes_[node].up).parent;
   }
@@ -68,6 +71,17 @@ bool World::same_node(const Op& get) const {
   return node != kNobody && node == ranks_[get.rank].node;
 }
 
+// Something happened that may keep one of these from being started.
+bool World::may_fail(const RankSet& spawned) const {
+  bool found =
+      spawned.intersects(schedule_.not_started) || must_end_since_ != 0 || !user_signals_.empty();
+  spawned.for_each([&](Rank rank) {
+    const auto host = job_.map.node_of(rank);
+    found = found || !host || lost_rank(rank) || host_had_fault(*host);
+  });
+  return found;
+}
+
 // Whether a request of this rank may be answered with an error.
 bool World::excused(std::uint32_t index, Rank rank) const {
   const Op& op = schedule_.ops[index];
@@ -89,6 +103,9 @@ bool World::excused(std::uint32_t index, Rank rank) const {
     }
     case OpKind::receive:
       return bad(op.peer) || apart(op.peer, rank);
+    case OpKind::spawn:
+      return !islands(rank).empty() || may_fail(schedule_.spawned_by(index)) ||
+             unspawned_.intersects(schedule_.spawned_by(index));
     case OpKind::publish:
     case OpKind::lookup:
     case OpKind::unpublish:
@@ -138,7 +155,8 @@ std::string World::judge(Rank rank, const nla::Outcome& outcome) const {
       must_end_since_ != 0 || aborted || (model.node != kNobody && severed(model.node));
   if (outcome.ending == Ending::cancelled) {
     if (model.ran || (model.life == Life::over && !model.cancelled)) return who + "it was started";
-    return ending || !user_signals_.empty() ? "" : who + "the job was not being ended";
+    const bool unwanted = outcome.ended_by_us && (unspawned_.contains(rank) || lost_rank(rank));
+    return ending || unwanted || !user_signals_.empty() ? "" : who + "the job was not being ended";
   }
   if (model.abort) {
     if (outcome == *model.abort) return {};
@@ -156,7 +174,8 @@ std::string World::judge(Rank rank, const nla::Outcome& outcome) const {
       outcome.core_dumped != fate.core_dumped) {
     return who + "it was " + text(fate);
   }
-  if (outcome.ended_by_us && !nodes_[model.node].signalled) return who + "nobody told it to end";
+  const bool told = nodes_[model.node].signalled || unspawned_.contains(rank);
+  if (outcome.ended_by_us && !told) return who + "nobody told it to end";
   if (!outcome.ended_by_us && model.by_us && user_signals_.empty()) return who + "we ended it";
   return {};
 }
@@ -233,11 +252,10 @@ void World::check_verdicts(const nla::action::JobEnded& action) {
     });
     if (!complaint.empty()) return fail(complaint);
   }
-  const RankSet expected =
-      launched_ ? RankSet::run(0, static_cast<Rank>(ranks_.size())) : RankSet();
+  const RankSet expected = launched_ ? RankSet::run(0, job_.map.size()) : RankSet();
   if (all != expected || count != expected.size()) {
     return fail(cat("verdicts on ranks ", all.text(), " (", count, " in all), the job has ",
-                    ranks_.size()));
+                    job_.map.size()));
   }
   if (failing && !first_failure_ && !stopped_) fail("ranks failed and there is no FirstFailure");
 }

@@ -55,12 +55,14 @@ class TreeHarness {
   std::uint32_t adopt_ms = 0;
   bool show = true;          // what is shown is written at once
   bool hold_attach = false;  // nobody reaches an agent that is to be adopted
+  bool hold_ranks = false;   // no rank starts until start_held()
 
   std::vector<Answered> answers;
   std::vector<action::NodeFailed> failures;
   std::vector<action::FirstFailure> first_failures;
   std::string output;
   std::vector<action::JobEnded> ended;
+  std::vector<action::WorldLaunched> worlds;
   bool ready = false;
   std::uint32_t ready_agents = 0;
   bool launched = false;
@@ -85,6 +87,7 @@ class TreeHarness {
     run();
   }
   void launch(Job job) {
+    size_ = job.map.size();
     post(0, event::Launch{std::move(job)});
     run();
   }
@@ -141,6 +144,13 @@ class TreeHarness {
   void show_on() {
     show = true;
     post(0, event::OutputWritten{std::exchange(unwritten_, 0)});
+    run();
+  }
+  void start_held() {
+    for (auto& [from, ranks] : std::exchange(held_, {})) {
+      action::StartRanks start{ranks};
+      if (!at(from).dead) carry_out(from, start);
+    }
     run();
   }
   void release_attach() {
@@ -272,7 +282,10 @@ class TreeHarness {
     post(child->second, event::LinkEnded{kParentLink, "closed"});
   }
   void carry_out(int from, action::StartRanks& start) {
-    if (refusing.contains(at(from).host)) return post(from, event::RanksRefused{11, "too many"});
+    if (refusing.contains(at(from).host)) {
+      return post(from, event::RanksRefused{start.ranks, 11, "too many"});
+    }
+    if (hold_ranks) return held_.emplace_back(from, start.ranks), void();
     start.ranks.for_each([&](Rank rank) {
       if (not_startable.contains(rank)) {
         post(from, event::RankNotStarted{rank, 2, "program: No such file or directory"});
@@ -335,6 +348,34 @@ class TreeHarness {
     at(from).windows.push_back(resize.size);
   }
   void carry_out(int from, action::RanksFailed& failed) { at(from).failed.add(failed.ranks); }
+  // Round the hosts that have an agent, from the first.
+  void carry_out(int, action::Spawn& spawn) {
+    event::Planned planned{spawn.rank, spawn.id, {}, {}};
+    planned.world.first = size_;
+    planned.world.preput = spawn.request.preput;
+    std::uint32_t host = 0;
+    for (const SpawnProgram& program : spawn.request.programs) {
+      App app;
+      app.argv = program.argv;
+      app.ranks = RankSet::run(size_, program.ranks);
+      planned.world.apps.push_back(app);
+      for (std::uint32_t i = 0; i < program.ranks; ++i, ++host) {
+        while (agent_of(host % hosts()) < 0)
+          ++host;
+        planned.world.map.append(host % hosts(), 1);
+      }
+      size_ += program.ranks;
+    }
+    post(0, std::move(planned));
+  }
+  void carry_out(int, action::WorldLaunched& world) { worlds.push_back(world); }
+  void carry_out(int from, action::EndRanks& end) {
+    end.ranks.for_each([&](Rank rank) {
+      if (at(from).running.contains(rank)) exit(rank, {Ending::signaled, 9, false, false, {}});
+    });
+  }
+  std::uint32_t hosts() const { return static_cast<std::uint32_t>(begin_.hosts.size()); }
+  void carry_out(int, action::AddWorld&) {}
   void carry_out(int, action::UseJob&) {}
   void carry_out(int, action::ReadOutput&) {}
   void carry_out(int, action::DropStreams&) {}
@@ -346,6 +387,8 @@ class TreeHarness {
   std::deque<std::pair<int, Event>> queue_;
   std::uint64_t unwritten_ = 0;
   std::map<int, std::uint64_t> taken_;
+  std::vector<std::pair<int, RankSet>> held_;
+  Rank size_ = 0;                                    // ranks that the job has by now
   std::map<int, std::pair<int, LinkId>> attaching_;  // by orphan: who wants to adopt it
   std::vector<std::pair<int, action::StartChild>> starting_;
   std::map<std::pair<int, LinkId>, std::vector<Message>> unsent_;

@@ -150,7 +150,7 @@ static void ring(void) {
 static void refused(void) {
   const char* command = "./program";
   char spawned[64];
-  int processes = 1;
+  int processes = 0;
   int arguments = 0;
   int errors = 0;
   char value[PMI2_MAX_VALLEN + 1];

@@ -224,7 +224,7 @@ TEST_CASE("who waits for the ranks of a node that cannot hold them is told at on
   const CollectiveId id{RankSet::run(0, 1u << 24), 0};
   from_parent(msg::CollectiveDown{id, CollectiveKind::barrier, 0, false, {}, {}, Chunk()});
   actions.clear();
-  agent.handle(event::RanksRefused{11, "too many"}, actions);
+  agent.handle(event::RanksRefused{RankSet::run(0, 1u << 23), 11, "too many"}, actions);
   std::size_t sent = 0;
   for (const Action& action : actions) {
     const auto* send = std::get_if<action::Send>(&action);

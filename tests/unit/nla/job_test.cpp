@@ -203,3 +203,74 @@ TEST_CASE("a job that goes on without lost agents does not spread its pairs over
   CHECK(with(OnFailure::kill, cache::PolicyKind::dht).empty());
   CHECK(with(OnFailure::wait, cache::PolicyKind::hcmab_lru).empty());
 }
+
+namespace {
+
+World world_after(const Job& job, const std::vector<RankMap::Block>& blocks) {
+  World world;
+  world.first = job.map.size();
+  world.parent = 1;
+  world.map = RankMap::from_blocks(blocks);
+  world.apps = {App{{"./q"}, {}, "/w", "", RankSet::run(world.first, world.map.size())}};
+  world.preput = {{"k", "v"}};
+  return world;
+}
+
+}  // namespace
+
+TEST_CASE("a world comes back as it was sent, and what is no world is refused") {
+  const World world = world_after(small_job(), {{1, 1, 2}, {0, 1, 1}});
+  const std::string bytes = encode(world);
+  const auto got = decode_world(bytes);
+  REQUIRE(got.has_value());
+  CHECK(*got == world);
+  for (std::size_t length = 0; length < bytes.size(); ++length)
+    CHECK_FALSE(decode_world(std::string_view(bytes).substr(0, length)));
+  CHECK_FALSE(decode_world(bytes + "x"));
+}
+
+TEST_CASE("a world follows the ranks of the job, and both keep their own facts") {
+  Job job = small_job();  // two ranks on each of two nodes
+  const std::string first_mapping = job.map.process_mapping();
+  REQUIRE(job.add(world_after(job, {{1, 1, 2}})));
+  REQUIRE(job.add(world_after(job, {{0, 2, 2}})));
+  CHECK(job.map.size() == 10);
+  CHECK(job.map.ranks_of(1).text() == "2-5,8-9");
+  CHECK(job.world_of(3) == 0);
+  CHECK(job.world_of(4) == 1);
+  CHECK(job.world_of(9) == 2);
+  CHECK(job.ranks_of_world(0) == RankSet::run(0, 4));
+  CHECK(job.ranks_of_world(1) == RankSet::run(4, 2));
+  CHECK(job.map_of_world(0).process_mapping() == first_mapping);
+  CHECK(job.map_of_world(2).process_mapping() == "(vector,(0,2,2))");
+  CHECK(job.app_of(9) - job.first_app_of_world(2) == 0);
+  CHECK(job.name_of_world(0) == "job-1");
+  CHECK(job.name_of_world(2) == "job-1.2");
+}
+
+TEST_CASE("a set of ranks is everywhere if it is a whole world on all nodes that have ranks") {
+  Job job = small_job();
+  CHECK(job.is_everywhere(RankSet::run(0, 4)));
+  CHECK_FALSE(job.is_everywhere(RankSet::run(0, 3)));
+  REQUIRE(job.add(world_after(job, {{1, 1, 2}})));
+  CHECK(job.is_everywhere(RankSet::run(0, 4)));
+  CHECK_FALSE(job.is_everywhere(RankSet::run(4, 2)));
+  REQUIRE(job.add(world_after(job, {{0, 3, 1}})));
+  CHECK_FALSE(job.is_everywhere(RankSet::run(0, 4)));
+  CHECK(job.is_everywhere(RankSet::run(6, 3)));
+  CHECK_FALSE(job.is_everywhere(RankSet::run(5, 4)));
+}
+
+TEST_CASE("a world that does not follow the job's ranks is not added") {
+  Job job = small_job();
+  World world = world_after(job, {{0, 1, 1}});
+  ++world.first;
+  CHECK_FALSE(job.add(world));
+  world = world_after(job, {{0, 1, 1}});
+  world.apps[0].ranks = RankSet::single(0);
+  CHECK_FALSE(job.add(world));
+  world = world_after(job, {{0, 1, 1}});
+  world.apps[0].argv.clear();
+  CHECK_FALSE(job.add(world));
+  CHECK(job == small_job());
+}

@@ -66,6 +66,16 @@ std::vector<Request> requests() {
                            {[](auto& r) { r.act = NameAct::unpublish; },
                             [](auto& r) { r.name = "n"; }, [](auto& r) { r.port = "p"; }});
   vary<Request, ask::Failed>(out, {}, {});
+  vary<Request, ask::Spawn>(out, {},
+                            {[](auto& r) {
+                               r.request.programs = {{{"p", "a"}, 1, {}}};
+                             },
+                             [](auto& r) {
+                               r.request.programs = {{{"p"}, 2, {{"host", "h"}}}};
+                             },
+                             [](auto& r) {
+                               r.request.preput = {{"k", "v"}};
+                             }});
   return out;
 }
 
@@ -80,6 +90,16 @@ std::vector<Event> root_events() {
                       [](auto& e) { e.degree = 2; }, [](auto& e) { e.grace_ms = 1; },
                       [](auto& e) { e.settings = "s"; }, [](auto& e) { e.clock_ns = 1; }});
   vary<Event, Launch>(out, {small_job("job-a")}, {[](auto& e) { e.job = small_job("job-b"); }});
+  World world;
+  world.apps = small_job("job-a").apps;
+  world.map = small_job("job-a").map;
+  vary<Event, Planned>(out, {},
+                       {[](auto& e) { e.rank = 1; }, [](auto& e) { e.id = 1; },
+                        [](auto& e) { e.why = "w"; }, [&](auto& e) { e.world = world; },
+                        [&](auto& e) {
+                          e.world = world;
+                          e.world.preput = {{"k", "v"}};
+                        }});
   vary<Event, UserSignal>(out, {}, {[](auto& e) { e.signo = 2; }});
   vary<Event, Stop>(out, {},
                     {[](auto& e) { e.cause = StopCause::timeout; }, [](auto& e) { e.signo = 9; },
@@ -132,7 +152,9 @@ std::vector<Event> rank_events() {
   vary<Event, RankNotStarted>(
       out, {},
       {[](auto& e) { e.rank = 1; }, [](auto& e) { e.error = 2; }, [](auto& e) { e.why = "w"; }});
-  vary<Event, RanksRefused>(out, {}, {[](auto& e) { e.error = 2; }, [](auto& e) { e.why = "w"; }});
+  vary<Event, RanksRefused>(out, {},
+                            {[](auto& e) { e.ranks = RankSet::single(1); },
+                             [](auto& e) { e.error = 2; }, [](auto& e) { e.why = "w"; }});
   vary<Event, RankExited>(
       out, {},
       {[](auto& e) { e.rank = 1; }, [](auto& e) { e.outcome.ending = Ending::signaled; },
@@ -196,6 +218,11 @@ std::vector<Action> node_actions() {
   vary<Action, ResizeTerminal>(
       out, {}, {[](auto& a) { a.size.rows = 1; }, [](auto& a) { a.size.columns = 1; }});
   vary<Action, RanksFailed>(out, {}, {[](auto& a) { a.ranks = RankSet::single(1); }});
+  World world;
+  world.apps = small_job("job-a").apps;
+  world.map = small_job("job-a").map;
+  vary<Action, AddWorld>(out, {}, {[&](auto& a) { a.world = world; }});
+  vary<Action, EndRanks>(out, {}, {[](auto& a) { a.ranks = RankSet::single(1); }});
   vary<Action, Finishing>(out, {}, {});
   vary<Action, Finish>(out, {}, {});
   return out;
@@ -213,6 +240,13 @@ std::vector<Action> root_actions() {
   vary<Action, ShowOutput>(out, {},
                            {[](auto& a) { a.rank = 1; }, [](auto& a) { a.stream = Stream::err; },
                             [](auto& a) { a.end = true; }, [](auto& a) { a.bytes = bytes("b"); }});
+  vary<Action, Spawn>(out, {},
+                      {[](auto& a) { a.rank = 1; }, [](auto& a) { a.id = 1; },
+                       [](auto& a) {
+                         a.request.preput = {{"k", "v"}};
+                       }});
+  vary<Action, WorldLaunched>(
+      out, {}, {[](auto& a) { a.ranks = RankSet::single(1); }, [](auto& a) { a.why = "w"; }});
   vary<Action, ShowLog>(out, {}, {[](auto& a) { a.record.text = "t"; }});
   vary<Action, FirstFailure>(out, {},
                              {[](auto& a) { a.rank = 1; }, [](auto& a) { a.outcome.code = 1; }});

@@ -177,7 +177,13 @@ void fill(Random& r, msg::Adopt& m) {
   m.last = flag(r);
 }
 void fill(Random& r, msg::Orphan& m) {
-  m = {{number(r), number(r)}, number(r), large_number(r), large_number(r), flag(r), flag(r)};
+  m = {{number(r), number(r)},
+       number(r),
+       large_number(r),
+       large_number(r),
+       flag(r),
+       flag(r),
+       number(r)};
 }
 void fill(Random& r, msg::Below& m) {
   for (std::uint64_t i = r.below(6); i > 0; --i)
@@ -203,6 +209,32 @@ void fill(Random& r, msg::NameAnswer& m) {
 }
 void fill(Random& r, msg::Pairs& m) {
   m = {chunk(r)};
+}
+
+KeyValues key_values(Random& r) {
+  KeyValues pairs;
+  for (std::uint64_t i = r.below(4); i > 0; --i)
+    pairs.emplace_back(text(r), text(r));
+  return pairs;
+}
+void fill(Random& r, msg::SpawnAsked& m) {
+  m.rank = number(r);
+  m.id = large_number(r);
+  for (std::uint64_t i = r.below(4); i > 0; --i)
+    m.request.programs.push_back({{text(r), text(r)}, number(r), key_values(r)});
+  m.request.preput = key_values(r);
+}
+void fill(Random& r, msg::SpawnAnswer& m) {
+  m = {number(r), large_number(r), flag(r), text(r), text(r)};
+}
+void fill(Random& r, msg::WorldBytes& m) {
+  m = {flag(r), chunk(r)};
+}
+void fill(Random& r, msg::WorldLaunched& m) {
+  m = {number(r), ranks(r), signed_number(r), text(r)};
+}
+void fill(Random& r, msg::EndRanks& m) {
+  m = {ranks(r)};
 }
 
 template <std::size_t... kIndex>

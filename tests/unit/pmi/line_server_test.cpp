@@ -48,6 +48,9 @@ class FakeServices : public JobServices {
   void unpublish(Rank rank, RequestId id, std::string name) override {
     log("unpublish " + name, rank, id, {});
   }
+  void spawn(Rank rank, RequestId id, ask::Spawn request) override {
+    log("spawn " + request.programs[0].argv[0], rank, id, {.value = "kvs.1"});
+  }
   void failed(Rank rank, RequestId id) override { log("failed", rank, id, {.value = "1"}); }
   void segment(Rank rank, RequestId id) override {
     log("segment", rank, id, {.ok = false, .error = "none"});

@@ -22,6 +22,7 @@ class FakeServices : public JobServices {
   void publish(Rank, RequestId, std::string, std::string) override {}
   void lookup(Rank, RequestId, std::string) override {}
   void unpublish(Rank, RequestId, std::string) override {}
+  void spawn(Rank, RequestId, ask::Spawn) override {}
   void failed(Rank, RequestId) override {}
   void segment(Rank /*rank*/, RequestId /*id*/) override {}
   void ring(Rank /*rank*/, RequestId /*id*/) override {}

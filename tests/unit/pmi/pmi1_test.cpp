@@ -38,6 +38,21 @@ JobFacts facts() {
 
 const std::string kInit = "cmd=init pmi_version=1 pmi_subversion=1\n";
 
+// "2 of [a][b c] host=h; 1 of [d]; key=value" of two programs, a hint and a pair.
+std::string text_of(const ask::Spawn& spawn) {
+  std::string text;
+  for (const SpawnProgram& program : spawn.programs) {
+    text += (text.empty() ? "" : "; ") + std::to_string(program.ranks) + " of ";
+    for (const std::string& word : program.argv)
+      text += "[" + word + "]";
+    for (const auto& [key, value] : program.infos)
+      text += " " + key + "=" + value;
+  }
+  for (const auto& [key, value] : spawn.preput)
+    text += "; " + key + "=" + value;
+  return text;
+}
+
 std::string name_of(const Request& request) {
   if (const auto* put = std::get_if<ask::Put>(&request))
     return "put " + put->key + "=" + put->value;
@@ -52,6 +67,7 @@ std::string name_of(const Request& request) {
   if (const auto* lookup = std::get_if<ask::Lookup>(&request)) return "lookup " + lookup->name;
   if (const auto* gone = std::get_if<ask::Unpublish>(&request)) return "unpublish " + gone->name;
   if (std::holds_alternative<ask::Failed>(request)) return "failed";
+  if (const auto* spawn = std::get_if<ask::Spawn>(&request)) return text_of(*spawn);
   if (const auto* abort = std::get_if<ask::Abort>(&request)) {
     return "abort " + std::to_string(abort->code) + " " + abort->message;
   }
@@ -244,18 +260,68 @@ TEST_CASE("commands that are not offered are answered so that their clients go o
   CHECK(answer_to("cmd=dance now") == "cmd=dance_result rc=-1 msg=unknown_command\n");
 }
 
+// As MPICH's client writes it, `lines` besides what every block has.
+std::string spawn_block(int number, int blocks, const std::string& lines) {
+  return "mcmd=spawn\nnprocs=2\nexecname=./a b\ntotspawns=" + std::to_string(blocks) +
+         "\nspawnssofar=" + std::to_string(number) + "\n" + lines + "endcmd\n";
+}
+
 TEST_CASE("a spawn request is read to the end of its last block and answered once") {
-  const auto block = [](int number) {
-    return "mcmd=spawn\nnprocs=2\nexecname=./a b c\ntotspawns=2\nspawnssofar=" +
-           std::to_string(number) +
-           "\nargcnt=1\narg1=cmd=finalize\npreput_num=0\ninfo_num=0\nendcmd\n";
-  };
   LockStep session = ready();
-  CHECK(feed(session, block(1)).empty());
+  CHECK(feed(session, spawn_block(1, 2,
+                                  "argcnt=2\narg1=cmd=finalize\narg2=c  d\npreput_num=1\n"
+                                  "preput_key_0=k\npreput_val_0=a=b c\ninfo_num=0\n"))
+            .empty());
   CHECK(session.take_output() == "");
-  CHECK(feed(session, block(2) + "cmd=get_appnum\n").empty());
+  CHECK(feed(session, spawn_block(2, 2,
+                                  "argcnt=0\npreput_num=0\ninfo_num=2\ninfo_key_0=wdir\n"
+                                  "info_val_0=/a b\ninfo_key_1=x\ninfo_val_1=\n") +
+                          "cmd=get_appnum\n") ==
+        std::vector<std::string>{
+            "2 of [./a b][cmd=finalize][c  d]; 2 of [./a b] wdir=/a b x=; k=a=b c"});
+  session.answer({.value = "kvs_0.1"});
+  CHECK(feed(session, "").empty());
   CHECK(session.take_output() ==
-        "cmd=spawn_result rc=1 msg=not_supported\ncmd=appnum rc=0 appnum=2\n");
+        "cmd=spawn_result rc=0 errcodes=0,0,0,0\ncmd=appnum rc=0 appnum=2\n");
+  CHECK(feed(session, spawn_block(1, 1, "")) == std::vector<std::string>{"2 of [./a b]"});
+  session.answer({.ok = false, .error = "no such program", .value = "0,1"});
+  CHECK(session.take_output() == "cmd=spawn_result rc=1 msg=no_such_program errcodes=0,1\n");
+  CHECK(feed(session, spawn_block(1, 1, "")) == std::vector<std::string>{"2 of [./a b]"});
+  session.answer({.ok = false, .error = "the job is being ended"});
+  CHECK(session.take_output() == "cmd=spawn_result rc=1 msg=the_job_is_being_ended\n");
+}
+
+TEST_CASE("a spawn request that lacks something is refused where its answer is waited for") {
+  const auto refusal = [](const std::string& lines) {
+    LockStep session = ready();
+    CHECK(feed(session, lines).empty());
+    return session.take_output();
+  };
+  const std::string head = "cmd=spawn_result rc=1 msg=";
+  CHECK(refusal("mcmd=spawn\nexecname=a\nendcmd\n") == head + "nprocs_is_not_positive\n");
+  CHECK(refusal("mcmd=spawn\nnprocs=-1\nexecname=a\nendcmd\n") ==
+        head + "nprocs_is_not_positive\n");
+  CHECK(refusal("mcmd=spawn\nnprocs=1\nendcmd\n") == head + "no_execname\n");
+  CHECK(refusal(spawn_block(1, 1, "argcnt=2\narg1=a\n")) == head + "an_argument_is_missing\n");
+  CHECK(refusal(spawn_block(1, 1, "argcnt=x\n")) == head + "a_count_is_no_number\n");
+  CHECK(refusal(spawn_block(1, 1, "info_num=1\ninfo_key_0=k\n")) == head + "an_info_is_missing\n");
+  CHECK(refusal(spawn_block(1, 1, "preput_num=1\n")) == head + "a_preput_is_missing\n");
+  CHECK(refusal(spawn_block(
+            1, 1, "preput_num=1\npreput_key_0=" + std::string(64, 'k') + "\npreput_val_0=v\n")) ==
+        head + "preput_key_too_long\n");
+  CHECK(refusal(spawn_block(
+            1, 1, "preput_num=1\npreput_key_0=k\npreput_val_0=" + std::string(1024, 'v') + "\n")) ==
+        head + "preput_value_too_long\n");
+  // The first block's fault, after the last block.
+  CHECK(refusal(spawn_block(1, 2, "argcnt=1\n") + spawn_block(2, 2, "preput_num=1\n")) ==
+        head + "an_argument_is_missing\n");
+}
+
+TEST_CASE("so many errcodes that clients have no room for them are left out") {
+  LockStep session = ready();
+  CHECK(feed(session, "mcmd=spawn\nnprocs=500\nexecname=a\nendcmd\n").size() == 1);
+  session.answer({.value = "kvs_0.1"});
+  CHECK(session.take_output() == "cmd=spawn_result rc=0\n");
 }
 
 TEST_CASE("a spawn request without end breaks the session at its bound") {

@@ -22,6 +22,21 @@ JobFacts facts() {
           .node_ranks = RankSet::run(0, 2)};
 }
 
+// "2 of [a][b c] host=h; 1 of [d]; key=value" of two programs, a hint and a pair.
+std::string text_of(const ask::Spawn& spawn) {
+  std::string text;
+  for (const SpawnProgram& program : spawn.programs) {
+    text += (text.empty() ? "" : "; ") + std::to_string(program.ranks) + " of ";
+    for (const std::string& word : program.argv)
+      text += "[" + word + "]";
+    for (const auto& [key, value] : program.infos)
+      text += " " + key + "=" + value;
+  }
+  for (const auto& [key, value] : spawn.preput)
+    text += "; " + key + "=" + value;
+  return text;
+}
+
 std::string name_of(const Request& request) {
   if (const auto* put = std::get_if<ask::Put>(&request))
     return "put " + put->key + "=" + put->value;
@@ -40,6 +55,7 @@ std::string name_of(const Request& request) {
   if (const auto* lookup = std::get_if<ask::Lookup>(&request)) return "lookup " + lookup->name;
   if (const auto* gone = std::get_if<ask::Unpublish>(&request)) return "unpublish " + gone->name;
   if (std::holds_alternative<ask::Failed>(request)) return "failed";
+  if (const auto* spawn = std::get_if<ask::Spawn>(&request)) return text_of(*spawn);
   if (const auto* abort = std::get_if<ask::Abort>(&request)) {
     return "abort " + std::to_string(abort->code) + " " + abort->message;
   }
@@ -249,7 +265,8 @@ TEST_CASE("what is too long, missing or not for ranks is refused and the session
         "cmd=job-connect-response;rc=14;errmsg=not supported;");
   CHECK(answer_to("cmd=job-disconnect;jobid=x;") ==
         "cmd=job-disconnect-response;rc=14;errmsg=not supported;");
-  CHECK(answer_to("cmd=spawn;ncmds=1;") == "cmd=spawn-response;rc=14;errmsg=not supported;");
+  CHECK(answer_to("cmd=spawn;ncmds=1;") ==
+        "cmd=spawn-response;rc=3;errmsg=ncmds is not how many come;");
   CHECK(answer_to("cmd=dance;thrid=3;") ==
         "cmd=dance-response;thrid=3;rc=14;errmsg=unknown command;");
 }
@@ -430,6 +447,49 @@ TEST_CASE("a message cut short asks nothing and answers nothing") {
     CHECK(session.take_output() == "");
     CHECK(session.unfinished());
   }
+}
+
+TEST_CASE("a spawn asks for programs, their hints and pairs, and is answered with the new job") {
+  Pmi2Session session = ready();
+  CHECK(feed(session,
+             "cmd=spawn;thrid=4;ncmds=2;preputcount=1;ppkey0=k;ppval0=a;;b;subcmd=./a;maxprocs=2;"
+             "argc=2;argv0=b c;argv1=d;infokeycount=0;subcmd=e;maxprocs=1;argc=0;infokeycount=1;"
+             "infokey0=host;infoval0=h;") == Strings{"2 of [./a][b c][d]; 1 of [e] host=h; k=a;b"});
+  session.answer(1, {.value = "job_0.1"});
+  CHECK(said(session) == Strings{"cmd=spawn-response;thrid=4;rc=0;jobid=job_0.1;errcodes=0,0,0;"});
+  CHECK(feed(session, "cmd=spawn;ncmds=1;preputcount=0;subcmd=a;maxprocs=2;argc=0;").size() == 1);
+  session.answer(2, {.ok = false, .error = "no such program", .value = "1,0"});
+  CHECK(said(session) == Strings{"cmd=spawn-response;rc=14;errmsg=no such program;errcodes=1,0;"});
+}
+
+TEST_CASE("a spawn whose counts are not what comes is refused without a job") {
+  const std::string head = "cmd=spawn-response;rc=3;errmsg=";
+  const std::string program = "subcmd=a;maxprocs=1;argc=0;infokeycount=0;";
+  CHECK(answer_to("cmd=spawn;ncmds=2;" + program) == head + "ncmds is not how many come;");
+  CHECK(answer_to("cmd=spawn;ncmds=x;" + program) == head + "ncmds is no number that can be;");
+  CHECK(answer_to("cmd=spawn;ncmds=1;preputcount=1;" + program) ==
+        head + "preputcount is not how many come;");
+  CHECK(answer_to("cmd=spawn;ncmds=1;subcmd=a;maxprocs=0;argc=0;") ==
+        head + "maxprocs is no number that can be;");
+  CHECK(answer_to("cmd=spawn;ncmds=1;subcmd=a;maxprocs=1;argc=1;") ==
+        head + "a program lacks an argument or info;");
+  CHECK(answer_to("cmd=spawn;ncmds=1;subcmd=a;maxprocs=1;argc=0;infokeycount=1;infokey0=k;") ==
+        head + "a program lacks an argument or info;");
+  CHECK(answer_to("cmd=spawn;ncmds=1;subcmd=;maxprocs=1;argc=0;") ==
+        head + "a program has no name;");
+  CHECK(answer_to("cmd=spawn;ncmds=1;preputcount=1;ppkey0=;ppval0=v;" + program) ==
+        "cmd=spawn-response;rc=5;errmsg=a preput key is empty or too long;");
+  CHECK(answer_to("cmd=spawn;ncmds=1;preputcount=1;ppkey0=k;ppval0=" + std::string(1025, 'v') +
+                  ";" + program) == "cmd=spawn-response;rc=7;errmsg=a preput value is too long;");
+}
+
+TEST_CASE("a spawned rank is told who has spawned it") {
+  JobFacts spawned = facts();
+  spawned.spawner = "job_0";
+  spawned.kvsname = "job_0.1";
+  Pmi2Session session(spawned);
+  CHECK(feed(session, "cmd=fullinit;pmirank=1;").empty());
+  CHECK(said(session).at(0).find(";spawner-jobid=job_0;") != std::string::npos);
 }
 
 }  // namespace

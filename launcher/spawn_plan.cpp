@@ -1,0 +1,138 @@
+#include "launcher/spawn_plan.h"
+
+#include <algorithm>
+#include <map>
+#include <queue>
+#include <utility>
+#include <vector>
+
+#include "common/core/text.h"
+#include "launcher/core/hostfile.h"
+
+namespace scela {
+
+namespace {
+
+tl::unexpected<Error> refused(std::string why) {
+  return fail(Error{ErrorKind::usage, "spawn", "", std::move(why), ""});
+}
+
+class Placement {
+ public:
+  Placement(const Plan& plan, const RankSet& failed) : plan_(plan), used_(plan.hosts.size(), 0) {
+    for (const RankMap::Block& block : plan.job.map.blocks()) {
+      for (std::uint32_t i = 0; i < block.nodes; ++i)
+        used_[block.first_node + i] += block.ranks_per_node;
+    }
+    for (std::uint32_t node = 0; node < plan.hosts.size(); ++node) {
+      // Spares are there for hosts that fail, not for more ranks.
+      if (!failed.contains(node) && used_[node] > 0) nodes_.push_back(node);
+    }
+  }
+
+  // `hosts`: the only ones, or empty.
+  Result<void> place(std::uint32_t ranks, std::string_view hosts, RankMap& map) {
+    auto nodes = nodes_of(hosts);
+    if (!nodes) return fail(nodes.error());
+    if (nodes->empty()) return refused("no host is left that has an agent");
+    std::map<std::uint32_t, std::uint32_t> counts;
+    const auto put = [&](std::uint32_t node, std::uint64_t count) {
+      counts[node] += static_cast<std::uint32_t>(count);
+      used_[node] += count;
+      ranks -= static_cast<std::uint32_t>(count);
+    };
+    for (const std::uint32_t node : *nodes) {
+      const std::uint64_t slots = plan_.slots[node].value_or(0);
+      if (slots > used_[node]) put(node, std::min<std::uint64_t>(ranks, slots - used_[node]));
+    }
+    fill(*nodes, ranks, put);
+    for (const auto& [node, count] : counts)
+      map.append(node, count);
+    return {};
+  }
+
+ private:
+  Result<std::vector<std::uint32_t>> nodes_of(std::string_view hosts) const {
+    if (hosts.empty()) return nodes_;
+    auto wanted = parse_hosts(hosts, "info host");
+    if (!wanted) return fail(wanted.error());
+    std::vector<std::uint32_t> out;
+    for (const HostEntry& host : *wanted) {
+      const auto at = std::find_if(nodes_.begin(), nodes_.end(), [&](std::uint32_t node) {
+        return plan_.hosts[node] == host.name;
+      });
+      if (at == nodes_.end()) return refused(cat("the job has no ranks on host '", host.name, "'"));
+      out.push_back(*at);
+    }
+    return out;
+  }
+
+  template <class Put>
+  void fill(const std::vector<std::uint32_t>& nodes, const std::uint32_t& ranks, const Put& put) {
+    // Ranks for each slot, in 1/2^16; the first of the list among equals.
+    using Load = std::pair<std::uint64_t, std::size_t>;
+    std::priority_queue<Load, std::vector<Load>, std::greater<>> loads;
+    const auto load = [&](std::size_t i) {
+      const std::uint64_t slots = std::max(plan_.slots[nodes[i]].value_or(1), 1u);
+      return Load{(used_[nodes[i]] << 16) / slots, i};
+    };
+    for (std::size_t i = 0; ranks > 0 && i < nodes.size(); ++i)
+      loads.push(load(i));
+    while (ranks > 0) {
+      const std::size_t i = loads.top().second;
+      loads.pop();
+      put(nodes[i], 1);
+      loads.push(load(i));
+    }
+  }
+
+  const Plan& plan_;
+  std::vector<std::uint64_t> used_;   // ranks per node
+  std::vector<std::uint32_t> nodes_;  // that may get some
+};
+
+}  // namespace
+
+Result<nla::World> plan_spawn(const Plan& plan, const RankSet& failed, Rank parent,
+                              const nla::SpawnRequest& request) {
+  const nla::Job& job = plan.job;
+  if (plan.once_per_host) {
+    return refused(
+        "a command that runs once on each host cannot have more ranks; give their number with -n");
+  }
+  if (job.worlds.size() >= kMaxWorlds) {
+    return refused(cat("the ranks of this job have spawned ", kMaxWorlds, " times, which is all"));
+  }
+  nla::World world;
+  world.first = job.map.size();
+  world.parent = parent;
+  world.preput = request.preput;
+  Placement placement(plan, failed);
+  std::uint64_t total = world.first;
+  for (const nla::SpawnProgram& program : request.programs) {
+    total += program.ranks;
+    if (program.ranks == 0 || total > kMaxRanks) {
+      return refused(cat("the job would have ", total, " ranks, at most ", kMaxRanks,
+                         " are possible, and a program has one at least"));
+    }
+    nla::App app;
+    app.argv = program.argv;
+    app.env = job.apps[job.app_of(parent)].env;
+    std::string hosts;
+    for (const auto& [key, value] : program.infos) {
+      if (key == "host" || key == "hosts") hosts = value;
+      if (key == "wdir") app.wdir = value;
+      if (key == "path") app.path = value;
+    }
+    if (!app.wdir.empty() && app.wdir.front() != '/') app.wdir = cat(job.wdir, "/", app.wdir);
+    app.ranks = RankSet::run(world.first + world.map.size(), program.ranks);
+    if (auto placed = placement.place(program.ranks, hosts, world.map); !placed) {
+      return fail(placed.error());
+    }
+    world.apps.push_back(std::move(app));
+  }
+  if (world.apps.empty()) return refused("no program was named");
+  return world;
+}
+
+}  // namespace scela

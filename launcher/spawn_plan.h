@@ -1,0 +1,22 @@
+// From what a rank asks for (PMI spawn) to what the tree is told: which nodes start how many ranks.
+//
+// Values in, values out. Ranks go where slots are free first, then where the fewest ranks are for
+// each slot. Only hosts that have an agent: those that the job began with.
+#pragma once
+
+#include "common/core/result.h"
+#include "launcher/plan.h"
+#include "nla/core/job.h"
+
+namespace scela {
+
+// How often a job's ranks may ask for more: each time costs every agent some memory for good.
+inline constexpr std::size_t kMaxWorlds = 10'000;
+
+// `plan.job` has the ranks that were asked for before. `failed`: numbers of nodes without an agent.
+// Of the hints (infos) host, wdir and path count; all others are ignored, as MPI says.
+// Error (usage): it cannot be, and why.
+Result<nla::World> plan_spawn(const Plan& plan, const RankSet& failed, Rank parent,
+                              const nla::SpawnRequest& request);
+
+}  // namespace scela

@@ -1,0 +1,111 @@
+#include "launcher/spawn_plan.h"
+
+#include <catch2/catch.hpp>
+
+using namespace scela;
+
+namespace {
+
+Plan plan(std::vector<std::string> words) {
+  OptionSources sources;
+  sources.words = std::move(words);
+  auto options = parse_options(sources);
+  REQUIRE(options);
+  Surroundings around;
+  around.job_id = "j1";
+  around.host_name = "here";
+  around.directory = "/data";
+  auto made = make_plan(*options, around);
+  if (!made) FAIL(made.error().text());
+  return *made;
+}
+
+nla::SpawnRequest request(std::vector<nla::SpawnProgram> programs) {
+  return {std::move(programs), {{"k", "v"}}};
+}
+
+nla::World spawned(const Plan& made, std::vector<nla::SpawnProgram> programs,
+                   const RankSet& failed = {}) {
+  auto world = plan_spawn(made, failed, 0, request(std::move(programs)));
+  if (!world) FAIL(world.error().text());
+  nla::Job job = made.job;
+  CHECK(job.add(*world));
+  return *world;
+}
+
+std::string refusal(const Plan& made, std::vector<nla::SpawnProgram> programs,
+                    const RankSet& failed = {}) {
+  auto world = plan_spawn(made, failed, 0, request(std::move(programs)));
+  return world ? std::string() : world.error().why;
+}
+
+std::string mapping(const nla::World& world) {
+  return world.map.process_mapping();
+}
+
+}  // namespace
+
+TEST_CASE("free slots come first, then the least loaded node") {
+  const Plan made = plan({"-w", "a:4,b:2", "-n", "5", "./p"});  // one slot of b is left
+  CHECK(mapping(spawned(made, {{{"q"}, 1, {}}})) == "(vector,(1,1,1))");
+  CHECK(mapping(spawned(made, {{{"q"}, 4, {}}})) == "(vector,(0,2,2))");
+  CHECK(mapping(spawned(made, {{{"q"}, 1, {}}, {{"r"}, 6, {}}})) ==
+        "(vector,(1,1,1),(0,1,4),(1,1,2))");
+  const Plan open = plan({"--sim-nodes", "3", "-n", "4", "./p"});  // node 0 has two
+  CHECK(mapping(spawned(open, {{{"q"}, 2, {}}})) == "(vector,(1,2,1))");
+  CHECK(mapping(spawned(open, {{{"q"}, 6, {}}})) == "(vector,(0,3,2))");
+  // What was spawned before counts.
+  Plan grown = open;
+  REQUIRE(grown.job.add(spawned(open, {{{"q"}, 2, {}}})));
+  CHECK(mapping(spawned(grown, {{{"q"}, 1, {}}})) == "(vector,(0,1,1))");
+  CHECK(spawned(grown, {{{"q"}, 1, {}}}).first == 6);
+  CHECK(mapping(spawned(open, {{{"q"}, 3, {}}}, RankSet::single(1))) == "(vector,(0,1,1),(2,1,2))");
+}
+
+TEST_CASE("hints say where and what, unknown ones are ignored") {
+  const Plan made = plan({"--launch", "local", "-w", "a,b,c", "-n", "3", "--env", "X=1", "./p"});
+  const nla::World world = spawned(
+      made, {{{"q", "x"}, 2, {{"host", "c"}, {"wdir", "sub"}, {"path", "/opt/bin"}, {"soft", "1"}}},
+             {{"r"}, 2, {{"hosts", "b,c"}, {"wdir", "/w"}}}});
+  CHECK(mapping(world) == "(vector,(2,1,2),(1,1,2))");
+  REQUIRE(world.apps.size() == 2);
+  CHECK(world.apps[0].argv == std::vector<std::string>{"q", "x"});
+  CHECK(world.apps[0].wdir == "/data/sub");
+  CHECK(world.apps[0].path == "/opt/bin");
+  CHECK(world.apps[0].env == std::vector<std::string>{"X=1"});
+  CHECK(world.apps[0].ranks == RankSet::run(3, 2));
+  CHECK(world.apps[1].wdir == "/w");
+  CHECK(world.apps[1].ranks == RankSet::run(5, 2));
+  CHECK(world.preput == nla::KeyValues{{"k", "v"}});
+}
+
+TEST_CASE("spares get no ranks that are spawned") {
+  const Plan made = plan({"--launch", "local", "-w", "a,b,c", "--spares", "1", "-n", "2", "./p"});
+  CHECK(mapping(spawned(made, {{{"q"}, 3, {}}})) == "(vector,(0,1,2),(1,1,1))");
+}
+
+TEST_CASE("a spawn that cannot be says why") {
+  const Plan made = plan({"--sim-nodes", "2", "-n", "2", "./p"});
+  CHECK(refusal(made, {{{"q"}, 1, {{"host", "sim7"}}}}) == "the job has no ranks on host 'sim7'");
+  CHECK(refusal(made, {{{"q"}, 1, {}}}, RankSet::run(0, 2)) == "no host is left that has an agent");
+  CHECK(refusal(made, {}) == "no program was named");
+  CHECK(
+      refusal(made, {{{"q"}, 1u << 24, {}}}) ==
+      "the job would have 16777218 ranks, at most 16777216 are possible, and a program has one at "
+      "least");
+  CHECK_FALSE(refusal(made, {{{"q"}, 0, {}}}).empty());
+  CHECK_FALSE(refusal(made, {{{"q"}, 1, {{"host", "a:x"}}}}).empty());
+  const Plan once = plan({"--launch", "local", "-w", "a,b", "./p"});
+  CHECK(refusal(once, {{{"q"}, 1, {}}}) ==
+        "a command that runs once on each host cannot have more ranks; give their number with -n");
+  Plan many = made;
+  for (std::size_t i = 0; i < kMaxWorlds; ++i) {
+    nla::World world;
+    world.first = many.job.map.size();
+    world.map = RankMap::from_blocks({{0, 1, 1}});
+    world.apps = {nla::App{{"q"}, {}, "", "", RankSet::single(world.first)}};
+    many.job.worlds.push_back(std::move(world));  // only their number counts
+  }
+  CHECK(refusal(many, {{{"q"}, 1, {}}}) ==
+        "the ranks of this job have spawned 10000 times, which is all");
+}
