@@ -61,8 +61,8 @@ bool Agent::State::add_world(const World& world, std::pair<Rank, RequestId> aske
   return true;
 }
 
-// Everybody has the pairs: as though a fence had brought them, and, for caches that keep nothing of
-// what fences bring, as though they had been asked for.
+// Everybody has the pairs: as though a fence had brought them or, for caches that keep nothing of
+// what fences bring, as though they had passed on their way to their owner and been asked for.
 void Agent::State::keep_preput(const World& world, const std::string& prefix) {
   std::string pairs;
   for (const auto& [key, value] : world.preput)
@@ -70,6 +70,7 @@ void Agent::State::keep_preput(const World& world, const std::string& prefix) {
   if (pairs.empty()) return;
   policy->commit(pairs);
   cache::for_each_pair(pairs, [&](std::string_view key, std::string_view value) {
+    policy->pair_passes(key, value);
     policy->answer_passes(key, value);
   });
 }

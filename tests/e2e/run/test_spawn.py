@@ -181,7 +181,7 @@ class SpawnTest(JobTest):
             self.assertEqual(sorted(ended.lines), sorted(lines))
 
     def test_children_under_every_cache_policy(self):
-        for policy in ("hcs", "hcma", "hcmab", "hcmab-lru"):
+        for policy in ("hcs", "hcma", "hcmab", "hcmab-lru", "dht"):
             ended = self.run_program(PARENT_AND_CHILD, "--sim-nodes", 3, "--ppn", 1, "--degree", 1, "--cache", policy)
             self.assertEqual((ended.status, ended.err, len(ended.lines)), (0, "", 7))
 
