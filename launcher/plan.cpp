@@ -410,11 +410,13 @@ Result<Plan> make_plan(const Options& options, const Surroundings& around) {
   }
   if (options.cache == CachePolicy::dht &&
       on_failure(options, plan.once_per_host) == nla::OnFailure::wait) {
-    return fail(Error{ErrorKind::usage, "choose what agents keep (--cache dht)", "",
-                      cat("each agent then holds pairs of the others, and this job goes on without "
-                          "those that are lost (",
-                          options.on_failure ? "--on-failure wait" : "once on each host", ")"),
-                      "use --cache hcmab, or --on-failure kill"});
+    return fail(Error{
+        ErrorKind::usage, "choose what agents keep (--cache dht)", "",
+        cat("each agent then holds pairs of the others, and this job goes on without "
+            "those that are lost (",
+            options.on_failure ? "--on-failure wait" : "once on each host", ")"),
+        "use --cache hcmab, or --on-failure kill (cache can also be set by SCELA_CACHE and in a "
+        "configuration file)"});
   }
   plan.missing = around.missing;
   if (auto enough = choose_min_nodes(plan, options); !enough) return fail(enough.error());

@@ -54,14 +54,16 @@ class Placement {
  private:
   Result<std::vector<std::uint32_t>> nodes_of(std::string_view hosts) const {
     if (hosts.empty()) return nodes_;
-    auto wanted = parse_hosts(hosts, "info host");
+    auto wanted = parse_hosts(hosts, "info host", plan_.hosts.size());
     if (!wanted) return fail(wanted.error());
     std::vector<std::uint32_t> out;
     for (const HostEntry& host : *wanted) {
       const auto at = std::find_if(nodes_.begin(), nodes_.end(), [&](std::uint32_t node) {
         return plan_.hosts[node] == host.name;
       });
-      if (at == nodes_.end()) return refused(cat("the job has no ranks on host '", host.name, "'"));
+      if (at == nodes_.end())
+        return refused(cat("the job has no ranks on host '", host.name,
+                           "' (hosts without a rank at the start have no agent)"));
       out.push_back(*at);
     }
     return out;
@@ -91,6 +93,35 @@ class Placement {
   std::vector<std::uint32_t> nodes_;  // that may get some
 };
 
+std::uint64_t bytes_of(const nla::KeyValues& pairs) {
+  std::uint64_t bytes = 0;
+  for (const auto& [key, value] : pairs)
+    bytes += key.size() + value.size();
+  return bytes;
+}
+std::uint64_t bytes_of(const std::vector<std::string>& argv) {
+  std::uint64_t bytes = 0;
+  for (const std::string& word : argv)
+    bytes += word.size() + sizeof word;
+  return bytes;
+}
+
+std::uint64_t cost_of(const std::vector<nla::World>& worlds) {
+  std::uint64_t cost = 0;
+  for (const nla::World& world : worlds) {
+    cost += world.map.size() * kRankCost + bytes_of(world.preput);
+    for (const nla::App& app : world.apps)
+      cost += kProgramCost + bytes_of(app.argv);
+  }
+  return cost;
+}
+std::uint64_t cost_of(const nla::SpawnRequest& request) {
+  std::uint64_t cost = bytes_of(request.preput);
+  for (const nla::SpawnProgram& program : request.programs)
+    cost += program.ranks * kRankCost + kProgramCost + bytes_of(program.argv);
+  return cost;
+}
+
 }  // namespace
 
 Result<nla::World> plan_spawn(const Plan& plan, const RankSet& failed, Rank parent,
@@ -102,6 +133,10 @@ Result<nla::World> plan_spawn(const Plan& plan, const RankSet& failed, Rank pare
   }
   if (job.worlds.size() >= kMaxWorlds) {
     return refused(cat("the ranks of this job have spawned ", kMaxWorlds, " times, which is all"));
+  }
+  if (cost_of(job.worlds) + cost_of(request) > kMaxSpawnCost) {
+    return refused("the ranks of this job have spawned so much that its agents would need " +
+                   std::to_string(kMaxSpawnCost >> 20) + " MiB for it");
   }
   nla::World world;
   world.first = job.map.size();

@@ -12,6 +12,12 @@ namespace scela {
 
 // How often a job's ranks may ask for more: each time costs every agent some memory for good.
 inline constexpr std::size_t kMaxWorlds = 10'000;
+// What all that was asked for may cost an agent or scela-run, about: kRankCost for each rank,
+// kProgramCost for each program, and what the requests say. Smaller: jobs that spawn for long end
+// early; larger: memory for a rank that spawns without end.
+inline constexpr std::uint64_t kMaxSpawnCost = std::uint64_t{256} * 1024 * 1024;
+inline constexpr std::uint64_t kRankCost = 3 * 1024;
+inline constexpr std::uint64_t kProgramCost = 8 * 1024;
 
 // `plan.job` has the ranks that were asked for before. `failed`: numbers of nodes without an agent.
 // Of the hints (infos) host, wdir and path count; all others are ignored, as MPI says.

@@ -136,7 +136,7 @@ void RankPmi::set_reading(bool on) {
   if (std::exchange(reading_, on) == on || !on) return;
   for (const auto& one : connections_)
     watch(*one);
-  if (bell_) bell_->ring();  // not now: who calls does not expect events
+  if (bell_) own_bell_->ring();  // not now: who calls does not expect events
 }
 
 bool RankPmi::unfinished(Rank rank) const {

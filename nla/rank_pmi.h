@@ -111,8 +111,9 @@ class RankPmi final : pmi::JobServices, EndListener {
   const RankSet& own_;
   std::optional<Poller>& poller_;
   std::vector<std::unique_ptr<Connection>> connections_;  // by position in own_
-  std::unique_ptr<Bell> bell_;                            // once a rank asked for memory
-  std::vector<Connection*> ringed_;                       // that have it
+  std::unique_ptr<Bell> own_bell_;   // rung by the agent itself: nobody else has it
+  std::unique_ptr<Bell> bell_;       // once a rank asked for memory
+  std::vector<Connection*> ringed_;  // that have it
   bool reading_ = true;
   std::unique_ptr<Port> port_;  // none: ranks inherit
 };

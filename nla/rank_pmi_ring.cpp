@@ -1,6 +1,7 @@
 // Ranks that talk through memory instead of their sockets (pmi/protocol/ring_layout.h): all of them
 // ring one bell, and are looked at in turn. The agent holds no descriptor for such a rank.
 #include <sys/eventfd.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,7 +15,9 @@ namespace scela::nla {
 void RankPmi::Bell::ready(bool /*readable*/, bool /*writable*/) {
   // Before anybody is looked at: who rings meanwhile is heard again.
   std::uint64_t rings = 0;
-  if (::read(fd.get(), &rings, sizeof rings) > 0) pmi.rung();
+  // Never waits, whatever flags a rank has given the bell that it shares.
+  iovec part{&rings, sizeof rings};
+  if (::preadv2(fd.get(), &part, 1, -1, RWF_NOWAIT) > 0) pmi.rung();
 }
 
 void RankPmi::Bell::ring() const {
@@ -46,11 +49,13 @@ bool RankPmi::lend_ring(Connection& one) {
 }
 
 bool RankPmi::hang_bell() {
-  auto bell = std::make_unique<Bell>(*this);
-  bell->fd.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!bell->fd) return false;
-  poller_->watch(bell->fd.get(), true, false, *bell);
-  bell_ = std::move(bell);
+  for (std::unique_ptr<Bell>* const which : {&own_bell_, &bell_}) {
+    auto bell = std::make_unique<Bell>(*this);
+    bell->fd.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    if (!bell->fd) return false;
+    poller_->watch(bell->fd.get(), true, false, *bell);
+    *which = std::move(bell);
+  }
   return true;
 }
 
@@ -90,7 +95,7 @@ void RankPmi::serve_ring(Connection& one) {
   }
   flush(one);
   // What came meanwhile waits until others had their turn.
-  if (may_read(one) && !ring.spoilt && ring.end.arm()) bell_->ring();
+  if (may_read(one) && !ring.spoilt && ring.end.arm()) own_bell_->ring();
 }
 
 void RankPmi::write_ring(Connection& one) {

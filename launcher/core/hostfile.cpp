@@ -40,9 +40,11 @@ bool is_ipv6_literal(std::string_view text) {
 // Hosts in order of first mention; a second mention adds its slots to the first.
 class HostList {
  public:
+  explicit HostList(std::size_t most = NodeSet::kMaxNodes) : most_(most) {}
+
   // A node set with the slots that each of its nodes has.
   Result<void> add(std::string_view nodes, std::optional<std::uint32_t> slots) {
-    auto names = expand_ordered(nodes);
+    auto names = expand_ordered(nodes, most_);
     if (!names) return fail(std::move(names.error()));
     for (std::string& name : *names) {
       if (!is_host_name(name)) {
@@ -57,8 +59,8 @@ class HostList {
   Result<void> add_one(std::string name, std::optional<std::uint32_t> slots) {
     const auto [known, is_new] = index_.try_emplace(name, entries_.size());
     if (is_new) {
-      if (entries_.size() == NodeSet::kMaxNodes) {
-        return fail(value_error(cat("more than ", NodeSet::kMaxNodes, " hosts are named"), ""));
+      if (entries_.size() == most_) {
+        return fail(value_error(cat("more than ", most_, " hosts are named"), ""));
       }
       entries_.push_back({std::move(name), slots});
       return {};
@@ -79,6 +81,7 @@ class HostList {
  private:
   std::vector<HostEntry> entries_;
   std::map<std::string, std::size_t> index_;
+  std::size_t most_;
 };
 
 // Characters of a text that stand outside brackets.
@@ -219,8 +222,9 @@ Result<void> add_line(HostList& hosts, std::string_view line) {
 
 }  // namespace
 
-Result<std::vector<HostEntry>> parse_hosts(std::string_view spec, std::string_view where) {
-  HostList hosts;
+Result<std::vector<HostEntry>> parse_hosts(std::string_view spec, std::string_view where,
+                                           std::size_t most) {
+  HostList hosts(most);
   if (auto added = add_spec(hosts, spec); !added) {
     return fail(in_spec(std::move(added.error()), "read host list", spec, where));
   }

@@ -14,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "common/core/nodeset.h"
 #include "common/core/result.h"
 
 namespace scela {
@@ -28,8 +29,10 @@ inline constexpr std::uint32_t kMaxSlots = 1u
                                            << 20;  // of one host; guards against a mistyped count
 
 // The text of -w; `where` names its source in errors ("--hosts", "SCELA_HOSTS").
+// More than `most` hosts are an error, found before they are written out.
 Result<std::vector<HostEntry>> parse_hosts(std::string_view spec,
-                                           std::string_view where = "--hosts");
+                                           std::string_view where = "--hosts",
+                                           std::size_t most = NodeSet::kMaxNodes);
 Result<std::vector<HostEntry>> parse_hostfile(std::string_view text, std::string_view file_name);
 // Removes the hosts of -x; an error if none is left. Hosts that are not in the list are no error.
 Result<std::vector<HostEntry>> exclude_hosts(std::vector<HostEntry> hosts, std::string_view spec);

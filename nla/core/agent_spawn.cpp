@@ -109,6 +109,7 @@ Outcome Agent::State::softened(Rank rank, Outcome outcome) {
   if (!never || context.job->world_of(rank) == 0) return outcome;
   spawns.not_started(rank, outcome.code, outcome.why);
   outcome.ending = Ending::not_started;
+  outcome.why.clear();  // told to who asked, and kept for as long as the job
   outcome.ended_by_us = true;
   return outcome;
 }

@@ -23,7 +23,7 @@ void Attributes::ask(Rank rank, RequestId id, const ask::PutNode& put) {
   const auto old = pairs_.find(put.key);
   const std::uint64_t freed = old == pairs_.end() ? 0 : put.key.size() + old->second.size();
   const std::uint64_t bytes = bytes_ - freed + put.key.size() + put.value.size();
-  const std::uint64_t most = kBytesPerRank * context_.own_ranks.size();
+  const std::uint64_t most = kBytesPerRank * context_.shares(context_.own_ranks);
   if (bytes > most) {
     const std::string why = cat("the attributes of a node take ", most, " bytes at most");
     context_.act(action::Reply{rank, id, Response{false, why, false, {}}});

@@ -36,7 +36,7 @@ void Bulletin::use(cache::Policy* policy) {
 void Bulletin::ask(Rank rank, RequestId id, const ask::Put& put) {
   if (policy_->table().pending_bytes() + put.key.size() + put.value.size() +
           cache::Store::kPairOverhead >
-      kRankBudget * context_.own_ranks.size()) {
+      kRankBudget * context_.shares(context_.own_ranks)) {
     const std::string why =
         cat("the ranks of this node have put more than ", kRankBudget / (1024 * 1024),
             " MiB each since the last fence of all ranks");

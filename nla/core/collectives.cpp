@@ -243,8 +243,9 @@ void Collectives::child_ended(const Child& child) {
   }
 }
 
-bool Collectives::may_contribute(Operation& op, Child& child, std::size_t bytes) {
-  if (child.contributed + bytes > kOverlappingBudgets * kRankBudget * child.ranks.size()) {
+bool Collectives::may_contribute(Operation& op, Child& child, std::size_t bytes) const {
+  if (child.contributed + bytes >
+      kOverlappingBudgets * kRankBudget * context_.shares(child.ranks)) {
     return false;
   }
   child.contributed += bytes;

@@ -98,7 +98,7 @@ class Collectives {
   using Operations = std::map<CollectiveId, Operation>;
 
   bool may_number(const ask::Collective& call);
-  static bool may_contribute(Operation& op, Child& child, std::size_t bytes);
+  bool may_contribute(Operation& op, Child& child, std::size_t bytes) const;
   Operations::iterator open(const CollectiveId& id);
   bool turns_here() const { return context_.is_root() || cut_off_; }
   void agree(Operation& op, CollectiveKind kind, Rank root, const std::string& who);

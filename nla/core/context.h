@@ -3,6 +3,7 @@
 // One Context per agent; parts hold a reference to it. `out` is set for the duration of one event.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -47,6 +48,13 @@ struct Context {
   // Agents whose parent is lost are adopted by its parent.
   bool adopts() const { return adopt_ms > 0 && job && job->on_failure == OnFailure::wait; }
   const std::string& host(std::uint32_t index) const { return hosts[index - slice.first]; }
+
+  // How many of them count where a bound is so much for each rank: those that the job began with,
+  // or a rank could have more by asking for more ranks.
+  std::uint64_t shares(const RankSet& ranks) const {
+    if (!job) return ranks.size();
+    return std::max<std::uint64_t>(ranks.intersection(job->ranks_of_world(0)).size(), 1);
+  }
 
   template <class A>
   void act(A&& action) {

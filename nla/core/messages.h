@@ -324,7 +324,7 @@ struct SpawnAnswer {  // d
   std::uint64_t id = 0;
   bool ok = true;
   std::string text;   // the name of the new world; the error when !ok
-  std::string codes;  // when !ok: of every rank, 0 or 1, with commas
+  std::string codes;  // when !ok: of every rank, 0 or 1, with commas; empty for very many ranks
   friend bool operator==(const SpawnAnswer&, const SpawnAnswer&) = default;
 };
 struct WorldBytes {  // d: encode(World) in pieces; the last piece starts its ranks

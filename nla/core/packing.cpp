@@ -3,6 +3,7 @@
 #include <lz4.h>
 
 #include "common/core/bytes.h"
+#include "common/core/frame.h"
 
 namespace scela::nla {
 
@@ -14,7 +15,7 @@ constexpr std::uint64_t kMostPerByte = 255;
 }  // namespace
 
 std::string pack(std::string_view plain) {
-  if (plain.size() < kPackFrom || plain.size() > LZ4_MAX_INPUT_SIZE) return {};
+  if (plain.size() < kPackFrom || plain.size() > kMaxPiece) return {};
   ByteWriter size;
   size.varint(plain.size());
   std::string out = size.take();
@@ -33,9 +34,7 @@ std::optional<std::string> unpack(std::string_view packed) {
   ByteReader in(packed);
   const std::uint64_t size = in.varint();
   const std::string_view block = in.rest();
-  if (!in.ok() || size > kMostPerByte * block.size() || size > LZ4_MAX_INPUT_SIZE) {
-    return std::nullopt;
-  }
+  if (!in.ok() || size > kMostPerByte * block.size() || size > kMaxPiece) return std::nullopt;
   std::string out(size, '\0');
   const int bytes = LZ4_decompress_safe(block.data(), out.data(), static_cast<int>(block.size()),
                                         static_cast<int>(size));

@@ -15,10 +15,11 @@ namespace scela::nla {
 // less than to encrypt it. Smaller: time for little; larger: bytes that need not travel.
 inline constexpr std::size_t kPackFrom = 2048;
 
-// packed := size:varint, an LZ4 block of that many bytes. Empty: not worth it.
+// packed := size:varint, an LZ4 block of that many bytes. Empty: not worth it, or no piece.
 std::string pack(std::string_view plain);
 
-// None: those are no packed bytes. At most 255 times as many as there were.
+// None: those are no packed bytes, or would be more than a piece: what is passed on unpacked must
+// fit a frame.
 std::optional<std::string> unpack(std::string_view packed);
 
 }  // namespace scela::nla

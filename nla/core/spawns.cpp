@@ -165,10 +165,13 @@ void Spawns::conclude(std::size_t world, bool ended) {
       launch.why = "a node was lost, or a signal came, before all of them were started";
     told.ok = false;
     told.text = why = launch.why;
-    ranks.for_each([&](Rank rank) {
-      if (!told.codes.empty()) told.codes += ',';
-      told.codes += launch.started.contains(rank) ? '0' : '1';
-    });
+    constexpr std::size_t kMaxCodes = 256;  // clients have room for no more, and a frame has a size
+    if (ranks.size() <= kMaxCodes) {
+      ranks.for_each([&](Rank rank) {
+        if (!told.codes.empty()) told.codes += ',';
+        told.codes += launch.started.contains(rank) ? '0' : '1';
+      });
+    }
     unwanted.add(launch.started);
     if (!ended) children_.broadcast(msg::EndRanks{launch.started});
   }

@@ -9,6 +9,7 @@
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>
+#include <mutex>
 #include <utility>
 
 #include "common/core/text.h"
@@ -50,13 +51,13 @@ bool segment_offered(std::string_view job) {
 
 // A rank of a job of many that was given nobody to talk to (--pmi pmgr) would go on as though it
 // were the only one, and say nothing. One line for the whole job.
-void warn_alone() {
+void warn_alone(const char* library) {
   const int size = environment_number("SCELA_SIZE").value_or(1);
   if (size <= 1 || environment_number("SCELA_RANK") != 0) return;
   std::fprintf(stderr,
-               "libpmi: neither PMI_FD nor PMI_PORT is set, so each of the %d ranks runs alone "
+               "%s: neither PMI_FD nor PMI_PORT is set, so each of the %d ranks runs alone "
                "(start them with --pmi fd or --pmi port)\n",
-               size);
+               library, size);
 }
 
 bool ring_refused() {
@@ -96,7 +97,10 @@ Result<Fd> connect_to(const std::string& address) {
 
 bool is_job_of_scela(std::string_view job) {
   const char* const by = std::getenv("SCELA_JOB_ID");
-  return by != nullptr && job == by;
+  if (by == nullptr || *by == '\0') return false;
+  const std::string_view id(by);
+  // The key-value spaces of spawned ranks are called by the job's name and a number.
+  return job == id || (job.substr(0, id.size()) == id && job.substr(id.size(), 1) == ".");
 }
 
 std::optional<std::string> Fields::find(std::string_view name) const {
@@ -118,7 +122,7 @@ bool Fields::ok() const {
   return number("rc").value_or(0) == 0;
 }
 
-Result<std::optional<Connection>> Connection::open() {
+Result<std::optional<Connection>> Connection::open(const char* library) {
   Connection made;
   if (const auto number = environment_number("PMI_FD")) {
     made.socket_.reset(*number);
@@ -131,7 +135,7 @@ Result<std::optional<Connection>> Connection::open() {
   }
   const char* const port = std::getenv("PMI_PORT");
   if (port == nullptr) {
-    warn_alone();
+    warn_alone(library);
     return std::optional<Connection>();
   }
   const auto id = environment_number("PMI_ID");
@@ -228,7 +232,14 @@ Result<void> Connection::read_more(Received* received) {
   return {};
 }
 
+// Threads take turns: what comes after a request must be its answer.
+std::mutex& Connection::turn() {
+  static std::mutex one;
+  return one;
+}
+
 Result<Fields> Connection::ask(std::string_view line, std::string_view command) {
+  const std::lock_guard turn_of(turn());
   say(line);
   auto answer = read_line(nullptr);
   if (!answer) return fail(std::move(answer.error()));
@@ -240,6 +251,7 @@ Result<Fields> Connection::ask(std::string_view line, std::string_view command) 
 }
 
 Result<std::string> Connection::ask_framed(std::string_view message) {
+  const std::lock_guard turn_of(turn());
   send(message);
   return read_framed(nullptr);
 }

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -38,7 +39,7 @@ bool is_job_of_scela(std::string_view job);
 class Connection {
  public:
   // By the environment: PMI_FD, else PMI_PORT. Nothing: neither is set, this process is alone.
-  static Result<std::optional<Connection>> open();
+  static Result<std::optional<Connection>> open(const char* library);
 
   int rank() const { return rank_; }
   int size() const { return size_; }
@@ -63,6 +64,7 @@ class Connection {
   const std::optional<segment::Reader>& reader() const { return reader_; }
 
  private:
+  static std::mutex& turn();
   Result<void> introduce(int id);
   void send(std::string_view text);
   using Received = std::vector<Fd>;

@@ -1,5 +1,5 @@
 // The functions of pmi.h over one connection. No exception leaves; nothing is printed but by
-// PMI_Abort.
+// PMI_Abort and where PMI_Init fails.
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -11,6 +11,7 @@
 #include "pmi/client/include/pmi.h"
 #include "pmi/client/library.h"
 #include "pmi/client/process_mapping.h"
+#include "pmi/protocol/limits.h"
 
 namespace scela::pmi::client {
 Library& library() {
@@ -104,6 +105,11 @@ const std::vector<int>& clique() {
   return *lib.clique;
 }
 
+int init_failed(const scela::Error& error) {
+  std::fprintf(stderr, "libpmi: PMI_Init: %s\n", error.text().c_str());
+  return PMI_FAIL;
+}
+
 int name_service(const std::string& line, const char* command, std::string* port) {
   if (!library().initialized) return PMI_ERR_INIT;
   if (!library().connection) return PMI_FAIL;
@@ -127,12 +133,14 @@ int PMI_Init(int* spawned) {
   const char* const told = std::getenv("PMI_SPAWNED");
   *spawned = told != nullptr && std::atoi(told) != 0 ? PMI_TRUE : PMI_FALSE;
   if (lib.initialized) return PMI_SUCCESS;
-  auto opened = Connection::open();
-  if (!opened) return PMI_FAIL;
+  auto opened = Connection::open("libpmi");
+  if (!opened) return init_failed(opened.error());
   lib.connection = std::move(*opened);
   if (lib.connection) {
-    const auto init = ask("cmd=init pmi_version=1 pmi_subversion=1", "response_to_init");
-    if (!init || !init->ok()) return PMI_FAIL;
+    const auto init =
+        lib.connection->ask("cmd=init pmi_version=1 pmi_subversion=1", "response_to_init");
+    if (!init) return init_failed(init.error());
+    if (!init->ok()) return PMI_FAIL;
     const auto most = ask("cmd=get_maxes", "maxes");
     if (!most || !most->ok()) return PMI_FAIL;
     lib.name_max = static_cast<int>(most->number("kvsname_max").value_or(lib.name_max));
@@ -331,6 +339,7 @@ int PMI_Spawn_multiple(int count, const char* cmds[], const char** argvs[], cons
   };
   int processes = 0;
   for (int i = 0; i < count; ++i) {
+    if (maxprocs[i] < 1 || cmds[i] == nullptr || *cmds[i] == '\0') return PMI_ERR_INVALID_ARG;
     processes += maxprocs[i];
     add("mcmd=spawn");
     add("nprocs=", maxprocs[i]);
@@ -358,6 +367,7 @@ int PMI_Spawn_multiple(int count, const char* cmds[], const char** argvs[], cons
     add("endcmd");
   }
   if (!lines) return PMI_ERR_INVALID_ARG;
+  if (text.size() > scela::pmi::kMaxSpawnRequest) return PMI_ERR_INVALID_LENGTH;
   text.pop_back();  // the connection ends the last line
   const auto answer = ask(text, "spawn_result");
   const bool ok = answer && answer->ok();

@@ -1,5 +1,5 @@
 // The functions of pmi2.h over one connection. No exception leaves; nothing is printed but by
-// PMI2_Abort.
+// PMI2_Abort and where PMI2_Init fails.
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>
@@ -13,6 +13,7 @@
 #include "pmi/client/connection.h"
 #include "pmi/client/include/pmi2.h"
 #include "pmi/client/process_mapping.h"
+#include "pmi/protocol/limits.h"
 #include "pmi/protocol/pmi2_wire.h"
 
 namespace {
@@ -120,6 +121,11 @@ void add_hints(Pmi2Writer& request, const MPID_Info* info) {
   }
 }
 
+int init_failed(const scela::Error& error) {
+  std::fprintf(stderr, "libpmi2: PMI2_Init: %s\n", error.text().c_str());
+  return PMI2_FAIL;
+}
+
 }  // namespace
 
 extern "C" {
@@ -136,13 +142,14 @@ int PMI2_Init(int* spawned, int* size, int* rank, int* appnum) {
   *rank = 0;
   *appnum = 0;
   lib.job_id = "alone";
-  auto opened = Connection::open();
-  if (!opened) return PMI2_FAIL;
+  auto opened = Connection::open("libpmi2");
+  if (!opened) return init_failed(opened.error());
   lib.connection = std::move(*opened);
   if (lib.connection) {
     const auto chosen =
         lib.connection->ask("cmd=init pmi_version=2 pmi_subversion=0", "response_to_init");
-    if (!chosen || !chosen->ok() || chosen->number("pmi_version") != 2) return PMI2_FAIL;
+    if (!chosen) return init_failed(chosen.error());
+    if (!chosen->ok() || chosen->number("pmi_version") != 2) return PMI2_FAIL;
     Pmi2Writer request("fullinit");
     const char* const job = std::getenv("PMI_JOBID");
     if (job != nullptr) request.add("pmijobid", job);
@@ -251,6 +258,7 @@ int PMI2_Job_Spawn(int count, const char* cmds[], int argcs[], const char** argv
   }
   int processes = 0;
   for (int i = 0; i < count; ++i) {
+    if (maxprocs[i] < 1 || cmds[i] == nullptr || *cmds[i] == '\0') return PMI2_ERR_INVALID_ARG;
     processes += maxprocs[i];
     request.add("subcmd", cmds[i]);
     request.add("maxprocs", static_cast<long long>(maxprocs[i]));
@@ -261,6 +269,7 @@ int PMI2_Job_Spawn(int count, const char* cmds[], int argcs[], const char** argv
     const bool hints = info_keyval_sizes != nullptr && info_keyval_sizes[i] > 0;
     add_hints(request, hints && info_keyval_vectors != nullptr ? info_keyval_vectors[i] : nullptr);
   }
+  if (request.text().size() > scela::pmi::kMaxSpawnRequest) return PMI2_ERR_INVALID_LENGTH;
   const auto answer = exchange(request, "spawn");
   const int rc = answer ? number_in(*answer, "rc", PMI2_FAIL) : PMI2_FAIL;
   std::string codes = answer ? std::string(answer->find("errcodes").value_or("")) : "";

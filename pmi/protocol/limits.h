@@ -38,4 +38,8 @@ inline constexpr std::size_t kMaxInFlight = 256;
 // All lines of one spawn request.
 inline constexpr std::size_t kMaxSpawnBlock = 1024 * 1024;
 
+// What this project's client libraries send of one at most: it has to fit one message, between
+// agents too.
+inline constexpr std::size_t kMaxSpawnRequest = kMaxMessage - 512;
+
 }  // namespace scela::pmi

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "common/core/frame.h"
 #include "nla/core/packing.h"
 
 using namespace scela::nla;
@@ -12,7 +13,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);
   const auto plain = unpack(bytes);
   if (!plain) return 0;
-  if (plain->size() > 255 * size) std::abort();
+  if (plain->size() > 255 * size || plain->size() > scela::kMaxPiece) std::abort();
   const std::string again = pack(*plain);
   if (!again.empty() && unpack(again) != *plain) std::abort();
   return 0;

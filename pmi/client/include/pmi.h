@@ -4,8 +4,9 @@
  * any launcher that speaks PMI-1 on PMI_FD or PMI_PORT, and alone (one rank). Under scela-run gets
  * are answered from memory that the node's agent shares, without a system call.
  *
- * One thread at a time. Strings are C strings; lengths count the terminating zero. Every function
- * returns PMI_SUCCESS or one of the errors below.
+ * Threads may call at once, PMI_Init and PMI_Finalize apart: they take turns. Strings are C
+ * strings; lengths count the terminating zero. Every function returns PMI_SUCCESS or one of the
+ * errors below.
  */
 #ifndef SCELA_PMI_H
 #define SCELA_PMI_H

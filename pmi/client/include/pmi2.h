@@ -4,8 +4,9 @@
  * scela-run gets of pairs are answered from memory that the node's agent shares, without a system
  * call.
  *
- * One thread at a time. Every function but PMI2_Initialized returns PMI2_SUCCESS or an error below;
- * a launcher's own error number is passed on.
+ * Threads may call at once, PMI2_Init and PMI2_Finalize apart: they take turns. Every function but
+ * PMI2_Initialized returns PMI2_SUCCESS or an error below; a launcher's own error number is passed
+ * on.
  */
 #ifndef SCELA_PMI2_H
 #define SCELA_PMI2_H

@@ -7,6 +7,7 @@
  * that. abort: rank 1 calls PMI_Abort while the others wait for it.
  */
 #include <pmi.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -130,6 +131,33 @@ static void options(void) {
   CHECK(PMI_Get_options(text, &length) == PMI_SUCCESS);
 }
 
+enum { kThreads = 4, kPairs = 50 };
+
+static void* put_and_get(void* number) {
+  char space[512], key[64], value[64], found[64];
+  CHECK(PMI_KVS_Get_my_name(space, sizeof space) == PMI_SUCCESS);
+  for (int i = 0; i < kPairs; ++i) {
+    snprintf(key, sizeof key, "thread-%d-%d-%d", rank, *(int*)number, i);
+    snprintf(value, sizeof value, "of %d", *(int*)number * kPairs + i);
+    CHECK(PMI_KVS_Put(space, key, value) == PMI_SUCCESS);
+    CHECK(PMI_KVS_Get(space, key, found, sizeof found) == PMI_SUCCESS);
+    CHECK(strcmp(found, value) == 0);
+  }
+  return NULL;
+}
+
+// Each is answered what it asked for.
+static void threads(void) {
+  pthread_t thread[kThreads];
+  int number[kThreads];
+  for (int i = 0; i < kThreads; ++i) {
+    number[i] = i;
+    CHECK(pthread_create(&thread[i], NULL, put_and_get, &number[i]) == 0);
+  }
+  for (int i = 0; i < kThreads; ++i)
+    CHECK(pthread_join(thread[i], NULL) == 0);
+}
+
 int main(int argc, char** argv) {
   int spawned = -1, size = 0, on = -1, with_names = 0, aborts = 0;
   for (int i = 1; i < argc; ++i) {
@@ -146,6 +174,7 @@ int main(int argc, char** argv) {
   facts(&size);
   clique(size);
   pairs(size);
+  if (!plain) threads();
   if (with_names) names();
   if (aborts && rank == 1) PMI_Abort(9, "no more of this");
   options();

@@ -86,18 +86,26 @@ TEST_CASE("spares get no ranks that are spawned") {
 
 TEST_CASE("a spawn that cannot be says why") {
   const Plan made = plan({"--sim-nodes", "2", "-n", "2", "./p"});
-  CHECK(refusal(made, {{{"q"}, 1, {{"host", "sim7"}}}}) == "the job has no ranks on host 'sim7'");
+  CHECK(refusal(made, {{{"q"}, 1, {{"host", "sim7"}}}}) ==
+        "the job has no ranks on host 'sim7' (hosts without a rank at the start have no agent)");
   CHECK(refusal(made, {{{"q"}, 1, {}}}, RankSet::run(0, 2)) == "no host is left that has an agent");
   CHECK(refusal(made, {}) == "no program was named");
-  CHECK(
-      refusal(made, {{{"q"}, 1u << 24, {}}}) ==
-      "the job would have 16777218 ranks, at most 16777216 are possible, and a program has one at "
-      "least");
+  const std::string much =
+      "the ranks of this job have spawned so much that its agents would need 256 MiB for it";
+  CHECK(refusal(made, {{{"q"}, 1u << 24, {}}}) == much);
+  CHECK(refusal(made, {{{"q"}, 80'000, {}}}).empty());
+  CHECK(refusal(made, {{{"q", std::string(7'000'000, 'x')}, 80'000, {}}}).empty());
+  CHECK(refusal(made, {{{"q", std::string(30'000'000, 'x')}, 80'000, {}}}) == much);
+  CHECK(refusal(made, {{{"q"}, 1, {{"host", "n[0-999998]"}}}}).find("limit of 2") !=
+        std::string::npos);
   CHECK_FALSE(refusal(made, {{{"q"}, 0, {}}}).empty());
   CHECK_FALSE(refusal(made, {{{"q"}, 1, {{"host", "a:x"}}}}).empty());
   const Plan once = plan({"--launch", "local", "-w", "a,b", "./p"});
   CHECK(refusal(once, {{{"q"}, 1, {}}}) ==
         "a command that runs once on each host cannot have more ranks; give their number with -n");
+  Plan grown = made;
+  grown.job.worlds.push_back(spawned(made, {{{"q"}, 80'000, {}}}));
+  CHECK(refusal(grown, {{{"q"}, 10'000, {}}}) == much);
   Plan many = made;
   for (std::size_t i = 0; i < kMaxWorlds; ++i) {
     nla::World world;

@@ -62,6 +62,12 @@ TEST_CASE("bytes that nobody packed are told, and cannot claim to be more than t
     CHECK(unpack(packed.substr(0, size)) == std::nullopt);
   CHECK(unpack(packed + 'x') == std::nullopt);
   CHECK(unpack(std::string("\xff\xff\xff\xff\x07") + packed) == std::nullopt);
+  std::string bomb = pack(std::string(kMaxPiece, 'a'));
+  REQUIRE_FALSE(bomb.empty());
+  CHECK(unpack(bomb)->size() == kMaxPiece);
+  CHECK(pack(std::string(kMaxPiece + 1, 'a')).empty());
+  bomb.replace(0, 3, std::string("\x81\x80\x04", 3));  // one byte more
+  CHECK(unpack(bomb) == std::nullopt);
   const std::string random = noise(4096);
   for (std::size_t at = 0; at + 64 < random.size(); ++at) {
     const auto plain = unpack(std::string_view(random).substr(at, 64));
