@@ -42,6 +42,7 @@ enum class OpKind : std::uint8_t {
   unpublish,   // likewise
   spawn,       // `size` ranks, whose numbers follow those of all spawns before it
 };
+inline constexpr std::size_t kOpKinds = static_cast<std::size_t>(OpKind::spawn) + 1;
 
 // One step of one rank, or a collective of several. A schedule's ops stand in one serial order;
 // every rank runs those it takes part in, in that order, which therefore cannot deadlock.

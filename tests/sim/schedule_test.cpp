@@ -37,7 +37,7 @@ TEST_CASE("A schedule's text is refused with the line and the reason") {
 }
 
 TEST_CASE("Seeds draw every kind of step, fault and stimulus") {
-  std::vector<int> ops(17), faults(6), starts(7), leftovers(3);
+  std::vector<int> ops(kOpKinds), faults(6), starts(7), leftovers(3);
   int peaceful = 0;
   int stops = 0;
   int large = 0;
