@@ -111,14 +111,15 @@ std::uint64_t cost_of(const std::vector<nla::World>& worlds) {
   for (const nla::World& world : worlds) {
     cost += world.map.size() * kRankCost + bytes_of(world.preput);
     for (const nla::App& app : world.apps)
-      cost += kProgramCost + bytes_of(app.argv);
+      cost += kProgramCost + bytes_of(app.argv) + app.wdir.size() + app.path.size();
   }
   return cost;
 }
 std::uint64_t cost_of(const nla::SpawnRequest& request) {
   std::uint64_t cost = bytes_of(request.preput);
   for (const nla::SpawnProgram& program : request.programs)
-    cost += program.ranks * kRankCost + kProgramCost + bytes_of(program.argv);
+    cost +=
+        program.ranks * kRankCost + kProgramCost + bytes_of(program.argv) + bytes_of(program.infos);
   return cost;
 }
 
@@ -135,8 +136,8 @@ Result<nla::World> plan_spawn(const Plan& plan, const RankSet& failed, Rank pare
     return refused(cat("the ranks of this job have spawned ", kMaxWorlds, " times, which is all"));
   }
   if (cost_of(job.worlds) + cost_of(request) > kMaxSpawnCost) {
-    return refused("the ranks of this job have spawned so much that its agents would need " +
-                   std::to_string(kMaxSpawnCost >> 20) + " MiB for it");
+    return refused(cat("the ranks of this job have spawned so much that its agents would need ",
+                       kMaxSpawnCost >> 20, " MiB for it"));
   }
   nla::World world;
   world.first = job.map.size();

@@ -106,6 +106,13 @@ TEST_CASE("a spawn that cannot be says why") {
   Plan grown = made;
   grown.job.worlds.push_back(spawned(made, {{{"q"}, 80'000, {}}}));
   CHECK(refusal(grown, {{{"q"}, 10'000, {}}}) == much);
+  const std::string far(270'000'000, '/');
+  CHECK(refusal(made, {{{"q"}, 1, {{"path", far}}}}) == much);
+  grown = made;
+  grown.job.worlds.push_back(spawned(made, {{{"q"}, 1, {}}}));
+  CHECK(refusal(grown, {{{"q"}, 1, {}}}).empty());
+  grown.job.worlds[0].apps[0].path = far;
+  CHECK(refusal(grown, {{{"q"}, 1, {}}}) == much);
   Plan many = made;
   for (std::size_t i = 0; i < kMaxWorlds; ++i) {
     nla::World world;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "pmi/protocol/limits.h"
+#include "tests/unit/pmi/spawn_text.h"
 
 namespace scela::pmi {
 namespace {
@@ -20,21 +21,6 @@ JobFacts facts() {
           .kvsname = "job_0",
           .process_mapping = "(vector,(0,2,2))",
           .node_ranks = RankSet::run(0, 2)};
-}
-
-// "2 of [a][b c] host=h; 1 of [d]; key=value" of two programs, a hint and a pair.
-std::string text_of(const ask::Spawn& spawn) {
-  std::string text;
-  for (const SpawnProgram& program : spawn.programs) {
-    text += (text.empty() ? "" : "; ") + std::to_string(program.ranks) + " of ";
-    for (const std::string& word : program.argv)
-      text += "[" + word + "]";
-    for (const auto& [key, value] : program.infos)
-      text += " " + key + "=" + value;
-  }
-  for (const auto& [key, value] : spawn.preput)
-    text += "; " + key + "=" + value;
-  return text;
 }
 
 std::string name_of(const Request& request) {

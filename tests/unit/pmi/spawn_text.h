@@ -1,0 +1,25 @@
+// A spawn request in one line, for comparing.
+#pragma once
+
+#include <string>
+
+#include "pmi/protocol/request.h"
+
+namespace scela::pmi {
+
+// "2 of [a][b c] host=h; 1 of [d]; key=value" of two programs, a hint and a pair.
+inline std::string text_of(const ask::Spawn& spawn) {
+  std::string text;
+  for (const SpawnProgram& program : spawn.programs) {
+    text += (text.empty() ? "" : "; ") + std::to_string(program.ranks) + " of ";
+    for (const std::string& word : program.argv)
+      text += "[" + word + "]";
+    for (const auto& [key, value] : program.infos)
+      text += " " + key + "=" + value;
+  }
+  for (const auto& [key, value] : spawn.preput)
+    text += "; " + key + "=" + value;
+  return text;
+}
+
+}  // namespace scela::pmi
