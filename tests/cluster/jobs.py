@@ -19,6 +19,11 @@ NO_AGENT = ("--agent", "/nonexistent")  # nowhere installed: it is shipped
 UNREACHABLE, LAUNCH = 68, 71  # exit statuses, see scela-run(1)
 
 
+def _parent(pid):
+    with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as f:
+        return int(f.read().rpartition(")")[2].split()[1])
+
+
 class JobTest(ClusterTest):
     def setUp(self):
         super().setUp()
@@ -121,8 +126,9 @@ class JobTest(ClusterTest):
         return job
 
     def agents(self, host):
-        """Process IDs of the host's agent and its guardian."""
-        return [process.pid for process in self.cluster.processes(host) if " --stdio " in process.words]
+        """Process IDs of the host's agents, each behind its guardian's: the numbers themselves may wrap in between."""
+        pids = [process.pid for process in self.cluster.processes(host) if " --stdio " in process.words]
+        return sorted(pids, key=lambda pid: _parent(pid) in pids)
 
     def executables(self, host):
         return {os.readlink(f"/proc/{pid}/exe") for pid in self.agents(host)}

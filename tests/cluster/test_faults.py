@@ -197,7 +197,7 @@ class RunningTest(FaultsTest):
             self.cluster.run("head", ["touch", GO], check=True)
             out, err = self.finish(job, UNREACHABLE)
             self.tearDown()
-            self.assertEqual(len(out.splitlines()), 7, out)
+            self.assertEqual(len(out.splitlines()), 7, out + err)
             if words:
                 self.assertIn("scela-run:   1 rank lost with its node: 4\n", err)
                 self.assertIn("scela-run:   7 ranks exited with code 0: 0-3,5-7\n", err)
@@ -218,7 +218,7 @@ class RunningTest(FaultsTest):
     def signal_agent(self, number, both=False):
         """A fault: the agent gets the signal, and its guardian if told."""
         def fault(host):
-            guardian, agent = sorted(self.agents(host))
+            guardian, agent = self.agents(host)
             if both:  # one after the other, but the guardian sees nothing of it
                 os.kill(guardian, signal.SIGSTOP)
             os.kill(agent, number)
@@ -228,6 +228,21 @@ class RunningTest(FaultsTest):
 
     def test_an_agent_that_is_killed(self):
         self.lose(self.signal_agent(signal.SIGKILL), "its connection ended")
+
+    def test_a_guardian_that_is_killed(self):
+        """sshd ends the session with the process that it started: the agent's subtree is lost with it."""
+        for words in (("--ppn", "1", "--on-failure", "wait", "--min-nodes", "1"), ()):
+            job = self.begin(*words)
+            os.kill(self.agents(BAD)[0], signal.SIGKILL)
+            while "node007: running: " not in (line := job.stderr.readline()):
+                self.assertNotEqual(line, "")
+            self.cluster.run("head", ["touch", GO], check=True)
+            out, err = self.finish(job, UNREACHABLE)
+            self.tearDown()
+            self.assertEqual(len(out.splitlines()), 4, out + err)
+            self.assertIn("lost with its node: the guardian of its agent was killed\n", err)
+            self.assertIn("4 ranks lost with their nodes: 4-7\n" if words else "lost 4 (node[005-008])\n", err)
+            self.put_right(None, False)
 
     def test_an_agent_that_freezes(self):
         self.lose(self.signal_agent(signal.SIGSTOP), "(its connection ended|no sign of life)")
