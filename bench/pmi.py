@@ -5,9 +5,10 @@
 
 All contestants run the same program (bench/pmi_exchange.c) and take turns. "library": gets are answered from the
 memory that agents share with their ranks, other requests pass through memory too; "socket": the same library with
-SCELA_SEGMENT=0, a plain client of the wire protocol, which is all that it can be under Hydra. Suite `barrier`: barriers in a row, by that library and by a client
-without any (bench/pmi_client.c), beside the floor of their release: as many processes woken once through socket pairs
-(bench/wake.c).
+SCELA_SEGMENT=0, a plain client of the wire protocol, which is all that it can be under Hydra; "floor" (1:p only): as many
+requests and answers over socket pairs by servers that look at nothing (bench/echo.c). Suite `barrier`: barriers in a
+row, by that library and by a client without any (bench/pmi_client.c), beside the floor of their release: as many
+processes woken once through socket pairs (bench/wake.c).
 """
 import json
 import re
@@ -28,7 +29,7 @@ PPN = 8
 
 class Contest(contest.Nodes):
     def __init__(self, options):
-        super().__init__(options, ("pmi_exchange", "pmi_client_bare", "wake"))
+        super().__init__(options, ("pmi_exchange", "pmi_client_bare", "wake", "echo"))
         self.program = self.bench["pmi_exchange"]
 
     def under(self, nodes, policy, socket, *options):
@@ -55,6 +56,9 @@ def suite_exchange(nodes_of, options):
                 contestants[f"{policy} library"] = lambda p=policy: times(nodes_of.under(nodes, p, False, *extra))[0]
                 contestants[f"{policy} socket"] = lambda p=policy: times(nodes_of.under(nodes, p, True, *extra))[0]
             contestants["hydra"] = lambda: times(nodes_of.peer(nodes, *extra))[0]
+            if kind == "1:p":
+                contestants["floor"] = lambda: times([nodes_of.bench["echo"], "--servers", str(nodes), "--clients", str(PPN),
+                                                      "--requests", str(nodes * PPN)])[0]
             found = measure.alternate(contestants, options.repeat)
             row = {"kind": kind, "nodes": nodes, **{name: measure.summary(v) for name, v in found.items()}}
             rows.append(row)
@@ -110,6 +114,7 @@ def exchange_section(results):
         text += f"\n{kind} ({what}), milliseconds from the first put to the last get, median (least; quartiles):\n\n"
         rows = [row for row in results["exchange"] if row["kind"] == kind]
         names = [f"{p} {c}" for p in POLICIES for c in ("library", "socket")] + ["hydra"]
+        names += ["floor"] if "floor" in rows[0] else []
         text += launch_report.table(
             ["ranks", *names], [[row["nodes"] * PPN] + [launch_report.spread(row[n], digits=1) for n in names]
                                 for row in rows])
@@ -119,6 +124,10 @@ def exchange_section(results):
                  f"the library under hcmab and {hydra / last['hcmab socket']['median']:.1f} times as long as the socket; "
                  f"hcs takes {last['hcs library']['median'] / last['hcmab library']['median']:.1f} times as long as hcmab "
                  f"(library) and {last['hcs socket']['median'] / last['hcmab socket']['median']:.1f} times (socket).\n")
+        if "floor" in last:
+            floor = last["floor"]["median"]
+            text += (f"As many requests and answers over socket pairs alone take {floor * 1e3:.0f} ms: by the socket, hcmab takes "
+                     f"{last['hcmab socket']['median'] / floor:.1f} times that, Hydra {hydra / floor:.1f} times.\n")
     return text
 
 
