@@ -76,9 +76,7 @@ void RankPmi::drop_ring(Connection& one) {
 void RankPmi::rung() {
   for (Connection* const one : ringed_) {
     const Connection::Ring& ring = *one->ring;
-    const bool calls = ring.in_use
-                           ? ring.end.has_room() || (may_read(*one) && ring.end.has_requests())
-                           : ring.end.is_taken();
+    const bool calls = ring.in_use ? ring.end.calls(may_read(*one)) : ring.end.is_taken();
     if (calls && !ring.spoilt) serve_ring(*one);
   }
 }

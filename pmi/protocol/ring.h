@@ -125,6 +125,12 @@ class ServerEndOf {
   bool has_requests() const { return requests_.filled(memory_) != 0U; }
   // Waits for room, and there is some, or nonsense.
   bool has_room() const { return wants_room_ && answers_.room(memory_) != 0U; }
+  // Whether a look at it, whoever has rung, must become a turn of reading and writing. It must also
+  // where there is nothing: a rank may ring for what was read before it did, and rings no more
+  // until it is armed again.
+  bool calls(bool may_read) const {
+    return has_room() || (may_read && (memory_.load(armed) == 0 || has_requests()));
+  }
 
   // Bytes read; 0: there are none. Nothing: the rank's position cannot be.
   std::optional<std::size_t> read(char* out, std::size_t most) {

@@ -11,6 +11,7 @@
 //
 //   rank   request_tail, then armed: if it was set, clears it and rings the agent's bell
 //   agent  armed, then request_tail: if that has moved, it goes on instead of sleeping
+//   agent  whenever it looks: armed if the rank has cleared it, even for what is read already
 //   agent  answer_tail or request_head, then news, then sleeping: if set, clears it and wakes
 //   rank   sleeping, then news: if that has moved, it looks again; else a futex on news
 //   agent  want_room, then answer_head; rank answer_head, then want_room: rings if it was set
