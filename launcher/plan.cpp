@@ -8,6 +8,7 @@
 #include "common/core/kary_tree.h"
 #include "common/core/text.h"
 #include "launcher/core/hostfile.h"
+#include "launcher/core/universe.h"
 
 namespace scela {
 
@@ -384,12 +385,18 @@ Result<Plan> make_plan(const Options& options, const Surroundings& around) {
   if (!hosts) return fail(hosts.error());
   auto spares = take_spares(*hosts, options, around.missing.size());
   if (!spares) return fail(spares.error());
-  auto mapping = map_programs(options, nodes_of(*hosts));
+  const std::vector<MapNode> all = nodes_of(*hosts);
+  auto mapping = map_programs(options, all);
   if (!mapping) return fail(mapping.error());
 
-  drop_idle_hosts(*hosts, mapping->map);
-
   Plan plan;
+  if (options.usize) {
+    plan.idle = RankSet::run(0, static_cast<Rank>(hosts->size()));
+  } else {
+    drop_idle_hosts(*hosts, mapping->map);
+  }
+  const std::uint32_t slots = slots_of(options, all);
+  plan.unused_slots = slots - std::min(slots, slots_of(options, nodes_of(*hosts)));
   plan.spares = static_cast<std::uint32_t>(spares->size());
   std::move(spares->begin(), spares->end(), std::back_inserter(*hosts));
   for (const HostEntry& host : *hosts) {
@@ -433,6 +440,7 @@ Result<Plan> make_plan(const Options& options, const Surroundings& around) {
   }
   plan.stdin_to = stdin_target(options, plan.once_per_host, around.terminal_input);
   plan.job = make_job(options, around, plan);
+  plan.job.universe = universe_size(options, slots);
   if (auto placed = place(plan, std::move(*mapping)); !placed) return fail(placed.error());
   return plan;
 }
@@ -484,6 +492,7 @@ Result<void> map_again(Plan& plan, const Options& options, const RankSet& failed
     return fail(std::move(error));
   }
   mapping->map = renumbered(mapping->map, numbers);
+  plan.job.universe = universe_size(options, plan.unused_slots + slots_of(options, nodes));
   return place(plan, std::move(*mapping));
 }
 

@@ -37,10 +37,12 @@ struct Plan {
   // The program runs once on each host: hosts are named, but no number of ranks or slots. Rank and
   // node numbers are the same then.
   bool once_per_host = false;
-  std::uint32_t spares = 0;                        // the last so many hosts have no ranks at first
-  std::uint32_t min_nodes = 0;                     // agents without which nothing is started
-  std::vector<MissingHost> missing;                // hosts that are left out from the start
-  std::vector<SegmentRanks> segments;              // ranks per program
+  RankSet idle;                        // nodes that have an agent even if they have no rank
+  std::uint32_t unused_slots = 0;      // of hosts that were left out because they have no rank
+  std::uint32_t spares = 0;            // the last so many hosts have no ranks at first
+  std::uint32_t min_nodes = 0;         // agents without which nothing is started
+  std::vector<MissingHost> missing;    // hosts that are left out from the start
+  std::vector<SegmentRanks> segments;  // ranks per program
   std::vector<std::vector<std::string>> commands;  // argv per program
   std::uint32_t degree = 1;
   std::uint32_t node_shares = 1;  // nodes that share this machine's cores

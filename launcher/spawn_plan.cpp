@@ -26,7 +26,8 @@ class Placement {
     }
     for (std::uint32_t node = 0; node < plan.hosts.size(); ++node) {
       // Spares are there for hosts that fail, not for more ranks.
-      if (!failed.contains(node) && used_[node] > 0) nodes_.push_back(node);
+      if (failed.contains(node)) continue;
+      if (used_[node] > 0 || plan.idle.contains(node)) nodes_.push_back(node);
     }
   }
 

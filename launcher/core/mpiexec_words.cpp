@@ -20,6 +20,7 @@ constexpr MpiexecSpelling kSpellings[] = {
     {"-np", "--np", Argument::one},
     {"-ppn", "--ppn", Argument::one},
     {"-hosts", "--hosts", Argument::one},
+    {"-usize", "--usize", Argument::one},
     {"-wdir", "--wdir", Argument::one},
     {"-env", "--env", Argument::pair},
     {"-genv", "--genv", Argument::pair},

@@ -8,6 +8,7 @@
 #include "common/core/log.h"
 #include "common/core/text.h"
 #include "launcher/core/option_values.h"
+#include "launcher/core/universe.h"
 
 namespace scela {
 namespace {
@@ -202,6 +203,9 @@ const OptionRow kOptions[] = {
     {"oversubscribe", 0, "", kFlag, kJob, hosts, "SCELA_OVERSUBSCRIBE",
      "allow more ranks than slots",
      [](Target t, Text v) { return store_flag(v, t.options.oversubscribe); }},
+    {"usize", 0, "SIZE", kValue, kJob, hosts, "SCELA_USIZE",
+     "universe size that ranks are told: N, infinite, system (all slots)",
+     [](Target t, Text v) { return store(parse_universe(v), t.options.usize); }},
     {"bind-to", 0, "WHAT", kValue, kJob, hosts, "SCELA_BIND_TO",
      "bind each rank to: none (default) or core",
      [](Target t, Text v) { return store_choice<BindTo>(v, t.options.bind_to,

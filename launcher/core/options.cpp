@@ -337,9 +337,9 @@ std::string help_text() {
   text +=
       "\nOptions may also be set by SCELA_* variables (SCELA_MAX_DEPTH=2) and in the "
       "configuration\n"
-      "file (max-depth = 2); the command line wins. mpiexec's -np, -ppn, -hosts, -wdir, -env K V "
-      "and\n"
-      "-genv K V are understood. See scela-run(1).\n";
+      "file (max-depth = 2); the command line wins. mpiexec's -np, -ppn, -hosts, -usize, -wdir, "
+      "-env\n"
+      "K V and -genv K V are understood. See scela-run(1).\n";
   return text;
 }
 

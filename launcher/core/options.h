@@ -75,6 +75,14 @@ struct App {
   std::vector<std::string> argv;    // program and arguments; never empty in a job
 };
 
+// What ranks are told as the universe size.
+struct UniverseSize {
+  enum class Kind { system, infinite, number };  // system: the slots of all hosts
+  Kind kind = Kind::system;
+  std::uint32_t number = 0;  // >= 1 for Kind::number
+  friend bool operator==(const UniverseSize&, const UniverseSize&) = default;
+};
+
 struct NodesetRequest {
   NodesetOperation operation = NodesetOperation::fold;
   std::string spec;
@@ -90,6 +98,8 @@ struct Options {
   std::string launch_program;              // for LaunchMethod::program: "ssh -x", "rsh"
   std::optional<std::uint32_t> sim_nodes;  // >= 1: that many agents on this machine
   bool oversubscribe = false;
+  // Absent: the slots of all hosts. Else hosts without a rank have an agent too, for spawned ranks.
+  std::optional<UniverseSize> usize;
   BindTo bind_to = BindTo::none;
   PmiKind pmi = PmiKind::fd;  // how ranks reach their agent, and what they speak
 

@@ -55,6 +55,8 @@ struct Job {
   OnFailure on_failure = OnFailure::kill;
   BindTo bind_to = BindTo::none;
   PmiKind pmi = PmiKind::fd;
+  // What ranks are told as the universe size, unless they are more; negative: there is no limit.
+  std::int32_t universe = 0;
   std::uint32_t grace_ms = 2000;  // between the first signal and SIGKILL
   cache::PolicyKind cache_policy = cache::PolicyKind::hcmab;
   std::uint64_t cache_limit = 0;  // cache::Place::limit

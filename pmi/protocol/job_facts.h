@@ -18,7 +18,7 @@ struct JobFacts {
   Rank rank = 0;
   Rank size = 0;                   // ranks in the job
   std::int32_t appnum = 0;         // position of the rank's program on the command line
-  std::int64_t universe_size = 0;  // ranks that could run at once; at least `size`
+  std::int64_t universe_size = 0;  // ranks that could run at once, at least `size`; -1: no limit
   std::string kvsname{};           // the job's key-value space; no spaces, shorter than kMaxKvsname
   std::string process_mapping{};   // RankMap::process_mapping()
   RankSet node_ranks{};            // on the rank's node, itself included

@@ -158,6 +158,22 @@ elif me["rank"] == "0":
 assert ask("finalize")["rc"] == "0"
 """
 
+# Spawns as many workers as there is room for.
+MANAGER = CLIENT + """
+room = int(ask("cmd=get_universe_size")["size"])
+show(room, get("universeSize"))
+assert spawn([(room - 1, ["sh", "-c", "echo $SCELA_NODE"], {})], {})["rc"] == "0"
+finalize()
+"""
+UNIVERSE = CLIENT + """
+show(ask("cmd=get_universe_size")["size"])
+finalize()
+"""
+UNIVERSE_2 = CLIENT_2 + """
+show(ask("info-getjobattr", ("key", "universeSize"))["value"])
+assert ask("finalize")["rc"] == "0"
+"""
+
 REFUSED = r"scela-run: rank 0 \(\S+\) could not spawn: "
 
 
@@ -229,6 +245,20 @@ class SpawnTest(JobTest):
         where = "sh,-c,echo $SCELA_NODE"
         ended = self.spawn(f"5:{where}:", options=("--launch", "local", "-w", "a:3,b:2", "-n", 4, "--oversubscribe"))
         self.assertEqual(sorted(ended.lines), ["0 0,0,0,0,0 ", "a", "a", "b", "b", "b"], ended.err)
+
+    def test_a_manager_fills_its_universe(self):
+        # Options, what PMI-1 and PMI-2 say, where the workers run.
+        for options, size, where in ((("-w", "a:1,b:2,c:2"), 5, "aaaa"), (("-w", "a:3"), 3, "aa"),
+                                     (("-w", "a:1,b:2,c:2", "--usize", "system"), 5, "bbcc"),
+                                     (("-w", "a:1,b:1,c:1", "-usize", "4"), 4, "abc")):
+            ended = self.run_program(MANAGER, "--launch", "local", *options, "-n", 1)
+            self.assertEqual((ended.status, ended.err), (0, ""))
+            self.assertEqual(sorted(ended.lines), [f"{size} {size}"] + list(where))
+
+    def test_a_universe_without_limit(self):
+        for program in (UNIVERSE, UNIVERSE_2):
+            ended = self.run_program(program, "-n", 2, "--usize", "infinite")
+            self.assertEqual((ended.status, ended.err, ended.lines), (0, "", ["-1", "-1"]))
 
     def test_a_child_that_fails_ends_the_job(self):
         for words, status, cause in ((("1:sh,-c,exit 3:", "1:sleep,1000:"), 3, "exited with code 3"),

@@ -83,6 +83,10 @@ TEST_CASE("a spelling without its arguments is an error that names it") {
         "(write -env NAME VALUE; see scela-run --help)");
 }
 
+TEST_CASE("mpiexec's -usize is --usize") {
+  CHECK(only({"-usize", "SYSTEM", "p"}).options == Words{"--usize", "SYSTEM"});
+}
+
 TEST_CASE("a cluster of short flags is taken apart") {
   CHECK(only({"-lv", "p"}).options == Words{"-l", "-v"});
   CHECK(only({"-lvn", "3", "p"}).options == Words{"-l", "-v", "-n", "3"});

@@ -53,6 +53,35 @@ TEST_CASE("nodes without a rank get no agent") {
   CHECK(made.job.map.process_mapping() == "(vector,(0,3,1))");
 }
 
+TEST_CASE("the universe has the slots of all hosts, or what the option says") {
+  const auto universe = [](std::vector<std::string> words) {
+    words.emplace_back("./p");
+    return plan(std::move(words)).job.universe;
+  };
+  CHECK(universe({"-n", "1", "-w", "a:4,b:3,c"}) == 8);  // two of them have no rank
+  CHECK(universe({"--sim-nodes", "3", "--ppn", "4", "-n", "1"}) == 12);
+  CHECK(universe({"--sim-nodes", "3", "-n", "2"}) == 3);
+  CHECK(universe({"-n", "1", "-w", "a:4,b:3,c", "--exclude", "b"}) == 5);
+  CHECK(universe({"-n", "1", "-w", "a:4,b:3,c:2", "--spares", "1"}) == 7);
+  CHECK(universe({"-n", "1", "-w", "a:4", "--usize", "9"}) == 9);
+  CHECK(universe({"-n", "1", "-w", "a:4", "-usize", "INFINITE"}) == -1);
+  CHECK(universe({"-n", "1", "-w", "a:4", "--usize", "system"}) == 4);
+  // Hosts that are lost before the ranks start take their slots along.
+  const Options wanted = options({"-n", "2", "-w", "a:1,b:3,c:5,d:7", "--min-nodes", "1", "./p"});
+  Plan made = *make_plan(wanted, around());
+  CHECK(made.job.universe == 16);
+  REQUIRE(map_again(made, wanted, RankSet::single(0)));
+  CHECK(made.job.universe == 15);
+}
+
+TEST_CASE("hosts without a rank have an agent where the universe is spoken of") {
+  const Plan made = plan({"-n", "1", "-w", "a:1,b:2,c:1", "--usize", "system", "./p"});
+  CHECK(made.hosts == std::vector<std::string>{"a", "b", "c"});
+  CHECK(made.job.map.size() == 1);
+  CHECK(made.min_nodes == 3);
+  CHECK(plan({"-n", "1", "-w", "a:1,b:2,c:1", "./p"}).hosts == std::vector<std::string>{"a"});
+}
+
 TEST_CASE("ranks find each other as they are told to") {
   CHECK(plan({"-n", "1", "./p"}).job.pmi == nla::PmiKind::fd);
   CHECK(plan({"--pmi", "port", "-n", "1", "./p"}).job.pmi == nla::PmiKind::port);

@@ -62,6 +62,13 @@ TEST_CASE("free slots come first, then the least loaded node") {
   CHECK(mapping(spawned(open, {{{"q"}, 3, {}}}, RankSet::single(1))) == "(vector,(0,1,1),(2,1,2))");
 }
 
+TEST_CASE("ranks are spawned on hosts without a rank where those have an agent, and on no spare") {
+  const Plan made =
+      plan({"-w", "a:1,b:2,c:1,d:1", "-n", "1", "--usize", "system", "--spares", "1", "./p"});
+  CHECK(mapping(spawned(made, {{{"q"}, 3, {}}})) == "(vector,(1,1,2),(2,1,1))");
+  CHECK(mapping(spawned(made, {{{"q"}, 3, {}}}, RankSet::single(1))) == "(vector,(0,1,1),(2,1,2))");
+}
+
 TEST_CASE("hints say where and what, unknown ones are ignored") {
   const Plan made = plan({"--launch", "local", "-w", "a,b,c", "-n", "3", "--env", "X=1", "./p"});
   const nla::World world = spawned(

@@ -161,7 +161,7 @@ TEST_CASE("kinds of a job outside their range are errors") {
   const std::string bytes = encode(small_job());
   // From the end: the terminal's modes (3), size (8) and ranks, ahead, plain output, timestamps,
   // label, host timeout, once per host, trace, cache limit, cache policy, grace (2000: two bytes),
-  // pmi, bind-to, on-failure.
+  // universe (4), pmi, bind-to, on-failure.
   const std::size_t end = bytes.size() - 21;
   const auto accepted = [&](std::size_t at, char value) {
     std::string changed = bytes;
@@ -174,12 +174,12 @@ TEST_CASE("kinds of a job outside their range are errors") {
   CHECK_FALSE(accepted(end - 1, 2));
   CHECK(accepted(end - 3, 4));
   CHECK_FALSE(accepted(end - 3, 5));
-  CHECK(accepted(end - 6, 3));
-  CHECK_FALSE(accepted(end - 6, 4));
-  CHECK(accepted(end - 7, 1));
-  CHECK_FALSE(accepted(end - 7, 2));
-  CHECK(accepted(end - 8, 1));
-  CHECK_FALSE(accepted(end - 8, 2));
+  CHECK(accepted(end - 10, 3));
+  CHECK_FALSE(accepted(end - 10, 4));
+  CHECK(accepted(end - 11, 1));
+  CHECK_FALSE(accepted(end - 11, 2));
+  CHECK(accepted(end - 12, 1));
+  CHECK_FALSE(accepted(end - 12, 2));
 }
 
 TEST_CASE("one rank of the job has a terminal, or none") {

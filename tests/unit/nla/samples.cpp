@@ -309,6 +309,7 @@ Job job(Random& random) {
   out.on_failure = one_of(random, OnFailure::wait);
   out.bind_to = one_of(random, BindTo::core);
   out.pmi = one_of(random, PmiKind::pmgr_mvapich1);
+  out.universe = signed_number(random);
   out.grace_ms = number(random);
   out.cache_policy = one_of(random, out.on_failure == OnFailure::wait ? cache::PolicyKind::hcmab_lru
                                                                       : cache::PolicyKind::dht);
