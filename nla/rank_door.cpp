@@ -15,8 +15,8 @@
 
 #include "common/core/text.h"
 #include "common/os/asio.h"
+#include "common/os/socket_owner.h"
 #include "common/os/syscall.h"
-#include "nla/socket_owner.h"
 
 namespace scela::nla {
 

@@ -14,8 +14,8 @@
 
 #include "common/core/text.h"
 #include "common/os/asio.h"
+#include "common/os/socket_owner.h"
 #include "common/os/syscall.h"
-#include "nla/socket_owner.h"
 #include "pmi/protocol/native_ints.h"
 
 using namespace scela;

@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <optional>
 
-namespace scela::nla {
+namespace scela {
 
 struct SocketOwner {
   std::uint64_t inode = 0;  // as "socket:[N]" in /proc/PID/fd; 0: closed by its process
@@ -25,4 +25,4 @@ std::optional<SocketOwner> peer_owner_by_table(int fd);
 // Whether the process, or one below it, has the socket open.
 bool holds_socket(pid_t pid, std::uint64_t inode);
 
-}  // namespace scela::nla
+}  // namespace scela

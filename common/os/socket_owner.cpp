@@ -1,4 +1,4 @@
-#include "nla/socket_owner.h"
+#include "common/os/socket_owner.h"
 
 #include <dirent.h>
 #include <linux/inet_diag.h>
@@ -19,7 +19,7 @@
 #include "common/os/process_tree.h"
 #include "common/os/syscall.h"
 
-namespace scela::nla {
+namespace scela {
 
 namespace {
 
@@ -134,4 +134,4 @@ bool holds_socket(pid_t pid, std::uint64_t inode) {
   return inode != 0 && holds(pid, cat("socket:[", inode, "]"), 0);
 }
 
-}  // namespace scela::nla
+}  // namespace scela
