@@ -16,10 +16,12 @@
 #include "common/os/terminal.h"
 #include "launcher/core/options.h"
 #include "launcher/core/report.h"
+#include "launcher/core/singleton.h"
 #include "launcher/plan.h"
 #include "launcher/reach.h"
 #include "launcher/session.h"
 #include "launcher/stderr_writer.h"
+#include "nla/singleton.h"
 #include "nla/spawn/factory.h"
 
 extern char** environ;
@@ -89,9 +91,9 @@ std::vector<std::string> environment() {
   return out;
 }
 
-Result<OptionSources> sources(int argc, char** argv) {
+Result<OptionSources> sources(std::vector<std::string> words) {
   OptionSources out;
-  out.words.assign(argv + 1, argv + argc);
+  out.words = std::move(words);
   for (const std::string& entry : environment()) {
     const std::size_t equals = entry.find('=');
     if (equals != std::string::npos) {
@@ -194,6 +196,16 @@ struct Prepared {
   Reach reach;
 };
 
+// What a person calls the process that has called for a launcher.
+std::string name_of_caller(const SingletonCall& call) {
+  const auto own = static_cast<std::uint32_t>(::getpid());
+  const std::uint32_t process =
+      call.process == own ? static_cast<std::uint32_t>(::getppid()) : call.process;
+  const std::string words = read_small_file(cat("/proc/", process, "/cmdline").c_str());
+  const std::string program = words.substr(0, words.find('\0'));
+  return program.empty() ? cat("process ", process) : program;
+}
+
 // How the hosts are reached. Where the job can do without some, the plan is made again without
 // those that cannot be, which may bring in others.
 Result<Prepared> reach_hosts(const Options& options, Surroundings& around, Plan plan) {
@@ -221,10 +233,17 @@ int run_command(int argc, char** argv) {
   ::clock_gettime(CLOCK_MONOTONIC, &now);
   const std::int64_t began = std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
 
-  auto given = sources(argc, argv);
+  std::vector<std::string> words(argv + 1, argv + argc);
+  if (words.size() == 2 && words[0] == kStandFor) return nla::stand_for_singleton(words[1]);
+  const auto call = singleton_call(words);
+  if (!call) return complain(call.error());
+  if (*call) words = singleton_words(**call, own_executable());
+
+  auto given = sources(std::move(words));
   if (!given) return complain(given.error());
   auto options = parse_options(*given);
   if (!options) return complain(options.error());
+  if (*call) narrow_to_singleton(*options);
   if (options->help) return answer(help_text());
   if (options->version) return answer("scela-run " SCELA_VERSION "\n");
   if (options->nodeset) return run_nodeset(*options->nodeset);
@@ -235,6 +254,7 @@ int run_command(int argc, char** argv) {
   if (!around) return complain(around.error());
   auto plan = make_plan(*options, *around);
   if (!plan) return complain(plan.error());
+  if (*call) plan->commands.front() = {name_of_caller(**call)};
   if (options->dry_run) return answer(plan_text(*plan));
   if (options->show_map) print(2, plan_text(*plan));
 

@@ -508,6 +508,7 @@ std::vector<std::int64_t> Plan::parents() const {
 const std::string& Plan::program_of(Rank rank) const {
   static const std::string none;
   const std::size_t app = job.app_of(rank);
+  if (app < commands.size() && !commands[app].empty()) return commands[app].front();
   return app < job.apps.size() ? job.apps[app].argv.front() : none;
 }
 

@@ -43,7 +43,7 @@ struct Plan {
   std::uint32_t min_nodes = 0;         // agents without which nothing is started
   std::vector<MissingHost> missing;    // hosts that are left out from the start
   std::vector<SegmentRanks> segments;  // ranks per program
-  std::vector<std::vector<std::string>> commands;  // argv per program
+  std::vector<std::vector<std::string>> commands;  // argv per program, as the user knows it
   std::uint32_t degree = 1;
   std::uint32_t node_shares = 1;  // nodes that share this machine's cores
   StdinTarget stdin_to;

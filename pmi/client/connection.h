@@ -40,6 +40,9 @@ class Connection {
  public:
   // By the environment: PMI_FD, else PMI_PORT. Nothing: neither is set, this process is alone.
   static Result<std::optional<Connection>> open(const char* library);
+  // For a process that is alone: starts scela-run, found by PATH, which serves it as the one rank
+  // of a job. Blocks until that is there, or has ended. singleton.cpp
+  static Result<Connection> call_launcher();
 
   int rank() const { return rank_; }
   int size() const { return size_; }

@@ -10,11 +10,15 @@
 
 namespace scela::pmi::client {
 
+// What the space of a process that is alone is called, also when it has a launcher at last.
+inline constexpr char kOwnSpace[] = "kvs_alone";
+
 struct Library {
   bool initialized = false;
   std::optional<Connection> connection;  // none: alone, one rank with a space of its own
   std::map<std::string, std::string, std::less<>> own_space;
-  std::string kvsname = "kvs_alone";
+  bool has_own_launcher = false;  // the connection is to one that this process has started
+  std::string kvsname = kOwnSpace;
   int name_max = 256;  // with the terminating zero, as the others
   int key_max = 64;
   int value_max = 1024;

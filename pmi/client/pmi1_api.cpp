@@ -1,5 +1,5 @@
 // The functions of pmi.h over one connection. No exception leaves; nothing is printed but by
-// PMI_Abort and where PMI_Init fails.
+// PMI_Abort, where PMI_Init fails, and where a process that is alone cannot spawn.
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -26,6 +26,7 @@ using scela::cat;
 using scela::pmi::client::Connection;
 using scela::pmi::client::Fields;
 using scela::pmi::client::is_job_of_scela;
+using scela::pmi::client::kOwnSpace;
 using scela::pmi::client::Library;
 using scela::pmi::client::library;
 
@@ -105,6 +106,54 @@ const std::vector<int>& clique() {
   return *lib.clique;
 }
 
+// The space that a caller means: it may know the one from before the process had a launcher.
+const char* meant(const char* kvsname) {
+  const Library& lib = library();
+  return lib.has_own_launcher && std::strcmp(kvsname, kOwnSpace) == 0 ? lib.kvsname.c_str()
+                                                                      : kvsname;
+}
+
+// The first words on a new connection. Error (protocol): what the launcher answered instead. False:
+// it refused.
+scela::Result<bool> begin(Library& lib) {
+  const auto init =
+      lib.connection->ask("cmd=init pmi_version=1 pmi_subversion=1", "response_to_init");
+  if (!init) return scela::fail(init.error());
+  if (!init->ok()) return false;
+  const auto most = ask("cmd=get_maxes", "maxes");
+  if (!most || !most->ok()) return false;
+  lib.name_max = static_cast<int>(most->number("kvsname_max").value_or(lib.name_max));
+  lib.key_max = static_cast<int>(most->number("keylen_max").value_or(lib.key_max));
+  lib.value_max = static_cast<int>(most->number("vallen_max").value_or(lib.value_max));
+  const auto name = ask("cmd=get_my_kvsname", "my_kvsname");
+  if (!name || !name->find("kvsname")) return false;
+  lib.kvsname = *name->find("kvsname");
+  return true;
+}
+
+// A process that is alone gets a launcher, which hears of what was put before.
+bool call_launcher(Library& lib) {
+  auto made = Connection::call_launcher();
+  if (!made) {
+    std::fprintf(stderr,
+                 "libpmi: this process was started without a launcher, and has none now: %s\n",
+                 made.error().text().c_str());
+    return false;
+  }
+  lib.connection = std::move(*made);
+  const auto begun = begin(lib);
+  lib.has_own_launcher = begun && *begun;
+  if (!lib.has_own_launcher) {
+    lib.connection.reset();
+    lib.kvsname = kOwnSpace;
+    return false;
+  }
+  bool ok = true;
+  for (const auto& [key, value] : std::exchange(lib.own_space, {}))
+    ok = PMI_KVS_Put(kOwnSpace, key.c_str(), value.c_str()) == PMI_SUCCESS && ok;
+  return ok && PMI_Barrier() == PMI_SUCCESS;
+}
+
 int init_failed(const scela::Error& error) {
   std::fprintf(stderr, "libpmi: PMI_Init: %s\n", error.text().c_str());
   return PMI_FAIL;
@@ -137,18 +186,9 @@ int PMI_Init(int* spawned) {
   if (!opened) return init_failed(opened.error());
   lib.connection = std::move(*opened);
   if (lib.connection) {
-    const auto init =
-        lib.connection->ask("cmd=init pmi_version=1 pmi_subversion=1", "response_to_init");
-    if (!init) return init_failed(init.error());
-    if (!init->ok()) return PMI_FAIL;
-    const auto most = ask("cmd=get_maxes", "maxes");
-    if (!most || !most->ok()) return PMI_FAIL;
-    lib.name_max = static_cast<int>(most->number("kvsname_max").value_or(lib.name_max));
-    lib.key_max = static_cast<int>(most->number("keylen_max").value_or(lib.key_max));
-    lib.value_max = static_cast<int>(most->number("vallen_max").value_or(lib.value_max));
-    const auto name = ask("cmd=get_my_kvsname", "my_kvsname");
-    if (!name || !name->find("kvsname")) return PMI_FAIL;
-    lib.kvsname = *name->find("kvsname");
+    const auto begun = begin(lib);
+    if (!begun) return init_failed(begun.error());
+    if (!*begun) return PMI_FAIL;
     lib.connection->attach(lib.kvsname);
   }
   lib.initialized = true;
@@ -178,7 +218,9 @@ int PMI_Abort(int exit_code, const char error_msg[]) {
   std::string message = error_msg == nullptr ? "" : error_msg;
   for (char& c : message)
     c = is_control(c) ? ' ' : c;
-  if (!message.empty() && !(lib.connection && is_job_of_scela(lib.kvsname))) {
+  const bool shown_by_scela =
+      lib.connection && (lib.has_own_launcher || is_job_of_scela(lib.kvsname));
+  if (!message.empty() && !shown_by_scela) {
     std::fprintf(stderr, "%s\n", message.c_str());
   }
   if (lib.connection) {
@@ -264,7 +306,7 @@ int PMI_KVS_Put(const char kvsname[], const char key[], const char value[]) {
     return PMI_SUCCESS;
   }
   const auto answer =
-      ask(cat("cmd=put kvsname=", kvsname, " key=", key, " value=", value), "put_result");
+      ask(cat("cmd=put kvsname=", meant(kvsname), " key=", key, " value=", value), "put_result");
   return answer && answer->ok() ? PMI_SUCCESS : PMI_FAIL;
 }
 
@@ -283,6 +325,7 @@ int PMI_KVS_Get(const char kvsname[], const char key[], char value[], int length
     if (found == lib.own_space.end()) return PMI_FAIL;
     return give(found->second, value, length, PMI_ERR_INVALID_VAL_LENGTH);
   }
+  kvsname = meant(kvsname);
   if (lib.kvsname == kvsname) {
     const auto size = lib.connection->shared(key, value, static_cast<std::uint64_t>(length) - 1);
     if (size) {
@@ -328,7 +371,6 @@ int PMI_Spawn_multiple(int count, const char* cmds[], const char** argvs[], cons
                        const int info_sizes[], const PMI_keyval_t* infos[], int preput_size,
                        const PMI_keyval_t preputs[], int errors[]) {
   if (!library().initialized) return PMI_ERR_INIT;
-  if (!library().connection) return PMI_FAIL;
   if (count < 1 || cmds == nullptr || maxprocs == nullptr) return PMI_ERR_INVALID_ARG;
   std::string text;
   bool lines = true;  // a value ends with its line
@@ -368,6 +410,7 @@ int PMI_Spawn_multiple(int count, const char* cmds[], const char** argvs[], cons
   }
   if (!lines) return PMI_ERR_INVALID_ARG;
   if (text.size() > scela::pmi::kMaxSpawnRequest) return PMI_ERR_INVALID_LENGTH;
+  if (!library().connection && !call_launcher(library())) return PMI_FAIL;
   text.pop_back();  // the connection ends the last line
   const auto answer = ask(text, "spawn_result");
   const bool ok = answer && answer->ok();

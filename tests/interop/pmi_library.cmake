@@ -85,6 +85,29 @@ interop_test("ranks of libpmi spawn ranks by PMI_PORT" ${spawned}
 interop_test("ranks of this project's libpmi2 spawn ranks" ${spawned}
   RUN --sim-nodes 2 --ppn 2 --env LD_LIBRARY_PATH=$<TARGET_FILE_DIR:pmi2> ${bin}/pmi2_spawn)
 
+# A process without a launcher calls for one when it spawns; what it had put, and the name of its space, stay good.
+set(path "PATH=$<TARGET_FILE_DIR:scela-run>:/usr/bin:/bin")
+add_test(NAME "interop: a program of libpmi alone spawns ranks by a scela-run of its own" COMMAND
+  ${Python3_EXECUTABLE} "${CMAKE_CURRENT_SOURCE_DIR}/check_run.py" --out "parent: 1 ranks ok"
+  --count 3 "child [0-2] of 3, program [01]" --said 1 ".*"
+  --err "scela-run: rank 0 .* could not spawn: .*'no-such-program'.*"
+  -- env ${path} ${bin}/pmi_spawn)
+add_test(NAME "interop: a program of libpmi alone that finds no scela-run is told" COMMAND
+  ${Python3_EXECUTABLE} "${CMAKE_CURRENT_SOURCE_DIR}/check_run.py" --status 2
+  --err "libpmi: .* without a launcher, .* scela-run by PATH: No such file or directory.*"
+  -- env PATH=/nonexistent ${bin}/pmi_spawn)
+# MPICH's calls mpiexec.
+file(MAKE_DIRECTORY "${CMAKE_CURRENT_BINARY_DIR}/mpiexec")
+file(CREATE_LINK "${PROJECT_BINARY_DIR}/bin/scela-run" "${CMAKE_CURRENT_BINARY_DIR}/mpiexec/mpiexec" SYMBOLIC)
+add_test(NAME "interop: an MPICH program alone is served by scela-run as its mpiexec" COMMAND
+  ${Python3_EXECUTABLE} "${CMAKE_CURRENT_SOURCE_DIR}/check_run.py" --quiet --out "singleton: ok"
+  -- env "PATH=${CMAKE_CURRENT_BINARY_DIR}/mpiexec:/usr/bin:/bin" SCELA_USIZE=5 ${bin}/singleton_mpi)
+foreach(name "a program of libpmi alone spawns ranks by a scela-run of its own"
+    "a program of libpmi alone that finds no scela-run is told"
+    "an MPICH program alone is served by scela-run as its mpiexec")
+  set_tests_properties("interop: ${name}" PROPERTIES LABELS interop TIMEOUT 60)
+endforeach()
+
 # The same programs that Slurm's libpmi2 is tested with, by this project's library of that name.
 foreach(what exchange attributes names ring refused)
   interop_test("PMI-2 ${what} by this project's libpmi2"
