@@ -329,8 +329,9 @@ void Session::on(const action::Spawn& spawn) {
   }
   if (planned.why.empty()) {
     writer_->more_ranks();
-    log_.say(Subsystem::launch, cat("rank ", spawn.rank, " spawns ", planned.world.map.size(),
-                                    " ranks from ", planned.world.first, " on"));
+    if (options_.verbose) {
+      log_.say(Subsystem::launch, printable(spawn_text(plan_, spawn.rank, planned.world)));
+    }
   } else {
     spawn_failed(spawn.rank, planned.why);
   }
@@ -534,7 +535,7 @@ SessionResult Session::finish() {
   result.outcome = std::move(outcome_);
   JobNumbers numbers;
   numbers.nodes = static_cast<std::uint32_t>(plan_.hosts.size());
-  numbers.ranks = plan_.job.map.size();
+  numbers.ranks = plan_.job.map.size() - static_cast<Rank>(unspawned_.size());
   numbers.degree = plan_.degree;
   for (const Slice& part : split({0, numbers.nodes}, plan_.degree)) {
     numbers.depth = std::max(numbers.depth, height(part, plan_.degree));

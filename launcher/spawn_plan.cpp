@@ -6,15 +6,17 @@
 #include <utility>
 #include <vector>
 
+#include "common/core/counted.h"
 #include "common/core/text.h"
 #include "launcher/core/hostfile.h"
+#include "launcher/core/report_text.h"
 
 namespace scela {
 
 namespace {
 
 tl::unexpected<Error> refused(std::string why) {
-  return fail(Error{ErrorKind::usage, "spawn", "", std::move(why), ""});
+  return fail(Error{ErrorKind::usage, std::move(why), "", "", ""});
 }
 
 class Placement {
@@ -31,34 +33,41 @@ class Placement {
     }
   }
 
-  // `hosts`: the only ones, or empty.
+  // `hosts`: the only ones, in their order, with as many ranks each as they say; or empty.
   Result<void> place(std::uint32_t ranks, std::string_view hosts, RankMap& map) {
-    auto nodes = nodes_of(hosts);
-    if (!nodes) return fail(nodes.error());
-    if (nodes->empty()) return refused("no host is left that has an agent");
+    std::vector<std::uint32_t> nodes = nodes_;
+    std::vector<HostEntry> wanted;
+    if (!hosts.empty()) {
+      auto parsed = parse_hosts(hosts, "info host", plan_.hosts.size());
+      if (!parsed) return fail(parsed.error());
+      wanted = std::move(*parsed);
+      if (auto found = nodes_of(wanted, nodes); !found) return found;
+    }
+    if (nodes.empty()) return refused("no host is left that has an agent");
     std::map<std::uint32_t, std::uint32_t> counts;
     const auto put = [&](std::uint32_t node, std::uint64_t count) {
       counts[node] += static_cast<std::uint32_t>(count);
       used_[node] += count;
       ranks -= static_cast<std::uint32_t>(count);
     };
-    for (const std::uint32_t node : *nodes) {
+    for (std::size_t i = 0; i < wanted.size(); ++i)
+      put(nodes[i], std::min(ranks, wanted[i].slots.value_or(0)));
+    for (const std::uint32_t node : nodes) {
       const std::uint64_t slots = plan_.slots[node].value_or(0);
       if (slots > used_[node]) put(node, std::min<std::uint64_t>(ranks, slots - used_[node]));
     }
-    fill(*nodes, ranks, put);
-    for (const auto& [node, count] : counts)
-      map.append(node, count);
+    fill(nodes, ranks, put);
+    for (const std::uint32_t node : nodes) {
+      if (counts[node] > 0) map.append(node, counts[node]);
+    }
     return {};
   }
 
  private:
-  Result<std::vector<std::uint32_t>> nodes_of(std::string_view hosts) const {
-    if (hosts.empty()) return nodes_;
-    auto wanted = parse_hosts(hosts, "info host", plan_.hosts.size());
-    if (!wanted) return fail(wanted.error());
-    std::vector<std::uint32_t> out;
-    for (const HostEntry& host : *wanted) {
+  Result<void> nodes_of(const std::vector<HostEntry>& hosts,
+                        std::vector<std::uint32_t>& out) const {
+    out.clear();
+    for (const HostEntry& host : hosts) {
       const auto at = std::find_if(nodes_.begin(), nodes_.end(), [&](std::uint32_t node) {
         return plan_.hosts[node] == host.name;
       });
@@ -67,7 +76,7 @@ class Placement {
                            "' (hosts without a rank at the start have no agent)"));
       out.push_back(*at);
     }
-    return out;
+    return {};
   }
 
   template <class Put>
@@ -170,6 +179,25 @@ Result<nla::World> plan_spawn(const Plan& plan, const RankSet& failed, Rank pare
   }
   if (world.apps.empty()) return refused("no program was named");
   return world;
+}
+
+std::string spawn_text(const Plan& plan, Rank asker, const nla::World& world) {
+  std::string text = cat("rank ", asker, " (", plan.program_of(asker), ") spawns ",
+                         counted(world.map.size(), "rank"), " from ", world.first, " on");
+  for (const nla::App& app : world.apps) {
+    std::vector<std::string> hosts;
+    Rank rank = world.first;
+    for (const RankMap::Block& block : world.map.blocks()) {
+      for (std::uint32_t i = 0; i < block.nodes; ++i, rank += block.ranks_per_node) {
+        if (app.ranks.intersects(RankSet::run(rank, block.ranks_per_node))) {
+          hosts.push_back(plan.hosts[block.first_node + i]);
+        }
+      }
+    }
+    text += cat(&app == &world.apps.front() ? ": " : ", ", app.ranks.size(), " of ",
+                app.argv.front(), " on ", folded(hosts));
+  }
+  return text;
 }
 
 }  // namespace scela

@@ -4,6 +4,8 @@
 // each slot. Only hosts that have an agent: those that the job began with.
 #pragma once
 
+#include <string>
+
 #include "common/core/result.h"
 #include "launcher/plan.h"
 #include "nla/core/job.h"
@@ -20,9 +22,13 @@ inline constexpr std::uint64_t kRankCost = 3 * 1024;
 inline constexpr std::uint64_t kProgramCost = 8 * 1024;
 
 // `plan.job` has the ranks that were asked for before. `failed`: numbers of nodes without an agent.
-// Of the hints (infos) host, wdir and path count; all others are ignored, as MPI says.
+// Of the hints (infos) host (a,b:2, in that order and with so many ranks each before others get
+// more), wdir and path count; all others are ignored, as MPI says.
 // Error (usage): it cannot be, and why.
 Result<nla::World> plan_spawn(const Plan& plan, const RankSet& failed, Rank parent,
                               const nla::SpawnRequest& request);
+
+// Who spawns what, and where: for -v. `plan.job` does not need to have the world yet.
+std::string spawn_text(const Plan& plan, Rank asker, const nla::World& world);
 
 }  // namespace scela

@@ -231,9 +231,10 @@ class SpawnTest(JobTest):
             ended = self.spawn(*words)
             self.assertEqual(ended.status, 0, ended.err)
             self.assertRegex(ended.lines[0], rf"^1 \S+ .*{why}.*$")
+            self.assertNotIn("spawn: spawn", ended.err)
         for options in (("-w", "localhost"), ("--launch", "local", "-w", "a,b")):
             ended = self.spawn("1:true:", options=options)
-            self.assertIn("1 none spawn:_a_command_that_runs_once_on_each_host", "\n".join(ended.lines))
+            self.assertIn("1 none a_command_that_runs_once_on_each_host", "\n".join(ended.lines))
 
     def test_hints(self):
         self.script("hello", "echo $SCELA_NODE $PWD")
@@ -245,6 +246,15 @@ class SpawnTest(JobTest):
         where = "sh,-c,echo $SCELA_NODE"
         ended = self.spawn(f"5:{where}:", options=("--launch", "local", "-w", "a:3,b:2", "-n", 4, "--oversubscribe"))
         self.assertEqual(sorted(ended.lines), ["0 0,0,0,0,0 ", "a", "a", "b", "b", "b"], ended.err)
+
+    def test_statistics_count_ranks_that_ran(self):
+        for words, ranks in (("2:true:",), 4), (("2:no-such-program:",), 2):
+            ended = self.spawn(*words, options=("--stats", "--sim-nodes", 2, "--ppn", 1))
+            self.assertIn(f"scela-run: {ranks} ranks on 2 nodes, ", ended.err)
+
+    def test_verbose_tells_what_is_spawned_where(self):
+        ended = self.spawn("2:true:", options=("-v", "--sim-nodes", 2, "--ppn", 1))
+        self.assertRegex(ended.err, r"rank 0 \(\S+\) spawns 2 ranks from 2 on: 2 of true on sim\[0-1\]\n")
 
     def test_a_manager_fills_its_universe(self):
         # Options, what PMI-1 and PMI-2 say, where the workers run.

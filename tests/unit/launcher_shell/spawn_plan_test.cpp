@@ -36,7 +36,7 @@ nla::World spawned(const Plan& made, std::vector<nla::SpawnProgram> programs,
 std::string refusal(const Plan& made, std::vector<nla::SpawnProgram> programs,
                     const RankSet& failed = {}) {
   auto world = plan_spawn(made, failed, 0, request(std::move(programs)));
-  return world ? std::string() : world.error().why;
+  return world ? std::string() : world.error().text();
 }
 
 std::string mapping(const nla::World& world) {
@@ -67,6 +67,24 @@ TEST_CASE("ranks are spawned on hosts without a rank where those have an agent, 
       plan({"-w", "a:1,b:2,c:1,d:1", "-n", "1", "--usize", "system", "--spares", "1", "./p"});
   CHECK(mapping(spawned(made, {{{"q"}, 3, {}}})) == "(vector,(1,1,2),(2,1,1))");
   CHECK(mapping(spawned(made, {{{"q"}, 3, {}}}, RankSet::single(1))) == "(vector,(0,1,1),(2,1,2))");
+}
+
+TEST_CASE("a hint may name hosts in an order of its own, with numbers of ranks") {
+  const Plan made = plan({"--launch", "local", "-w", "a:2,b:4,c:4", "-n", "10", "./p"});
+  const auto placed = [&](std::uint32_t ranks, const char* hosts) {
+    return mapping(spawned(made, {{{"q"}, ranks, {{"host", hosts}}}}));
+  };
+  CHECK(placed(3, "c,a") == "(vector,(2,1,2),(0,1,1))");
+  CHECK(placed(4, "c:1,a:3") == "(vector,(2,1,1),(0,1,3))");
+  CHECK(placed(2, "c:1,a:3") == "(vector,(2,1,1),(0,1,1))");
+  CHECK(placed(6, "c:1,a:3") == "(vector,(2,1,3),(0,1,3))");  // the least loaded get the rest
+}
+
+TEST_CASE("a spawn is told with programs and hosts") {
+  const Plan made = plan({"--launch", "local", "-w", "n1:2,n2:2,n3:2", "-n", "5", "./p"});
+  const nla::World world = spawned(made, {{{"q", "x"}, 2, {}}, {{"r"}, 1, {{"host", "n3"}}}});
+  CHECK(spawn_text(made, 0, world) ==
+        "rank 0 (./p) spawns 3 ranks from 5 on: 2 of q on n[1,3], 1 of r on n3");
 }
 
 TEST_CASE("hints say where and what, unknown ones are ignored") {
