@@ -9,6 +9,7 @@
 #include <csignal>
 #include <filesystem>
 
+#include "cache/dht.h"
 #include "common/core/nodeset.h"
 #include "common/core/text.h"
 #include "common/os/fd.h"
@@ -180,6 +181,9 @@ std::string_view pmi_text(nla::PmiKind kind) {
 // What the ranks will find, as the options and their defaults have it.
 std::string choices_text(const nla::Job& job) {
   std::string limit;
+  if (job.cache_policy == cache::PolicyKind::dht && job.cache_limit == 0) {
+    limit = cat(", copies of at most ", cache::kDefaultCopies, " bytes an agent");
+  }
   if (job.cache_limit > 0) limit = cat(", at most ", job.cache_limit, " bytes an agent");
   return cat("pmi: ", pmi_text(job.pmi), "\ncache: ", cache::name_of(job.cache_policy), limit,
              "\n");

@@ -221,8 +221,26 @@ cache::PolicyKind policy_of(CachePolicy policy) {
   return cache::PolicyKind::hcmab;
 }
 
+// Error: agents would hold pairs of others in a job that goes on without those that are lost. A
+// default of the user's is no choice for a command that runs once on each host.
+Result<CachePolicy> chosen_cache(const Options& options, bool once_per_host) {
+  const auto by_limit = options.cache_limit > 0 ? CachePolicy::hcmab_lru : CachePolicy::hcmab;
+  const CachePolicy wanted = options.cache.value_or(by_limit);
+  if (wanted != CachePolicy::dht || on_failure(options, once_per_host) == nla::OnFailure::kill) {
+    return wanted;
+  }
+  if (once_per_host && !options.cache_where.empty()) return by_limit;
+  return fail(Error{
+      ErrorKind::usage, "choose what agents keep (--cache dht)", options.cache_where,
+      cat("each agent then holds pairs of the others, and this job goes on without those that are "
+          "lost (",
+          options.on_failure ? "--on-failure wait" : "once on each host", ")"),
+      "use --cache hcmab, or --on-failure kill"});
+}
+
 // All of it but where the ranks are: see place().
-nla::Job make_job(const Options& options, const Surroundings& around, const Plan& plan) {
+nla::Job make_job(const Options& options, const Surroundings& around, const Plan& plan,
+                  CachePolicy policy) {
   nla::Job job;
   job.id = around.job_id;
   const bool own_environment = plan.once_per_host && plan.remote;
@@ -233,8 +251,7 @@ nla::Job make_job(const Options& options, const Surroundings& around, const Plan
   job.bind_to = options.bind_to == BindTo::core ? nla::BindTo::core : nla::BindTo::none;
   job.pmi = pmi_kind(options.pmi);
   job.grace_ms = static_cast<std::uint32_t>(options.grace.count());
-  const auto by_limit = options.cache_limit > 0 ? CachePolicy::hcmab_lru : CachePolicy::hcmab;
-  job.cache_policy = policy_of(options.cache.value_or(by_limit));
+  job.cache_policy = policy_of(policy);
   job.cache_limit = options.cache_limit;
   job.trace = options.trace.has_value();
   job.once_per_host = plan.once_per_host;
@@ -415,16 +432,8 @@ Result<Plan> make_plan(const Options& options, const Surroundings& around) {
                       cat("the program runs on ", nodes, " hosts"),
                       "name one host, or the number of the one that has it with --stdin"});
   }
-  if (options.cache == CachePolicy::dht &&
-      on_failure(options, plan.once_per_host) == nla::OnFailure::wait) {
-    return fail(Error{
-        ErrorKind::usage, "choose what agents keep (--cache dht)", "",
-        cat("each agent then holds pairs of the others, and this job goes on without "
-            "those that are lost (",
-            options.on_failure ? "--on-failure wait" : "once on each host", ")"),
-        "use --cache hcmab, or --on-failure kill (cache can also be set by SCELA_CACHE and in a "
-        "configuration file)"});
-  }
+  const auto cache = chosen_cache(options, plan.once_per_host);
+  if (!cache) return fail(cache.error());
   plan.missing = around.missing;
   if (auto enough = choose_min_nodes(plan, options); !enough) return fail(enough.error());
 
@@ -439,7 +448,7 @@ Result<Plan> make_plan(const Options& options, const Surroundings& around) {
     plan.degree = *degree;
   }
   plan.stdin_to = stdin_target(options, plan.once_per_host, around.terminal_input);
-  plan.job = make_job(options, around, plan);
+  plan.job = make_job(options, around, plan, *cache);
   plan.job.universe = universe_size(options, slots);
   if (auto placed = place(plan, std::move(*mapping)); !placed) return fail(placed.error());
   return plan;

@@ -17,14 +17,10 @@ struct MpiexecSpelling {
 };
 
 constexpr MpiexecSpelling kSpellings[] = {
-    {"-np", "--np", Argument::one},
-    {"-ppn", "--ppn", Argument::one},
-    {"-hosts", "--hosts", Argument::one},
-    {"-usize", "--usize", Argument::one},
-    {"-wdir", "--wdir", Argument::one},
-    {"-env", "--env", Argument::pair},
-    {"-genv", "--genv", Argument::pair},
-    {"-pmi-port", "--pmi=port", Argument::none},
+    {"-np", "--np", Argument::one},       {"-ppn", "--ppn", Argument::one},
+    {"-hosts", "--hosts", Argument::one}, {"-usize", "--usize", Argument::one},
+    {"-wdir", "--wdir", Argument::one},   {"-env", "--env", Argument::pair},
+    {"-genv", "--genv", Argument::pair},  {"-pmi-port", "--pmi=port", Argument::none},
 };
 
 class WordReader {
@@ -79,6 +75,7 @@ class WordReader {
     const std::string text = word();
     for (std::size_t i = 1; i < text.size(); ++i) {
       const OptionRow* row = find_option(text[i]);
+      if (row == nullptr && text[i] == '=' && i > 1) return fail(value_of_a_letter(text, i));
       if (row == nullptr) return fail(unknown_option(text));
       const std::string letter = {'-', text[i]};
       if (row->takes != OptionArgument::required) {
@@ -92,6 +89,15 @@ class WordReader {
     }
     ++next_;
     return {};
+  }
+
+  // "-v=launch": only the long form takes what may be left out.
+  static Error value_of_a_letter(const std::string& text, std::size_t equals) {
+    const OptionRow* row = find_option(text[equals - 1]);
+    if (row == nullptr || row->takes != OptionArgument::optional) return unknown_option(text);
+    return Error{ErrorKind::usage, cat("option -", text[equals - 1]), "",
+                 "the letter takes no value",
+                 cat("write --", row->name, text.substr(equals), "; see scela-run --help")};
   }
 
   Result<void> rewrite(const MpiexecSpelling& spelling) {

@@ -398,6 +398,8 @@ constexpr std::string_view kVariablePrefix = "SCELA_";
 constexpr std::string_view kRankVariables[] = {
     "SCELA_RANK",       "SCELA_SIZE",   "SCELA_LOCAL_RANK", "SCELA_LOCAL_SIZE", "SCELA_NODE",
     "SCELA_NODE_INDEX", "SCELA_JOB_ID", "SCELA_NODE_DIR",   "SCELA_SEGMENT",    "SCELA_RING"};
+// Of those, what a user may set for them, to 0 or 1.
+constexpr std::string_view kSwitches[] = {"SCELA_SEGMENT", "SCELA_RING"};
 
 }  // namespace
 
@@ -411,7 +413,15 @@ std::string_view nearest_variable(std::string_view name) {
   if (std::ranges::find(kRankVariables, name) != std::end(kRankVariables)) return {};
   if (std::ranges::find(kOptions, name, &OptionRow::variable) != std::end(kOptions)) return {};
   name.remove_prefix(kVariablePrefix.size());
+  for (const std::string_view one : kSwitches) {
+    if (distance_between(name, one.substr(kVariablePrefix.size())) == 1) return one;
+  }
   return nearest(name, &OptionRow::variable, kVariablePrefix.size());
+}
+
+bool is_lost_on_ranks(std::string_view name, std::string_view value) {
+  return std::ranges::find(kSwitches, name) != std::end(kSwitches) && !value.empty() &&
+         value != "0" && value != "1";
 }
 
 std::string_view title_of(OptionGroup group) {

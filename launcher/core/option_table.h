@@ -67,6 +67,9 @@ std::string_view nearest_option(std::string_view name);
 // inside of one).
 std::string_view nearest_variable(std::string_view name);
 
+// A variable that libraries in ranks read (SCELA_RING), with a value that says nothing to them.
+bool is_lost_on_ranks(std::string_view name, std::string_view value);
+
 // "-n, --np N", "    --sim-nodes N", "-v, --verbose[=SUBSYSTEM]"
 std::string option_heading(const OptionRow& row);
 

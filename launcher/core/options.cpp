@@ -119,6 +119,7 @@ class Parser {
   Result<void> apply(const OptionRow& row, std::string_view value, App& app,
                      std::string_view where) {
     auto applied = row.apply(OptionTarget{options_, app, global_env_}, value);
+    if (applied && row.name == "cache") options_.cache_where = where;
     if (applied) return {};
     return fail(located(std::move(applied.error()), row, where));
   }
@@ -177,6 +178,8 @@ class Parser {
         if (auto done = apply(row, value, defaults_, name); !done) return done;
       }
     }
+    for (const auto& [name, value] : sources_.environment)
+      warn_of_switch(name, value);
     // What is like none of them belongs to somebody else (SCELA_HOME of an installation).
     for (const auto& [name, value] : sources_.environment) {
       const std::string_view near = nearest_variable(name);
@@ -185,6 +188,14 @@ class Parser {
           cat("the variable ", name, " means nothing here (did you mean ", near, "?)"));
     }
     return {};
+  }
+
+  void warn_of_switch(std::string_view name, std::string_view value) {
+    if (!is_lost_on_ranks(name, value)) return;
+    std::string text =
+        cat("the variable ", name, " means nothing to ranks as '", value, "' (0 is no)");
+    if (std::ranges::find(options_.warnings, text) != options_.warnings.end()) return;
+    options_.warnings.push_back(std::move(text));
   }
 
   Result<void> read_programs(std::vector<ProgramWords>& programs) {
@@ -236,6 +247,8 @@ class Parser {
       for (EnvVariable& variable : app.env)
         set_env(env, std::move(variable));
       app.env = std::move(env);
+      for (const EnvVariable& variable : app.env)
+        warn_of_switch(variable.name, variable.value);
     }
     return std::move(options_);
   }

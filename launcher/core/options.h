@@ -130,6 +130,7 @@ struct Options {
   std::vector<App> apps;  // at least one unless help, version or nodeset is set
 
   std::optional<CachePolicy> cache;  // absent: hcmab, or hcmab-lru with a limit
+  std::string cache_where;           // what has named it: "SCELA_CACHE"; "": the command line
   std::uint64_t cache_limit = 0;     // bytes an agent's cache holds; 0: what the policy needs
 
   // Output.

@@ -103,6 +103,18 @@ class OptionsTest(JobTest):
         out = self.dry_run("--pmi", "pmgr", "--cache-limit", 5000, "true")
         self.assertEqual(out.splitlines()[-2:], ["pmi: pmgr (PMGR 8; nothing of PMI)",
                                                  "cache: hcmab-lru, at most 5000 bytes an agent"])
+        for words, limit in ((), "copies of at most 262144 bytes an agent"), (("--cache-limit", "9K"), "at most 9216 bytes an agent"):
+            out = self.dry_run("--cache", "dht", *words, "-n", 2, "true")
+            self.assertEqual(out.splitlines()[-1], f"cache: dht, {limit}")
+
+    def test_a_cache_by_default_gives_way_where_a_command_runs_once_on_each_host(self):
+        for options in ({"env": {"SCELA_CACHE": "dht"}}, {"env": {"SCELA_CONFIG": self.config("cache = dht\n")}}):
+            ended = self.run_job("--launch", "local", "-w", "a,b", "true", **options)
+            self.assertEqual((ended.status, ended.err), (0, ""))
+            ended = self.run_job("--launch", "local", "-w", "a,b", "--cache", "dht", "true", **options)
+            self.assert_refused(ended, 64, r"^scela-run: choose what agents keep \(--cache dht\): ")
+        ended = self.run_job("-n", 2, "--on-failure", "wait", "true", env={"SCELA_CACHE": "dht"})
+        self.assert_refused(ended, 64, r"^scela-run: SCELA_CACHE: choose what agents keep")
 
     def test_a_mistyped_variable_is_told_of_and_those_of_ranks_are_not(self):
         """scela-run may run inside of a rank."""

@@ -93,6 +93,14 @@ TEST_CASE("a cluster of short flags is taken apart") {
   CHECK(only({"-ln3", "p"}).options == Words{"-l", "-n3"});
 }
 
+TEST_CASE("a letter with a value that only the long form takes says how to write it") {
+  CHECK(split_programs({"-v=launch", "p"}).error().text() ==
+        "option -v: the letter takes no value (write --verbose=launch; see scela-run --help)");
+  CHECK(split_programs({"-lv=tree", "p"}).error().hint ==
+        "write --verbose=tree; see scela-run --help");
+  CHECK(split_programs({"-l=yes", "p"}).error().what == "unknown option -l=yes");
+}
+
 TEST_CASE("an unknown option is named, with the option it may have meant") {
   CHECK(split_programs({"-hostfile", "f"}).error().text() ==
         "unknown option -hostfile (did you mean --hostfile? see scela-run --help)");

@@ -349,6 +349,21 @@ TEST_CASE("a variable that is like one of an option is told of, one of a rank is
   CHECK(warnings("SCELA_CASHE", "").empty());
 }
 
+TEST_CASE("a variable of ranks that is mistyped, or has a value that says nothing, is told of") {
+  const auto warnings = [](Words words, std::string name, std::string value) {
+    return parsed(std::move(words), {{std::move(name), std::move(value)}}).warnings;
+  };
+  CHECK(warnings({"p"}, "SCELA_RINGS", "0") ==
+        Words{"the variable SCELA_RINGS means nothing here (did you mean SCELA_RING?)"});
+  CHECK(warnings({"p"}, "SCELA_SEGMEN", "0") ==
+        Words{"the variable SCELA_SEGMEN means nothing here (did you mean SCELA_SEGMENT?)"});
+  const Words off{"the variable SCELA_RING means nothing to ranks as 'off' (0 is no)"};
+  CHECK(warnings({"p"}, "SCELA_RING", "off") == off);
+  CHECK(warnings({"--env", "SCELA_RING=off", "p"}, "HOME", "/h") == off);
+  for (const char* value : {"", "0", "1"})
+    CHECK(warnings({"p"}, "SCELA_SEGMENT", value).empty());
+}
+
 TEST_CASE("the configuration file is the one that is named, or the user's own") {
   using Environment = std::vector<std::pair<std::string, std::string>>;
   const Environment all{{"HOME", "/h"}, {"XDG_CONFIG_HOME", "/x"}, {"SCELA_CONFIG", "/e"}};

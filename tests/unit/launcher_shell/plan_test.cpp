@@ -191,6 +191,25 @@ TEST_CASE("pairs are spread over agents only where the job ends with the first t
     CHECK(made.error().text().find("--cache dht") != std::string::npos);
     CHECK(made.error().text().find("use --cache hcmab, or --on-failure kill") != std::string::npos);
   }
+  // A default gives way where it cannot be, but only for commands that run once on each host.
+  const auto with_default = [](std::vector<std::string> words, std::string where) {
+    OptionSources sources;
+    sources.words = std::move(words);
+    if (where == "SCELA_CACHE") sources.environment = {{where, "dht"}};
+    if (where == "conf") sources.config_text = "\n cache = dht\n";
+    sources.config_name = "conf";
+    return make_plan(*parse_options(sources), around());
+  };
+  for (const char* where : {"SCELA_CACHE", "conf"}) {
+    CHECK(with_default({"-w", "a,b", "./p"}, where)->job.cache_policy == cache::PolicyKind::hcmab);
+    CHECK(with_default({"-n", "2", "./p"}, where)->job.cache_policy == cache::PolicyKind::dht);
+    CHECK_FALSE(with_default({"-w", "a,b", "--cache", "dht", "./p"}, where));
+  }
+  CHECK(with_default({"-w", "a", "--cache-limit", "9", "./p"}, "conf")->job.cache_policy ==
+        cache::PolicyKind::hcmab_lru);
+  const auto refused = with_default({"-n", "2", "--on-failure", "wait", "./p"}, "conf");
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().where == "conf:2");
   CHECK(plan({"-n", "2", "--cache", "dht", "./p"}).job.cache_policy == cache::PolicyKind::dht);
   CHECK(plan({"-w", "a,b", "--cache", "dht", "--on-failure", "kill", "./p"}).job.cache_policy ==
         cache::PolicyKind::dht);
