@@ -131,6 +131,8 @@ void pass_on(int process, int agent) {
     };
     wait(asked, ends[0], ends[1]);
     wait(answered, ends[1], ends[0]);
+    for (pollfd& end : ends)
+      end.fd = end.events == 0 ? -1 : end.fd;  // else its end alone would wake us without pause
     if (retry([&] { return ::poll(ends.data(), ends.size(), -1); }) < 0) return;
     for (Way* way : {&asked, &answered}) {
       if (!(way->empty() ? way->take() : way->give())) return;

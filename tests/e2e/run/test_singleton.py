@@ -1,6 +1,7 @@
 """A process that no launcher has started calls for one: scela-run -pmi_args. The test is that process."""
 import os
 import socket
+import unittest
 
 import job
 from job import JobTest
@@ -70,6 +71,18 @@ ask("cmd=finalize")
 """
 
 
+def stranger(user, told):
+    """Another user's process: listens, writes its port, answers the first line, and writes all that it hears."""
+    with open(told, "w", encoding="ascii") as out:
+        os.setuid(user)  # which may be unable to read what Python would import now
+        listener = socket.create_server(("127.0.0.1", 0))
+        print(listener.getsockname()[1], file=out, flush=True)
+        with listener.accept()[0] as accepted, accepted.makefile("rwb", buffering=0) as stream:
+            heard = stream.readline()
+            stream.write(b"cmd=singinit pmi_version=1 pmi_subversion=1 stdio=yes authtype=none\n")
+            print((heard + stream.read()).decode(), end="", file=out)
+
+
 class SingletonTest(JobTest):
     def test_it_puts_gets_publishes_and_spawns(self):
         client = Client(self)
@@ -125,9 +138,13 @@ class SingletonTest(JobTest):
         self.assert_ended(client.job.wait(), 7, r"rank 0 on \S+ \(.*\) aborted the job with code 7: no more")
 
     def test_a_spawned_rank_that_fails_closes_its_connection(self):
+        fifo = os.path.join(self.folder, "fifo")
+        os.mkfifo(fifo)
         client = Client(self)
         client.begin()
-        self.assertEqual(client.spawn(1, "sh", "-c", "exit 3")["rc"], "0")
+        self.assertEqual(client.spawn(1, "sh", "-c", f"read line < {fifo}; exit 3")["rc"], "0")
+        with open(fifo, "w", encoding="ascii") as f:
+            f.write("\n")
         self.assertEqual(client.stream.read(), b"")
         self.assert_ended(client.job.wait(), 3, r"rank 1 on \S+ \(sh\) exited with code 3")
 
@@ -139,6 +156,24 @@ class SingletonTest(JobTest):
         ended = client.job.wait()
         self.assertEqual(ended.status, 1)
         self.assertIn("'cmd=init pmi_version=1 pmi_subversion=1' is no singinit", ended.err)
+
+    @unittest.skipUnless(os.geteuid() == 0, "only root can act as another user")
+    def test_a_process_of_another_user_is_not_served(self):
+        """It could have programs run as this one."""
+        told, write = os.pipe()
+        other = os.fork()
+        if other == 0:
+            try:
+                stranger(65534, write)
+            finally:
+                os._exit(0)
+        os.close(write)
+        with open(told, encoding="ascii") as said:
+            ended = self.run_job("-pmi_args", int(said.readline()), "i", "k", other)
+            self.assertEqual(said.read(), "cmd=singinit authtype=none\n")
+        os.waitpid(other, 0)
+        self.assertEqual(ended.status, 1)
+        self.assertIn("it is not this user's", ended.err)
 
     def test_nobody_listens(self):
         with socket.create_server(("127.0.0.1", 0)) as listener:
