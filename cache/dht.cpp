@@ -28,7 +28,7 @@ bool Dht::put(std::string_view key, std::string_view value) {
   }
   // What it takes counts as though it had to travel: else a rank could put without end.
   const Usage before = usage();
-  store_.keep(key, value);
+  store_.keep(key, value, std::max(store_.clock(), store_.stamp_of(key)));
   const Usage after = usage();
   if (after.pairs > before.pairs) store_.charge(Store::kPairOverhead);
   if (after.bytes > before.bytes) store_.charge(after.bytes - before.bytes);
@@ -46,9 +46,9 @@ void Dht::group_fence_done(std::uint64_t taken) {
   store_.evict_settled_to(0);
 }
 
-void Dht::pair_passes(std::string_view key, std::string_view value) {
+void Dht::pair_passes(std::string_view key, std::string_view value, Stamp stamp) {
   if (owns(key)) {
-    store_.keep(key, value);
+    store_.keep(key, value, stamp);
   } else {
     store_.forget(key);
   }

@@ -47,7 +47,7 @@ class Dht final : public Policy {
   void group_fence_done(std::uint64_t taken) override;
   void evict_no_more() override {}  // its jobs end with the first agent that is lost
   std::optional<Rank> owner(std::string_view key) const override;
-  void pair_passes(std::string_view key, std::string_view value) override;
+  void pair_passes(std::string_view key, std::string_view value, Stamp stamp) override;
   Lookup get(std::string_view key, bool below) override;
   void answer_passes(std::string_view key, std::string_view value) override;
   Store& table() override { return store_; }

@@ -5,9 +5,11 @@
 // ranks have put stays until a fence has told everybody. The root evicts nothing: it answers for
 // what others no longer have, at the price of O(p*n) in scela-run. A miss goes up only on a node
 // that has evicted something, or where not all has arrived; elsewhere the table is complete and the
-// answer to a miss is at hand.
+// answer to a miss is at hand. A copy that was asked for again has no stamp and gives way to
+// any value. So once groups have fences, the root adds to each release what has changed there.
 #pragma once
 
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -23,10 +25,10 @@ class HcmabLru final : public Policy {
   bool put(std::string_view key, std::string_view value) override;
   bool put_from_child(std::string_view, std::string_view) override { return false; }
   std::string take_stage() override { return store_.take_stage(); }
-  void aggregate_passes(std::string_view) override {}
+  void aggregate_passes(std::string_view pairs) override;
   bool wants_release() const override { return true; }
   bool release_carries_pairs() const override { return true; }
-  std::string take_release() override { return {}; }
+  std::string take_release() override;
   void commit(std::string_view pairs) override;
   std::uint64_t taken() const override { return store_.taken(); }
   void fence_done(std::uint64_t taken) override;
@@ -44,6 +46,7 @@ class HcmabLru final : public Policy {
   std::uint64_t limit_;
   Store store_;
   std::uint64_t stage_bytes_ = 0;  // keys and values of the releases since the last fence_done()
+  std::set<std::string, std::less<>> changed_;  // at the root: since the last fence of the job
   std::uint64_t largest_stage_ = 0;
   // Put here since the last fence_done(): not evicted for, or a stage that comes in several pieces
   // would lose its first ones to pairs that the last ones bring back.

@@ -24,21 +24,50 @@ std::string_view name_of(PolicyKind kind) {
   return "unknown";
 }
 
-void append_pair(std::string& out, std::string_view key, std::string_view value) {
+namespace {
+
+struct Pair {
+  std::string_view key;
+  std::string_view value;
+  Stamp stamp = 0;
+};
+
+Pair read_pair(ByteReader& in) {
+  Pair out;
+  const std::uint64_t head = in.varint();
+  if (head % 2 != 0) {
+    out.stamp = in.varint32();
+    if (out.stamp == 0) in.fail();
+  }
+  out.key = in.raw(head / 2);
+  out.value = in.text();
+  return out;
+}
+
+}  // namespace
+
+void append_pair(std::string& out, std::string_view key, std::string_view value, Stamp stamp) {
   ByteWriter pair;
-  pair.text(key);
+  pair.varint(std::uint64_t{key.size()} * 2 + (stamp > 0 ? 1 : 0));
+  if (stamp > 0) pair.varint(stamp);
+  pair.raw(key);
   pair.text(value);
   out += pair.bytes();
 }
 
 bool for_each_pair(std::string_view aggregate,
                    const std::function<void(std::string_view, std::string_view)>& each) {
+  return for_each_stamped(
+      aggregate, [&](std::string_view key, std::string_view value, Stamp) { each(key, value); });
+}
+
+bool for_each_stamped(std::string_view aggregate,
+                      const std::function<void(std::string_view, std::string_view, Stamp)>& each) {
   ByteReader in(aggregate);
   while (!in.done()) {
-    const std::string_view key = in.text();
-    const std::string_view value = in.text();
+    const Pair pair = read_pair(in);
     if (!in.ok()) return false;
-    each(key, value);
+    each(pair.key, pair.value, pair.stamp);
   }
   return true;
 }
@@ -49,8 +78,7 @@ void for_each_piece(std::string_view aggregate, std::size_t most,
   std::size_t begin = 0;
   std::size_t end = 0;
   while (!in.done()) {
-    in.text();
-    in.text();
+    read_pair(in);
     if (!in.ok()) break;
     const std::size_t here = aggregate.size() - in.rest().size();
     if (here - begin > most && end > begin) {

@@ -15,8 +15,9 @@
 //
 // A pair put by a rank is visible on its own node at once and everywhere after the next fence; if
 // ranks of several nodes put one key between two fences, one of their values is everybody's after
-// the second. Aggregates are sequences of pairs in the form of append_pair(); they may be cut
-// between pairs. What the table does not say: docs/caches.md.
+// the second. Where one was put behind a fence that the other was brought by, it wins (Stamp).
+// Aggregates are sequences of pairs in the form of append_pair(); they may be cut between pairs.
+// What the table does not say: docs/caches.md.
 #pragma once
 
 #include <cstdint>
@@ -47,11 +48,19 @@ struct Place {
   Rank ranks = 0;
 };
 
-// pair := key value, each a varint length and bytes.
-void append_pair(std::string& out, std::string_view key, std::string_view value);
+// When a pair was put, on a clock that every node has and that fences set (Store): of two values of
+// a key the one with the larger stamp is the newer. 0 for all in jobs without fences of groups.
+using Stamp = std::uint32_t;
+
+// pair := head:varint [stamp:varint32] key-bytes value:text; head is twice the key's length, plus
+// one if there is a stamp, which is not 0.
+void append_pair(std::string& out, std::string_view key, std::string_view value, Stamp stamp = 0);
 // Calls `each` for every pair; false if the bytes are malformed (pairs before the fault were seen).
 bool for_each_pair(std::string_view aggregate,
                    const std::function<void(std::string_view key, std::string_view value)>& each);
+bool for_each_stamped(
+    std::string_view aggregate,
+    const std::function<void(std::string_view key, std::string_view value, Stamp stamp)>& each);
 
 // Calls `each` with runs of whole pairs of at most `most` bytes, or one larger pair. Malformed
 // bytes end it.
@@ -112,7 +121,7 @@ class Policy {
   // The rank whose node owns the key; none: who is further up knows more.
   virtual std::optional<Rank> owner(std::string_view) const { return std::nullopt; }
   // A pair has come to its owner, or by on its way there.
-  virtual void pair_passes(std::string_view, std::string_view) {}
+  virtual void pair_passes(std::string_view, std::string_view, Stamp) {}
 
   // `below`: asked by another agent, which will keep the answer.
   virtual Lookup get(std::string_view key, bool below) = 0;

@@ -79,8 +79,8 @@ std::optional<std::string_view> Store::use(std::string_view key) {
 }
 
 bool Store::stage(std::string_view key, std::string_view value) {
-  const EntryId id = put(key, value, false);
-  const bool replaced = replaced_;
+  const EntryId id = put(key, value, std::nullopt);
+  const bool replaced = differs_;
   if (entries_[id].life != Life::staged) {
     set_life(id, Life::staged);
     ++staged_;
@@ -89,15 +89,16 @@ bool Store::stage(std::string_view key, std::string_view value) {
   return replaced;
 }
 
-bool Store::commit(std::string_view key, std::string_view value) {
-  put(key, value, true);
-  return replaced_;
+bool Store::commit(std::string_view key, std::string_view value, Stamp stamp) {
+  put(key, value, stamp);
+  return differs_;
 }
 
 bool Store::hold(std::string_view key, std::string_view value) {
-  const EntryId id = put(key, value, false);
-  const bool replaced = replaced_;
+  const EntryId id = put(key, value, std::nullopt);
+  const bool replaced = differs_;
   Entry& entry = entries_[id];
+  entry.stamp = 0;  // such pairs are as old as they come: links keep their order
   if (entry.life != Life::staged) {
     if (entry.life == Life::settled) set_life(id, Life::travelling);
     entry.held = true;
@@ -106,15 +107,16 @@ bool Store::hold(std::string_view key, std::string_view value) {
   return replaced;
 }
 
-void Store::keep(std::string_view key, std::string_view value) {
-  const EntryId id = put(key, value, false);
+void Store::keep(std::string_view key, std::string_view value, Stamp stamp) {
+  const EntryId id = put(key, value, stamp);
   if (entries_[id].life == Life::settled) unlink(id);
   entries_[id].life = Life::kept;
 }
 
 void Store::commit_all(std::string_view aggregate) {
-  for_each_pair(aggregate,
-                [this](std::string_view key, std::string_view value) { commit(key, value); });
+  for_each_stamped(aggregate, [this](std::string_view key, std::string_view value, Stamp stamp) {
+    commit(key, value, stamp);
+  });
 }
 
 std::string Store::take_stage() {
@@ -123,7 +125,7 @@ std::string Store::take_stage() {
   for (const EntryId id : pending_) {
     Entry& entry = entries_[id];
     if (entry.held) continue;
-    append_pair(out, entry.key(), entry.value());
+    append_pair(out, entry.key(), entry.value(), entry.stamp);
     if (entry.life != Life::staged) continue;
     set_life(id, Life::travelling);
     entry.taken = taken_;
@@ -146,6 +148,8 @@ void Store::settle(std::uint64_t taken) {
       set_life(id, Life::settled);
     } else {
       left.push_back(id);
+      Entry& entry = entries_[id];
+      if (entry.life == Life::staged && !entry.held) entry.stamp = std::max(entry.stamp, clock_);
     }
   }
   pending_ = std::move(left);  // with its memory: the next stage may be far away
@@ -184,19 +188,36 @@ void Store::unlink(EntryId id) {
   (entry.newer == kNone ? newest_ : entries_[entry.newer].older) = entry.older;
 }
 
-Store::EntryId Store::put(std::string_view key, std::string_view value, bool keep_staged) {
+Stamp Store::stamp_of(std::string_view key) const {
+  const Entry* entry = entry_of(key);
+  return entry == nullptr ? 0 : entry->stamp;
+}
+
+// Newer than what has come here, whoever put that; as new as what is staged.
+Stamp Store::stamp_now(const Entry& entry) const {
+  const bool own = entry.life == Life::staged || entry.stamp == 0 || entry.stamp == UINT32_MAX;
+  return std::max(clock_, entry.stamp + (own ? 0 : 1));
+}
+
+Store::EntryId Store::put(std::string_view key, std::string_view value, std::optional<Stamp> came) {
   if ((entries_.size() + 1) * 4 > index_.size() * 3) grow_index();
-  replaced_ = false;
+  differs_ = false;
   const std::uint32_t hash = hash_of(key);
   const EntryId at = *slot_of(key, hash);
-  if (at == 0) return add(key, value, hash);
+  if (at == 0) {
+    const EntryId id = add(key, value, hash);
+    entries_[id].stamp = came.value_or(clock_);
+    return id;
+  }
   const EntryId id = at - 1;
   Entry& entry = entries_[id];
-  if (keep_staged && entry.life == Life::staged) return id;
+  if (came && entry.life == Life::staged) return id;
+  differs_ = entry.value() != value;
+  if (came && *came < entry.stamp) return id;
+  entry.stamp = came ? *came : stamp_now(entry);
   const bool settled = entry.life == Life::settled;
   if (settled) unlink(id);
-  if (entry.value() != value) {
-    replaced_ = true;
+  if (differs_) {
     write(entry, value);
     if (mirror_ != nullptr) mirror_->set(key, value);
   }

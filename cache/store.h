@@ -11,10 +11,15 @@
 //                kept        from keep() on: for good, with its latest value
 //                settled     else: may be evicted
 //
+// Every pair has a stamp, the clock of the node that put it at that time. The clock moves with
+// fences (tick(), saw()), so that a put behind a fence has a larger stamp than all that the fence
+// took.
+//
 // Views that find(), use() and key()/value() give end with the next call that is not const. Keys
 // and values are at most 2^32 - 1 bytes long (a frame carries far less).
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -37,31 +42,39 @@ class Store {
   // Sets the pair now and remembers its key for the next take_stage(). True: it took the place of
   // another value.
   bool stage(std::string_view key, std::string_view value);
-  // Sets the pair, unless a newer value is staged: that one is this node's truth until it travels.
-  // True: it took the place of another value.
-  bool commit(std::string_view key, std::string_view value);
+  // Sets the pair, unless a newer one is here: by its stamp, or as it is staged, which is this
+  // node's truth until it travels. True: not staged, and the value here was another.
+  bool commit(std::string_view key, std::string_view value, Stamp stamp = 0);
   // The pair counts as travelling, as though it had been staged and were taken next. True: as
   // above.
   bool hold(std::string_view key, std::string_view value);
-  // Sets the pair, which is kept from now on.
-  void keep(std::string_view key, std::string_view value);
+  // Sets the pair, unless a newer one is here, and keeps it from now on.
+  void keep(std::string_view key, std::string_view value, Stamp stamp = 0);
   // commit() for every pair of an aggregate; pairs after malformed bytes are lost.
   void commit_all(std::string_view aggregate);
   // The staged pairs become travelling ones. All that were staged and travel, each once with its
   // latest value, as an aggregate, in the order in which their keys were first staged; those
   // that travel already are sent again, as nobody has said that they arrived.
   std::string take_stage();
+  Stamp clock() const { return clock_; }
+  // The clock moves on by one: what is put from now on is newer than what was.
+  void tick() { saw(clock_ + (clock_ < UINT32_MAX ? 1 : 0)); }
+  // The clock of others: what is put from now on is no older than what they had put.
+  void saw(Stamp clock) { clock_ = std::max(clock_, clock); }
+  // Of the pair that is here; 0 if there is none.
+  Stamp stamp_of(std::string_view key) const;
   // The number of the last take_stage(), which settle() is given.
   std::uint64_t taken() const { return taken_; }
 
-  // What travelled with that take_stage() or before has come to where it may not be evicted.
+  // What travelled with that take_stage() or before has come to where it may not be evicted. What
+  // is staged counts as put now.
   void settle(std::uint64_t taken);
   // What the pairs that are staged or travel take, about: keys, values, and kPairOverhead for each.
   std::uint64_t pending_bytes() const { return pending_bytes_ + charged_bytes_; }
   // Counts there too what takes room for good, until the charge is dropped.
   void charge(std::uint64_t bytes) { charged_bytes_ += bytes; }
   void drop_charge() { charged_bytes_ = 0; }
-  // More than what a pair's two lengths take on the wire.
+  // More than what a pair's two lengths and its stamp take on the wire.
   static constexpr std::uint64_t kPairOverhead = 16;
 
   bool is_staged(std::string_view key) const;
@@ -98,8 +111,9 @@ class Store {
     EntryId older = kNone;  // settled ones, in order of use
     EntryId newer = kNone;
     Life life = Life::settled;
-    bool listed = false;      // in staged_ or travelling_
-    bool held = false;        // hold() set it: it has travelled by itself
+    bool listed = false;  // in staged_ or travelling_
+    bool held = false;    // hold() set it: it has travelled by itself
+    Stamp stamp = 0;
     std::uint64_t taken = 0;  // travelling: since which take_stage()
     std::string_view key() const { return {at, key_size}; }
     std::string_view value() const { return {at + key_size, value_size}; }
@@ -108,7 +122,9 @@ class Store {
   const Entry* entry_of(std::string_view key) const;
   EntryId* slot_of(std::string_view key, std::uint32_t hash);
   const EntryId* slot_of(std::string_view key, std::uint32_t hash) const;
-  EntryId put(std::string_view key, std::string_view value, bool keep_staged);
+  // Without a stamp: put here and now; else one that came, and the newest stays.
+  EntryId put(std::string_view key, std::string_view value, std::optional<Stamp> came);
+  Stamp stamp_now(const Entry& entry) const;
   EntryId add(std::string_view key, std::string_view value, std::uint32_t hash);
   void set_life(EntryId id, Life life);
   void link_newest(EntryId id);
@@ -124,6 +140,7 @@ class Store {
   std::vector<EntryId> index_;    // open addressing, a power of two; position in entries_ plus one
   std::vector<EntryId> pending_;  // positions in entries_: staged or travelling
   std::uint64_t taken_ = 0;
+  Stamp clock_ = 0;
   std::uint64_t pending_bytes_ = 0;
   std::uint64_t charged_bytes_ = 0;
   std::size_t staged_ = 0;  // how many of pending_ are
@@ -131,7 +148,7 @@ class Store {
   EntryId newest_ = kNone;
   EntryId oldest_ = kNone;
   Mirror* mirror_ = nullptr;
-  bool replaced_ = false;  // by the last put()
+  bool differs_ = false;  // the last put() met another value, which was not staged
   std::vector<std::unique_ptr<char[]>> blocks_;
   char* free_ = nullptr;  // of the last block
   std::size_t free_bytes_ = 0;

@@ -2,8 +2,8 @@
 
 namespace scela::cache {
 
-void Upward::pass(std::string_view key, std::string_view value) {
-  if (store_.commit(key, value)) changed(key);
+void Upward::pass(std::string_view key, std::string_view value, Stamp stamp) {
+  if (store_.commit(key, value, stamp)) changed(key);
 }
 
 void Upward::trim() {
@@ -13,15 +13,15 @@ void Upward::trim() {
 std::string Upward::take_release() {
   std::string out;
   for (const std::string& key : changed_) {
-    if (const auto value = store_.find(key)) append_pair(out, key, *value);
+    if (const auto value = store_.find(key)) append_pair(out, key, *value, store_.stamp_of(key));
   }
   return out;
 }
 
 // Only copies are renewed: who has none asks when it needs the pair.
 void Upward::commit(std::string_view pairs) {
-  for_each_pair(pairs, [this](std::string_view key, std::string_view value) {
-    if (store_.find(key)) store_.commit(key, value);
+  for_each_stamped(pairs, [this](std::string_view key, std::string_view value, Stamp stamp) {
+    if (store_.find(key)) store_.commit(key, value, stamp);
   });
   trim();
 }
@@ -47,7 +47,7 @@ void Upward::answer_passes(std::string_view key, std::string_view value) {
 // Until a fence has passed behind it the pair may be lost with an agent above: it is held.
 bool Hcs::put(std::string_view key, std::string_view value) {
   if (is_root()) {
-    pass(key, value);
+    pass(key, value, 0);
     return false;
   }
   if (store().hold(key, value)) changed(key);
@@ -56,7 +56,7 @@ bool Hcs::put(std::string_view key, std::string_view value) {
 }
 
 bool Hcs::put_from_child(std::string_view key, std::string_view value) {
-  pass(key, value);
+  pass(key, value, 0);
   trim();
   return !is_root();
 }
@@ -67,7 +67,9 @@ bool Hcma::put(std::string_view key, std::string_view value) {
 }
 
 void Hcma::aggregate_passes(std::string_view pairs) {
-  for_each_pair(pairs, [this](std::string_view key, std::string_view value) { pass(key, value); });
+  for_each_stamped(pairs, [this](std::string_view key, std::string_view value, Stamp stamp) {
+    pass(key, value, stamp);
+  });
   trim();
 }
 

@@ -10,6 +10,7 @@
 // A pair that takes the place of another is no case of the thesis: copies cached elsewhere would
 // stay. So the root remembers the keys whose value changed since the last fence of the whole job,
 // and each release carries them; whoever holds a copy renews it. Without such keys it is empty.
+// A value that came there after a newer one counts as changed too: those below may have taken it.
 // For the same reason nobody is given a copy of what the root has not been sent yet.
 #pragma once
 
@@ -43,7 +44,7 @@ class Upward : public Policy {
 
  protected:
   // A pair of the subtree is cached on its way.
-  void pass(std::string_view key, std::string_view value);
+  void pass(std::string_view key, std::string_view value, Stamp stamp);
   void trim();
   bool is_root() const { return is_root_; }
   Store& store() { return store_; }

@@ -70,7 +70,7 @@ void Agent::State::keep_preput(const World& world, const std::string& prefix) {
   if (pairs.empty()) return;
   policy->commit(pairs);
   cache::for_each_pair(pairs, [&](std::string_view key, std::string_view value) {
-    policy->pair_passes(key, value);
+    policy->pair_passes(key, value, 0);
     policy->answer_passes(key, value);
   });
 }

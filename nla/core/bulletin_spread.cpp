@@ -39,24 +39,25 @@ std::optional<LinkId> Bulletin::way_to(std::string_view key) const {
 bool Bulletin::sort(std::string_view pairs, LinkId comes_from, Parts& parts, std::string* up) {
   bool right = true;
   const char* from = pairs.data();
-  const bool whole = cache::for_each_pair(pairs, [&](std::string_view key, std::string_view value) {
-    const char* const end = value.data() + value.size();
-    const std::string_view pair(from, static_cast<std::size_t>(end - from));
-    from = end;
-    const std::optional<LinkId> to = way_to(key);
-    if (!to) return;  // the node of its owner is lost: the job ends
-    if (*to == comes_from) {
-      right = false;
-      return;
-    }
-    policy_->pair_passes(key, value);
-    if (!asked_.empty()) mark_stale(key);
-    if (*to == kParentLink) {
-      *up += pair;
-    } else if (*to != kHere) {
-      parts[*to] += pair;
-    }
-  });
+  const bool whole = cache::for_each_stamped(
+      pairs, [&](std::string_view key, std::string_view value, cache::Stamp stamp) {
+        const char* const end = value.data() + value.size();
+        const std::string_view pair(from, static_cast<std::size_t>(end - from));
+        from = end;
+        const std::optional<LinkId> to = way_to(key);
+        if (!to) return;  // the node of its owner is lost: the job ends
+        if (*to == comes_from) {
+          right = false;
+          return;
+        }
+        policy_->pair_passes(key, value, stamp);
+        if (!asked_.empty()) mark_stale(key);
+        if (*to == kParentLink) {
+          *up += pair;
+        } else if (*to != kHere) {
+          parts[*to] += pair;
+        }
+      });
   return whole && right;
 }
 

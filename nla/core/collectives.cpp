@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "cache/store.h"
 #include "common/core/text.h"
 #include "nla/core/budget.h"
 #include "nla/core/bulletin.h"
@@ -73,6 +74,13 @@ bool speaks_for(CollectiveKind kind, const RankSet& members, const Chunk& record
   const bool whole = for_each_record(
       records, [&](const Record& record) { own = own && members.contains(record.source); });
   return whole && own;
+}
+
+// Only fences have pairs to pack, and a clock, which the last word brings.
+template <class M>
+bool may_say(const M& message) {
+  const bool fence = message.kind == CollectiveKind::fence;
+  return (fence || !message.packed) && ((fence && message.last) || message.clock == 0);
 }
 
 }  // namespace
@@ -257,6 +265,7 @@ bool Collectives::receive_up(Child& child, const msg::CollectiveUp& message) {
   if (child.adopted) return false;
   // A child speaks for its own ranks only, and cannot make us hold operations without bound.
   const RankSet members = message.id.set.intersection(child.ranks);
+  if (!may_say(message)) return false;
   if (members.empty() || !members.contains_all(message.missing)) return false;
   if (operations_.size() >= kMaxOperations && !operations_.contains(message.id)) return false;
   const auto at = open(message.id);
@@ -272,9 +281,9 @@ bool Collectives::receive_up(Child& child, const msg::CollectiveUp& message) {
   }
   if (op.mismatch.empty()) op.mismatch = message.mismatch;
   op.missing.add(message.missing);
+  op.clock = std::max(op.clock, message.clock);
 
   if (!message.records.empty() && op.mismatch.empty()) {
-    if (message.packed && op.kind != CollectiveKind::fence) return false;
     Chunk records = message.records;
     if (message.packed) {
       std::optional<std::string> plain = unpack(records.view());
@@ -310,12 +319,7 @@ void Collectives::advance(Operations::iterator at) {
   if (op.sent_last || !op.waiting_for.empty() || !op.open_children.empty()) return;
   op.sent_last = true;
   if (op.kind == CollectiveKind::fence && policy_ != nullptr) {
-    if (context_.own_ranks.intersects(at->first.set)) {
-      Chunk own(policy_->take_stage());
-      bulletin_->spread(kHere, own);
-      add_pairs(op, at->first, own.view());
-      op.carried = policy_->taken();
-    }
+    if (context_.own_ranks.intersects(at->first.set)) take_stage(op, at->first);
     bulletin_->send_spread();  // before the word that the release waits for
   }
   const Chunk rest(std::exchange(op.pending, {}));
@@ -333,6 +337,19 @@ void Collectives::advance(Operations::iterator at) {
     });
   }
   piece_down(at, packed(op, final_piece), true);
+}
+
+// What is put from now on is newer than what is taken. Between fences of everybody that do not
+// overlap nobody needs to know, and pairs need no stamp until a group has a fence.
+void Collectives::take_stage(Operation& op, const CollectiveId& id) {
+  Chunk own(policy_->take_stage());
+  bulletin_->spread(kHere, own);
+  add_pairs(op, id, own.view());
+  op.carried = policy_->taken();
+  cache::Store& table = policy_->table();
+  const bool plain = id.tag == 0 && context_.job->is_everywhere(id.set);
+  if (!plain || table.clock() > 0) table.tick();
+  op.clock = std::max(op.clock, table.clock());
 }
 
 // Where operations turn round: whether contributions are for anybody below.
@@ -372,13 +389,14 @@ void Collectives::piece_up(Operation& op, const CollectiveId& id, Piece piece, b
   if (last) {
     up.missing = op.missing;
     up.mismatch = op.mismatch;
+    up.clock = clock_of(op);
   }
   op.went_up = true;
   context_.send_up(std::move(up));
 }
 
 bool Collectives::receive_down(const msg::CollectiveDown& message) {
-  if (cut_off_ || (message.packed && message.kind != CollectiveKind::fence)) return false;
+  if (cut_off_ || !may_say(message)) return false;
   // Data may come before anybody here has entered; the last piece may come when all of them have
   // ended.
   const auto at = message.last ? operations_.find(message.id) : open(message.id);
@@ -394,6 +412,7 @@ bool Collectives::receive_down(const msg::CollectiveDown& message) {
   if (message.last) {
     op.missing = message.missing;
     op.mismatch = message.mismatch;
+    op.clock = message.clock;
   }
   return piece_down(at, {message.records, message.packed}, message.last);
 }
@@ -431,6 +450,7 @@ void Collectives::forward_down(Operation& op, const CollectiveId& id, const Piec
     if (last) {
       down.missing = op.missing;
       down.mismatch = op.mismatch;
+      down.clock = clock_of(op);
     }
     context_.send(link, std::move(down));
   }
@@ -472,6 +492,7 @@ void Collectives::commit(Operation& op, const CollectiveId& id) {
     piece = {};  // the table holds it now; both at once would double the peak
   }
   committed_ = true;
+  policy_->table().saw(op.clock);
   // Whatever its tag: every fence takes along all that is not settled, and says up to where.
   if (context_.job->is_everywhere(id.set)) {
     policy_->fence_done(op.carried);

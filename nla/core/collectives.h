@@ -92,6 +92,7 @@ class Collectives {
     std::vector<LinkId> probed;
     std::map<LinkId, std::uint64_t> contributed;  // bytes
     std::uint64_t carried = 0;  // fence: cache::Policy::taken() of what it took along
+    cache::Stamp clock = 0;     // fence: the latest of those who have contributed
     std::vector<std::pair<Rank, RequestId>> callers;
     std::vector<Piece> pieces;  // of the result, for this node
   };
@@ -108,10 +109,14 @@ class Collectives {
   void contribute(Operation& op, const CollectiveId& id, const ask::Collective& call, Rank rank);
   void add_record(Operation& op, const CollectiveId& id, Rank source, std::uint32_t destination,
                   const Chunk& payload);
+  void take_stage(Operation& op, const CollectiveId& id);
   void add_pairs(Operation& op, const CollectiveId& id, std::string_view pairs);
   void flush(Operation& op, const CollectiveId& id);
   void advance(Operations::iterator at);
   bool goes_down(const Operation& op) const;
+  static cache::Stamp clock_of(const Operation& op) {
+    return op.kind == CollectiveKind::fence ? op.clock : 0;
+  }
   static Piece packed(const Operation& op, Chunk records);
   void piece_up(Operation& op, const CollectiveId& id, Piece piece, bool last);
   bool piece_down(Operations::iterator at, const Piece& piece, bool last);

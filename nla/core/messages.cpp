@@ -32,7 +32,8 @@ auto fields(Is<Shutdown> auto&) {
   return std::tie();
 }
 auto fields(Is<CollectiveDown> auto& m) {
-  return std::tie(m.id, m.kind, m.root, m.last, m.missing, m.mismatch, m.packed, m.records);
+  return std::tie(m.id, m.kind, m.root, m.last, m.missing, m.mismatch, m.packed, m.clock,
+                  m.records);
 }
 auto fields(Is<Answer> auto& m) {
   return std::tie(m.key, m.wait, m.found, m.lost, m.value);
@@ -65,7 +66,8 @@ auto fields(Is<Done> auto& m) {
   return std::tie(m.stats);
 }
 auto fields(Is<CollectiveUp> auto& m) {
-  return std::tie(m.id, m.kind, m.root, m.last, m.missing, m.mismatch, m.packed, m.records);
+  return std::tie(m.id, m.kind, m.root, m.last, m.missing, m.mismatch, m.packed, m.clock,
+                  m.records);
 }
 auto fields(Is<Get> auto& m) {
   return std::tie(m.key, m.wait);

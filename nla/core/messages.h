@@ -127,7 +127,8 @@ struct CollectiveDown {  // d: a piece of the result
   RankSet missing;  // with last: members that ended without taking part; not empty means it failed
   std::string mismatch;  // with last: the members disagreed about the operation, and how
   Chunk records;
-  bool packed = false;  // the records are (nla/core/packing.h): a fence's only
+  bool packed = false;      // the records are (nla/core/packing.h): a fence's only
+  std::uint32_t clock = 0;  // with last, of a fence: the latest of its members' (cache/store.h)
   friend bool operator==(const CollectiveDown&, const CollectiveDown&) = default;
 };
 struct Answer {  // d: to a Get; u: to one that came down
@@ -194,6 +195,7 @@ struct CollectiveUp {  // u: a piece of the contributions of the subtree
   std::string mismatch;
   Chunk records;
   bool packed = false;
+  std::uint32_t clock = 0;
   friend bool operator==(const CollectiveUp&, const CollectiveUp&) = default;
 };
 struct Get {  // u: who has this key? d: one of its owner's subtree is asked (policy dht)

@@ -18,11 +18,16 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   Pairs pairs;
   std::map<std::string, std::string> expected;
   std::string written;
-  const bool whole = for_each_pair(aggregate, [&](std::string_view key, std::string_view value) {
-    pairs.emplace_back(key, value);
-    expected.insert_or_assign(std::string(key), std::string(value));
-    append_pair(written, key, value);
-  });
+  std::map<std::string, Stamp> stamps;
+  const bool whole =
+      for_each_stamped(aggregate, [&](std::string_view key, std::string_view value, Stamp stamp) {
+        pairs.emplace_back(key, value);
+        append_pair(written, key, value, stamp);
+        const auto [newest, fresh] = stamps.emplace(key, stamp);
+        if (!fresh && stamp < newest->second) return;
+        newest->second = stamp;
+        expected.insert_or_assign(std::string(key), std::string(value));
+      });
   // Pairs whose lengths are not written in the shortest way come back shorter.
   if (written.size() > size || (whole && written.empty() != aggregate.empty())) std::abort();
   Pairs again;
@@ -44,7 +49,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         make_policy(static_cast<PolicyKind>(i), {true, 0, scela::RankSet::single(0), 1});
     if (upward) policy->aggregate_passes(aggregate);
     if (static_cast<PolicyKind>(i) == PolicyKind::dht) {
-      for_each_pair(aggregate, [&](auto key, auto value) { policy->pair_passes(key, value); });
+      for_each_stamped(aggregate, [&](auto key, auto value, Stamp stamp) {
+        policy->pair_passes(key, value, stamp);
+      });
     }
     policy->commit(aggregate);
     policy->fence_done(policy->taken());

@@ -37,6 +37,29 @@ TEST_CASE("an aggregate is its pairs in order, whatever bytes they are made of")
   CHECK(whole);
 }
 
+TEST_CASE("a pair with a stamp comes back with it, and costs no byte without one") {
+  std::string plain;
+  append_pair(plain, "key", "value");
+  CHECK(plain.size() == 3 + 5 + 2);
+  std::string aggregate = plain;
+  for (const Stamp stamp : {1u, 127u, 128u, UINT32_MAX})
+    append_pair(aggregate, "key", "value", stamp);
+  std::vector<Stamp> stamps;
+  CHECK(for_each_stamped(aggregate, [&](std::string_view key, std::string_view value, Stamp stamp) {
+    CHECK(key == "key");
+    CHECK(value == "value");
+    stamps.push_back(stamp);
+  }));
+  CHECK(stamps == std::vector<Stamp>({0, 1, 127, 128, UINT32_MAX}));
+
+  std::string none = "\x07";  // a key of three bytes with a stamp of 0
+  none += std::string("\0key\5value", 10);
+  CHECK_FALSE(for_each_pair(none, [](auto, auto) {}));
+  none[1] = 1;
+  CHECK(for_each_pair(none, [](auto, auto) {}));
+  CHECK_FALSE(for_each_pair("\x07\xff\xff\xff\xff\x1fkey\5value", [](auto, auto) {}));
+}
+
 TEST_CASE("an aggregate cut inside a pair gives the pairs before the cut and says so") {
   std::string aggregate;
   std::vector<std::size_t> ends = {0};

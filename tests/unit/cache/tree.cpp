@@ -42,14 +42,14 @@ std::size_t Tree::way_to(std::size_t node, std::string_view key) const {
 std::string Tree::spread(std::size_t node, std::string_view pairs) {
   if (!policies_[node]->owner("")) return std::string(pairs);
   std::string up;
-  for_each_pair(pairs, [&](std::string_view key, std::string_view value) {
+  for_each_stamped(pairs, [&](std::string_view key, std::string_view value, Stamp stamp) {
     for (std::size_t at = node;;) {
-      policies_[at]->pair_passes(key, value);
+      policies_[at]->pair_passes(key, value, stamp);
       const std::size_t next = way_to(at, key);
       if (next == at) break;
       if (next == parents_[at]) {
         REQUIRE(at == node);
-        append_pair(up, key, value);
+        append_pair(up, key, value, stamp);
         break;
       }
       at = next;
@@ -58,31 +58,62 @@ std::string Tree::spread(std::size_t node, std::string_view pairs) {
   return up;
 }
 
-std::string Tree::gather(std::size_t node) {
-  std::string all = spread(node, policies_[node]->take_stage());
-  for (std::size_t child = node + 1; child < size(); ++child) {
-    if (parents_[child] != node) continue;
-    const std::string aggregate = gather(child);
+std::string Tree::gather(std::size_t node, Fence& fence) {
+  Store& table = policies_[node]->table();
+  std::string all;
+  if (fence.members[node]) {
+    all = spread(node, policies_[node]->take_stage());
+    if (!fence.whole || table.clock() > 0) table.tick();
+    fence.clock = std::max(fence.clock, table.clock());
+  }
+  for (std::size_t i = node + 1; i < size(); ++i) {
+    const std::size_t child = fence.descending ? size() + node - i : i;
+    if (parents_[child] != node || !fence.on_way[child]) continue;
+    const std::string aggregate = gather(child, fence);
     ++traffic_[node].received;
     for_each_pair(aggregate, [&](std::string_view key, std::string_view value) {
       traffic_[node].pair_bytes_up += key.size() + value.size();
     });
     if (!aggregate.empty()) policies_[node]->aggregate_passes(aggregate);
-    all += spread(node, aggregate);
+    const std::string rest = spread(node, aggregate);
+    all = fence.descending ? rest + all : all + rest;
   }
   return all;
 }
 
 void Tree::fence() {
-  std::string release = gather(0);
+  Fence all{std::vector<bool>(size(), true), std::vector<bool>(size(), true), true};
+  fence(all);
+}
+
+void Tree::group_fence(const std::vector<std::size_t>& members, bool descending) {
+  Fence group{std::vector<bool>(size()), std::vector<bool>(size()), false, descending};
+  for (std::size_t node : members) {
+    group.members[node] = true;
+    for (; node != 0; node = parents_[node])
+      group.on_way[node] = true;
+  }
+  group.on_way[0] = true;
+  fence(group);
+}
+
+void Tree::fence(Fence& fence) {
+  std::string release = gather(0, fence);
   if (!policies_[0]->release_carries_pairs()) release.clear();
   release += policies_[0]->take_release();
   for (std::size_t node = 0; node < size(); ++node) {
+    if (!fence.on_way[node]) continue;
     if (node != 0) ++traffic_[parents_[node]].sent_down;
-    if (!release.empty() && (node != 0 || policies_[node]->wants_release())) {
-      policies_[node]->commit(release);
+    Policy& policy = *policies_[node];
+    const bool wanted = policy.wants_release() || (node != 0 && fence.members[node]);
+    if (!release.empty() && wanted) policy.commit(release);
+    policy.table().saw(fence.clock);
+    const std::uint64_t taken = fence.members[node] ? policy.taken() : 0;
+    if (fence.whole) {
+      policy.fence_done(taken);
+    } else {
+      policy.group_fence_done(taken);
     }
-    policies_[node]->fence_done(policies_[node]->taken());
   }
 }
 

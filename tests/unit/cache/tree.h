@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "cache/policy.h"
+#include "cache/store.h"
 
 namespace scela::cache::testing {
 
@@ -32,15 +33,26 @@ class Tree {
   void put(std::size_t node, std::string_view key, std::string_view value);
   // A fence of the whole job.
   void fence();
+  // Of these nodes' ranks, in ascending order. `descending`: who comes first where values meet.
+  void group_fence(const std::vector<std::size_t>& members, bool descending);
   std::optional<std::string> get(std::size_t node, std::string_view key);
 
+  const Store& table(std::size_t node) const { return policies_[node]->table(); }
   const Policy& at(std::size_t node) const { return *policies_[node]; }
   const Traffic& traffic(std::size_t node) const { return traffic_[node]; }
   std::size_t size() const { return policies_.size(); }
   const std::vector<std::size_t>& parents() const { return parents_; }
 
  private:
-  std::string gather(std::size_t node);
+  struct Fence {
+    std::vector<bool> members;  // by node
+    std::vector<bool> on_way;   // and all above them
+    bool whole = false;
+    bool descending = false;
+    Stamp clock = 0;
+  };
+  void fence(Fence& fence);
+  std::string gather(std::size_t node, Fence& fence);
   std::string spread(std::size_t node, std::string_view pairs);
   std::size_t way_to(std::size_t node, std::string_view key) const;
 

@@ -320,7 +320,7 @@ TEST_CASE("dht: who passes a pair on drops its copy, and keeps nothing of it for
   const auto policy = make_policy(PolicyKind::dht, {false, 0, RankSet::single(0), kRanks});
   policy->answer_passes(foreign, "old");
   CHECK(policy->get(foreign, false).value == "old");
-  policy->pair_passes(foreign, "new");
+  policy->pair_passes(foreign, "new", 0);
   CHECK(policy->get(foreign, false).found == Found::elsewhere);
   CHECK(policy->usage().pairs == 0);
   // What is on its way from here is for this node's ranks only, and no answer takes its place.
@@ -340,7 +340,7 @@ TEST_CASE("dht: what a node's ranks put for themselves counts as unfenced, once"
   policy->put("key", "value");
   policy->put("key", "other");
   CHECK(policy->table().pending_bytes() == 8 + Store::kPairOverhead);
-  policy->pair_passes("another", "value");  // by a fence
+  policy->pair_passes("another", "value", 0);  // by a fence
   CHECK(policy->table().pending_bytes() == 8 + Store::kPairOverhead);
   policy->group_fence_done(policy->taken());
   CHECK(policy->table().pending_bytes() == 8 + Store::kPairOverhead);

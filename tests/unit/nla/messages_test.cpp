@@ -130,10 +130,11 @@ TEST_CASE("the bytes of a message are those of the protocol, pinned") {
   up.id = {RankSet::run(2, 300), 5};
   up.kind = CollectiveKind::fence;
   up.last = true;
+  up.clock = 300;
   up.records = Chunk(std::string("rec"));
   const Encoded encoded = encode(up);
   CHECK(hex(encoded.head) ==
-        "011200000f000000"
+        "0112000011000000"
         "01"
         "02"
         "ab02"
@@ -144,7 +145,8 @@ TEST_CASE("the bytes of a message are those of the protocol, pinned") {
         "01"
         "00"
         "00"
-        "00");
+        "00"
+        "ac02");
   CHECK(encoded.tail.view() == "rec");
 }
 

@@ -140,5 +140,21 @@ TEST_CASE("packed bytes that are none, or where none may be, break the protocol"
     up.kind = CollectiveKind::gather;
     chain.from(1, up);
   }
+  SECTION("a clock of another operation") {
+    chain.from(
+        1, msg::CollectiveUp{
+               {RankSet::run(0, 8), 0}, CollectiveKind::barrier, 0, true, {}, {}, {}, false, 1});
+  }
+  SECTION("a clock before the last word") {
+    msg::CollectiveUp up = piece_up(cards(0, 1), false);
+    up.clock = 1;
+    chain.from(1, up);
+  }
+  SECTION("a stamp that says nothing") {
+    std::string pair;
+    cache::append_pair(pair, "key", "value", 1);
+    pair[1] = 0;
+    chain.from(1, piece_up(pair, false));
+  }
   CHECK(chain.closed(1));
 }

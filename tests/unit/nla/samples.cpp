@@ -65,7 +65,9 @@ Collective collective(Random& random) {
           flag(random),
           ranks(random),
           text(random),
-          chunk(random)};
+          chunk(random),
+          flag(random),
+          number(random)};
 }
 
 LogRecord log_record(Random& random) {
