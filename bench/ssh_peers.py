@@ -8,39 +8,14 @@ import re
 import shutil
 import subprocess
 import sys
-import time
 
 import measure
+import ssh_hosts  # noqa: F401 pylint: disable=unused-import # the path to tests/cluster
+import slurm
 
 PACKAGES = {"pdsh": "pdsh", "clush": "clustershell", "mpiexec.hydra": "mpich", "mpirun.openmpi": "openmpi-bin",
-            "srun": "slurm-client", "slurmd": "slurmd", "slurmctld": "slurmctld", "munged": "munge", "ssh": "openssh-client"}
+            "ssh": "openssh-client", **slurm.PACKAGES}
 NETWORK = "10.99.0.0/16"
-SLURM_START_S = 60
-
-SLURM_CONF = f"""ClusterName=bench
-SlurmctldHost=head
-AuthType=auth/munge
-SlurmUser=root
-SlurmdUser=root
-StateSaveLocation=/run/slurmctld
-SlurmdSpoolDir=/run/slurmd
-SlurmctldPidFile=/run/slurmctld.pid
-SlurmdPidFile=/run/slurmd.pid
-SlurmctldLogFile=/var/log/slurmctld.log
-SlurmdLogFile=/var/log/slurmd.log
-ProctrackType=proctrack/linuxproc
-TaskPlugin=task/none
-SelectType=select/linear
-SchedulerType=sched/builtin
-JobAcctGatherType=jobacct_gather/none
-AccountingStorageType=accounting_storage/none
-JobCompType=jobcomp/none
-MpiDefault=none
-SwitchType=switch/none
-ReturnToService=2
-SlurmdTimeout=600
-SlurmdParameters=config_overrides
-"""
 
 
 def check_installed():
@@ -114,23 +89,8 @@ class Launchers:
 
 def start_slurm(hosts):
     """munged and slurmd on every host, slurmctld on the head; they stay as long as the hosts."""
-    conf = SLURM_CONF + (f"NodeName={hosts.names[0]}" if len(hosts.names) == 1 else f"NodeName=node[001-{len(hosts.names):03}]")
-    hosts.write("/srv/slurm.conf", conf + " CPUs=2 State=UNKNOWN\n"
-                "PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP OverSubscribe=FORCE:64\n")
-    hosts.write("/srv/munge.key", "0123456789abcdef" * 8)
-    os.chmod(hosts.cluster.path("head", "/srv/munge.key"), 0o600)
-    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "env": {"SLURM_CONF": "/srv/slurm.conf"}}
-    for host in hosts.cluster.everyone:
-        daemon = "mkdir -p /run/slurmctld; exec slurmctld -D" if host == "head" else "exec slurmd -D"
-        hosts.start(host, ["sh", "-c", "mkdir -p /run/munge /run/munge-files; munged --force --key-file=/srv/munge.key "
-                           f"--pid-file=/run/munge-files/pid --seed-file=/run/munge-files/seed --log-file=/var/log/munged; {daemon}"],
-                    **quiet)
-    deadline = time.monotonic() + SLURM_START_S
-    idle = ""
-    while idle != str(len(hosts.names)):
-        if time.monotonic() > deadline:
-            raise measure.Failed(f"Slurm does not start: {idle or 'no'} hosts of {len(hosts.names)} are idle")
-        time.sleep(0.2)
-        idle = hosts.cluster.run("head", ["sinfo", "-h", "-t", "idle", "-o", "%D"],
-                                 env={"SLURM_CONF": "/srv/slurm.conf"}).stdout.strip()
+    try:
+        slurm.start(hosts.cluster, hosts.start)
+    except slurm.Failed as error:
+        raise measure.Failed(str(error)) from error
     hosts.rest()
