@@ -1,0 +1,214 @@
+// Feeds the server of one rank's connection arbitrary bytes in arbitrary pieces: PMI-1 lines, PMI-2
+// messages, one after the other, spawn requests. A job without a tree answers.
+//
+// The first byte is the size of the pieces. The second says how the job answers: its lowest four
+// bits how many requests it lets wait (none: from within the call), then whether the last is
+// answered first, whether with errors, whether the rank is cut off without the last answers. A
+// third byte of 240 or more sends the rest 64 times over. Checked: ids grow, what the job is asked
+// is within the limits, every byte that goes out belongs to a line or message that is whole, a
+// server that is broken or closed asks and says nothing more, and the memory of all that is
+// bounded.
+#include <sanitizer/allocator_interface.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <deque>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "pmi/protocol/limits.h"
+#include "pmi/protocol/pmi2_wire.h"
+#include "pmi/server/line_server.h"
+
+namespace {
+
+using namespace scela;
+using namespace scela::pmi;
+
+void require(bool claim) {
+  if (!claim) std::abort();
+}
+
+constexpr std::size_t kLongestKey = std::max(kMaxKey, kMaxPmi2Key);
+constexpr std::size_t kLongestValue = std::max(kMaxValue, kMaxPmi2Value);
+// What one connection may take: bytes that are not read, the lines of a spawn and what they become,
+// requests that wait with their threads, answers that nobody has taken; strings grow by doubling.
+constexpr std::size_t kMostMemory =
+    2 * (kMaxBacklog + 2 * kMaxLine + 2 * kMaxSpawnBlock) + kMaxInFlight * 4096;
+
+class Job final : public JobServices {
+ public:
+  explicit Job(std::uint8_t how)
+      : most_waiting_(how & 0xfu), last_first_((how & 0x10u) != 0), fails_((how & 0x20u) != 0) {}
+  void serve(LineServer& server) { server_ = &server; }
+
+  JobFacts facts(Rank rank) const override {
+    return {.rank = rank,
+            .size = 2,
+            .universe_size = 2,
+            .kvsname = "kvs_0",
+            .process_mapping = "(vector,(0,2,1))",
+            .node_ranks = RankSet::single(0)};
+  }
+  void put(Rank, RequestId id, std::string key, std::string value) override {
+    pair(key, value);
+    asked(id);
+  }
+  void get(Rank, RequestId id, std::string key, bool) override {
+    pair(key, {});
+    asked(id);
+  }
+  void fence(Rank, RequestId id) override { asked(id); }
+  void group_fence(Rank, RequestId id, RankSet group, std::uint32_t) override {
+    require(group.contains(0) && RankSet::run(0, 2).contains_all(group));
+    asked(id);
+  }
+  void exchange(Rank, RequestId id, std::string bytes) override {
+    require(bytes.size() <= kMaxMessage);
+    asked(id);
+  }
+  void put_node(Rank, RequestId id, std::string key, std::string value) override {
+    pair(key, value);
+    asked(id);
+  }
+  void get_node(Rank, RequestId id, std::string key, bool) override {
+    pair(key, {});
+    asked(id);
+  }
+  void publish(Rank, RequestId id, std::string name, std::string port) override {
+    pair({}, name);
+    pair({}, port);
+    asked(id);
+  }
+  void lookup(Rank, RequestId id, std::string name) override {
+    pair({}, name);
+    asked(id);
+  }
+  void unpublish(Rank, RequestId id, std::string name) override {
+    pair({}, name);
+    asked(id);
+  }
+  void spawn(Rank, RequestId id, ask::Spawn request) override {
+    require(!request.programs.empty());
+    for (const SpawnProgram& program : request.programs)
+      require(!program.argv.empty() && !program.argv[0].empty() && program.ranks > 0);
+    for (const auto& [key, value] : request.preput)
+      pair(key, value);
+    asked(id);
+  }
+  void failed(Rank, RequestId id) override { asked(id); }
+  void segment(Rank, RequestId id) override { asked(id); }
+  void ring(Rank, RequestId id) override { asked(id); }
+  void collective(Rank, RequestId, Collective) override { std::abort(); }  // PMGR's
+  void abort(Rank, std::int32_t, std::string message) override {
+    require(!ended_ && message.size() <= kMaxLine);
+    ended_ = true;
+  }
+  void violation(Rank, std::string why) override {
+    require(!ended_ && !why.empty() && why.size() < 500);
+    ended_ = true;
+  }
+
+  bool ended() const { return ended_; }
+  void cut_off() { ended_ = true; }
+  void answer_all() {
+    while (!waiting_.empty())
+      answer_one();
+  }
+
+ private:
+  static void pair(std::string_view key, std::string_view value) {
+    require(key.size() <= kLongestKey && value.size() <= kLongestValue);
+  }
+  void asked(RequestId id) {
+    require(!ended_ && id > last_);
+    last_ = id;
+    waiting_.push_back(id);
+    require(waiting_.size() <= kMaxInFlight);
+    while (waiting_.size() > most_waiting_)
+      answer_one();
+  }
+  void answer_one() {
+    const RequestId id = last_first_ ? waiting_.back() : waiting_.front();
+    if (last_first_) {
+      waiting_.pop_back();
+    } else {
+      waiting_.pop_front();
+    }
+    if (fails_) {
+      server_->answered(id, {.ok = false, .error = "no; such = thing\n"});
+    } else {
+      server_->answered(id, {.found = true, .value = "v;1 =", .parts = {Chunk("1"), Chunk("2")}});
+    }
+  }
+
+  std::size_t most_waiting_;
+  bool last_first_;
+  bool fails_;
+  LineServer* server_ = nullptr;
+  RequestId last_ = 0;
+  std::deque<RequestId> waiting_;
+  bool ended_ = false;
+};
+
+// Lines as long as the rank speaks PMI-1, messages once it has chosen PMI-2.
+void check_output(std::string_view output, bool& messages) {
+  while (!output.empty()) {
+    std::size_t end = 0;
+    if (output.starts_with("cmd=") && !messages) {
+      end = output.find('\n');
+      require(end != std::string_view::npos);
+      ++end;
+    } else {
+      messages = true;
+      require(output.size() >= kLengthField);
+      const auto length = parse_length(output.substr(0, kLengthField));
+      require(length && *length <= output.size() - kLengthField);
+      require(parse_message(output.substr(kLengthField, *length)).has_value());
+      end = kLengthField + *length;
+    }
+    output.remove_prefix(end);
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  if (size < 3) return 0;
+  const std::size_t piece = 1U + data[0];
+  const std::string_view body(reinterpret_cast<const char*>(data) + 3, size - 3);
+  const std::size_t before = __sanitizer_get_current_allocated_bytes();
+  Job job(data[1]);
+  LineServer server(job, 0);
+  job.serve(server);
+  bool messages = false;
+  const auto step = [&](std::string_view bytes) {
+    const bool silent = job.ended();
+    server.receive(bytes);
+    require(__sanitizer_get_current_allocated_bytes() <= before + kMostMemory);
+    const std::string output = server.take_output();
+    require(!silent || output.empty());
+    check_output(output, messages);
+    require(server.broken() == job.ended());
+  };
+  for (int times = data[2] >= 240 ? 64 : 1; times > 0; --times) {
+    for (std::string_view rest = body; !rest.empty();
+         rest.remove_prefix(std::min(piece, rest.size()))) {
+      step(rest.substr(0, piece));
+    }
+  }
+  if ((data[1] & 0x40u) == 0) {
+    job.answer_all();
+    check_output(server.take_output(), messages);
+  }
+  server.unfinished();
+  server.closed();
+  job.cut_off();
+  server.receive(body);
+  job.answer_all();
+  require(server.take_output().empty());
+  return 0;
+}
