@@ -291,6 +291,29 @@ std::string key_of_card(std::uint32_t rank, std::uint32_t pair, std::uint32_t st
   return text;
 }
 
+std::vector<Exchange> small_exchanges(cache::PolicyKind policy) {
+  struct Shape {
+    std::uint32_t hosts, ranks, degree;
+  };
+  std::vector<Exchange> out;
+  for (const Shape& shape :
+       {Shape{1, 1, 1}, Shape{1, 5, 3}, Shape{2, 1, 1}, Shape{3, 2, 1}, Shape{7, 3, 2},
+        Shape{13, 1, 3}, Shape{16, 4, 16}, Shape{40, 2, 3}, Shape{64, 2, 8}}) {
+    for (const bool all : {false, true}) {
+      Exchange& e = out.emplace_back();
+      e.policy = policy;
+      e.hosts = shape.hosts;
+      e.ranks_per_host = shape.ranks;
+      e.degree = shape.degree;
+      e.stages = shape.hosts % 2 + 1;
+      e.pairs = shape.hosts % 3 + 1;
+      e.value_size = 20;
+      e.all = all;
+    }
+  }
+  return out;
+}
+
 Outcome run(const Exchange& exchange) {
   return Run(exchange).play();
 }

@@ -40,6 +40,10 @@ struct Exchange {
   ExchangeCosts costs;
 };
 
+// Trees of many shapes, both patterns, small enough to be compared with the closed forms at every
+// agent.
+std::vector<Exchange> small_exchanges(cache::PolicyKind policy);
+
 struct Counts {
   std::uint64_t puts_from_children = 0;
   std::uint64_t aggregates_from_children = 0;

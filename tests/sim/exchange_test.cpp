@@ -126,27 +126,10 @@ void check(const Exchange& e) {
 }  // namespace
 
 TEST_CASE("messages and bytes of both exchanges are the closed forms, at every agent") {
-  struct Shape {
-    std::uint32_t hosts, ranks, degree;
-  };
   for (int policy = 0; policy < cache::kPolicyKinds; ++policy) {
     if (static_cast<PolicyKind>(policy) == PolicyKind::dht) continue;  // exchange_dht_test.cpp
-    for (const Shape& shape :
-         {Shape{1, 1, 1}, Shape{1, 5, 3}, Shape{2, 1, 1}, Shape{3, 2, 1}, Shape{7, 3, 2},
-          Shape{13, 1, 3}, Shape{16, 4, 16}, Shape{40, 2, 3}, Shape{64, 2, 8}}) {
-      for (const bool all : {false, true}) {
-        Exchange e;
-        e.policy = static_cast<PolicyKind>(policy);
-        e.hosts = shape.hosts;
-        e.ranks_per_host = shape.ranks;
-        e.degree = shape.degree;
-        e.stages = shape.hosts % 2 + 1;
-        e.pairs = shape.hosts % 3 + 1;
-        e.value_size = 20;
-        e.all = all;
-        check(e);
-      }
-    }
+    for (const Exchange& e : small_exchanges(static_cast<PolicyKind>(policy)))
+      check(e);
   }
 }
 

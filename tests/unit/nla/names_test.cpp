@@ -2,13 +2,13 @@
 
 #include <catch2/catch.hpp>
 
-#include "tests/support/tree_harness.h"
+#include "tests/support/launched_tree.h"
 #include "tests/unit/nla/chain.h"
 
 using namespace scela;
 using namespace scela::nla;
 using scela::nla::testing::Chain;
-using scela::nla::testing::TreeHarness;
+using Tree = scela::nla::testing::LaunchedTree;
 
 namespace {
 
@@ -21,25 +21,6 @@ ask::Name lookup(const std::string& name) {
 ask::Name unpublish(const std::string& name) {
   return {NameAct::unpublish, name, {}};
 }
-
-struct Tree : TreeHarness {
-  Tree(std::uint32_t hosts, std::uint32_t degree, OnFailure on_failure = OnFailure::kill,
-       std::uint32_t patience_ms = 0)
-      : TreeHarness(hosts, degree) {
-    adopt_ms = patience_ms;
-    begin();
-    launch(job(hosts, 1, on_failure));
-    REQUIRE(launched);
-  }
-  // What one question is answered: the port, or "" and the error.
-  Response of(Rank rank, const ask::Name& question) {
-    ask(rank, question, ++last);
-    run();
-    REQUIRE(answer(rank, last) != nullptr);
-    return *answer(rank, last);
-  }
-  RequestId last = 0;
-};
 
 }  // namespace
 

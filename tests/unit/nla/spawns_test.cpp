@@ -2,13 +2,13 @@
 
 #include <catch2/catch.hpp>
 
-#include "tests/support/tree_harness.h"
+#include "tests/support/launched_tree.h"
 #include "tests/unit/nla/chain.h"
 
 using namespace scela;
 using namespace scela::nla;
 using scela::nla::testing::Chain;
-using scela::nla::testing::TreeHarness;
+using Tree = scela::nla::testing::LaunchedTree;
 
 namespace {
 
@@ -22,28 +22,6 @@ ask::Collective fence(const RankSet& set) {
   call.set = set;
   return call;
 }
-
-struct Tree : TreeHarness {
-  Tree(std::uint32_t hosts, std::uint32_t degree, OnFailure on_failure = OnFailure::kill,
-       std::uint32_t patience_ms = 0)
-      : TreeHarness(hosts, degree) {
-    adopt_ms = patience_ms;
-    begin();
-    launch(job(hosts, 1, on_failure));
-    REQUIRE(launched);
-  }
-  Response of(Rank rank, const Request& request) {
-    ask(rank, request, ++last);
-    run();
-    REQUIRE(answer(rank, last) != nullptr);
-    return *answer(rank, last);
-  }
-  bool ended_well() {
-    exit_all();
-    return root_left && everybody_left() && ended.size() == 1 && first_failures.empty();
-  }
-  RequestId last = 0;
-};
 
 }  // namespace
 

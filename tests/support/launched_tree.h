@@ -1,0 +1,32 @@
+// A tree of agent cores with one rank on each host, launched, whose questions are answered at once.
+#pragma once
+
+#include <catch2/catch.hpp>
+
+#include "tests/support/tree_harness.h"
+
+namespace scela::nla::testing {
+
+struct LaunchedTree : TreeHarness {
+  LaunchedTree(std::uint32_t hosts, std::uint32_t degree, OnFailure on_failure = OnFailure::kill,
+               std::uint32_t patience_ms = 0)
+      : TreeHarness(hosts, degree) {
+    adopt_ms = patience_ms;
+    begin();
+    launch(job(hosts, 1, on_failure));
+    REQUIRE(launched);
+  }
+  Response of(Rank rank, const Request& request) {
+    ask(rank, request, ++last);
+    run();
+    REQUIRE(answer(rank, last) != nullptr);
+    return *answer(rank, last);
+  }
+  bool ended_well() {
+    exit_all();
+    return root_left && everybody_left() && ended.size() == 1 && first_failures.empty();
+  }
+  RequestId last = 0;
+};
+
+}  // namespace scela::nla::testing
