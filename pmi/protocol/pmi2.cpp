@@ -6,6 +6,7 @@
 #include "common/core/text.h"
 #include "pmi/protocol/keyval.h"
 #include "pmi/protocol/limits.h"
+#include "pmi/protocol/pmi2_spawn.h"
 
 namespace scela::pmi {
 
@@ -372,64 +373,6 @@ void Pmi2Session::answer_exchange(Pmi2Writer& out, const Answer& answer) const {
 }
 
 // Spawn.
-
-namespace {
-
-bool is_count(std::string_view text, std::uint32_t& out) {
-  const auto number = parse_int(text);
-  if (!number || *number < 0) return false;
-  out = static_cast<std::uint32_t>(*number);
-  return true;
-}
-
-// The tuples of one program follow its subcmd; pairs before the first are for the key-value space.
-// Empty, or what is wrong.
-std::string read_spawn(const Pmi2Message& message, ask::Spawn& out) {
-  std::uint32_t programs = 0, preput = 0, arguments = 0, infos = 0;
-  std::string key;
-  const auto whole = [&] {
-    return out.programs.empty() || (out.programs.back().argv.size() == arguments + 1 &&
-                                    out.programs.back().infos.size() == infos);
-  };
-  for (const auto& [name, value] : message.tuples()) {
-    bool right = true;
-    if (name == "ncmds") {
-      right = is_count(value, programs);
-    } else if (name == "preputcount") {
-      right = is_count(value, preput);
-    } else if (name == "subcmd") {
-      if (!whole()) return "a program lacks an argument or info";
-      if (value.empty()) return "a program has no name";
-      out.programs.emplace_back().argv.push_back(value);
-      arguments = infos = 0;
-    } else if (name.starts_with("ppkey") || name.starts_with("infokey")) {
-      if (name == "infokeycount") {
-        right = is_count(value, infos);
-      } else {
-        key = value;
-      }
-    } else if (name.starts_with("ppval")) {
-      out.preput.emplace_back(std::exchange(key, {}), value);
-    } else if (out.programs.empty()) {
-      continue;
-    } else if (name.starts_with("infoval")) {
-      out.programs.back().infos.emplace_back(std::exchange(key, {}), value);
-    } else if (name == "maxprocs") {
-      right = is_count(value, out.programs.back().ranks) && out.programs.back().ranks > 0;
-    } else if (name == "argc") {
-      right = is_count(value, arguments);
-    } else if (name.starts_with("argv")) {
-      out.programs.back().argv.push_back(value);
-    }
-    if (!right) return cat(name, " is no number that can be");
-  }
-  if (out.programs.empty() || out.programs.size() != programs) return "ncmds is not how many come";
-  if (!whole()) return "a program lacks an argument or info";
-  if (out.preput.size() != preput) return "preputcount is not how many come";
-  return {};
-}
-
-}  // namespace
 
 // Refused without a jobid: Slurm's client does not look at rc there, but fails without one.
 Pmi2Session::Served Pmi2Session::spawn(const Pmi2Message& message) {
