@@ -4,10 +4,10 @@
 // The first byte is the size of the pieces. The second says how the job answers: its lowest four
 // bits how many requests it lets wait (none: from within the call), then whether the last is
 // answered first, whether with errors, whether the rank is cut off without the last answers. A
-// third byte of 240 or more sends the rest 64 times over. Checked: ids grow, what the job is asked
-// is within the limits, every byte that goes out belongs to a line or message that is whole, a
-// server that is broken or closed asks and says nothing more, and the memory of all that is
-// bounded.
+// third byte of 252 or more sends the rest 64 times over, of 255 a long one until it would be too
+// much to hold. Checked: ids grow, what the job is asked is within the limits, every byte that goes
+// out belongs to a line or message that is whole, a server that is broken or closed asks and says
+// nothing more, and the memory of all that is bounded.
 #include <sanitizer/allocator_interface.h>
 
 #include <algorithm>
@@ -37,7 +37,7 @@ constexpr std::size_t kLongestValue = std::max(kMaxValue, kMaxPmi2Value);
 // What one connection may take: bytes that are not read, the lines of a spawn and what they become,
 // requests that wait with their threads, answers that nobody has taken; strings grow by doubling.
 constexpr std::size_t kMostMemory =
-    2 * (kMaxBacklog + 2 * kMaxLine + 2 * kMaxSpawnBlock) + kMaxInFlight * 4096;
+    2 * (kMaxBacklog + 2 * kMaxLine + kMaxSpawnBlock) + kMaxInFlight * 1024;
 
 class Job final : public JobServices {
  public:
@@ -194,7 +194,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     check_output(output, messages);
     require(server.broken() == job.ended());
   };
-  for (int times = data[2] >= 240 ? 64 : 1; times > 0; --times) {
+  const std::size_t most = data[2] >= 250 && body.size() >= 1000 ? kMostMemory * 5 / 4 / body.size()
+                           : data[2] >= 252                      ? 64
+                                                                 : 1;
+  for (std::size_t times = 0; times < most && !job.ended(); ++times) {
     for (std::string_view rest = body; !rest.empty();
          rest.remove_prefix(std::min(piece, rest.size()))) {
       step(rest.substr(0, piece));
