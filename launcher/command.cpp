@@ -147,6 +147,16 @@ Result<Surroundings> surroundings(const Options& options) {
   return out;
 }
 
+Result<void> read_rankfile(Options& options) {
+  if (!options.rankfile) return {};
+  auto text = read_file(*options.rankfile, "rankfile");
+  if (!text) return fail(text.error());
+  auto places = parse_rankfile(*text, *options.rankfile);
+  if (!places) return fail(places.error());
+  options.rank_places = std::move(*places);
+  return {};
+}
+
 int run_nodeset(const NodesetRequest& request) {
   auto set = NodeSet::parse(request.spec);
   if (!set) return complain(set.error());
@@ -178,6 +188,15 @@ std::string_view pmi_text(nla::PmiKind kind) {
   return "";
 }
 
+std::string placement_text(const PlacementPolicy& placement) {
+  if (placement == PlacementPolicy()) return {};
+  std::string each;
+  if (placement.cpus_per_rank > 1)
+    each = cat(", ", placement.cpus_per_rank, " cores for each rank");
+  return cat("placement: by ", name_of(placement.map_by), each, ", bound to ",
+             name_of(placement.bind_to), "\n");
+}
+
 // What the ranks will find, as the options and their defaults have it.
 std::string choices_text(const nla::Job& job) {
   std::string limit;
@@ -185,13 +204,16 @@ std::string choices_text(const nla::Job& job) {
     limit = cat(", copies of at most ", cache::kDefaultCopies, " bytes an agent");
   }
   if (job.cache_limit > 0) limit = cat(", at most ", job.cache_limit, " bytes an agent");
-  return cat("pmi: ", pmi_text(job.pmi), "\ncache: ", cache::name_of(job.cache_policy), limit,
-             "\n");
+  return cat(placement_text(job.placement), "pmi: ", pmi_text(job.pmi),
+             "\ncache: ", cache::name_of(job.cache_policy), limit, "\n");
 }
 
 std::string plan_text(const Plan& plan) {
   const auto parents = plan.parents();
-  return map_text({plan.job.map, plan.hosts, parents, plan.segments, plan.commands}) +
+  std::string guess;
+  if (plan.counts_room)
+    guess = "slots: as many as the hosts have room for; the map below is a guess\n";
+  return guess + map_text({plan.job.map, plan.hosts, parents, plan.segments, plan.commands}) +
          choices_text(plan.job);
 }
 
@@ -251,6 +273,7 @@ int run_command(int argc, char** argv) {
   if (options->help) return answer(help_text());
   if (options->version) return answer("scela-run " SCELA_VERSION "\n");
   if (options->nodeset) return run_nodeset(*options->nodeset);
+  if (auto read = read_rankfile(*options); !read) return complain(read.error());
   for (const std::string& warning : options->warnings)
     print(2, cat("scela-run: ", warning, "\n"));
 

@@ -14,6 +14,11 @@ namespace scela {
 
 namespace {
 
+// Ranks that a host may turn out to have room for, where its processors decide: the tree is planned
+// before they are known.
+constexpr std::uint32_t kUsualCores = 64;
+constexpr std::uint32_t kUnknownSlots = UINT32_MAX;
+
 std::string padded(std::uint32_t number, std::uint32_t count) {
   const std::string digits = cat(number);
   const std::size_t width = cat(count - 1).size();
@@ -36,6 +41,10 @@ Result<std::vector<HostEntry>> find_hosts(const Options& options, const Surround
     auto parsed = parse_hostfile(around.hostfile_text.value_or(""), *options.hostfile);
     if (!parsed) return parsed;
     hosts = std::move(*parsed);
+  } else if (!options.rank_places.empty() && !options.sim_nodes) {
+    auto named = hosts_of(options.rank_places);
+    if (!named) return named;
+    hosts = std::move(*named);
   }
   for (const App& app : options.apps) {
     if (!app.hosts) continue;
@@ -91,6 +100,7 @@ bool is_remote(const Options& options, const std::vector<HostEntry>& hosts,
 bool is_once_per_host(const Options& options, const std::vector<HostEntry>& hosts) {
   if (!options.hosts && !options.hostfile) return false;
   if (options.apps.size() != 1 || options.apps[0].np || options.apps[0].ppn) return false;
+  if (placement_of(options.placement, false).counts_objects() || options.rankfile) return false;
   return std::none_of(hosts.begin(), hosts.end(),
                       [](const HostEntry& host) { return host.slots.has_value(); });
 }
@@ -128,9 +138,21 @@ Result<std::vector<std::uint32_t>> own_nodes(const App& app,
 
 // `hosts`: name and slots of each.
 Result<Mapping> map_programs(const Options& options, const std::vector<MapNode>& hosts) {
+  if (!options.rank_places.empty()) {
+    std::vector<std::optional<std::uint32_t>> programs;
+    for (const App& app : options.apps)
+      programs.push_back(app.np);
+    return map_by_rankfile(options.rank_places, hosts, programs);
+  }
   MapRequest request;
   request.oversubscribe = options.oversubscribe;
   request.nodes = hosts;
+  request.by_node = options.placement.map_by == MapBy::node;
+  if (options.placement.rank_by) {
+    request.numbered = *options.placement.rank_by == RankBy::node
+                           ? MapRequest::Numbered::in_turn
+                           : MapRequest::Numbered::node_after_node;
+  }
   std::map<std::string, std::uint32_t> index;
   for (const MapNode& host : hosts)
     index.emplace(host.name, static_cast<std::uint32_t>(index.size()));
@@ -248,7 +270,11 @@ nla::Job make_job(const Options& options, const Surroundings& around, const Plan
   job.env = inherited(options.env_pass.value_or(by_default), around.environment, plan.remote);
   job.wdir = around.directory;
   job.on_failure = on_failure(options, plan.once_per_host);
-  job.bind_to = options.bind_to == BindTo::core ? nla::BindTo::core : nla::BindTo::none;
+  job.placement = placement_of(options.placement, options.oversubscribe);
+  for (Rank rank = 0; rank < options.rank_places.size(); ++rank) {
+    const RankPlace& chosen = options.rank_places[rank];
+    if (chosen.cores) job.chosen_cores.emplace_back(rank, *chosen.cores);
+  }
   job.pmi = pmi_kind(options.pmi);
   job.grace_ms = static_cast<std::uint32_t>(options.grace.count());
   job.cache_policy = policy_of(policy);
@@ -288,9 +314,10 @@ nla::Job make_job(const Options& options, const Surroundings& around, const Plan
 }
 
 // Error: standard input is to go to a rank that the mapping does not have.
-Result<void> place(Plan& plan, Mapping mapping) {
+Result<void> place(Plan& plan, Mapping mapping, bool is_final) {
   const Rank size = mapping.map.size();
-  if (plan.stdin_to.kind == StdinTarget::Kind::rank && plan.stdin_to.rank >= size) {
+  const bool unknown = plan.stdin_to.kind == StdinTarget::Kind::rank && plan.stdin_to.rank >= size;
+  if (unknown && is_final) {
     return fail(Error{
         ErrorKind::usage, "route standard input", "",
         cat("--stdin names rank ", plan.stdin_to.rank, ", the job has ", counted(size, "rank")),
@@ -298,7 +325,7 @@ Result<void> place(Plan& plan, Mapping mapping) {
   }
   plan.segments = std::move(mapping.segments);
   plan.job.map = std::move(mapping.map);
-  plan.job.stdin_ranks = stdin_ranks(plan.stdin_to, size);
+  plan.job.stdin_ranks = unknown ? RankSet() : stdin_ranks(plan.stdin_to, size);
   if (plan.pty) plan.job.terminal_ranks = plan.job.stdin_ranks;
   for (std::size_t i = 0; i < plan.job.apps.size(); ++i) {
     plan.job.apps[i].ranks = RankSet::run(plan.segments[i].first, plan.segments[i].count);
@@ -342,6 +369,12 @@ void drop_idle_hosts(std::vector<HostEntry>& hosts, RankMap& map) {
   }
   map = renumbered(map, moved);
   hosts = std::move(kept);
+}
+
+// Whether some host must say how many slots it has.
+bool counts_room(const Options& options, const std::vector<HostEntry>& hosts) {
+  return !options.rankfile && placement_of(options.placement, false).counts_objects() &&
+         std::ranges::any_of(hosts, [](const HostEntry& host) { return !host.slots; });
 }
 
 std::vector<MapNode> nodes_of(const std::vector<HostEntry>& hosts) {
@@ -402,17 +435,21 @@ Result<Plan> make_plan(const Options& options, const Surroundings& around) {
   if (!hosts) return fail(hosts.error());
   auto spares = take_spares(*hosts, options, around.missing.size());
   if (!spares) return fail(spares.error());
-  const std::vector<MapNode> all = nodes_of(*hosts);
+  Plan plan;
+  plan.counts_room = counts_room(options, *hosts);
+  std::vector<MapNode> all = nodes_of(*hosts);
+  const std::uint32_t slots = slots_of(options, all);
+  if (plan.counts_room) {
+    for (MapNode& node : all)
+      node.slots.reset();
+  }
   auto mapping = map_programs(options, all);
   if (!mapping) return fail(mapping.error());
-
-  Plan plan;
   if (options.usize) {
     plan.idle = RankSet::run(0, static_cast<Rank>(hosts->size()));
-  } else {
+  } else if (!plan.counts_room) {
     drop_idle_hosts(*hosts, mapping->map);
   }
-  const std::uint32_t slots = slots_of(options, all);
   plan.unused_slots = slots - std::min(slots, slots_of(options, nodes_of(*hosts)));
   plan.spares = static_cast<std::uint32_t>(spares->size());
   std::move(spares->begin(), spares->end(), std::back_inserter(*hosts));
@@ -437,7 +474,8 @@ Result<Plan> make_plan(const Options& options, const Surroundings& around) {
   plan.missing = around.missing;
   if (auto enough = choose_min_nodes(plan, options); !enough) return fail(enough.error());
 
-  const std::uint32_t most = most_ranks_on_a_node(mapping->map, nodes);
+  std::uint32_t most = most_ranks_on_a_node(mapping->map, nodes);
+  if (plan.counts_room) most = std::max(most, kUsualCores);
   if (options.flat) {
     plan.degree = std::max(nodes, 1u);
   } else if (options.degree) {
@@ -450,8 +488,21 @@ Result<Plan> make_plan(const Options& options, const Surroundings& around) {
   plan.stdin_to = stdin_target(options, plan.once_per_host, around.terminal_input);
   plan.job = make_job(options, around, plan, *cache);
   plan.job.universe = universe_size(options, slots);
-  if (auto placed = place(plan, std::move(*mapping)); !placed) return fail(placed.error());
+  if (auto placed = place(plan, std::move(*mapping), !plan.counts_room); !placed)
+    return fail(placed.error());
   return plan;
+}
+
+void use_rooms(Plan& plan, const nla::RoomList& rooms) {
+  for (std::optional<std::uint32_t>& slots : plan.slots)
+    slots = slots.value_or(kUnknownSlots);
+  for (const auto& [room, nodes] : rooms) {
+    nodes.for_each([&, slots = room](std::uint32_t node) {
+      if (node < plan.slots.size() && plan.slots[node] == kUnknownSlots) plan.slots[node] = slots;
+    });
+  }
+  for (std::optional<std::uint32_t>& slots : plan.slots)
+    if (slots == kUnknownSlots) slots = 1;
 }
 
 RankSet unneeded(const Plan& plan, const RankSet& failed) {
@@ -497,12 +548,17 @@ Result<void> map_again(Plan& plan, const Options& options, const RankSet& failed
   auto mapping = map_programs(left, nodes);
   if (!mapping) {
     Error error = mapping.error();
-    error.kind = ErrorKind::unreachable;  // all hosts together would have held them
+    if (plan.counts_room) {
+      error.why +=
+          " (counted by the processors that these may use, as --map-by and --cpus-per-rank ask)";
+    }
+    // All hosts together would have held them.
+    if (!failed.empty()) error.kind = ErrorKind::unreachable;
     return fail(std::move(error));
   }
   mapping->map = renumbered(mapping->map, numbers);
   plan.job.universe = universe_size(options, plan.unused_slots + slots_of(options, nodes));
-  return place(plan, std::move(*mapping));
+  return place(plan, std::move(*mapping), true);
 }
 
 std::vector<std::int64_t> Plan::parents() const {

@@ -14,6 +14,7 @@
 #include "launcher/core/options.h"
 #include "launcher/core/report.h"
 #include "nla/core/job.h"
+#include "nla/core/rooms.h"
 
 namespace scela {
 
@@ -47,6 +48,9 @@ struct Plan {
   std::uint32_t degree = 1;
   std::uint32_t node_shares = 1;  // nodes that share this machine's cores
   StdinTarget stdin_to;
+  // Hosts say how many ranks they have room for when they are reached, where no slots are stated:
+  // until then the map is a guess, and none of them is left out.
+  bool counts_room = false;
   bool pty = false;  // who reads standard input has a terminal
   nla::Job job;
 
@@ -58,6 +62,9 @@ Result<Plan> make_plan(const Options& options, const Surroundings& around);
 
 // Of the nodes that have an agent, those that are not needed: spares that replace nobody.
 RankSet unneeded(const Plan& plan, const RankSet& failed);
+
+// What the hosts have said: slots of those for which none are stated.
+void use_rooms(Plan& plan, const nla::RoomList& rooms);
 
 // Maps the ranks onto the nodes that have an agent, the numbers of nodes staying as they are.
 // Error: they do not hold the ranks, or a program's own hosts are all among the `failed`.

@@ -81,7 +81,7 @@ class Session {
   void on(const action::FirstFailure& failure);
   void on(const action::ReadStdin& read) { stdin_->allow(read.bytes); }
   void on(const action::JobEnded& ended);
-  void on(const action::ShowLog& log) { log_.show(log.record); }
+  void on(const action::ShowLog& log);
   void on(const action::TracePiece& piece) { trace_.add(piece.node, piece.bytes.view()); }
   template <class Other>
   void on(const Other&) {}
@@ -219,6 +219,7 @@ void Session::begin() {
   settings.shares = plan_.node_shares;
   settings.measure = options_.stats != StatsFormat::none;
   settings.trace = options_.trace.has_value();
+  if (plan_.counts_room) settings.room_for = plan_.job.placement;
   settings.boot_id = boot_id();
   settings.fanout = options_.fanout;
   settings.forward_agent = options_.forward_agent;
@@ -283,13 +284,18 @@ void Session::on(const action::AllReady& ready) {
   phases_.ready = monotonic_ns();
   log_.say(Subsystem::tree, cat(ready.agents, " of ", plan_.hosts.size(), " agents are ready"));
   if (ready.agents < plan_.min_nodes) return give_up_start(std::move(start_error_));
-  if (ready.agents < plan_.hosts.size() && !plan_.once_per_host) {
+  if (plan_.counts_room) use_rooms(plan_, ready.rooms);
+  if (plan_.counts_room || (ready.agents < plan_.hosts.size() && !plan_.once_per_host)) {
     RankSet without = failed_;
     without.add(unneeded(plan_, failed_));
     if (auto mapped = map_again(plan_, options_, without); !mapped) {
       return give_up_start(mapped.error());
     }
     if (auto prepared = prepare_output(); !prepared) return give_up_start(prepared.error());
+    if (plan_.counts_room && options_.show_map) {
+      person_.write(
+          map_text({plan_.job.map, plan_.hosts, plan_.parents(), plan_.segments, plan_.commands}));
+    }
   }
   launched_ = true;
   if (plan_.pty) plan_.job.window = window_size(0).value_or(WindowSize{});
@@ -301,6 +307,13 @@ void Session::on(const action::AllReady& ready) {
 void Session::give_up_start(std::optional<Error> cause) {
   if (!outcome_.error) outcome_.error = std::move(cause);
   stop(nla::StopCause::agents_missing, SIGTERM, options_.grace);
+}
+
+void Session::on(const action::ShowLog& log) {
+  const LogRecord& record = log.record;
+  // Asked for by itself (--report-bindings), not as one of the things that happen.
+  if (record.subsystem != Subsystem::placement) return log_.show(record);
+  person_.write(cat(kProgramName, printable(record.node), ": ", printable(record.text), "\n"));
 }
 
 void Session::on(const action::AllLaunched& launched) {

@@ -11,7 +11,6 @@
 #include <string_view>
 
 #include "common/core/text.h"
-#include "common/os/affinity.h"
 #include "common/os/child.h"
 #include "common/os/syscall.h"
 #include "common/os/terminal.h"
@@ -153,6 +152,11 @@ Result<SocketPair> RankStarter::connection() const {
   return make_socket_pair(SOCK_STREAM);
 }
 
+void RankStarter::bind(const std::map<Rank, CpuSet>& places) {
+  for (const auto& [rank, cpus] : places)
+    places_[rank] = CpuMask(cpus);
+}
+
 tl::expected<StartedRank, RankFailure> RankStarter::start(Rank rank) {
   Program& program = program_of(rank);
   if (program.failure.error != 0) return tl::unexpected(program.failure);
@@ -251,7 +255,6 @@ tl::expected<pid_t, RankFailure> RankStarter::execute(Program& program, Rank ran
   envp.insert(envp.end(), more.begin(), more.end());
   std::vector<char*> argv = pointers(program.words);
 
-  CpuMask cpus;
   ChildSpec spec;
   spec.program = program.path.c_str();
   spec.argv = argv.data();
@@ -261,10 +264,7 @@ tl::expected<pid_t, RankFailure> RankStarter::execute(Program& program, Rank ran
   spec.group = group;
   // Should this agent and its guardian be killed at once, nobody else on the node ends the rank.
   spec.dies_with_parent = true;
-  if (job_->bind_to == BindTo::core && !node_.cpus.empty()) {
-    cpus = CpuMask({cpu_for(node_.cpus, static_cast<std::uint32_t>(own_.index_of(rank)))});
-    spec.cpus = &cpus;
-  }
+  if (const auto place = places_.find(rank); place != places_.end()) spec.cpus = &place->second;
   auto pid = start_child(spec);
   if (!pid && pid.error().step == ChildStep::execute && pid.error().error == ENOEXEC) {
     // A script without "#!", which execvp gives to the shell.

@@ -25,6 +25,8 @@
 #include <vector>
 
 #include "common/core/result.h"
+#include "common/core/topology.h"
+#include "common/os/affinity.h"
 #include "common/os/child.h"
 #include "common/os/fd.h"
 #include "common/os/syscall.h"
@@ -36,7 +38,6 @@ struct NodeFacts {
   std::string name;
   std::uint32_t index = 0;
   std::string directory;
-  std::vector<int> cpus;                 // this node's share of the machine
   std::vector<std::string> environment;  // below the job's
   std::uint16_t port = 0;                // of the agent, on 127.0.0.1; 0: ranks inherit descriptors
 };
@@ -63,6 +64,8 @@ class RankStarter {
   tl::expected<StartedRank, RankFailure> start(Rank rank);
   // More ranks of this node; the job has them already.
   void add(const RankSet& more) { own_.add(more); }
+  // Where they run; the others do where this process may.
+  void bind(const std::map<Rank, CpuSet>& places);
   // Of the terminal of a rank that is started later.
   void set_window(const WindowSize& size) { window_ = size; }
 
@@ -90,6 +93,7 @@ class RankStarter {
   Fd null_;
   WindowSize window_;
   std::map<std::size_t, Program> programs_;
+  std::map<Rank, CpuMask> places_;
 };
 
 }  // namespace scela::nla

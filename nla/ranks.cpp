@@ -216,6 +216,10 @@ void Ranks::add(const RankSet& more) {
   if (state_->starter) state_->starter->add(more);
 }
 
+void Ranks::bind(const std::map<Rank, CpuSet>& places) {
+  if (state_->starter) state_->starter->bind(places);
+}
+
 void Ranks::end(const RankSet& ranks) {
   for (const Rank rank : std::exchange(state_->to_start, {})) {
     if (ranks.contains(rank)) {

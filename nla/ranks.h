@@ -8,9 +8,11 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 
+#include "common/core/topology.h"
 #include "nla/core/actions.h"
 #include "nla/core/events.h"
 #include "nla/rank_starter.h"
@@ -45,6 +47,8 @@ class Ranks {
 
   // Ranks that the job has by now; their numbers are larger than those that are here.
   void add(const RankSet& more);
+  // Where they run; before they start.
+  void bind(const std::map<Rank, CpuSet>& places);
   void start(const RankSet& ranks);
   void end(const RankSet& ranks);  // at once
   // To the process groups of those that run. Ranks that still wait for their start are not started

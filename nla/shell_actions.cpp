@@ -5,10 +5,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <utility>
 
 #include "common/core/text.h"
-#include "common/os/affinity.h"
 #include "common/os/memory.h"
 #include "common/os/private_dir.h"
 #include "nla/capacity.h"
@@ -68,7 +68,10 @@ void Shell::State::carry_out(action::Send& send) {
   Link* link = link_of(send.link);
   if (link == nullptr) return;
   if (auto* start = std::get_if<msg::Start>(&send.message)) start->clock_ns = clock_ns();
-  if (auto* hello = std::get_if<msg::Hello>(&send.message)) hello->clock_ns = clock_ns();
+  if (auto* hello = std::get_if<msg::Hello>(&send.message)) {
+    hello->clock_ns = clock_ns();
+    if (settings.room_for) hello->room = binding_here().room(*settings.room_for);
+  }
   if (std::holds_alternative<msg::Ready>(send.message)) {
     tracer.span("build tree", started_ns, clock_ns());
   } else if (std::holds_alternative<msg::Launched>(send.message)) {
@@ -223,8 +226,18 @@ void Shell::State::carry_out(action::StartRanks& start) {
       return emit(event::RanksRefused{start.ranks, refused->error, refused->text.text()});
     }
   }
-  if (ranks) {
+  const bool later = ranks != nullptr;
+  auto places = binding_here().place(*job, start.ranks, later, [this](std::string text) {
+    emit(event::Say{{LogLevel::info, Subsystem::placement, options.node, std::move(text)}});
+  });
+  if (!places) {
+    Error& error = places.error();
+    error.where = options.node;
+    return emit(event::RanksRefused{start.ranks, EINVAL, error.text()});
+  }
+  if (later) {
     ranks->add(start.ranks);
+    ranks->bind(*places);
     return ranks->start(start.ranks);
   }
   NodeFacts facts;
@@ -233,9 +246,6 @@ void Shell::State::carry_out(action::StartRanks& start) {
   const std::string problem = make_directory();
   facts.directory = directory;
   if (settings.node_env) facts.environment = node_environment();
-  if (job->bind_to != BindTo::none) {
-    facts.cpus = share_of(allowed_cpus(), node_index % settings.shares, settings.shares);
-  }
   RanksHost host{io,
                  buffer,
                  tracer,
@@ -244,9 +254,15 @@ void Shell::State::carry_out(action::StartRanks& start) {
                  [this] { pump(); },
                  [this] { return segment_descriptor(); }};
   ranks = std::make_unique<Ranks>(std::move(host), *job, start.ranks, std::move(facts), problem);
+  ranks->bind(*places);
   ranks->set_pmi_reading(!paused);
   ranks->allow_output(std::exchange(early_credit, 0));
   ranks->start(start.ranks);
+}
+
+Binding& Shell::State::binding_here() {
+  if (!binding) binding.emplace(node_index, settings.shares);
+  return *binding;
 }
 
 // One attempt: a node without room for it serves all its ranks through their sockets.

@@ -32,6 +32,8 @@ std::string_view name_of(Subsystem subsystem) {
       return "cache";
     case Subsystem::trace:
       return "trace";
+    case Subsystem::placement:
+      return "placement";
   }
   return "unknown";
 }

@@ -9,8 +9,8 @@
 namespace scela {
 
 enum class LogLevel : std::uint8_t { debug, info, warning, error };
-enum class Subsystem : std::uint8_t { tree, launch, pmi, stdio, signal, cache, trace };
-inline constexpr int kSubsystems = 7;
+enum class Subsystem : std::uint8_t { tree, launch, pmi, stdio, signal, cache, trace, placement };
+inline constexpr int kSubsystems = 8;
 
 std::string_view name_of(LogLevel level);
 std::string_view name_of(Subsystem subsystem);

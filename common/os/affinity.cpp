@@ -11,12 +11,19 @@ constexpr int kWordBits = static_cast<int>(sizeof(unsigned long)) * CHAR_BIT;
 constexpr std::size_t kMostWords = 65536 / kWordBits;
 }  // namespace
 
+void CpuMask::add(int cpu) {
+  const auto word = static_cast<std::size_t>(cpu / kWordBits);
+  if (word >= words_.size()) words_.resize(word + 1);
+  words_[word] |= 1ul << (cpu % kWordBits);
+}
+
 CpuMask::CpuMask(const std::vector<int>& cpus) {
-  for (const int cpu : cpus) {
-    const auto word = static_cast<std::size_t>(cpu / kWordBits);
-    if (word >= words_.size()) words_.resize(word + 1);
-    words_[word] |= 1ul << (cpu % kWordBits);
-  }
+  for (const int cpu : cpus)
+    add(cpu);
+}
+
+CpuMask::CpuMask(const RankSet& cpus) {
+  cpus.for_each([this](std::uint32_t cpu) { add(static_cast<int>(cpu)); });
 }
 
 std::vector<int> allowed_cpus() {
@@ -37,19 +44,6 @@ std::vector<int> allowed_cpus() {
     return cpus;
   }
   return cpus;
-}
-
-std::vector<int> share_of(const std::vector<int>& cpus, std::uint32_t index, std::uint32_t count) {
-  if (cpus.empty() || count <= 1) return cpus;
-  const std::size_t have = cpus.size();
-  if (count >= have) return {cpus[index % have]};
-  const auto begin = static_cast<std::ptrdiff_t>(have * index / count);
-  const auto end = static_cast<std::ptrdiff_t>(have * (index + std::size_t{1}) / count);
-  return {cpus.begin() + begin, cpus.begin() + end};
-}
-
-int cpu_for(const std::vector<int>& share, std::uint32_t index) {
-  return share[index % share.size()];
 }
 
 }  // namespace scela

@@ -1,6 +1,7 @@
 #include "launcher/core/mapping.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <numeric>
 #include <utility>
@@ -53,6 +54,7 @@ class Mapper {
       }
       mapping_.segments.push_back({mapping_.map.size(), static_cast<Rank>(ranks)});
       place(i, ranks);
+      number();
     }
     return std::move(mapping_);
   }
@@ -95,6 +97,10 @@ class Mapper {
     if (segment(i).np == 0u || segment(i).ppn == 0u) {
       return error(cat(who, " would have no ranks"), "give at least 1 with -n and --ppn");
     }
+    const auto has_slots = [&](std::uint32_t node) { return capacity(node) > 0; };
+    if (states_slots_ && std::ranges::none_of(lists_[i], has_slots)) {
+      return error(cat("no host has room for a rank of ", who), "name hosts that have");
+    }
     if (ranks == 0) {
       return error(cat("no slot is left for ", who),
                    "give more slots in the host list (host:N), or a number of ranks with -n and "
@@ -114,6 +120,7 @@ class Mapper {
   }
 
   void place(std::size_t i, Count ranks) {
+    if (request_.by_node) return place_in_turn(i, ranks);
     if (is_spread(i)) return place_spread(lists_[i], ranks);
     if (!states_slots_) return place_per_node(lists_[i], ranks, *segment(i).ppn);
     place_in_slots(i, ranks);
@@ -121,8 +128,57 @@ class Mapper {
 
   void put(std::uint32_t node, Count ranks) {
     if (ranks == 0) return;
-    mapping_.map.append(node, static_cast<std::uint32_t>(ranks));
+    placed_.emplace_back(node, ranks);
     used_[node] += ranks;
+  }
+
+  // The ranks that were placed last, in the order of their numbers.
+  void number() {
+    const auto append = [&](std::uint32_t node, Count ranks) {
+      mapping_.map.append(node, static_cast<std::uint32_t>(ranks));
+    };
+    const auto placed = std::exchange(placed_, {});
+    if (request_.numbered == MapRequest::Numbered::as_placed) {
+      for (const auto& [node, ranks] : placed)
+        append(node, ranks);
+      return;
+    }
+    std::map<std::uint32_t, Count> left;
+    for (const auto& [node, ranks] : placed)
+      left[node] += ranks;
+    while (!left.empty()) {
+      for (auto at = left.begin(); at != left.end();) {
+        const bool all = request_.numbered == MapRequest::Numbered::node_after_node;
+        const Count taken = all ? at->second : 1;
+        append(at->first, taken);
+        at->second -= taken;
+        at = at->second == 0 ? left.erase(at) : std::next(at);
+      }
+    }
+  }
+
+  // One on each node that has room, again and again, from where the program before stopped; then,
+  // oversubscribed, on every node.
+  void place_in_turn(std::size_t i, Count ranks) {
+    const NodeList& list = lists_[i];
+    std::size_t& at = turn_cursor_[list];
+    std::vector<Count> room;
+    for (const std::uint32_t node : list)
+      room.push_back(turn_room(i, node));
+    Count left = std::accumulate(room.begin(), room.end(), Count{0});
+    for (; ranks > 0; at = (at + 1) % list.size()) {
+      if (left > 0 && room[at] == 0) continue;
+      put(list[at], 1);
+      --ranks;
+      if (left == 0) continue;
+      --room[at];
+      --left;
+    }
+  }
+
+  Count turn_room(std::size_t i, std::uint32_t node) const {
+    if (is_spread(i)) return kMaxRanks;
+    return states_slots_ ? allowance(i, node) : Count{*segment(i).ppn};
   }
 
   // Even blocks over the list, counting every program that shares it.
@@ -177,6 +233,8 @@ class Mapper {
   std::map<NodeList, Count> spread_total_;
   std::map<NodeList, Cursor> spread_cursor_;
   std::map<NodeList, Cursor> ppn_cursor_;
+  std::map<NodeList, std::size_t> turn_cursor_;
+  std::vector<std::pair<std::uint32_t, Count>> placed_;  // of one program: node, ranks
   Mapping mapping_;
 };
 

@@ -11,6 +11,9 @@
 //  - Programs follow each other: the next one continues on the slots after the previous one.
 //  - oversubscribe turns the limits into block sizes: what does not fit starts again at the first
 //  node.
+//  - by_node takes one rank of a program on each node in turn, within the same limits.
+//  - Ranks are numbered in the order in which they are placed; numbered says otherwise: node after
+//  node, or in turn over the nodes.
 // Pure; linear in nodes plus blocks. Knows no host's real cores and no tree.
 #pragma once
 
@@ -39,6 +42,9 @@ struct MapRequest {
   std::vector<MapNode> nodes;  // at least one, in host-list order
   std::vector<MapSegment> segments;
   bool oversubscribe = false;
+  bool by_node = false;
+  enum class Numbered : std::uint8_t { as_placed, node_after_node, in_turn };
+  Numbered numbered = Numbered::as_placed;
 };
 
 // The ranks of one program: [first, first + count).

@@ -17,6 +17,8 @@
 
 #include "common/core/rank_set.h"
 #include "common/core/result.h"
+#include "launcher/core/placement_options.h"
+#include "launcher/core/rankfile.h"
 
 namespace scela {
 
@@ -36,7 +38,6 @@ enum class LaunchMethod { automatic, local, ssh, program };
 enum class LinkKind { automatic, ssh, tcp };
 enum class HostKeys { strict, accept_new };
 enum class OnFailure { kill, wait };
-enum class BindTo { none, core };
 enum class CachePolicy { hcs, hcma, hcmab, hcmab_lru, dht };
 enum class PmiKind { fd, port, pmgr, pmgr_mvapich1 };
 enum class StatsFormat { none, text, json };
@@ -100,8 +101,10 @@ struct Options {
   bool oversubscribe = false;
   // Absent: the slots of all hosts. Else hosts without a rank have an agent too, for spawned ranks.
   std::optional<UniverseSize> usize;
-  BindTo bind_to = BindTo::none;
-  PmiKind pmi = PmiKind::fd;  // how ranks reach their agent, and what they speak
+  PlacementOptions placement;
+  std::optional<std::string> rankfile;  // a path; whoever reads it fills in rank_places
+  std::vector<RankPlace> rank_places;   // by rank; empty: no rankfile
+  PmiKind pmi = PmiKind::fd;            // how ranks reach their agent, and what they speak
 
   // The tree.
   std::optional<std::uint32_t> degree;  // >= 1; absent: from max_depth and max_conn

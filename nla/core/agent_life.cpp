@@ -412,11 +412,11 @@ void Agent::State::advance_start() {
   if (shutdown) return;
   if (context.is_root()) {
     // Counted by failures: what a child said when it became ready may be out of date.
-    context.act(
-        action::AllReady{context.nodes - static_cast<std::uint32_t>(context.failed_nodes.size())});
+    context.act(action::AllReady{
+        context.nodes - static_cast<std::uint32_t>(context.failed_nodes.size()), rooms.list()});
   } else {
     if (!children.all().empty()) children.tell_below();
-    context.send_up(msg::Ready{children.ready_agents() + 1});
+    context.send_up(msg::Ready{children.ready_agents() + 1, rooms.list()});
   }
 }
 

@@ -14,6 +14,7 @@
 #include "nla/core/lifecycle.h"
 #include "nla/core/mailbox.h"
 #include "nla/core/names.h"
+#include "nla/core/rooms.h"
 #include "nla/core/spawns.h"
 #include "nla/core/streams.h"
 #include "nla/core/verdicts.h"
@@ -128,6 +129,7 @@ struct Agent::State {
 
   Context context;
   Children children;
+  Rooms rooms;  // of the nodes below, as far as they say
   Collectives collectives;
   Bulletin bulletin;
   Mailbox mailbox;

@@ -75,7 +75,7 @@ constexpr LogLevel last_value(LogLevel) {
   return LogLevel::error;
 }
 constexpr Subsystem last_value(Subsystem) {
-  return Subsystem::trace;
+  return Subsystem::placement;
 }
 auto fields(nla::Is<WindowSize> auto& size) {
   return std::tie(size.rows, size.columns, size.x_pixels, size.y_pixels);

@@ -14,15 +14,28 @@ auto fields(nla::Is<RankMap::Block> auto& block) {
 auto fields(nla::Is<TerminalModes> auto& modes) {
   return std::tie(modes.echo, modes.utf8, modes.keys);
 }
+auto fields(nla::Is<PlacementPolicy> auto& placement) {
+  return std::tie(placement.map_by, placement.bind_to, placement.order, placement.cpus_per_rank,
+                  placement.overload, placement.report);
+}
+auto fields(nla::Is<CoreChoice> auto& choice) {
+  return std::tie(choice.socket, choice.cores);
+}
+constexpr MapBy last_value(MapBy) {
+  return MapBy::socket;
+}
+constexpr BindTo last_value(BindTo) {
+  return BindTo::socket;
+}
+constexpr PlaceOrder last_value(PlaceOrder) {
+  return PlaceOrder::socket;
+}
 }  // namespace scela
 
 namespace scela::nla {
 
 constexpr OnFailure last_value(OnFailure) {
   return OnFailure::wait;
-}
-constexpr BindTo last_value(BindTo) {
-  return BindTo::core;
 }
 constexpr PmiKind last_value(PmiKind) {
   return PmiKind::pmgr_mvapich1;
@@ -50,10 +63,11 @@ auto head_of(Is<Job> auto& job) {
   return std::tie(job.id, job.apps);
 }
 auto tail_of(Is<Job> auto& job) {
-  return std::tie(job.env, job.wdir, job.stdin_ranks, job.on_failure, job.bind_to, job.pmi,
-                  job.universe, job.grace_ms, job.cache_policy, job.cache_limit, job.trace,
-                  job.once_per_host, job.host_timeout_ms, job.label, job.timestamps,
-                  job.plain_output, job.ahead_s, job.terminal_ranks, job.window, job.modes);
+  return std::tie(job.env, job.wdir, job.stdin_ranks, job.on_failure, job.placement,
+                  job.chosen_cores, job.pmi, job.universe, job.grace_ms, job.cache_policy,
+                  job.cache_limit, job.trace, job.once_per_host, job.host_timeout_ms, job.label,
+                  job.timestamps, job.plain_output, job.ahead_s, job.terminal_ranks, job.window,
+                  job.modes);
 }
 
 using Fault = std::optional<std::string>;
@@ -128,6 +142,9 @@ Fault fault_of(const Job& job) {
   if (job.terminal_ranks.size() > 1 || !all.contains_all(job.terminal_ranks)) {
     return cat("the ranks ", job.terminal_ranks.text(), " have a terminal, one of ", all.text(),
                " may");
+  }
+  if (job.placement.cpus_per_rank == 0 || job.placement.cpus_per_rank > kMostCpusPerRank) {
+    return cat("each of its ranks needs ", job.placement.cpus_per_rank, " cores");
   }
   if (job.cache_policy == cache::PolicyKind::dht && job.on_failure == OnFailure::wait) {
     return "it goes on without agents that are lost, and each holds pairs of others";

@@ -7,9 +7,11 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "cache/policy.h"
+#include "common/core/placement.h"
 #include "common/core/rank_map.h"
 #include "common/core/result.h"
 #include "common/core/terminal.h"
@@ -18,7 +20,6 @@
 namespace scela::nla {
 
 enum class OnFailure : std::uint8_t { kill, wait };
-enum class BindTo : std::uint8_t { none, core };
 enum class Label : std::uint8_t { none, rank, host };
 // How ranks reach their node's agent, and what they speak: PMI over a descriptor that they inherit;
 // PMI over a port of the node; PMGR, protocol 8; what MVAPICH 1 made of that.
@@ -53,7 +54,8 @@ struct Job {
   std::string wdir;
   RankSet stdin_ranks;  // who gets standard input; others read end of file
   OnFailure on_failure = OnFailure::kill;
-  BindTo bind_to = BindTo::none;
+  PlacementPolicy placement;                              // of its ranks on each node
+  std::vector<std::pair<Rank, CoreChoice>> chosen_cores;  // of ranks that have places of their own
   PmiKind pmi = PmiKind::fd;
   // What ranks are told as the universe size, unless they are more; negative: there is no limit.
   std::int32_t universe = 0;

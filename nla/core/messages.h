@@ -25,6 +25,7 @@
 #include "common/core/result.h"
 #include "common/core/terminal.h"
 #include "nla/core/outcome.h"
+#include "nla/core/rooms.h"
 #include "nla/core/spawn_request.h"
 
 namespace scela::nla {
@@ -157,6 +158,7 @@ struct Hello {  // u: the agent runs
   std::uint32_t node = 0;
   std::uint64_t parent_clock_ns = 0;  // Start::clock_ns
   std::uint64_t clock_ns = 0;         // the child's clock when it sent this
+  std::uint32_t room = 0;  // 1 more than how many ranks it has room for; 0: nobody has asked
   friend bool operator==(const Hello&, const Hello&) = default;
 };
 struct NodeFailed {  // u: a node of the subtree has no agent (any more)
@@ -167,6 +169,7 @@ struct NodeFailed {  // u: a node of the subtree has no agent (any more)
 };
 struct Ready {  // u: every node of the subtree has its agent or was reported
   std::uint32_t agents = 0;
+  RoomList rooms = {};  // of the nodes below the sender: its own is in its Hello
   friend bool operator==(const Ready&, const Ready&) = default;
 };
 struct Launched {           // u: every rank of the subtree was started or has its verdict

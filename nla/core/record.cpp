@@ -300,7 +300,7 @@ auto fields(Is<NodeFailed> auto& a) {
   return std::tie(a.failure.node, a.failure.phase, a.failure.why);
 }
 auto fields(Is<AllReady> auto& a) {
-  return std::tie(a.agents);
+  return std::tie(a.agents, a.rooms);
 }
 auto fields(Is<AllLaunched> auto& a) {
   return std::tie(a.ranks);

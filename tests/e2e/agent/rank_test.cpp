@@ -161,7 +161,8 @@ TEST_CASE("ranks bound to cores take those of their node's share") {
   settings.shares = 2;
   REQUIRE(parent.bring_up(2, nla::format(settings)));
   nla::Job job = parent.job_of({"/bin/sh", "-c", "grep Cpus_allowed_list /proc/self/status"}, 1);
-  job.bind_to = nla::BindTo::core;
+  job.placement.bind_to = BindTo::core;
+  job.placement.overload = true;
   REQUIRE(parent.launch(job));
   std::istringstream lines(parent.output_of_all());
   std::set<std::string> cpus;

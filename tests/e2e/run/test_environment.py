@@ -154,20 +154,20 @@ class EnvironmentTest(JobTest):
     def test_binding_gives_each_rank_one_processor_in_turn(self):
         allowed = sorted(os.sched_getaffinity(0))
         count = len(allowed) + 1
-        self.assertEqual(self.cpus_of("--bind-to", "core", "-n", count),
+        self.assertEqual(self.cpus_of("--bind-to", "core", "--oversubscribe", "-n", count),
                          {rank: [allowed[rank % len(allowed)]] for rank in range(count)})
 
     def test_simulated_nodes_share_out_the_processors_before_binding(self):
         allowed = sorted(os.sched_getaffinity(0))
         have = len(allowed)
-        found = self.cpus_of("--bind-to", "core", "--sim-nodes", 2, "--ppn", 2)
+        found = self.cpus_of("--bind-to", "core", "--oversubscribe", "--sim-nodes", 2, "--ppn", 2)
         shares = [allowed[:have // 2], allowed[have // 2:]] if have > 1 else [allowed, allowed]
         self.assertEqual(found, {rank: [shares[rank // 2][rank % 2 % len(shares[rank // 2])]] for rank in range(4)})
 
     def test_binding_keeps_to_the_processors_of_scela_run(self):
         last = max(os.sched_getaffinity(0))
-        self.assertEqual(self.cpus_of("--bind-to", "core", "-n", 2, before=["taskset", "-c", str(last)]),
-                         {0: [last], 1: [last]})
+        self.assertEqual(self.cpus_of("--bind-to", "core", "--oversubscribe", "-n", 2,
+                                      before=["taskset", "-c", str(last)]), {0: [last], 1: [last]})
 
 
 if __name__ == "__main__":

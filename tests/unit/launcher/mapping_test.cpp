@@ -185,3 +185,39 @@ TEST_CASE("every rank has exactly one node and limits hold, whatever is asked") 
     CHECK(next == mapping->map.size());
   }
 }
+
+TEST_CASE("by node each takes one in turn, within its slots, and the next program goes on") {
+  const auto by_node = [](const Slots& slots, std::vector<MapSegment> segments,
+                          bool oversubscribe = false) {
+    MapRequest request = request_of(slots, std::move(segments), oversubscribe);
+    request.by_node = true;
+    return layout(mapped(request), slots.size());
+  };
+  CHECK(by_node(kFree3, {{7, kNone, {}}}) == "0,3,6 1,4 2,5");
+  CHECK(by_node({4, 1, 2}, {{6, kNone, {}}}) == "0,3,5 1 2,4");
+  CHECK(by_node({1, 2}, {{5, kNone, {}}}, true) == "0,3 1-2,4");
+  CHECK(by_node(kFree3, {{5, 2, {}}}) == "0,3 1,4 2");
+  CHECK(by_node(kFree3, {{2, kNone, {}}, {2, kNone, {}}}) == "0,3 1 2");
+  CHECK(by_node(kFree3, {{3, kNone, {2, 0}}}) == "1 - 0,2");
+}
+
+TEST_CASE("ranks are numbered as asked, program by program, wherever they were placed") {
+  const auto numbered = [](MapRequest::Numbered how, bool by_node) {
+    MapRequest request = request_of({2, 1, 3}, {{4, kNone, {}}, {2, kNone, {}}});
+    request.numbered = how;
+    request.by_node = by_node;
+    return layout(mapped(request), 3);
+  };
+  using enum MapRequest::Numbered;
+  CHECK(numbered(as_placed, false) == "0-1 2 3-5");
+  CHECK(numbered(in_turn, false) == "0,3 1 2,4-5");
+  CHECK(numbered(as_placed, true) == "0,3 1 2,4-5");
+  CHECK(numbered(node_after_node, true) == "0-1 2 3-5");
+}
+
+TEST_CASE("hosts that turn out to have no room are passed over; if none has any, that is said") {
+  CHECK(layout({0, 3}, {{2, kNone, {}}}) == "- 0-1");
+  CHECK(layout({0, 3}, {{5, kNone, {}}}, true) == "- 0-4");
+  CHECK(refusal({0, 0}, {{1, kNone, {}}}).find("no host has room") != std::string::npos);
+  CHECK_FALSE(map_ranks(request_of({0, 0}, {{1, kNone, {}}}, true)));
+}

@@ -50,7 +50,7 @@ TEST_CASE("without options everything has its default") {
   CHECK_FALSE(options.on_failure);
   CHECK_FALSE(options.stdin_to);
   CHECK_FALSE(options.env_pass);
-  CHECK(options.bind_to == BindTo::none);
+  CHECK(options.placement == PlacementOptions{});
   CHECK(options.pmi == PmiKind::fd);
   CHECK(options.stats == StatsFormat::none);
 }
@@ -129,7 +129,7 @@ TEST_CASE("every option of the command line reaches its value") {
   CHECK(options.timeout == 120s);
   CHECK(options.grace == 500ms);
   CHECK(options.on_failure == OnFailure::wait);
-  CHECK(options.bind_to == BindTo::core);
+  CHECK(options.placement.bind_to == BindTo::core);
   CHECK(options.pmi == PmiKind::pmgr_mvapich1);
   CHECK(options.dry_run);
   CHECK(options.show_map);

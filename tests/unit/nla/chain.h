@@ -24,6 +24,7 @@ struct Chain {
     from(kParentLink, msg::SliceHosts{true, Chunk(std::string("a\nb\nc\n"))});
     msg::Hello hello;
     hello.node = 1;
+    hello.room = ready ? 0 : 5;
     from(1, hello);
     if (ready) from(1, msg::Ready{2});
   }

@@ -235,7 +235,11 @@ std::vector<Action> root_actions() {
       out, NodeFailed{},
       {[](auto& a) { a.failure.node = 1; }, [](auto& a) { a.failure.phase = StartPhase::hello; },
        [](auto& a) { a.failure.why = "w"; }});
-  vary<Action, AllReady>(out, {}, {[](auto& a) { a.agents = 1; }});
+  vary<Action, AllReady>(out, {},
+                         {[](auto& a) { a.agents = 1; },
+                          [](auto& a) {
+                            a.rooms = {{1, RankSet::single(2)}};
+                          }});
   vary<Action, AllLaunched>(out, {}, {[](auto& a) { a.ranks = 1; }});
   vary<Action, ShowOutput>(out, {},
                            {[](auto& a) { a.rank = 1; }, [](auto& a) { a.stream = Stream::err; },

@@ -71,7 +71,7 @@ Collective collective(Random& random) {
 }
 
 LogRecord log_record(Random& random) {
-  return {one_of(random, LogLevel::error), one_of(random, Subsystem::trace), text(random),
+  return {one_of(random, LogLevel::error), one_of(random, Subsystem::placement), text(random),
           text(random)};
 }
 
@@ -116,13 +116,16 @@ void fill(Random& r, msg::Credit& m) {
   m = {large_number(r), large_number(r)};
 }
 void fill(Random& r, msg::Hello& m) {
-  m = {static_cast<std::uint16_t>(number(r)), number(r), large_number(r), large_number(r)};
+  m = {static_cast<std::uint16_t>(number(r)), number(r), large_number(r), large_number(r),
+       number(r)};
 }
 void fill(Random& r, msg::NodeFailed& m) {
   m = {number(r), one_of(r, StartPhase::running), text(r)};
 }
 void fill(Random& r, msg::Ready& m) {
   m = {number(r)};
+  for (std::uint64_t i = r.below(4); i > 0; --i)
+    m.rooms.emplace_back(number(r), ranks(r));
 }
 void fill(Random& r, msg::Launched& m) {
   m = {number(r)};
@@ -309,7 +312,12 @@ Job job(Random& random) {
   out.wdir = "/home/user";
   if (flag(random)) out.stdin_ranks = RankSet::single(out.map.size() - 1);
   out.on_failure = one_of(random, OnFailure::wait);
-  out.bind_to = one_of(random, BindTo::core);
+  out.placement = {one_of(random, MapBy::socket),
+                   one_of(random, BindTo::socket),
+                   one_of(random, PlaceOrder::socket),
+                   1 + static_cast<std::uint32_t>(random.below(9)),
+                   flag(random),
+                   flag(random)};
   out.pmi = one_of(random, PmiKind::pmgr_mvapich1);
   out.universe = signed_number(random);
   out.grace_ms = number(random);

@@ -1,0 +1,144 @@
+#include "launcher/core/placement_options.h"
+
+#include <span>
+#include <string>
+#include <utility>
+
+#include "common/core/text.h"
+#include "launcher/core/option_values.h"
+
+namespace scela {
+namespace {
+
+template <class Choice>
+struct Word {
+  std::string_view text;
+  Choice choice;
+  bool is_other_name = false;  // of another launcher; not shown
+};
+
+constexpr Word<MapBy> kMapBy[] = {
+    {"slot", MapBy::slot},        {"node", MapBy::node},
+    {"core", MapBy::core},        {"l3", MapBy::l3},
+    {"numa", MapBy::numa},        {"socket", MapBy::socket},
+    {"l3cache", MapBy::l3, true}, {"package", MapBy::socket, true},
+};
+constexpr Word<RankBy> kRankBy[] = {
+    {"slot", RankBy::slot},
+    {"node", RankBy::node},
+    {"fill", RankBy::fill},
+    {"core", RankBy::core},
+    {"l3", RankBy::l3},
+    {"numa", RankBy::numa},
+    {"socket", RankBy::socket},
+    {"l3cache", RankBy::l3, true},
+    {"package", RankBy::socket, true},
+};
+constexpr Word<BindTo> kBindTo[] = {
+    {"none", BindTo::none},        {"hwthread", BindTo::hwthread},
+    {"core", BindTo::core},        {"l3", BindTo::l3},
+    {"numa", BindTo::numa},        {"socket", BindTo::socket},
+    {"l3cache", BindTo::l3, true}, {"package", BindTo::socket, true},
+};
+
+template <class Choice>
+Result<void> choose(std::string_view text, std::span<const Word<Choice>> words,
+                    std::optional<Choice>& out) {
+  std::string known;
+  for (const Word<Choice>& word : words) {
+    if (text == word.text) {
+      out = word.choice;
+      return {};
+    }
+    if (!word.is_other_name) known += cat(known.empty() ? "" : ", ", word.text);
+  }
+  return fail(value_error(cat("'", text, "' is not known"), cat("there are ", known)));
+}
+
+PlaceOrder order_of(RankBy rank_by) {
+  switch (rank_by) {
+    case RankBy::slot:
+    case RankBy::node:
+      break;
+    case RankBy::fill:
+      return PlaceOrder::fill;
+    case RankBy::core:
+      return PlaceOrder::core;
+    case RankBy::l3:
+      return PlaceOrder::l3;
+    case RankBy::numa:
+      return PlaceOrder::numa;
+    case RankBy::socket:
+      return PlaceOrder::socket;
+  }
+  return PlaceOrder::made;
+}
+
+BindTo default_binding(const PlacementOptions& said) {
+  if (said.cpus_per_rank) return BindTo::core;
+  switch (said.map_by.value_or(MapBy::slot)) {
+    case MapBy::slot:
+    case MapBy::node:
+      break;
+    case MapBy::core:
+      return BindTo::core;
+    case MapBy::l3:
+      return BindTo::l3;
+    case MapBy::numa:
+      return BindTo::numa;
+    case MapBy::socket:
+      return BindTo::socket;
+  }
+  return BindTo::none;
+}
+
+}  // namespace
+
+Result<void> parse_map_by(std::string_view text, PlacementOptions& out) {
+  constexpr std::string_view kElements = "pe=";
+  const auto colon = text.find(':');
+  std::string_view object = text.substr(0, colon);
+  std::string_view elements = colon == std::string_view::npos ? "" : text.substr(colon + 1);
+  if (object.starts_with(kElements) && elements.empty()) {
+    elements = object;
+    object = "slot";
+  }
+  if (!elements.empty() || colon != std::string_view::npos) {
+    if (!elements.starts_with(kElements)) {
+      return fail(value_error(cat("'", elements, "' is not known"), "write numa:pe=2 or pe=2"));
+    }
+    elements.remove_prefix(kElements.size());
+    if (auto parsed = parse_cpus_per_rank(elements, out); !parsed) return parsed;
+  }
+  auto chosen = choose<MapBy>(object, kMapBy, out.map_by);
+  if (!chosen) chosen.error().hint += " and pe=N";
+  return chosen;
+}
+
+Result<void> parse_rank_by(std::string_view text, PlacementOptions& out) {
+  return choose<RankBy>(text, kRankBy, out.rank_by);
+}
+
+Result<void> parse_bind_to(std::string_view text, PlacementOptions& out) {
+  return choose<BindTo>(text, kBindTo, out.bind_to);
+}
+
+Result<void> parse_cpus_per_rank(std::string_view text, PlacementOptions& out) {
+  auto number = parse_number(text, 1, kMostCpusPerRank);
+  if (!number) return fail(std::move(number.error()));
+  out.cpus_per_rank = *number;
+  return {};
+}
+
+PlacementPolicy placement_of(const PlacementOptions& said, bool oversubscribe) {
+  PlacementPolicy out;
+  out.map_by = said.map_by.value_or(MapBy::slot);
+  out.bind_to = said.bind_to.value_or(default_binding(said));
+  out.order = order_of(said.rank_by.value_or(RankBy::slot));
+  out.cpus_per_rank = said.cpus_per_rank.value_or(1);
+  out.overload = oversubscribe;
+  out.report = said.report;
+  return out;
+}
+
+}  // namespace scela

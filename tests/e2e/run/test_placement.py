@@ -1,0 +1,110 @@
+"""Where ranks run: bound as they say they are, within what they may use, or refused with a reason."""
+import os
+import re
+
+import job
+from job import JobTest, labelled
+
+CPUS = "grep Cpus_allowed_list /proc/self/status"
+BOUND = re.compile(r"scela-run: (\S+): rank (\d+) is bound to (socket .*), cpus ([\d,-]+), mask (0x[0-9a-f]+)")
+MANY = 10000  # more cores than any machine has
+
+
+def cores():
+    """The processors this process may use, by core, in the order of their lowest ones."""
+    found = {}
+    for cpu in sorted(os.sched_getaffinity(0)):
+        path = f"/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list"
+        text = str(cpu)
+        if os.path.exists(path):
+            with open(path, encoding="ascii") as f:
+                text = f.read().strip()
+        found.setdefault(text, []).append(cpu)
+    return list(found.values())
+
+
+def cpu_list(text):
+    """"0-2,5" as numbers."""
+    parts = [part.split("-") for part in text.split(",")]
+    return [cpu for part in parts for cpu in range(int(part[0]), int(part[-1]) + 1)]
+
+
+class PlacementTest(JobTest):
+    def cpus_of(self, *arguments, **options):
+        out = self.succeed("-l", *arguments, *CPUS.split(), **options).decode().splitlines()
+        return {rank: cpu_list(texts[0].split(":")[1].strip()) for rank, texts in labelled(out).items()}
+
+    def test_what_is_reported_is_what_a_rank_finds(self):
+        ended = self.run_job("--bind-to", "core", "--report-bindings", "-n", len(cores()), "-l", *CPUS.split())
+        self.assertEqual(ended.status, 0, ended.err)
+        found = {rank: cpu_list(texts[0].split(":")[1].strip()) for rank, texts in labelled(ended.lines).items()}
+        told = {int(match[2]): match for match in map(BOUND.fullmatch, ended.err.splitlines()) if match}
+        self.assertEqual({rank: cpu_list(match[4]) for rank, match in told.items()}, found)
+        self.assertEqual({rank: sum(1 << cpu for cpu in cpus) for rank, cpus in found.items()},
+                         {rank: int(match[5], 16) for rank, match in told.items()})
+        self.assertEqual(sorted(found.values()), sorted(cores()))
+
+    def test_ranks_that_are_not_bound_are_told_of_too(self):
+        ended = self.run_job("--report-bindings", "-n", 1, "true")
+        self.assertRegex(ended.err, r"scela-run: \S+: the node has \d+ cores?.*\n"
+                                    r"scela-run: \S+: rank 0 is not bound: it may use cpus [\d,-]+\n")
+
+    def test_a_restricted_machine_is_used_as_far_as_it_may_be_and_the_reason_is_told(self):
+        if len(os.sched_getaffinity(0)) < 2:
+            self.skipTest("there is one processor only")
+        last = max(os.sched_getaffinity(0))
+        ended = self.run_job("--bind-to", "socket", "--report-bindings", "-n", 1, *CPUS.split(),
+                             before=["taskset", "-c", str(last)])
+        self.assertEqual((ended.status, ended.lines), (0, [f"Cpus_allowed_list:\t{last}"]))
+        self.assertRegex(ended.err, rf"the node has 1 core, cpus {last} of \d+: the affinity .* allows no more")
+
+    def test_more_ranks_than_cores_are_refused_with_the_ways_out(self):
+        count = len(cores())
+        ended = self.run_job("--bind-to", "core", "-n", count + 1, "echo", "x")
+        self.assertEqual(ended.out, b"")
+        self.assertEqual(ended.status, 71, ended.err)
+        self.assertRegex(ended.err, rf"bind {count + 1} ranks to cores of their own: the node has {count} cores?.*"
+                                    rf"enough for {count} .*--oversubscribe.*--bind-to none")
+        self.assertEqual(len(self.cpus_of("--bind-to", "core", "--oversubscribe", "-n", count + 1)), count + 1)
+
+    def test_more_cores_for_a_rank_than_the_node_has_are_refused(self):
+        ended = self.run_job("--cpus-per-rank", MANY, "-n", 1, "-w", "localhost:1", "echo", "x")
+        self.assertEqual((ended.status, ended.out), (71, b""))
+        self.assertRegex(ended.err, rf"bind ranks to {MANY} cores each: the node does not have so many: it has \d+")
+        ended = self.run_job("--map-by", f"pe={MANY}", "-n", 1, "echo", "x")
+        self.assertEqual((ended.status, ended.out), (64, b""))
+        self.assertRegex(ended.err, "no host has room for a rank of the program")
+
+    def test_mapped_by_core_there_is_a_rank_for_each_core_of_each_node(self):
+        count = len(cores())
+        self.assertEqual(sorted(self.cpus_of("--map-by", "core").values()), sorted(cores()))
+        found = self.cpus_of("--map-by", "core", "--sim-nodes", 2)
+        self.assertEqual(len(found), max(count, 2))
+        ended = self.run_job("--map-by", "core", "-n", count + 1, "echo", "x")
+        self.assertEqual((ended.status, ended.out), (64, b""))
+        self.assertRegex(ended.err, rf"the program has {count + 1} ranks, but its hosts have {count} slots? \(counted")
+
+    def test_mapped_by_node_ranks_go_round_the_nodes(self):
+        def nodes(*options):
+            out = self.succeed("-l", "--sim-nodes", 3, *options, "sh", "-c", 'echo "$SCELA_NODE_INDEX"').decode()
+            return [int(texts[0]) for _, texts in sorted(labelled(out.splitlines()).items())]
+        self.assertEqual(nodes("-n", 5), [0, 0, 1, 1, 2])
+        self.assertEqual(nodes("-n", 5, "--map-by", "node"), [0, 1, 2, 0, 1])
+        self.assertEqual(nodes("-n", 5, "--map-by", "node", "--rank-by", "slot"), [0, 0, 1, 1, 2])
+        self.assertEqual(nodes("-n", 5, "--rank-by", "node"), [0, 1, 2, 0, 1])
+
+    def test_a_rankfile_says_host_and_cores_of_each_rank(self):
+        names = self.file("ranks", "# the last first\nrank 1=sim0 slot=0\nrank 0=sim1\n")
+        out = self.succeed("-l", "--sim-nodes", 2, "--rankfile", names, "sh", "-c", 'echo "$SCELA_NODE"').decode()
+        self.assertEqual(labelled(out.splitlines()), {0: ["sim1"], 1: ["sim0"]})
+        here = self.file("here", f"rank 0=localhost slot=0\nrank 1=localhost slot=0:{len(cores()) - 1}\n")
+        found = self.cpus_of("--rankfile", here)
+        self.assertEqual(found[0], cores()[0])
+        wrong = self.file("wrong", f"rank 0=localhost slot={MANY}\n")
+        ended = self.run_job("--rankfile", wrong, "echo", "x")
+        self.assertEqual((ended.status, ended.out), (71, b""))
+        self.assertRegex(ended.err, rf"bind to core {MANY}, as chosen for rank 0: the node has core 0")
+
+
+if __name__ == "__main__":
+    job.main()
