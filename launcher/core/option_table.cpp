@@ -207,7 +207,7 @@ const OptionRow kOptions[] = {
      "universe size that ranks are told: N, infinite, system (all slots)",
      [](Target t, Text v) { return store(parse_universe(v), t.options.usize); }},
     {"map-by", 0, "WHAT", kValue, kJob, hosts, "SCELA_MAP_BY",
-     "place by slot (default), node, core, l3, numa, socket, pe=N; see PLACEMENT",
+     "place by slot (default), node, core, l3, numa, socket or pe=N",
      [](Target t, Text v) { return parse_map_by(v, t.options.placement); }},
     {"rank-by", 0, "WHAT", kValue, kJob, hosts, "SCELA_RANK_BY",
      "number ranks by slot, node, fill, core, l3, numa, socket",

@@ -119,7 +119,7 @@ TEST_CASE("more ranks than cores are refused, or start again from the beginning"
       places(two, by_core, 3) ==
       "bind 3 ranks to cores of their own: the node has 2 cores (3 processors), cpus 2,8-9 of 16: "
       "the affinity that scela-run or its agent was started with allows no more, which is enough "
-      "for 2 (hint: let them share with --oversubscribe, start fewer here, or give --bind-to "
+      "for 2 (let them share with --oversubscribe, start fewer here, or give --bind-to "
       "none)");
   by_core.overload = true;
   CHECK(places(two, by_core, 5) == "2 8-9 2 8-9 2");
@@ -128,10 +128,9 @@ TEST_CASE("more ranks than cores are refused, or start again from the beginning"
 
 TEST_CASE("what a node does not have is named") {
   const Topology small = topology_of(kSmall);
-  CHECK(
-      places(small, policy(MapBy::slot, BindTo::l3), 1) ==
-      "place ranks by their L3 cache (--bind-to): the node tells of no L3 caches (hint: name numa, "
-      "socket or core instead)");
+  CHECK(places(small, policy(MapBy::slot, BindTo::l3), 1) ==
+        "place ranks by their L3 cache (--bind-to): the node tells of no L3 caches (name numa, "
+        "socket or core instead)");
   CHECK(places(small, policy(MapBy::l3, BindTo::core), 1).find("(--map-by)") != std::string::npos);
   CHECK(places(Topology(), policy(MapBy::slot, BindTo::core), 1).find("does not tell which") !=
         std::string::npos);
@@ -139,7 +138,7 @@ TEST_CASE("what a node does not have is named") {
   large.overload = true;  // which does not make a domain larger
   CHECK(places(small, large, 1) ==
         "bind ranks to 3 cores each: no NUMA domain of the node has so many: it has 8 cores (16 "
-        "processors) (hint: give less with --cpus-per-rank, or --bind-to none)");
+        "processors) (give less with --cpus-per-rank, or --bind-to none)");
   CHECK(room_of(small, large).value() == 0);
   CHECK_FALSE(room_of(small, policy(MapBy::l3, BindTo::core)));
 }
@@ -206,4 +205,23 @@ TEST_CASE("where a rank runs is told in one line") {
   CHECK(binding_text(3, small, CpuSet::parse("2-3").value()) ==
         "rank 3 is bound to socket 0[core 1[hwt 0-1]], cpus 2-3, mask 0xc");
   CHECK(unbound_text(3, small) == "rank 3 is not bound: it may use cpus 0-15");
+}
+
+TEST_CASE("chosen cores are those of the node or of a socket, as far as they may be used") {
+  const Topology small = topology_of(kSmall);
+  const auto chosen = [](const Topology& topology, std::uint32_t socket, const char* cores) {
+    const auto cpus = cpus_of(topology, {socket, RankSet::parse(cores).value()});
+    return cpus ? cpus->text() : cpus.error().text();
+  };
+  CHECK(chosen(small, kNoObject, "0,5") == "0-1,10-11");
+  CHECK(chosen(small, 1, "0-1") == "8-11");
+  CHECK(chosen(small, 1, "") == "8-15");
+  CHECK(chosen(only(small, "1,9-10"), 1, "0") == "9");
+  CHECK(chosen(only(small, "1,9-10"), 1, "1-2") ==
+        "bind to core 1-2 of socket 1: the node has core 0-1 of socket 1; in all 3 cores, cpus "
+        "1,9-10 "
+        "of 16: the affinity that scela-run or its agent was started with allows no more (name "
+        "others in the rankfile)");
+  CHECK(chosen(small, 2, "").find("none that may be used of socket 2") != std::string::npos);
+  CHECK(chosen(small, kNoObject, "8").find("the node has core 0-7; in all") != std::string::npos);
 }

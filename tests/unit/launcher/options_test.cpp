@@ -188,7 +188,7 @@ TEST_CASE("wrong values name the option and what is allowed") {
   CHECK(refusal({"--label=perhaps", "p"}).find("option --label: 'perhaps' is neither") == 0);
   CHECK(refusal({"--verbose=link", "p"}) ==
         "option --verbose: 'link' is no subsystem (there are tree, launch, pmi, stdio, signal, "
-        "cache, trace; see scela-run --help)");
+        "cache, trace, placement; see scela-run --help)");
 }
 
 TEST_CASE("the cache policy and its limit") {
