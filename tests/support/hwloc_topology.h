@@ -37,6 +37,13 @@ class HwlocTopology {
       one.core = above(pu, HWLOC_OBJ_CORE, pu->logical_index);
       one.l3 = above(pu, HWLOC_OBJ_L3CACHE, kNoObject);
       one.socket = above(pu, HWLOC_OBJ_PACKAGE, 0);
+      const hwloc_obj_t package =
+          ::hwloc_get_ancestor_obj_by_type(topology_, HWLOC_OBJ_PACKAGE, pu);
+      const hwloc_obj_t first = package == nullptr
+                                    ? nullptr
+                                    : ::hwloc_get_obj_inside_cpuset_by_type(
+                                          topology_, package->cpuset, HWLOC_OBJ_CORE, 0);
+      one.core_of_socket = first == nullptr ? one.core : one.core - first->logical_index;
       const int numa = ::hwloc_bitmap_first(pu->nodeset);
       const hwloc_obj_t node =
           numa < 0 ? nullptr

@@ -161,7 +161,8 @@ TEST_CASE("kinds of a job outside their range are errors") {
   const std::string bytes = encode(small_job());
   // From the end: the terminal's modes (3), size (8) and ranks, ahead, plain output, timestamps,
   // label, host timeout, once per host, trace, cache limit, cache policy, grace (2000: two bytes),
-  // universe (4), pmi, bind-to, on-failure.
+  // universe (4), pmi, chosen cores (none), placement (report, overload, cpus, order, bind, map),
+  // on-failure.
   const std::size_t end = bytes.size() - 21;
   const auto accepted = [&](std::size_t at, char value) {
     std::string changed = bytes;
@@ -176,10 +177,13 @@ TEST_CASE("kinds of a job outside their range are errors") {
   CHECK_FALSE(accepted(end - 3, 5));
   CHECK(accepted(end - 10, 3));
   CHECK_FALSE(accepted(end - 10, 4));
-  CHECK(accepted(end - 11, 1));
-  CHECK_FALSE(accepted(end - 11, 2));
-  CHECK(accepted(end - 12, 1));
-  CHECK_FALSE(accepted(end - 12, 2));
+  CHECK_FALSE(accepted(end - 14, 0));
+  for (const std::size_t before : {15u, 16u, 17u}) {
+    CHECK(accepted(end - before, 5));
+    CHECK_FALSE(accepted(end - before, 6));
+  }
+  CHECK(accepted(end - 18, 1));
+  CHECK_FALSE(accepted(end - 18, 2));
 }
 
 TEST_CASE("one rank of the job has a terminal, or none") {

@@ -206,8 +206,8 @@ TEST_CASE("enumerations, flags and slices outside their range are errors") {
   CHECK(with(msg::ProcessFail{1, {}}, 1, 10));
   CHECK_FALSE(with(msg::Log{}, 0, 3));
   CHECK(with(msg::Log{}, 0, 4));
-  CHECK_FALSE(with(msg::Log{}, 1, 6));
-  CHECK(with(msg::Log{}, 1, 7));
+  CHECK_FALSE(with(msg::Log{}, 1, 7));
+  CHECK(with(msg::Log{}, 1, 8));
   CHECK_FALSE(with(msg::CollectiveUp{}, 3, 6));
   CHECK(with(msg::CollectiveUp{}, 3, 7));
   msg::Start start;
