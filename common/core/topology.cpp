@@ -165,8 +165,8 @@ std::uint32_t Topology::count(Level level) const {
     if (one.at(level) != kNoObject) numbers.push_back(one.at(level));
   }
   std::ranges::sort(numbers);
-  const auto rest = std::ranges::unique(numbers);
-  return static_cast<std::uint32_t>(rest.begin() - numbers.begin());
+  const auto end = std::unique(numbers.begin(), numbers.end());
+  return static_cast<std::uint32_t>(end - numbers.begin());
 }
 
 bool Topology::has(Level level) const {

@@ -215,7 +215,7 @@ TEST_CASE("ranks are numbered as asked, program by program, wherever they were p
   CHECK(numbered(node_after_node, true) == "0-1 2 3-5");
 }
 
-TEST_CASE("hosts that turn out to have no room are passed over; if none has any, that is said") {
+TEST_CASE("hosts that turn out to have no room are passed over, and if none has any that is said") {
   CHECK(layout({0, 3}, {{2, kNone, {}}}) == "- 0-1");
   CHECK(layout({0, 3}, {{5, kNone, {}}}, true) == "- 0-4");
   CHECK(refusal({0, 0}, {{1, kNone, {}}}).find("no host has room") != std::string::npos);
