@@ -4,6 +4,7 @@ import re
 
 import job
 from job import JobTest, labelled
+from test_spawn import CLIENT
 
 CPUS = "grep Cpus_allowed_list /proc/self/status"
 BOUND = re.compile(r"scela-run: (\S+): rank (\d+) is bound to (socket .*), cpus ([\d,-]+), mask (0x[0-9a-f]+)")
@@ -104,6 +105,15 @@ class PlacementTest(JobTest):
         ended = self.run_job("--rankfile", wrong, "echo", "x")
         self.assertEqual((ended.status, ended.out), (71, b""))
         self.assertRegex(ended.err, rf"bind to core {MANY}, as chosen for rank 0: the node has core 0")
+
+    def test_ranks_that_are_spawned_take_what_is_left_and_then_share(self):
+        count = len(cores())
+        path = self.file("spawn.py", CLIENT + f"""
+assert spawn([({count}, {CPUS.split()!r}, {{}})], {{}})["rc"] == "0"
+ask("cmd=finalize")
+""")
+        out = self.succeed("-n", 1, "--bind-to", "core", job.PYTHON, "-B", path).decode()
+        self.assertEqual(sorted(cpu_list(line.split(":")[1].strip()) for line in out.splitlines()), sorted(cores()))
 
 
 if __name__ == "__main__":
