@@ -184,6 +184,10 @@ std::string_view pmi_text(nla::PmiKind kind) {
       return "pmgr (PMGR 8; nothing of PMI)";
     case nla::PmiKind::pmgr_mvapich1:
       return "pmgr-mvapich1 (PMGR of MVAPICH 1; nothing of PMI)";
+    case nla::PmiKind::pmix:
+      return "pmix (PMIx, a server on each node; nothing of PMI)";
+    case nla::PmiKind::none:
+      return "none";
   }
   return "";
 }

@@ -217,6 +217,10 @@ nla::PmiKind pmi_kind(PmiKind kind) {
       return nla::PmiKind::pmgr;
     case PmiKind::pmgr_mvapich1:
       return nla::PmiKind::pmgr_mvapich1;
+    case PmiKind::pmix:
+      return nla::PmiKind::pmix;
+    case PmiKind::none:
+      return nla::PmiKind::none;
   }
   return nla::PmiKind::fd;
 }
@@ -488,6 +492,7 @@ Result<Plan> make_plan(const Options& options, const Surroundings& around) {
   plan.stdin_to = stdin_target(options, plan.once_per_host, around.terminal_input);
   plan.job = make_job(options, around, plan, *cache);
   plan.job.universe = universe_size(options, slots);
+  if (plan.job.pmi == nla::PmiKind::pmix) plan.job.hosts = plan.hosts;
   if (auto placed = place(plan, std::move(*mapping), !plan.counts_room); !placed)
     return fail(placed.error());
   return plan;

@@ -74,7 +74,9 @@ class RankPmi final : pmi::JobServices, EndListener {
 
   // Of those that come by the port.
   std::unique_ptr<pmi::RankServer> make_server(Rank rank);
-  bool speaks_pmgr() const { return job_.pmi != PmiKind::fd && job_.pmi != PmiKind::port; }
+  bool speaks_pmgr() const {
+    return job_.pmi == PmiKind::pmgr || job_.pmi == PmiKind::pmgr_mvapich1;
+  }
   void check_in(Rank rank, Fd connection, const std::string& rest);
   void settle();
   bool believe_claim(Rank rank);

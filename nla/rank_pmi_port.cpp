@@ -39,13 +39,15 @@ std::unique_ptr<pmi::RankServer> RankPmi::make_server(Rank rank) {
                                                pmi::make_mvapich1_session(rank, size));
     case PmiKind::fd:
     case PmiKind::port:
+    case PmiKind::pmix:
+    case PmiKind::none:
       break;
   }
   return std::make_unique<pmi::LineServer>(services, rank);
 }
 
 Result<std::uint16_t> RankPmi::listen(const std::string& node, std::function<pid_t(Rank)> process) {
-  if (job_.pmi == PmiKind::fd) return std::uint16_t{0};
+  if (job_.pmi != PmiKind::port && !speaks_pmgr()) return std::uint16_t{0};
   DoorHost lent{host_.io, job_.map.size(), own_, process, {}, {}, {}, {}, {}};
   lent.check_in = [this](Rank rank, Fd connection, const std::string& rest) {
     check_in(rank, std::move(connection), rest);

@@ -35,6 +35,7 @@ std::string_view name_in(std::string_view variable) {
 }
 
 bool is_own(std::string_view name) {
+  if (name.starts_with("PMIX_MCA_")) return false;  // says how libpmix is to work, not with whom
   return std::ranges::find(kOwnVariables, name) != std::end(kOwnVariables) ||
          std::ranges::any_of(kOwnPrefixes, [&](auto prefix) { return name.starts_with(prefix); });
 }
@@ -232,6 +233,12 @@ std::vector<std::string> RankStarter::variables(Rank number) const {
     case PmiKind::pmgr:
       add({"MPIRUN_HOST=127.0.0.1", cat("MPIRUN_PORT=", node_.port), cat("MPIRUN_RANK=", rank),
            cat("MPIRUN_NPROCS=", size), cat("MPIRUN_ID=", number_of(job_->id))});
+      break;
+    case PmiKind::pmix:
+      for (std::string& variable : node_.of_rank(number))
+        out.push_back(std::move(variable));
+      break;
+    case PmiKind::none:
       break;
   }
   return out;

@@ -11,8 +11,8 @@
 // (the last two as Hydra sets them). Ranks that others have asked for have numbers and sizes of
 // their own world, and PMI_SPAWNED=1. Ranks that come by the agent's port have PMI_PORT PMI_ID, or
 // MPIRUN_HOST MPIRUN_PORT MPIRUN_RANK MPIRUN_NPROCS MPIRUN_ID (for MVAPICH 1 MPIRUN_MPD and
-// NOT_USE_TOTALVIEW too), instead of the three. Variables of a server around this job are taken
-// out.
+// NOT_USE_TOTALVIEW too), instead of the three; those of PMIx what their node's server has said;
+// those that speak nothing have none. Variables of a server around this job are taken out.
 //
 // Starting blocks as start_child() does.
 #pragma once
@@ -20,6 +20,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -40,6 +41,11 @@ struct NodeFacts {
   std::string directory;
   std::vector<std::string> environment;  // below the job's
   std::uint16_t port = 0;                // of the agent, on 127.0.0.1; 0: ranks inherit descriptors
+  std::string companions;                // directory of programs that agents start, may be empty
+  bool shares_machine = false;           // with other nodes of this job
+  std::uint32_t processors = 1;          // of this node; 0: less than one
+  // More of a rank's variables, which its PMIx server has chosen.
+  std::function<std::vector<std::string>(Rank)> of_rank = nullptr;
 };
 
 struct StartedRank {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "common/os/asio.h"
+#include "nla/pmix_helper.h"
 #include "nla/poller.h"
 #include "nla/rank_pmi.h"
 #include "nla/rank_streams.h"
@@ -72,6 +73,9 @@ struct Ranks::State {
   void start_one(Rank number);
   void use_terminal(RankState& rank, StartedRank& started);
   void ended(RankState& rank, int status);
+  bool waits_for_server() const { return pmix && setup_error.empty() && !pmix->serves(); }
+  void start_server(const NodeFacts& node);
+  void server_news(std::string why);
   void not_started(Rank rank) {
     streams.close_input(rank);
     host.emit(event::RankNotStarted{rank, ECANCELED, "the job was ended first"});
@@ -86,6 +90,8 @@ struct Ranks::State {
   Descriptor poller_watch;
   RankStreams streams;
   RankPmi pmi;
+  std::unique_ptr<PmixHelper> pmix;  // of jobs that speak it
+  std::string lost_why;              // what served the ranks here has ended
   std::vector<std::unique_ptr<RankState>> states;  // by position in own
   std::map<pid_t, RankState*> running;
   std::deque<Rank> to_start;
@@ -107,6 +113,25 @@ void Ranks::State::start_batch() {
     boost::asio::post(host.io, [this] { start_batch(); });
   }
   host.turn_over();
+}
+
+// Its ranks start once it serves them.
+void Ranks::State::start_server(const NodeFacts& node) {
+  pmix = std::make_unique<PmixHelper>(host, job, own, *poller,
+                                      [this](std::string why) { server_news(std::move(why)); });
+  const Result<void> started = pmix->start(node);
+  if (!started) setup_error = started.error().text();
+}
+
+void Ranks::State::server_news(std::string why) {
+  if (!why.empty()) {
+    setup_error = lost_why = std::move(why);
+    // Ranks that wait for it, or for each other, would do so for ever.
+    for (const auto& [pid, rank] : running)
+      ::kill(-pid, SIGKILL);
+  }
+  if (to_start.empty() || std::exchange(starting, true)) return;
+  boost::asio::post(host.io, [this] { start_batch(); });
 }
 
 void Ranks::State::start_one(Rank number) {
@@ -154,6 +179,7 @@ void Ranks::State::watch_poller() {
 void Ranks::State::ended(RankState& rank, int status) {
   // What it asked before it ended must come before the news that it ended.
   pmi.close(rank.rank);
+  const bool rank_unfinished = pmix && pmix->rank_ended(rank.rank);
   rank.pid = 0;
   host.tracer.span("run", rank.started_ns, host.clock_ns(), rank.rank);
   Outcome outcome;
@@ -163,8 +189,9 @@ void Ranks::State::ended(RankState& rank, int status) {
     outcome.core_dumped = WCOREDUMP(status);
   } else {
     outcome.code = WEXITSTATUS(status);
-    if (outcome.code == 0 && pmi.unfinished(rank.rank)) outcome.ending = Ending::unfinished;
+    if (outcome.code == 0 && (rank_unfinished || pmi.unfinished(rank.rank))) outcome.ending = Ending::unfinished;
   }
+  if (!lost_why.empty()) outcome = Outcome{Ending::lost, 0, false, false, lost_why};
   if (!outcome.success()) pmi.ended_badly(rank.rank);
   streams.close_input(rank.rank);
   rank.terminal.reset();
@@ -184,6 +211,13 @@ Ranks::Ranks(RanksHost host, const Job& job, const RankSet& own, NodeFacts node,
   } else if (state_->setup_error.empty()) {
     state_->setup_error = port.error().text();
   }
+  const bool speaks_pmix = job.pmi == PmiKind::pmix;
+  const NodeFacts for_server = speaks_pmix ? node : NodeFacts{};
+  if (speaks_pmix) {
+    const std::vector<std::string> more = PmixHelper::defaults(node, own.size());
+    node.environment.insert(node.environment.end(), more.begin(), more.end());
+    node.of_rank = [state = state_.get()](Rank rank) { return state->pmix->environment(rank); };
+  }
   Result<RankStarter> starter = RankStarter::create(job, own, std::move(node));
   if (starter) {
     state_->starter.emplace(std::move(*starter));
@@ -198,13 +232,14 @@ Ranks::Ranks(RanksHost host, const Job& job, const RankSet& own, NodeFacts node,
   } else if (state_->setup_error.empty()) {
     state_->setup_error = poller.error().text();
   }
+  if (speaks_pmix && state_->setup_error.empty()) state_->start_server(for_server);
 }
 
 Ranks::~Ranks() = default;
 
 void Ranks::start(const RankSet& ranks) {
   ranks.for_each([&](Rank rank) { state_->to_start.push_back(rank); });
-  if (std::exchange(state_->starting, true)) return;
+  if (state_->waits_for_server() || std::exchange(state_->starting, true)) return;
   boost::asio::post(state_->host.io, [state = state_.get()] { state->start_batch(); });
 }
 
@@ -261,7 +296,11 @@ void Ranks::cancel_starts() {
 }
 
 void Ranks::reply(const action::Reply& reply) {
-  state_->pmi.reply(reply);
+  if (state_->pmix) {
+    state_->pmix->reply(reply);
+  } else {
+    state_->pmi.reply(reply);
+  }
 }
 
 void Ranks::allow_output(std::uint64_t bytes) {
@@ -285,9 +324,15 @@ void Ranks::resize(const WindowSize& size) {
 
 void Ranks::set_pmi_reading(bool on) {
   state_->pmi.set_reading(on);
+  if (state_->pmix) state_->pmix->set_reading(on);
+}
+
+void Ranks::let_servers_go() {
+  if (state_->pmix) state_->pmix->let_go();
 }
 
 bool Ranks::reaped(pid_t pid, int status) {
+  if (state_->pmix && state_->pmix->reaped(pid, status)) return true;
   const auto at = state_->running.find(pid);
   if (at == state_->running.end()) return false;
   RankState& rank = *at->second;

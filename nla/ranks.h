@@ -61,7 +61,9 @@ class Ranks {
   void write_stdin(const Chunk& bytes, bool end);
   void resize(const WindowSize& size);  // of the terminal of Job::terminal_ranks
   void set_pmi_reading(bool on);
-  // False: the process is not a rank.
+  // The job is over: what serves the ranks here may go.
+  void let_servers_go();
+  // False: the process is neither a rank nor what serves them.
   bool reaped(pid_t pid, int status);
 
  private:

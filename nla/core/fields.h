@@ -45,7 +45,7 @@ constexpr CollectiveKind last_value(CollectiveKind) {
   return CollectiveKind::alltoall;
 }
 constexpr NameAct last_value(NameAct) {
-  return NameAct::unpublish;
+  return NameAct::publish_once;
 }
 constexpr Ending last_value(Ending) {
   return Ending::timed_out;

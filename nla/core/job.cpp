@@ -38,7 +38,7 @@ constexpr OnFailure last_value(OnFailure) {
   return OnFailure::wait;
 }
 constexpr PmiKind last_value(PmiKind) {
-  return PmiKind::pmgr_mvapich1;
+  return PmiKind::none;
 }
 constexpr Label last_value(Label) {
   return Label::host;
@@ -67,7 +67,7 @@ auto tail_of(Is<Job> auto& job) {
                   job.chosen_cores, job.pmi, job.universe, job.grace_ms, job.cache_policy,
                   job.cache_limit, job.trace, job.once_per_host, job.host_timeout_ms, job.label,
                   job.timestamps, job.plain_output, job.ahead_s, job.terminal_ranks, job.window,
-                  job.modes);
+                  job.modes, job.hosts);
 }
 
 using Fault = std::optional<std::string>;

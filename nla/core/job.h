@@ -22,8 +22,9 @@ namespace scela::nla {
 enum class OnFailure : std::uint8_t { kill, wait };
 enum class Label : std::uint8_t { none, rank, host };
 // How ranks reach their node's agent, and what they speak: PMI over a descriptor that they inherit;
-// PMI over a port of the node; PMGR, protocol 8; what MVAPICH 1 made of that.
-enum class PmiKind : std::uint8_t { fd, port, pmgr, pmgr_mvapich1 };
+// PMI over a port of the node; PMGR, protocol 8; what MVAPICH 1 made of that; PMIx, to a server of
+// the node's own (docs/pmix.md); nothing.
+enum class PmiKind : std::uint8_t { fd, port, pmgr, pmgr_mvapich1, pmix, none };
 
 struct App {
   std::vector<std::string> argv;
@@ -77,6 +78,7 @@ struct Job {
   RankSet terminal_ranks;
   WindowSize window;
   TerminalModes modes;
+  std::vector<std::string> hosts;  // names of the nodes, by number; only where ranks speak PMIx
 
   // Since it began, and so no part of encode(): `apps` and `map` hold theirs too.
   std::vector<World> worlds;

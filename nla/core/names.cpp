@@ -8,11 +8,11 @@ namespace scela::nla {
 
 namespace {
 
-// Of a name and of a port, as protocols allow them (pmi/protocol/limits.h).
-constexpr std::size_t kMaxText = 1024;
 // Smaller: programs that publish more are refused; larger: more memory for a wrong one, at the
 // root.
 constexpr std::uint32_t kNamesPerRank = 64;
+// Likewise, of look-ups that wait.
+constexpr std::uint32_t kWaitsPerRank = 64;
 constexpr char kCutOff[] = "the way to the table of names was lost";
 
 }  // namespace
@@ -27,12 +27,12 @@ void Names::ask(Rank rank, RequestId id, const ask::Name& question) {
 }
 
 bool Names::receive(const Child& from, const msg::NameAsked& message) {
-  if (!from.ranks.contains(message.rank) || message.name.size() > kMaxText ||
-      message.port.size() > kMaxText) {
+  if (!from.ranks.contains(message.rank) || message.name.size() > kMaxName ||
+      message.port.size() > kMaxPublished) {
     return false;
   }
   if (context_.is_root()) {
-    context_.send(from.link, serve(message));
+    serve(message);
   } else if (way_is_lost()) {
     context_.send(from.link, msg::NameAnswer{message.rank, message.id, false, kCutOff});
   } else {
@@ -60,37 +60,88 @@ bool Names::receive(const msg::NameAnswer& message) {
   return true;
 }
 
-msg::NameAnswer Names::serve(const msg::NameAsked& message) {
-  msg::NameAnswer answer{message.rank, message.id, true, {}};
+void Names::serve(const msg::NameAsked& message) {
+  msg::NameAnswer result{message.rank, message.id, true, {}};
   const auto at = table_.find(message.name);
-  if (message.act == NameAct::publish) {
-    publish(message, answer);
-  } else if (at == table_.end()) {
-    answer.ok = false;
-    answer.text = cat("the name '", message.name, "' is not published");
-  } else if (message.act == NameAct::lookup) {
-    answer.text = at->second.port;
-  } else {
-    --published_[at->second.owner];
-    table_.erase(at);
+  const bool there = at != table_.end();
+  switch (message.act) {
+    case NameAct::publish:
+    case NameAct::publish_once:
+      publish(message, result);
+      answer(result);
+      return answer_parked(message.name);
+    case NameAct::await:
+      if (!there) return park(message);
+      [[fallthrough]];
+    case NameAct::lookup:
+      if (there) result.text = take(message.name);
+      break;
+    case NameAct::unpublish:
+      if (!there) break;
+      --published_[at->second.owner];
+      table_.erase(at);
+      break;
   }
-  return answer;
+  if (!there) {
+    result.ok = false;
+    result.text = cat("the name '", message.name, "' is not published");
+  }
+  answer(result);
 }
 
-void Names::publish(const msg::NameAsked& message, msg::NameAnswer& answer) {
+void Names::publish(const msg::NameAsked& message, msg::NameAnswer& result) {
   if (table_.contains(message.name)) {
-    answer.ok = false;
-    answer.text = cat("the name '", message.name, "' is published already");
+    result.ok = false;
+    result.text = cat("the name '", message.name, "' is published already");
     return;
   }
   std::uint32_t& count = published_[message.rank];
   if (count >= kNamesPerRank) {
-    answer.ok = false;
-    answer.text = cat("a rank publishes ", kNamesPerRank, " names at most");
+    result.ok = false;
+    result.text = cat("a rank publishes ", kNamesPerRank, " names at most");
     return;
   }
   ++count;
-  table_.emplace(message.name, Entry{message.port, message.rank});
+  const bool once = message.act == NameAct::publish_once;
+  table_.emplace(message.name, Entry{message.port, message.rank, once});
+}
+
+void Names::park(const msg::NameAsked& message) {
+  if (waits_[message.rank]++ < kWaitsPerRank) {
+    parked_[message.name].push_back({message.rank, message.id});
+    return;
+  }
+  --waits_[message.rank];
+  const std::string why = cat("a rank waits for ", kWaitsPerRank, " names at most");
+  answer({message.rank, message.id, false, why});
+}
+
+// In the order in which they came; a name that is there once has one of them.
+void Names::answer_parked(const std::string& name) {
+  const auto at = parked_.find(name);
+  if (at == parked_.end()) return;
+  std::deque<Asker>& askers = at->second;
+  while (!askers.empty() && table_.contains(name)) {
+    const Asker asker = askers.front();
+    askers.pop_front();
+    --waits_[asker.rank];
+    answer({asker.rank, asker.id, true, take(name)});
+  }
+  if (askers.empty()) parked_.erase(at);
+}
+
+void Names::answer(const msg::NameAnswer& answer) {
+  // Else lost since: nobody is left to read it.
+  if (const Child* child = children_.holding(answer.rank)) context_.send(child->link, answer);
+}
+
+std::string Names::take(const std::string& name) {
+  const auto at = table_.find(name);
+  if (!at->second.once) return at->second.port;
+  std::string port = std::move(at->second.port);
+  --published_[at->second.owner];
+  table_.erase(at);
+  return port;
 }
 
 void Names::ranks_ended(const RankSet& ranks) {

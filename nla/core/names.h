@@ -3,10 +3,11 @@
 // One table, at the root of the tree. A question goes up, its answer comes down by the rank that
 // has asked; agents on the way keep nothing of either. The asker's own agent knows what it waits
 // for: when the way to the root is lost, and with it perhaps a question or an answer, it says so,
-// and the rank cannot know whether what it asked was done.
+// and the rank cannot know whether what it asked was done. A look-up that waits does so at the root.
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <set>
@@ -18,6 +19,12 @@
 #include "nla/core/request.h"
 
 namespace scela::nla {
+
+// Of a name and of what is published under it, as protocols allow them: PMI 1,024 bytes of each
+// (pmi/protocol/limits.h), PMIx any value. Smaller: addresses of many interfaces do not fit;
+// larger: more memory at the root.
+inline constexpr std::size_t kMaxName = 1024;
+inline constexpr std::size_t kMaxPublished = 16 * 1024;
 
 class Names {
  public:
@@ -35,17 +42,28 @@ class Names {
   struct Entry {
     std::string port;
     Rank owner = 0;
+    bool once = false;
+  };
+  struct Asker {
+    Rank rank = 0;
+    RequestId id = 0;
   };
 
   bool way_is_lost() const { return context_.orphaned || context_.parent_lost; }
-  msg::NameAnswer serve(const msg::NameAsked& message);
+  void serve(const msg::NameAsked& message);
   void publish(const msg::NameAsked& message, msg::NameAnswer& answer);
+  void park(const msg::NameAsked& message);
+  void answer_parked(const std::string& name);
+  void answer(const msg::NameAnswer& answer);
+  std::string take(const std::string& name);
 
   Context& context_;
   Children& children_;
   std::set<std::pair<Rank, RequestId>> waiting_;     // of this node
   std::map<std::string, Entry, std::less<>> table_;  // the root's
   std::map<Rank, std::uint32_t> published_;          // the root's: names in it, by owner
+  std::map<std::string, std::deque<Asker>> parked_;  // the root's: who waits for a name
+  std::map<Rank, std::uint32_t> waits_;              // the root's: how many of those, by asker
 };
 
 }  // namespace scela::nla

@@ -65,7 +65,7 @@ struct GetNode {
   bool wait = false;
 };
 // Names of the whole job. An error: to publish one that is there, to look up or unpublish one that
-// is not.
+// is not. Await is answered when it is there.
 struct Name {
   NameAct act = NameAct::lookup;
   std::string name;

@@ -207,7 +207,7 @@ void fill(Random& r, msg::Resize& m) {
 }
 
 void fill(Random& r, msg::NameAsked& m) {
-  m = {number(r), large_number(r), one_of(r, NameAct::unpublish), text(r), text(r)};
+  m = {number(r), large_number(r), one_of(r, NameAct::publish_once), text(r), text(r)};
 }
 void fill(Random& r, msg::NameAnswer& m) {
   m = {number(r), large_number(r), flag(r), text(r)};
@@ -318,7 +318,7 @@ Job job(Random& random) {
                    1 + static_cast<std::uint32_t>(random.below(9)),
                    flag(random),
                    flag(random)};
-  out.pmi = one_of(random, PmiKind::pmgr_mvapich1);
+  out.pmi = one_of(random, PmiKind::none);
   out.universe = signed_number(random);
   out.grace_ms = number(random);
   out.cache_policy = one_of(random, out.on_failure == OnFailure::wait ? cache::PolicyKind::hcmab_lru
@@ -334,6 +334,7 @@ Job job(Random& random) {
   if (flag(random)) out.terminal_ranks = RankSet::single(out.map.size() - 1);
   out.window = window(random);
   out.modes = {flag(random), flag(random), text(random, 12)};
+  out.hosts = words("HOST");
   return out;
 }
 

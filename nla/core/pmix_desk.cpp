@@ -1,0 +1,229 @@
+#include "nla/core/pmix_desk.h"
+
+#include <algorithm>
+
+#include "common/core/bytes.h"
+#include "nla/core/names.h"
+
+namespace scela::nla {
+
+namespace {
+
+using pmix::Status;
+
+// FNV-1a of the set: the same at every node.
+std::uint32_t tag_of(const RankSet& ranks) {
+  ByteWriter out;
+  out.ranks(ranks);
+  std::uint32_t hash = 2166136261U;
+  for (const char c : out.bytes())
+    hash = (hash ^ static_cast<unsigned char>(c)) * 16777619U;
+  return hash;
+}
+
+}  // namespace
+
+PmixDesk::PmixDesk(const Job& job, const RankSet& own, Sides sides)
+    : job_(job), own_(own), sides_(std::move(sides)) {}
+
+bool PmixDesk::receive(pmix::Message message) {
+  if (!fault_.empty()) return false;
+  const bool begins = std::holds_alternative<pmix::msg::Environment>(message) ||
+                      std::holds_alternative<pmix::msg::Ready>(message) ||
+                      std::holds_alternative<pmix::msg::Failed>(message);
+  if (begins == ready_) return false;
+  return std::visit([this](auto& one) { return take(one); }, message);
+}
+
+const std::vector<std::string>& PmixDesk::environment(Rank rank) const {
+  static const std::vector<std::string> none;
+  const auto at = environments_.find(rank);
+  return at == environments_.end() ? none : at->second;
+}
+
+bool PmixDesk::take(pmix::msg::Environment& message) {
+  return own_.contains(message.rank) &&
+         environments_.emplace(message.rank, std::move(message.variables)).second;
+}
+
+bool PmixDesk::take(pmix::msg::Ready&) {
+  ready_ = environments_.size() == own_.size();
+  return ready_;
+}
+
+bool PmixDesk::take(pmix::msg::Failed& message) {
+  fault_ = std::move(message.why);
+  return !fault_.empty();
+}
+
+bool PmixDesk::take(pmix::msg::Connected& message) {
+  if (!own_.contains(message.rank)) return false;
+  connected_.add(message.rank);
+  return true;
+}
+
+bool PmixDesk::take(pmix::msg::Finalized& message) {
+  if (!own_.contains(message.rank)) return false;
+  connected_.remove(RankSet::single(message.rank));
+  answer(message.id, Status::ok);
+  return true;
+}
+
+bool PmixDesk::take(pmix::msg::Abort& message) {
+  if (!own_.contains(message.rank)) return false;
+  answer(message.id, Status::ok);
+  if (is_here(message.rank)) {
+    sides_.ask(message.rank, 0, ask::Abort{message.status, std::move(message.message)});
+  }
+  return true;
+}
+
+// Fences.
+
+PmixDesk::Fences& PmixDesk::fences_of(const RankSet& ranks) {
+  const auto [at, is_new] = fences_.try_emplace(ranks);
+  if (!is_new) return at->second;
+  Fences& fences = at->second;
+  fences.tag = tag_of(ranks);
+  for (const RankMap::Block& block : job_.map_of_world(0).blocks()) {
+    for (std::uint32_t i = 0; i < block.nodes; ++i) {
+      const RankSet here = job_.map_of_world(0).ranks_of(block.first_node + i).intersection(ranks);
+      if (!here.empty()) fences.leaders.add(here.front());
+    }
+  }
+  return fences;
+}
+
+bool PmixDesk::take(pmix::msg::Fence& message) {
+  if (!message.ranks.intersects(own_) ||
+      !job_.ranks_of_world(0).contains_all(message.ranks)) {
+    return false;
+  }
+  Fences& fences = fences_of(message.ranks);
+  fences.waiting.push_back({message.ranks, message.id, std::move(message.blob)});
+  if (!fences.under_way) enter(message.ranks, fences);
+  return true;
+}
+
+void PmixDesk::enter(const RankSet& ranks, Fences& fences) {
+  const Rank leader = ranks.intersection(own_).front();
+  while (!fences.waiting.empty()) {
+    const Fence fence = std::move(fences.waiting.front());
+    fences.waiting.pop_front();
+    // The core knows that this one has ended, and tells the others.
+    if (ended_.contains(leader)) {
+      answer(fence.id, Status::failed);
+      continue;
+    }
+    ByteWriter given;
+    given.flag(ended_.intersects(ranks));
+    given.ranks(ranks);
+    given.raw(fence.blob);
+    ask::Collective gather;
+    gather.kind = CollectiveKind::allgather;
+    gather.set = fences.leaders;
+    gather.tag = fences.tag;
+    gather.parts.emplace_back(given.take());
+    fences.under_way = true;
+    ask({fence.id, leader, ranks, Status::failed}, std::move(gather));
+    return;
+  }
+}
+
+pmix::msg::Answer PmixDesk::fenced(const Question& question, const Response& response) const {
+  pmix::msg::Answer out{question.id, response.ok ? Status::ok : Status::failed, {}};
+  for (const Chunk& part : response.parts) {
+    ByteReader in(part.view());
+    const bool broken = in.flag();
+    const bool other = in.ranks() != question.fence;
+    if (!in.ok() || broken || other) out.status = Status::failed;
+    if (out.status == Status::ok) out.blob += in.rest();
+  }
+  if (out.status != Status::ok) out.blob.clear();
+  return out;
+}
+
+// Names.
+
+bool PmixDesk::ask_name(pmix::Id id, Rank rank, ask::Name name, pmix::Status refused) {
+  if (!own_.contains(rank)) return false;
+  if (name.name.size() > kMaxName || name.port.size() > kMaxPublished) {
+    answer(id, Status::too_large);
+  } else if (!is_here(rank)) {
+    answer(id, Status::failed);
+  } else {
+    ask({id, rank, {}, refused}, std::move(name));
+  }
+  return true;
+}
+
+bool PmixDesk::take(pmix::msg::Publish& message) {
+  const NameAct act = message.once ? NameAct::publish_once : NameAct::publish;
+  return ask_name(message.id, message.rank,
+                  {act, std::move(message.name), std::move(message.blob)}, Status::exists);
+}
+
+bool PmixDesk::take(pmix::msg::Lookup& message) {
+  const NameAct act = message.wait ? NameAct::await : NameAct::lookup;
+  return ask_name(message.id, message.rank, {act, std::move(message.name), {}}, Status::not_found);
+}
+
+bool PmixDesk::take(pmix::msg::Unpublish& message) {
+  return ask_name(message.id, message.rank, {NameAct::unpublish, std::move(message.name), {}},
+                  Status::not_found);
+}
+
+bool PmixDesk::take(pmix::msg::DataWanted& message) {
+  answer(message.id, Status::not_supported);
+  return true;
+}
+
+// Answers.
+
+void PmixDesk::answer(pmix::Id id, pmix::Status status, std::string blob) {
+  sides_.tell(pmix::msg::Answer{id, status, std::move(blob)});
+}
+
+void PmixDesk::ask(Question question, Request request) {
+  const RequestId id = next_++;
+  const Rank rank = question.rank;
+  asked_.emplace(id, std::move(question));
+  sides_.ask(rank, id, std::move(request));
+}
+
+void PmixDesk::reply(const action::Reply& reply) {
+  const auto at = asked_.extract(reply.id);
+  if (at.empty()) return;
+  const Question& question = at.mapped();
+  const Response& response = reply.response;
+  if (question.fence.empty()) {
+    std::string blob;
+    if (response.ok && !response.parts.empty()) blob = response.parts.front().view();
+    return answer(question.id, response.ok ? Status::ok : question.refused, std::move(blob));
+  }
+  sides_.tell(fenced(question, response));
+  Fences& fences = fences_.at(question.fence);
+  fences.under_way = false;
+  enter(question.fence, fences);
+}
+
+void PmixDesk::rank_ended(Rank rank) {
+  connected_.remove(RankSet::single(rank));
+  ended_.add(rank);
+  // Nobody answers what was asked in its name.
+  for (auto at = asked_.begin(); at != asked_.end();) {
+    if (at->second.rank != rank) {
+      ++at;
+      continue;
+    }
+    const Question question = std::move(at->second);
+    at = asked_.erase(at);
+    answer(question.id, Status::failed);
+    if (question.fence.empty()) continue;
+    Fences& fences = fences_.at(question.fence);
+    fences.under_way = false;
+    enter(question.fence, fences);
+  }
+}
+
+}  // namespace scela::nla

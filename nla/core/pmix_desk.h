@@ -1,0 +1,109 @@
+// What the PMIx server of a node asks, in terms of the collective primitives, and their answers in
+// its terms: a state machine between pmix/core/messages.h and nla/core/request.h.
+//
+// A fence is an allgather among the lowest ranks that its set has on each node: each gives what its
+// node's server has collected. Its tag comes from the set, so that fences of different ranks on the
+// same nodes are apart, and each contribution names the set, so that equal tags are noticed. Fences
+// of one set follow each other. A member that has ended fails the fence on every node: libpmix
+// would let it pass.
+//
+// Published values are in the job's table of names (names.h).
+//
+// Pure: no descriptor, no process. The shell feeds both sides and owns both ends (pmix_helper.h).
+// Only for the job as it began: its ranks are what PMIx calls the namespace.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "nla/core/actions.h"
+#include "nla/core/job.h"
+#include "nla/core/request.h"
+#include "pmix/core/messages.h"
+
+namespace scela::nla {
+
+class PmixDesk {
+ public:
+  // Called from within what is called here, never later.
+  struct Sides {
+    std::function<void(pmix::Message)> tell;             // the server
+    std::function<void(Rank, RequestId, Request)> ask;  // the agent
+  };
+  // `own`: the ranks of this node; both are borrowed.
+  PmixDesk(const Job& job, const RankSet& own, Sides sides);
+
+  // False: no server of this kind says that here; it is not to be spoken to any more.
+  bool receive(pmix::Message message);
+  void reply(const action::Reply& reply);
+  void rank_ended(Rank rank);
+
+  bool ready() const { return ready_; }
+  const std::string& fault() const { return fault_; }  // that the server has told instead
+  const std::vector<std::string>& environment(Rank rank) const;
+  // It said PMIx_Init and not PMIx_Finalize.
+  bool unfinished(Rank rank) const { return connected_.contains(rank); }
+
+ private:
+  struct Fence {
+    RankSet ranks;
+    pmix::Id id = 0;
+    std::string blob;
+  };
+  struct Fences {  // of one set
+    RankSet leaders;
+    std::uint32_t tag = 0;
+    bool under_way = false;
+    std::deque<Fence> waiting;
+  };
+  struct Question {
+    pmix::Id id = 0;
+    Rank rank = 0;                                // in whose name it was asked
+    RankSet fence;                                // not empty: of this set
+    pmix::Status refused = pmix::Status::failed;  // what a refusal means
+  };
+
+  bool take(pmix::msg::Environment& message);
+  bool take(pmix::msg::Ready& message);
+  bool take(pmix::msg::Failed& message);
+  bool take(pmix::msg::Connected& message);
+  bool take(pmix::msg::Finalized& message);
+  bool take(pmix::msg::Abort& message);
+  bool take(pmix::msg::Fence& message);
+  bool take(pmix::msg::DataWanted& message);
+  bool take(pmix::msg::Publish& message);
+  bool take(pmix::msg::Lookup& message);
+  bool take(pmix::msg::Unpublish& message);
+  template <class Other>
+  bool take(Other&) {
+    return false;
+  }
+
+  Fences& fences_of(const RankSet& ranks);
+  void enter(const RankSet& ranks, Fences& fences);
+  pmix::msg::Answer fenced(const Question& question, const Response& response) const;
+  void answer(pmix::Id id, pmix::Status status, std::string blob = {});
+  bool ask_name(pmix::Id id, Rank rank, ask::Name name, pmix::Status refused);
+  void ask(Question question, Request request);
+  bool is_here(Rank rank) const { return own_.contains(rank) && !ended_.contains(rank); }
+
+  const Job& job_;
+  const RankSet& own_;
+  Sides sides_;
+  bool ready_ = false;
+  std::string fault_;
+  std::map<Rank, std::vector<std::string>> environments_;
+  RankSet connected_;
+  RankSet ended_;  // of this node
+  std::map<RankSet, Fences> fences_;
+  std::map<RequestId, Question> asked_;
+  RequestId next_ = 1;
+};
+
+}  // namespace scela::nla

@@ -1,0 +1,279 @@
+#include "nla/pmix_helper.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <utility>
+
+#include "common/core/text.h"
+#include "common/os/child.h"
+#include "common/os/private_dir.h"
+#include "common/os/syscall.h"
+
+namespace scela::nla {
+
+namespace {
+
+constexpr char kProgram[] = "scela-pmix";
+constexpr std::string_view kWithoutPath = "/usr/local/bin:/usr/bin:/bin";
+
+// Where this agent's own file lies, which its companions were installed with.
+std::string own_directory() {
+  char path[4096];
+  const ssize_t size = ::readlink("/proc/self/exe", path, sizeof path);
+  const std::string_view whole(path, size > 0 ? static_cast<std::size_t>(size) : 0);
+  return std::string(whole.substr(0, std::max(whole.rfind('/'), std::size_t{0})));
+}
+
+// What a PMIx server around this job has said is not for ours.
+bool is_foreign(std::string_view variable) {
+  return variable.starts_with("PMI_") ||
+         (variable.starts_with("PMIX_") && !variable.starts_with("PMIX_MCA_")) ||
+         variable.starts_with("TMPDIR=");
+}
+
+std::string end_text(int status) {
+  if (WIFSIGNALED(status)) {
+    const int number = WTERMSIG(status);
+    const char* const name = ::sigabbrev_np(number);
+    return cat("was killed by signal ", number, " (SIG", name == nullptr ? "?" : name, ")");
+  }
+  return cat("ended with code ", WEXITSTATUS(status));
+}
+
+std::string advice(int status) {
+  // What the dynamic loader and shells say of a program that they cannot run.
+  if (!WIFSIGNALED(status) && WEXITSTATUS(status) == 127) {
+    return "; it needs libpmix: install it on this node (package libpmix2)";
+  }
+  return "";
+}
+
+}  // namespace
+
+PmixHelper::PmixHelper(const RanksHost& host, const Job& job, const RankSet& own, Poller& poller,
+                       News news)
+    : host_(host),
+      job_(job),
+      own_(own),
+      poller_(poller),
+      news_(std::move(news)),
+      desk_(job, own,
+            {[this](const pmix::Message& message) { tell(message); },
+             [this](Rank rank, RequestId id, Request request) {
+               host_.emit(event::Asked{rank, id, std::move(request)});
+             }}) {}
+
+Result<void> PmixHelper::start(const NodeFacts& node) {
+  const auto failed = [](std::string why, std::string hint) {
+    return fail(Error{ErrorKind::launch, "start the node's PMIx server", "", std::move(why),
+                      std::move(hint)});
+  };
+  const char* const set_path = ::getenv("PATH");
+  const std::string search =
+      cat(own_directory(), ":", node.companions.empty() ? "" : cat(node.companions, ":"),
+          set_path == nullptr ? kWithoutPath : std::string_view(set_path));
+  const auto found = find_program(kProgram, search, "/");
+  if (!found) {
+    return failed(cat("find '", kProgram, "' in ", search, ": ", errno_text(found.error())),
+                  "install it beside scela-nla on this node, where libpmix is, or use --pmi none");
+  }
+  pmix::msg::Setup setup;
+  setup.nspace = job_.id;
+  setup.directory = cat(node.directory, "/pmix");
+  setup.rank_directory = cat(node.directory, "/ranks");
+  for (const std::string& directory : {setup.directory, setup.rank_directory}) {
+    if (auto made = make_private_directory(directory); !made) return fail(made.error());
+  }
+  Result<SocketPair> pair = make_socket_pair(SOCK_STREAM);
+  if (!pair) return fail(pair.error());
+  Result<Pipe> errors = make_pipe();
+  if (!errors) return fail(errors.error());
+  Result<Fd> null = open_file("/dev/null", O_RDWR);
+  if (!null) return fail(null.error());
+  // Nobody reads it while the server runs: what does not fit is dropped, and blocks no thread.
+  for (const Fd* end : {&errors->read, &errors->write})
+    ::fcntl(end->get(), F_SETFL, O_NONBLOCK);
+
+  std::string temporary = cat("TMPDIR=", setup.directory);
+  std::vector<char*> environment;
+  for (char** at = environ; *at != nullptr; ++at) {
+    if (!is_foreign(*at)) environment.push_back(*at);
+  }
+  environment.push_back(temporary.data());
+  environment.push_back(nullptr);
+  std::string program = kProgram;
+  char* argv[] = {program.data(), nullptr};
+  const int descriptors[] = {null->get(), null->get(), errors->write.get(), pair->theirs.get()};
+  ChildSpec spec;
+  spec.program = found->c_str();
+  spec.argv = argv;
+  spec.envp = environment.data();
+  spec.directory = setup.directory.c_str();
+  spec.descriptors = descriptors;
+  spec.dies_with_parent = true;
+  const auto pid = start_child(spec);
+  if (!pid) return failed(text_of(pid.error(), *found), "");
+  pid_ = *pid;
+  link_ = std::move(pair->ours);
+  errors_ = std::move(errors->read);
+
+  setup.node = node.index;
+  setup.hosts = job_.hosts;
+  setup.map = job_.map_of_world(0).blocks();
+  for (const App& app : job_.apps) {
+    std::string words;
+    for (const std::string& word : app.argv)
+      words += cat(words.empty() ? "" : " ", word);
+    setup.programs.push_back({app.ranks, std::move(words), app.wdir.empty() ? job_.wdir : app.wdir});
+  }
+  tell(setup);
+  return {};
+}
+
+std::vector<std::string> PmixHelper::defaults(const NodeFacts& node, std::uint64_t ranks) {
+  // Open MPI 4 believes in a server only if somebody is known to have started it (docs/pmix.md).
+  std::vector<std::string> out = {"JSM_JSRUN_PORT=1"};
+  // It spins while it waits, which starves the others where ranks share a core.
+  if (ranks > node.processors) out.emplace_back("OMPI_MCA_mpi_yield_when_idle=1");
+  // It names shared memory by the machine: nodes that share one would take each other's.
+  if (node.shares_machine) {
+    out.push_back(cat("OMPI_MCA_btl_vader_backing_directory=", node.directory, "/ranks"));
+  }
+  return out;
+}
+
+void PmixHelper::set_reading(bool on) {
+  may_read_ = on;
+  watch();
+}
+
+void PmixHelper::watch() {
+  if (!link_) return;
+  const bool write = written_ < output_.size();
+  if (watched_ && may_read_ == reading_ && write == writing_) return;
+  if (watched_) {
+    poller_.change(link_.get(), may_read_, write, *this);
+  } else {
+    poller_.watch(link_.get(), may_read_, write, *this);
+  }
+  watched_ = true;
+  reading_ = may_read_;
+  writing_ = write;
+}
+
+void PmixHelper::ready(bool readable, bool writable) {
+  if (writable) write();
+  if (readable && link_) read();
+  watch();
+}
+
+void PmixHelper::tell(const pmix::Message& message) {
+  if (!link_) return;
+  output_ += pmix::encode(message);
+  write();
+  watch();
+}
+
+void PmixHelper::write() {
+  while (written_ < output_.size()) {
+    const ssize_t wrote = retry([&] {
+      return ::send(link_.get(), output_.data() + written_, output_.size() - written_,
+                    MSG_DONTWAIT | MSG_NOSIGNAL);
+    });
+    if (wrote < 0) {
+      if (errno != EAGAIN) written_ = output_.size();  // it has ended, which is read
+      break;
+    }
+    written_ += static_cast<std::size_t>(wrote);
+  }
+  if (written_ < output_.size()) return;
+  output_.clear();
+  written_ = 0;
+}
+
+// Takes what is there, one buffer of it.
+bool PmixHelper::read() {
+  const ssize_t got = retry([&] {
+    return ::recv(link_.get(), host_.buffer.bytes, sizeof host_.buffer.bytes, MSG_DONTWAIT);
+  });
+  if (got < 0 && errno == EAGAIN) return false;
+  if (got <= 0) {
+    give_up("");
+    return false;
+  }
+  decoder_.feed({host_.buffer.bytes, static_cast<std::size_t>(got)});
+  while (link_) {
+    Result<std::optional<pmix::Message>> message = decoder_.next();
+    if (!message) {
+      give_up(message.error().why);
+    } else if (!*message) {
+      break;
+    } else if (!desk_.receive(std::move(**message))) {
+      give_up("it said what no server says there");
+    } else if (!desk_.fault().empty()) {
+      give_up(desk_.fault());
+    } else if (desk_.ready() && !std::exchange(served_, true)) {
+      news_("");
+    }
+  }
+  return link_.valid();
+}
+
+// It is reaped before anything is said.
+void PmixHelper::give_up(std::string why) {
+  if (why_.empty()) why_ = std::move(why);
+  link_.reset();
+  if (pid_ != 0 && !why_.empty()) ::kill(pid_, SIGKILL);
+}
+
+bool PmixHelper::rank_ended(Rank rank) {
+  while (link_ && read()) {
+  }
+  const bool unfinished = desk_.unfinished(rank);
+  desk_.rank_ended(rank);
+  return unfinished;
+}
+
+void PmixHelper::let_go() {
+  let_go_ = true;
+  link_.reset();
+}
+
+std::string PmixHelper::last_words() const {
+  std::string text;
+  char bytes[4096];
+  while (true) {
+    const ssize_t got = retry([&] { return ::read(errors_.get(), bytes, sizeof bytes); });
+    if (got <= 0) break;
+    text.append(bytes, static_cast<std::size_t>(got));
+    if (text.size() > sizeof bytes) text.erase(0, text.size() - sizeof bytes);
+  }
+  while (!text.empty() && text.back() == '\n')
+    text.pop_back();
+  const std::size_t line = text.rfind('\n');
+  return line == std::string::npos ? text : text.substr(line + 1);
+}
+
+bool PmixHelper::reaped(pid_t pid, int status) {
+  if (pid_ == 0 || pid != pid_) return false;
+  while (link_ && read()) {
+  }
+  pid_ = 0;
+  link_.reset();
+  if (let_go_) return true;
+  const std::string words = last_words();
+  std::string why = cat("the node's PMIx server (", kProgram, ") ",
+                        why_.empty() ? cat(end_text(status), words.empty() ? "" : ": ", words, advice(status))
+                                     : cat("gave up: ", why_));
+  news_(std::move(why));
+  return true;
+}
+
+}  // namespace scela::nla

@@ -1,0 +1,83 @@
+// The PMIx server of this node as its agent sees it: a program of its own (scela-pmix), started for
+// jobs whose ranks speak PMIx, so that libpmix's threads, memory and crashes stay out of the agent.
+//
+// A thin shell around PmixDesk: starts the server, carries bytes, and says why it ended. The server
+// ends with its link or its agent, and has nothing outside of the node's directory. Runs on the
+// shell's loop; never blocks, but for the start, as start_child() does.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/core/result.h"
+#include "common/os/fd.h"
+#include "nla/core/pmix_desk.h"
+#include "nla/poller.h"
+#include "nla/rank_starter.h"
+#include "nla/ranks.h"
+
+namespace scela::nla {
+
+class PmixHelper final : Poller::Watcher {
+ public:
+  // Empty: it serves from now on. Else why it does not, or does not any more; last.
+  using News = std::function<void(std::string why)>;
+
+  // All are borrowed.
+  PmixHelper(const RanksHost& host, const Job& job, const RankSet& own, Poller& poller, News news);
+  PmixHelper(const PmixHelper&) = delete;
+  PmixHelper& operator=(const PmixHelper&) = delete;
+
+  // Error (launch): there is no such program, or it cannot be started.
+  Result<void> start(const NodeFacts& node);
+  // What all ranks of this node are given unless the user has set it otherwise.
+  static std::vector<std::string> defaults(const NodeFacts& node, std::uint64_t ranks);
+
+  bool serves() const { return desk_.ready() && link_; }
+  std::vector<std::string> environment(Rank rank) const { return desk_.environment(rank); }
+  void reply(const action::Reply& reply) { desk_.reply(reply); }
+  void set_reading(bool on);
+  // The rank's process is gone; what was said of it before is taken first. True: it has not
+  // finalized what it had initialized.
+  bool rank_ended(Rank rank);
+  // The job is over: it may go. Nothing is said of its end.
+  void let_go();
+  // False: the process is not the server.
+  bool reaped(pid_t pid, int status);
+
+ private:
+  void ready(bool readable, bool writable) override;
+  void tell(const pmix::Message& message);
+  void write();
+  bool read();  // false: there is no more now
+  void give_up(std::string why);
+  void watch();
+  std::string last_words() const;
+
+  const RanksHost& host_;
+  const Job& job_;
+  const RankSet& own_;
+  Poller& poller_;
+  News news_;
+  PmixDesk desk_;
+  pmix::Decoder decoder_;
+  Fd link_;
+  Fd errors_;  // what it writes to its standard error
+  pid_t pid_ = 0;
+  std::string output_;
+  std::size_t written_ = 0;
+  std::string why_;  // it is being ended
+  bool served_ = false;
+  bool let_go_ = false;
+  bool may_read_ = true;
+  bool watched_ = false;
+  bool reading_ = false;
+  bool writing_ = false;
+};
+
+}  // namespace scela::nla

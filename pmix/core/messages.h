@@ -1,0 +1,177 @@
+// What an agent and its node's PMIx server (scela-pmix) say to each other, and the bytes it takes.
+//
+//   stream  := { message }
+//   message := { piece } last              (frames, common/core/frame.h)
+//   piece   := kind kPieceKind: bytes of the next message's body
+//   last    := kind: the message's position in the variant plus one; the rest of the body
+//
+// A body holds the fields in the order written here (integers as varints, signed ones fixed, flags
+// and statuses one byte, strings and lists with a varint count). Only a body larger than a frame
+// travels in pieces. Reading is strict and bounded: what does not fit its grammar ends the stream.
+//
+// Ranks are those of the job's first world, which is what PMIx calls the namespace. Both ends run
+// on one machine and are built together, so there is no version here.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "common/core/frame.h"
+#include "common/core/rank_map.h"
+#include "common/core/rank_set.h"
+#include "common/core/result.h"
+
+namespace scela::pmix {
+
+// The descriptor by which the server talks to its agent.
+inline constexpr int kAgentDescriptor = 3;
+inline constexpr std::uint8_t kPieceKind = 255;
+// What all ranks of a job give in one fence is one message. Smaller: very large jobs cannot fence;
+// larger: a server gone wrong could take the agent's memory.
+inline constexpr std::size_t kMaxBody = std::size_t{512} * 1024 * 1024;
+
+// How a question was answered; the server turns it into one of PMIx's statuses.
+enum class Status : std::uint8_t {
+  ok,
+  failed,         // another process that takes part is gone, or the agent says no
+  not_found,      // a name, or the data of a process
+  exists,         // a name that is published already
+  not_supported,  // by this launcher
+  too_large,
+};
+
+using Id = std::uint64_t;  // of a question, chosen by who asks; unique per direction
+
+namespace msg {
+
+// To the server, once and first: what it is to serve.
+struct Setup {
+  std::string nspace;
+  std::string directory;  // its own, private to this user, below the node's; exists
+  std::string rank_directory;  // where ranks may keep what they need for the job; exists
+  std::uint32_t node = 0;
+  std::vector<std::string> hosts;  // names of all nodes, by number
+  std::vector<RankMap::Block> map;
+  struct Program {
+    RankSet ranks;
+    std::string words;  // the command line, for those who read it
+    std::string directory;
+    friend bool operator==(const Program&, const Program&) = default;
+  };
+  std::vector<Program> programs;  // by number; their ranks partition those of the map
+  friend bool operator==(const Setup&, const Setup&) = default;
+};
+// To the server: an answer to what it asked.
+struct Answer {
+  Id id = 0;
+  Status status = Status::ok;
+  std::string blob;
+  friend bool operator==(const Answer&, const Answer&) = default;
+};
+// To the server: what has this rank of this node put? It answers when the rank has committed.
+struct DataAsked {
+  Id id = 0;
+  Rank rank = 0;
+  friend bool operator==(const DataAsked&, const DataAsked&) = default;
+};
+
+// From the server, in answer to Setup: one of these for each rank of the node, then Ready.
+struct Environment {
+  Rank rank = 0;
+  std::vector<std::string> variables;  // "K=V"
+  friend bool operator==(const Environment&, const Environment&) = default;
+};
+struct Ready {
+  friend bool operator==(const Ready&, const Ready&) = default;
+};
+// From the server, instead of Ready, last: it cannot serve, and why.
+struct Failed {
+  std::string why;
+  friend bool operator==(const Failed&, const Failed&) = default;
+};
+// From the server. What has an id is answered by an Answer with it.
+struct Connected {  // the rank has called PMIx_Init
+  Rank rank = 0;
+  friend bool operator==(const Connected&, const Connected&) = default;
+};
+struct Finalized {  // and PMIx_Finalize, which returns when this is answered
+  Id id = 0;
+  Rank rank = 0;
+  friend bool operator==(const Finalized&, const Finalized&) = default;
+};
+struct Abort {
+  Id id = 0;
+  Rank rank = 0;
+  std::int32_t status = 0;
+  std::string message;
+  friend bool operator==(const Abort&, const Abort&) = default;
+};
+// All ranks of this node that are among `ranks` have come here. The blob of the answer is that of
+// all nodes, one after the other.
+struct Fence {
+  Id id = 0;
+  RankSet ranks;
+  std::string blob;
+  friend bool operator==(const Fence&, const Fence&) = default;
+};
+// What has this rank of another node put?
+struct DataWanted {
+  Id id = 0;
+  Rank rank = 0;
+  friend bool operator==(const DataWanted&, const DataWanted&) = default;
+};
+struct Data {  // in answer to DataAsked
+  Id id = 0;
+  Status status = Status::ok;
+  std::string blob;
+  friend bool operator==(const Data&, const Data&) = default;
+};
+struct Publish {
+  Id id = 0;
+  Rank rank = 0;
+  std::string name;
+  bool once = false;  // gone with the first look-up
+  std::string blob;
+  friend bool operator==(const Publish&, const Publish&) = default;
+};
+struct Lookup {
+  Id id = 0;
+  Rank rank = 0;
+  std::string name;
+  bool wait = false;  // until it is published
+  friend bool operator==(const Lookup&, const Lookup&) = default;
+};
+struct Unpublish {
+  Id id = 0;
+  Rank rank = 0;
+  std::string name;
+  friend bool operator==(const Unpublish&, const Unpublish&) = default;
+};
+
+}  // namespace msg
+
+using Message =
+    std::variant<msg::Setup, msg::Answer, msg::DataAsked, msg::Environment, msg::Ready, msg::Failed,
+                 msg::Connected, msg::Finalized, msg::Abort, msg::Fence, msg::DataWanted, msg::Data,
+                 msg::Publish, msg::Lookup, msg::Unpublish>;
+
+// The message with its pieces, ready for the stream. Requires a body of at most kMaxBody.
+std::string encode(const Message& message);
+
+// The inverse: is fed whatever the stream delivers, and yields whole messages.
+class Decoder {
+ public:
+  void feed(std::string_view bytes) { frames_.feed(bytes); }
+  // The next whole message, or nothing when more bytes are needed. An error is final.
+  Result<std::optional<Message>> next();
+
+ private:
+  FrameDecoder frames_;
+  std::string body_;  // the pieces of it that have come
+};
+
+}  // namespace scela::pmix

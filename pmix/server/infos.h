@@ -1,0 +1,54 @@
+// Lists of PMIx attributes, built one by one and freed by themselves. Private to pmix/server.
+#pragma once
+
+#include <pmix.h>
+#include <pmix_server.h>
+
+#include <string>
+#include <string_view>
+
+namespace scela::pmix {
+
+// A copy of everything that is added.
+class Infos {
+ public:
+  Infos() : list_(PMIx_Info_list_start()) {}
+  Infos(const Infos&) = delete;
+  Infos& operator=(const Infos&) = delete;
+  ~Infos() {
+    PMIx_Info_list_release(list_);
+    if (converted_) PMIx_Data_array_destruct(&array_);
+  }
+
+  void add(const char* key, const std::string& value) { put(key, value.c_str(), PMIX_STRING); }
+  void add(const char* key, std::uint32_t value) { put(key, &value, PMIX_UINT32); }
+  void add(const char* key, bool value) { put(key, &value, PMIX_BOOL); }
+  void add_rank(const char* key, pmix_rank_t value) { put(key, &value, PMIX_PROC_RANK); }
+  void add_short(const char* key, std::uint16_t value) { put(key, &value, PMIX_UINT16); }
+  // What PMIx_generate_regex() and PMIx_generate_ppn() have made.
+  void add_regex(const char* key, const char* value) {
+    const bool is_blob = std::string_view(value).starts_with("blob");
+    put(key, value, is_blob ? PMIX_REGEX : PMIX_STRING);
+  }
+  void add(const char* key, Infos& inner) { put(key, inner.array(), PMIX_DATA_ARRAY); }
+
+  // Nothing is added after this.
+  pmix_data_array_t* array() {
+    if (!converted_) PMIx_Info_list_convert(list_, &array_);
+    converted_ = true;
+    return &array_;
+  }
+  pmix_info_t* data() { return static_cast<pmix_info_t*>(array()->array); }
+  std::size_t size() { return array()->size; }
+
+ private:
+  void put(const char* key, const void* value, pmix_data_type_t type) {
+    PMIx_Info_list_add(list_, key, value, type);
+  }
+
+  void* list_;
+  pmix_data_array_t array_{PMIX_INFO, 0, nullptr};
+  bool converted_ = false;
+};
+
+}  // namespace scela::pmix

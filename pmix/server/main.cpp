@@ -1,0 +1,43 @@
+// scela-pmix: the PMIx server of one node. The agent starts it for jobs whose ranks speak PMIx, and
+// talks to it over descriptor 3 (pmix/core/messages.h). It ends when the agent does.
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cstdio>
+
+#include "pmix/server/link.h"
+#include "pmix/server/server.h"
+
+namespace {
+
+// Static, so that libpmix's threads, which nobody joins, find them to the end.
+scela::pmix::AgentLink& link() {
+  static scela::pmix::AgentLink made;
+  return made;
+}
+
+}  // namespace
+
+int main() {
+  using namespace scela;
+  int type = 0;
+  socklen_t size = sizeof type;
+  if (::getsockopt(pmix::kAgentDescriptor, SOL_SOCKET, SO_TYPE, &type, &size) != 0) {
+    std::fputs("scela-pmix: is started by scela-nla, for jobs run with --pmi pmix\n", stderr);
+    return 64;
+  }
+  if (!link().open()) return 71;
+  const auto setup = link().first();
+  if (!setup || !std::holds_alternative<pmix::msg::Setup>(*setup)) return 71;
+  static pmix::Server server(link());
+  const std::string fault = server.set_up(std::get<pmix::msg::Setup>(*setup));
+  if (!fault.empty()) {
+    link().post(pmix::msg::Failed{fault});
+    link().flush();
+    ::_exit(71);
+  }
+  link().run([](const pmix::Message& message) { server.receive(message); });
+  // The agent removes the directory with all that libpmix has there, and nobody waits for its
+  // farewells.
+  ::_exit(0);
+}

@@ -1,0 +1,274 @@
+// What libpmix asks of its host. It calls from threads of its own, which must not block: each
+// function queues a question to the agent and returns; the answer calls libpmix back, from the main
+// thread.
+//
+// What has no entry here is answered by libpmix itself, with PMIX_ERR_NOT_SUPPORTED where it has
+// nothing to say. All arguments belong to libpmix, but for the bytes of a fence, which are ours.
+#include <pmix.h>
+#include <pmix_server.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "pmix/server/server.h"
+
+namespace scela::pmix {
+
+namespace {
+
+Server* served = nullptr;
+
+pmix_status_t status_of(Status status) {
+  switch (status) {
+    case Status::ok:
+      return PMIX_SUCCESS;
+    case Status::failed:
+      return PMIX_ERROR;
+    case Status::not_found:
+      return PMIX_ERR_NOT_FOUND;
+    case Status::exists:
+      return PMIX_ERR_DUPLICATE_KEY;
+    case Status::not_supported:
+      return PMIX_ERR_NOT_SUPPORTED;
+    case Status::too_large:
+      return PMIX_ERR_OUT_OF_RESOURCE;
+  }
+  return PMIX_ERROR;
+}
+
+AgentLink::OnAnswer done(pmix_op_cbfunc_t call, void* data) {
+  return [call, data](Status status, const std::string&) {
+    if (call != nullptr) call(status_of(status), data);
+  };
+}
+
+void free_blob(void* blob) {
+  delete static_cast<std::string*>(blob);
+}
+
+// The bytes live until libpmix has taken them.
+AgentLink::OnAnswer with_blob(pmix_modex_cbfunc_t call, void* data) {
+  return [call, data](Status status, std::string blob) {
+    if (status != Status::ok) return call(status_of(status), nullptr, 0, data, nullptr, nullptr);
+    auto kept = std::make_unique<std::string>(std::move(blob));
+    const std::string& bytes = *kept;
+    call(PMIX_SUCCESS, bytes.data(), bytes.size(), data, free_blob, kept.release());
+  };
+}
+
+// Processes.
+
+pmix_status_t connected(const pmix_proc_t* proc, void*, pmix_info_t*, size_t, pmix_op_cbfunc_t,
+                        void*) {
+  served->link().post(msg::Connected{proc->rank});
+  return PMIX_OPERATION_SUCCEEDED;  // libpmix 4.2 gives no function to say it later
+}
+
+pmix_status_t finalized(const pmix_proc_t* proc, void*, pmix_op_cbfunc_t call, void* data) {
+  // Answered by the agent, so that it knows before the process can end.
+  served->link().ask(msg::Finalized{0, proc->rank}, done(call, data));
+  return PMIX_SUCCESS;
+}
+
+pmix_status_t abort_job(const pmix_proc_t* proc, void*, int status, const char* message,
+                        pmix_proc_t*, size_t, pmix_op_cbfunc_t call, void* data) {
+  const std::string text = message == nullptr ? "" : message;
+  served->link().ask(msg::Abort{0, proc->rank, status, text}, done(call, data));
+  return PMIX_SUCCESS;
+}
+
+// Exchange.
+
+pmix_status_t fence(const pmix_proc_t* procs, size_t count, const pmix_info_t*, size_t, char* bytes,
+                    size_t size, pmix_modex_cbfunc_t call, void* data) {
+  msg::Fence question;
+  question.ranks = served->ranks_of(procs, count);
+  if (bytes != nullptr) question.blob.assign(bytes, size);
+  std::free(bytes);
+  if (question.ranks.empty()) return PMIX_ERR_NOT_SUPPORTED;
+  served->link().ask(std::move(question), with_blob(call, data));
+  return PMIX_SUCCESS;
+}
+
+pmix_status_t direct_modex(const pmix_proc_t* proc, const pmix_info_t*, size_t,
+                           pmix_modex_cbfunc_t call, void* data) {
+  if (!served->is_ours(*proc)) return PMIX_ERR_NOT_SUPPORTED;
+  served->link().ask(msg::DataWanted{0, proc->rank}, with_blob(call, data));
+  return PMIX_SUCCESS;
+}
+
+// Names. One call may hold several, and each is a question of its own; the last answer, which all
+// come to the main thread, ends the call. What is published is packed with who has published it.
+
+struct Buffer {
+  Buffer() { PMIX_DATA_BUFFER_CONSTRUCT(&raw); }
+  ~Buffer() { PMIX_DATA_BUFFER_DESTRUCT(&raw); }
+  Buffer(const Buffer&) = delete;
+  Buffer& operator=(const Buffer&) = delete;
+  pmix_data_buffer_t raw;
+};
+
+std::string pack(const pmix_proc_t& owner, const pmix_value_t& value) {
+  Buffer buffer;
+  pmix_proc_t proc = owner;
+  if (PMIx_Data_pack(nullptr, &buffer.raw, &proc, 1, PMIX_PROC) != PMIX_SUCCESS ||
+      PMIx_Data_pack(nullptr, &buffer.raw, const_cast<pmix_value_t*>(&value), 1, PMIX_VALUE) !=
+          PMIX_SUCCESS) {
+    return {};
+  }
+  return {buffer.raw.base_ptr, buffer.raw.bytes_used};
+}
+
+bool unpack(const std::string& bytes, pmix_pdata_t& found) {
+  Buffer buffer;
+  char* const copy = static_cast<char*>(std::malloc(bytes.size()));
+  if (copy == nullptr) return false;
+  std::memcpy(copy, bytes.data(), bytes.size());
+  buffer.raw.base_ptr = copy;
+  buffer.raw.unpack_ptr = copy;
+  buffer.raw.pack_ptr = copy + bytes.size();
+  buffer.raw.bytes_allocated = bytes.size();
+  buffer.raw.bytes_used = bytes.size();
+  int32_t one = 1;
+  if (PMIx_Data_unpack(nullptr, &buffer.raw, &found.proc, &one, PMIX_PROC) != PMIX_SUCCESS) {
+    return false;
+  }
+  one = 1;
+  return PMIx_Data_unpack(nullptr, &buffer.raw, &found.value, &one, PMIX_VALUE) == PMIX_SUCCESS;
+}
+
+struct NameCall {
+  std::size_t open = 0;  // questions
+  Status worst = Status::ok;
+  pmix_op_cbfunc_t call = nullptr;
+  pmix_lookup_cbfunc_t found = nullptr;
+  void* data = nullptr;
+  std::vector<std::pair<std::string, std::string>> values;  // name, packed
+};
+using SharedCall = std::shared_ptr<NameCall>;
+
+void give(const NameCall& call) {
+  pmix_pdata_t* list = nullptr;
+  std::size_t count = 0;
+  PMIX_PDATA_CREATE(list, call.values.size());
+  for (const auto& [name, bytes] : call.values) {
+    name.copy(list[count].key, PMIX_MAX_KEYLEN);
+    if (unpack(bytes, list[count])) ++count;
+  }
+  pmix_status_t status = PMIX_SUCCESS;
+  if (count == 0) status = call.worst == Status::ok ? PMIX_ERROR : status_of(call.worst);
+  if (count > 0 && call.worst != Status::ok) status = PMIX_ERR_PARTIAL_SUCCESS;
+  call.found(status, list, count, call.data);
+  PMIX_PDATA_FREE(list, call.values.size());
+}
+
+AgentLink::OnAnswer one_of(const SharedCall& call, const std::string& name) {
+  return [call, name](Status status, std::string blob) {
+    if (status != Status::ok) call->worst = status;
+    if (status == Status::ok && call->found != nullptr) call->values.emplace_back(name, blob);
+    if (--call->open > 0) return;
+    if (call->found != nullptr) return give(*call);
+    call->call(status_of(call->worst), call->data);
+  };
+}
+
+bool is_reserved(const pmix_info_t& info) {
+  return std::strncmp(info.key, "pmix", 4) == 0;
+}
+
+bool persists_once(const pmix_info_t* infos, size_t count) {
+  for (size_t i = 0; i < count; ++i) {
+    if (std::strncmp(infos[i].key, PMIX_PERSISTENCE, PMIX_MAX_KEYLEN) != 0) continue;
+    return infos[i].value.type == PMIX_PERSIST &&
+           infos[i].value.data.persist == PMIX_PERSIST_FIRST_READ;
+  }
+  return false;
+}
+
+// Given as a flag, or as the number of values to wait for.
+bool asks_to_wait(const pmix_info_t* infos, size_t count) {
+  for (size_t i = 0; i < count; ++i) {
+    if (std::strncmp(infos[i].key, PMIX_WAIT, PMIX_MAX_KEYLEN) != 0) continue;
+    const pmix_value_t& value = infos[i].value;
+    return value.type == PMIX_BOOL ? value.data.flag : true;
+  }
+  return false;
+}
+
+pmix_status_t publish(const pmix_proc_t* proc, const pmix_info_t* infos, size_t count,
+                      pmix_op_cbfunc_t call, void* data) {
+  const bool once = persists_once(infos, count);
+  std::vector<msg::Publish> questions;
+  for (size_t i = 0; i < count; ++i) {
+    if (is_reserved(infos[i])) continue;
+    std::string packed = pack(*proc, infos[i].value);
+    if (packed.empty()) return PMIX_ERR_PACK_FAILURE;
+    questions.push_back({0, proc->rank, infos[i].key, once, std::move(packed)});
+  }
+  if (questions.empty()) return PMIX_OPERATION_SUCCEEDED;
+  const SharedCall shared = std::make_shared<NameCall>();
+  shared->open = questions.size();
+  shared->call = call;
+  shared->data = data;
+  for (msg::Publish& question : questions) {
+    AgentLink::OnAnswer then = one_of(shared, question.name);
+    served->link().ask(std::move(question), std::move(then));
+  }
+  return PMIX_SUCCESS;
+}
+
+std::size_t count_of(char** keys) {
+  std::size_t count = 0;
+  while (keys != nullptr && keys[count] != nullptr)
+    ++count;
+  return count;
+}
+
+pmix_status_t lookup(const pmix_proc_t* proc, char** keys, const pmix_info_t* infos, size_t count,
+                     pmix_lookup_cbfunc_t call, void* data) {
+  const std::size_t names = count_of(keys);
+  if (names == 0) return PMIX_ERR_BAD_PARAM;
+  const bool wait = asks_to_wait(infos, count);
+  const SharedCall shared = std::make_shared<NameCall>();
+  shared->open = names;
+  shared->found = call;
+  shared->data = data;
+  for (std::size_t i = 0; i < names; ++i)
+    served->link().ask(msg::Lookup{0, proc->rank, keys[i], wait}, one_of(shared, keys[i]));
+  return PMIX_SUCCESS;
+}
+
+pmix_status_t unpublish(const pmix_proc_t* proc, char** keys, const pmix_info_t*, size_t,
+                        pmix_op_cbfunc_t call, void* data) {
+  const std::size_t names = count_of(keys);
+  if (names == 0) return PMIX_ERR_NOT_SUPPORTED;  // all that the process has published
+  const SharedCall shared = std::make_shared<NameCall>();
+  shared->open = names;
+  shared->call = call;
+  shared->data = data;
+  for (std::size_t i = 0; i < names; ++i)
+    served->link().ask(msg::Unpublish{0, proc->rank, keys[i]}, one_of(shared, keys[i]));
+  return PMIX_SUCCESS;
+}
+
+}  // namespace
+
+pmix_server_module_t* upcalls_for(Server& server) {
+  static pmix_server_module_t table{};
+  served = &server;
+  table.client_connected2 = connected;
+  table.client_finalized = finalized;
+  table.abort = abort_job;
+  table.fence_nb = fence;
+  table.direct_modex = direct_modex;
+  table.publish = publish;
+  table.lookup = lookup;
+  table.unpublish = unpublish;
+  return &table;
+}
+
+}  // namespace scela::pmix
