@@ -19,6 +19,7 @@
 #include "launcher/core/report.h"
 #include "launcher/core/singleton.h"
 #include "launcher/plan.h"
+#include "launcher/pmi_choice.h"
 #include "launcher/reach.h"
 #include "launcher/session.h"
 #include "launcher/stderr_writer.h"
@@ -283,6 +284,9 @@ int run_command(int argc, char** argv) {
 
   auto around = surroundings(*options);
   if (!around) return complain(around.error());
+  auto why = choose_pmi(*options, *around);
+  if (!why) return complain(why.error());
+  around->pmi_why = std::move(*why);
   auto plan = make_plan(*options, *around);
   if (!plan) return complain(plan.error());
   if (*call) plan->commands.front() = {name_of_caller(**call)};

@@ -221,6 +221,8 @@ nla::PmiKind pmi_kind(PmiKind kind) {
       return nla::PmiKind::pmix;
     case PmiKind::none:
       return nla::PmiKind::none;
+    case PmiKind::automatic:
+      break;  // choose_pmi() comes before
   }
   return nla::PmiKind::fd;
 }
@@ -476,6 +478,7 @@ Result<Plan> make_plan(const Options& options, const Surroundings& around) {
   const auto cache = chosen_cache(options, plan.once_per_host);
   if (!cache) return fail(cache.error());
   plan.missing = around.missing;
+  plan.pmi_why = around.pmi_why;
   if (auto enough = choose_min_nodes(plan, options); !enough) return fail(enough.error());
 
   std::uint32_t most = most_ranks_on_a_node(mapping->map, nodes);

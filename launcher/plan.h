@@ -29,6 +29,7 @@ struct Surroundings {
   std::optional<TerminalModes> modes;        // of that terminal
   std::int32_t ahead_s = 0;                  // of UTC, in local time
   std::vector<MissingHost> missing;          // hosts to do without: they cannot be reached
+  std::string pmi_why;                       // what --pmi auto has chosen, for a person
 };
 
 struct Plan {
@@ -53,6 +54,7 @@ struct Plan {
   bool counts_room = false;
   bool pty = false;  // who reads standard input has a terminal
   nla::Job job;
+  std::string pmi_why;  // see Surroundings
 
   std::vector<std::int64_t> parents() const;  // per node, -1: scela-run
   const std::string& program_of(Rank rank) const;

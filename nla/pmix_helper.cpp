@@ -14,6 +14,7 @@
 #include "common/core/text.h"
 #include "common/os/child.h"
 #include "common/os/private_dir.h"
+#include "common/os/process_tree.h"
 #include "common/os/syscall.h"
 
 namespace scela::nla {
@@ -58,7 +59,7 @@ std::string advice(int status) {
 }  // namespace
 
 PmixHelper::PmixHelper(const RanksHost& host, const Job& job, const RankSet& own, Poller& poller,
-                       News news)
+                       std::function<pid_t(Rank)> process, News news)
     : host_(host),
       job_(job),
       own_(own),
@@ -68,6 +69,10 @@ PmixHelper::PmixHelper(const RanksHost& host, const Job& job, const RankSet& own
             {[this](const pmix::Message& message) { tell(message); },
              [this](Rank rank, RequestId id, Request request) {
                host_.emit(event::Asked{rank, id, std::move(request)});
+             },
+             [process = std::move(process)](Rank rank) {
+               const pid_t pid = process(rank);
+               return pid != 0 && is_exiting(pid);
              }}) {}
 
 Result<void> PmixHelper::start(const NodeFacts& node) {
@@ -81,8 +86,9 @@ Result<void> PmixHelper::start(const NodeFacts& node) {
           set_path == nullptr ? kWithoutPath : std::string_view(set_path));
   const auto found = find_program(kProgram, search, "/");
   if (!found) {
-    return failed(cat("find '", kProgram, "' in ", search, ": ", errno_text(found.error())),
-                  "install it beside scela-nla on this node, where libpmix is, or use --pmi none");
+    return failed(cat("there is no ", kProgram, " on this node, beside ", own_directory(),
+                      "/scela-nla or in PATH"),
+                  "install it with libpmix (package libpmix2) there, or use another --pmi");
   }
   pmix::msg::Setup setup;
   setup.nspace = job_.id;

@@ -29,7 +29,9 @@ class PmixHelper final : Poller::Watcher {
   using News = std::function<void(std::string why)>;
 
   // All are borrowed.
-  PmixHelper(const RanksHost& host, const Job& job, const RankSet& own, Poller& poller, News news);
+  // `process`: of a rank that runs, else 0.
+  PmixHelper(const RanksHost& host, const Job& job, const RankSet& own, Poller& poller,
+             std::function<pid_t(Rank)> process, News news);
   PmixHelper(const PmixHelper&) = delete;
   PmixHelper& operator=(const PmixHelper&) = delete;
 
@@ -41,6 +43,7 @@ class PmixHelper final : Poller::Watcher {
   bool serves() const { return desk_.ready() && link_; }
   std::vector<std::string> environment(Rank rank) const { return desk_.environment(rank); }
   void reply(const action::Reply& reply) { desk_.reply(reply); }
+  void peers_failed(const RankSet& ranks) { desk_.peers_failed(ranks); }
   void set_reading(bool on);
   // The rank's process is gone; what was said of it before is taken first. True: it has not
   // finalized what it had initialized.

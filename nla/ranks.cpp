@@ -117,8 +117,9 @@ void Ranks::State::start_batch() {
 
 // Its ranks start once it serves them.
 void Ranks::State::start_server(const NodeFacts& node) {
-  pmix = std::make_unique<PmixHelper>(host, job, own, *poller,
-                                      [this](std::string why) { server_news(std::move(why)); });
+  pmix = std::make_unique<PmixHelper>(
+      host, job, own, *poller, [this](Rank rank) { return of(rank).pid; },
+      [this](std::string why) { server_news(std::move(why)); });
   const Result<void> started = pmix->start(node);
   if (!started) setup_error = started.error().text();
 }
@@ -325,6 +326,10 @@ void Ranks::resize(const WindowSize& size) {
 void Ranks::set_pmi_reading(bool on) {
   state_->pmi.set_reading(on);
   if (state_->pmix) state_->pmix->set_reading(on);
+}
+
+void Ranks::peers_failed(const RankSet& ranks) {
+  if (state_->pmix) state_->pmix->peers_failed(ranks);
 }
 
 void Ranks::let_servers_go() {

@@ -56,6 +56,8 @@ class Ranks {
   void signal(int signo);
   void cancel_starts();
   void reply(const action::Reply& reply);
+  // Ranks of this job, wherever, that the job goes on without.
+  void peers_failed(const RankSet& ranks);
   void allow_output(std::uint64_t bytes);
   void drop_streams();
   void write_stdin(const Chunk& bytes, bool end);

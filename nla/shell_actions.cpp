@@ -54,6 +54,7 @@ void Shell::State::carry_out(A& action) {
     if (ranks) ranks->write_stdin(action.bytes, action.end);
   } else if constexpr (is_same_v<A, action::RanksFailed>) {
     if (segment) segment->mark_dead(action.ranks);
+    if (ranks) ranks->peers_failed(action.ranks);
   } else if constexpr (is_same_v<A, action::EndRanks>) {
     if (ranks) ranks->end(action.ranks);
   } else if constexpr (is_same_v<A, action::ResizeTerminal>) {

@@ -89,6 +89,19 @@ bool facts_of(pid_t pid, ProcessFacts& facts) {
   return true;
 }
 
+bool is_exiting(pid_t pid) {
+  const std::string text = read_small_file(cat("/proc/", pid, "/stat").c_str());
+  std::size_t at = text.rfind(") ");
+  // State, parent, group, session, terminal, its group, then the kernel's flags.
+  for (int fields = 0; fields < 7 && at != std::string::npos; ++fields)
+    at = text.find(' ', at + 1);
+  if (at == std::string::npos) return true;
+  constexpr std::uint32_t kExiting = 4;  // PF_EXITING
+  std::uint32_t flags = 0;
+  std::from_chars(text.data() + at + 1, text.data() + text.size(), flags);
+  return (flags & kExiting) != 0;
+}
+
 std::vector<pid_t> children_of(pid_t pid) {
   if (!has_children_files()) return children_by_search(pid);
   std::vector<pid_t> children;

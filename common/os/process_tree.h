@@ -55,5 +55,8 @@ struct ProcessFacts {
 };
 // False if there is no such process.
 bool facts_of(pid_t pid, ProcessFacts& facts);
+// True once the process is on its way out: it closes its descriptors before it can be reaped. True
+// too if there is none.
+bool is_exiting(pid_t pid);
 
 }  // namespace scela

@@ -39,7 +39,7 @@ enum class LinkKind { automatic, ssh, tcp };
 enum class HostKeys { strict, accept_new };
 enum class OnFailure { kill, wait };
 enum class CachePolicy { hcs, hcma, hcmab, hcmab_lru, dht };
-enum class PmiKind { fd, port, pmgr, pmgr_mvapich1, pmix, none };
+enum class PmiKind { fd, port, pmgr, pmgr_mvapich1, pmix, none, automatic };
 enum class StatsFormat { none, text, json };
 enum class NodesetOperation { fold, expand, count };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "common/core/bytes.h"
 #include "common/core/text.h"
 
 namespace scela::nla {
@@ -55,7 +56,8 @@ bool Mailbox::route(const msg::Parcel& parcel) {
 }
 
 bool Mailbox::deliver(const msg::Parcel& parcel) {
-  if (ended_.contains(parcel.destination)) return true;
+  const bool service = parcel.tag >= kServiceTags;
+  if (ended_.contains(parcel.destination) && !service) return true;
   const Key key{parcel.destination, parcel.source, parcel.tag};
   if (parcel.source >= context_.job->map.size() || parcel.total > kMaxMessage ||
       parcel.offset > parcel.total || parcel.bytes.size() > parcel.total - parcel.offset) {
@@ -73,8 +75,24 @@ bool Mailbox::deliver(const msg::Parcel& parcel) {
     if (box.partial.size() < parcel.total) return true;
     box.messages.emplace_back(std::exchange(box.partial, {}));
   }
-  match(key, box);
+  if (service) {
+    serve(key, box.messages.front());
+    boxes_.erase(key);
+  } else {
+    match(key, box);
+  }
   return true;
+}
+
+void Mailbox::serve(const Key& key, const Chunk& message) {
+  const auto& [destination, source, tag] = key;
+  ByteWriter from;
+  from.varint(source);
+  ByteWriter about;
+  about.varint(tag);
+  Response response;
+  response.parts = {Chunk(from.take()), Chunk(about.take()), message};
+  context_.act(action::Reply{destination, kUnasked, std::move(response)});
 }
 
 void Mailbox::match(const Key& key, Box& box) {

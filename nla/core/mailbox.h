@@ -49,6 +49,7 @@ class Mailbox {
   bool route(const msg::Parcel& parcel);
   bool deliver(const msg::Parcel& parcel);
   void match(const Key& key, Box& box);
+  void serve(const Key& key, const Chunk& message);
   bool apart(Rank one, Rank other) const;
   void refuse(const Key& key, Box& box, const std::string& why);
 

@@ -11,6 +11,13 @@ namespace {
 
 using pmix::Status;
 
+// Messages between agents: of a node that wants what a rank has put, and the answer.
+constexpr std::uint32_t kWantTag = kServiceTags;
+constexpr std::uint32_t kDataTag = kServiceTags + 1;
+
+// What Open MPI says when it has nothing to say.
+constexpr std::string_view kNoMessage = "N/A";
+
 // FNV-1a of the set: the same at every node.
 std::uint32_t tag_of(const RankSet& ranks) {
   ByteWriter out;
@@ -72,8 +79,9 @@ bool PmixDesk::take(pmix::msg::Finalized& message) {
 bool PmixDesk::take(pmix::msg::Abort& message) {
   if (!own_.contains(message.rank)) return false;
   answer(message.id, Status::ok);
+  if (message.message == kNoMessage) message.message.clear();
   if (is_here(message.rank)) {
-    sides_.ask(message.rank, 0, ask::Abort{message.status, std::move(message.message)});
+    sides_.ask(message.rank, next_++, ask::Abort{message.status, std::move(message.message)});
   }
   return true;
 }
@@ -116,7 +124,7 @@ void PmixDesk::enter(const RankSet& ranks, Fences& fences) {
       continue;
     }
     ByteWriter given;
-    given.flag(ended_.intersects(ranks));
+    given.flag(is_incomplete(ranks));
     given.ranks(ranks);
     given.raw(fence.blob);
     ask::Collective gather;
@@ -128,6 +136,14 @@ void PmixDesk::enter(const RankSet& ranks, Fences& fences) {
     ask({fence.id, leader, ranks, Status::failed}, std::move(gather));
     return;
   }
+}
+
+// The server lets a fence pass when the last of its ranks that is left has come.
+bool PmixDesk::is_incomplete(const RankSet& ranks) const {
+  bool leaving = ended_.intersects(ranks);
+  if (!sides_.is_leaving || job_.on_failure == OnFailure::kill) return leaving;
+  own_.intersection(ranks).for_each([&](Rank rank) { leaving |= sides_.is_leaving(rank); });
+  return leaving;
 }
 
 pmix::msg::Answer PmixDesk::fenced(const Question& question, const Response& response) const {
@@ -173,9 +189,73 @@ bool PmixDesk::take(pmix::msg::Unpublish& message) {
                   Status::not_found);
 }
 
+// What ranks of other nodes have put.
+
 bool PmixDesk::take(pmix::msg::DataWanted& message) {
-  answer(message.id, Status::not_supported);
+  const RankSet alive = own_.minus(ended_);
+  if (own_.contains(message.rank) || !job_.ranks_of_world(0).contains(message.rank) ||
+      alive.empty() || failed_.contains(message.rank)) {
+    answer(message.id, Status::not_found);
+    return true;
+  }
+  ByteWriter out;
+  out.varint(message.id);
+  wanted_.emplace(message.id, message.rank);
+  sides_.ask(alive.front(), next_++, ask::Send{message.rank, kWantTag, Chunk(out.take())});
   return true;
+}
+
+void PmixDesk::heard(const action::Reply& message) {
+  const std::vector<Chunk>& parts = message.response.parts;
+  if (parts.size() != 3) return;
+  ByteReader source(parts[0].view());
+  ByteReader tag(parts[1].view());
+  ByteReader in(parts[2].view());
+  const Rank from = source.varint32();
+  const std::uint32_t about = tag.varint32();
+  const pmix::Id id = in.varint();
+  if (!source.ok() || !tag.ok() || !in.ok()) return;
+  if (about == kWantTag) return wanted({from, id, message.rank});
+  if (about != kDataTag) return;
+  const bool there = in.flag();
+  if (!in.ok() || wanted_.erase(id) == 0) return;
+  answer(id, there ? Status::ok : Status::not_found, there ? std::string(in.rest()) : "");
+}
+
+void PmixDesk::wanted(const Visitor& visitor) {
+  if (!ready_ || !is_here(visitor.rank)) return send_data(visitor, Status::not_found, {});
+  const pmix::Id id = next_visitor_++;
+  visitors_.emplace(id, visitor);
+  sides_.tell(pmix::msg::DataAsked{id, visitor.rank});
+}
+
+bool PmixDesk::take(pmix::msg::Data& message) {
+  const auto at = visitors_.extract(message.id);
+  if (!at.empty()) send_data(at.mapped(), message.status, message.blob);
+  return true;
+}
+
+void PmixDesk::send_data(const Visitor& visitor, pmix::Status status, std::string_view blob) {
+  // With nobody left here there is nobody in whose name to answer: the asker hears that they failed.
+  const RankSet alive = own_.minus(ended_);
+  if (alive.empty()) return;
+  ByteWriter out;
+  out.varint(visitor.id);
+  out.flag(status == Status::ok);
+  out.raw(blob);
+  sides_.ask(alive.front(), next_++, ask::Send{visitor.asker, kDataTag, Chunk(out.take())});
+}
+
+void PmixDesk::peers_failed(const RankSet& ranks) {
+  failed_.add(ranks);
+  for (auto at = wanted_.begin(); at != wanted_.end();) {
+    if (ranks.contains(at->second)) {
+      answer(at->first, Status::not_found);
+      at = wanted_.erase(at);
+    } else {
+      ++at;
+    }
+  }
 }
 
 // Answers.
@@ -192,6 +272,7 @@ void PmixDesk::ask(Question question, Request request) {
 }
 
 void PmixDesk::reply(const action::Reply& reply) {
+  if (reply.id == kUnasked) return heard(reply);
   const auto at = asked_.extract(reply.id);
   if (at.empty()) return;
   const Question& question = at.mapped();
@@ -210,6 +291,14 @@ void PmixDesk::reply(const action::Reply& reply) {
 void PmixDesk::rank_ended(Rank rank) {
   connected_.remove(RankSet::single(rank));
   ended_.add(rank);
+  for (auto at = visitors_.begin(); at != visitors_.end();) {
+    if (at->second.rank == rank) {
+      send_data(at->second, Status::not_found, {});
+      at = visitors_.erase(at);
+    } else {
+      ++at;
+    }
+  }
   // Nobody answers what was asked in its name.
   for (auto at = asked_.begin(); at != asked_.end();) {
     if (at->second.rank != rank) {

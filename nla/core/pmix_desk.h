@@ -7,7 +7,8 @@
 // of one set follow each other. A member that has ended fails the fence on every node: libpmix
 // would let it pass.
 //
-// Published values are in the job's table of names (names.h).
+// Published values are in the job's table of names (names.h). What a rank of another node has put is
+// asked of that node by a message (direct modex), which its server answers once the rank has put it.
 //
 // Pure: no descriptor, no process. The shell feeds both sides and owns both ends (pmix_helper.h).
 // Only for the job as it began: its ranks are what PMIx calls the namespace.
@@ -17,8 +18,8 @@
 #include <deque>
 #include <functional>
 #include <map>
-#include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -35,6 +36,9 @@ class PmixDesk {
   struct Sides {
     std::function<void(pmix::Message)> tell;             // the server
     std::function<void(Rank, RequestId, Request)> ask;  // the agent
+    // Whether the rank's process is on its way out, which the server may know before the agent is
+    // told; absent: none is.
+    std::function<bool(Rank)> is_leaving = nullptr;
   };
   // `own`: the ranks of this node; both are borrowed.
   PmixDesk(const Job& job, const RankSet& own, Sides sides);
@@ -43,6 +47,8 @@ class PmixDesk {
   bool receive(pmix::Message message);
   void reply(const action::Reply& reply);
   void rank_ended(Rank rank);
+  // Ranks of this job, wherever, that the job goes on without.
+  void peers_failed(const RankSet& ranks);
 
   bool ready() const { return ready_; }
   const std::string& fault() const { return fault_; }  // that the server has told instead
@@ -62,6 +68,11 @@ class PmixDesk {
     bool under_way = false;
     std::deque<Fence> waiting;
   };
+  struct Visitor {  // another node that wants what a rank of this one has put
+    Rank asker = 0;
+    pmix::Id id = 0;  // there
+    Rank rank = 0;    // here
+  };
   struct Question {
     pmix::Id id = 0;
     Rank rank = 0;                                // in whose name it was asked
@@ -77,6 +88,7 @@ class PmixDesk {
   bool take(pmix::msg::Abort& message);
   bool take(pmix::msg::Fence& message);
   bool take(pmix::msg::DataWanted& message);
+  bool take(pmix::msg::Data& message);
   bool take(pmix::msg::Publish& message);
   bool take(pmix::msg::Lookup& message);
   bool take(pmix::msg::Unpublish& message);
@@ -91,6 +103,10 @@ class PmixDesk {
   void answer(pmix::Id id, pmix::Status status, std::string blob = {});
   bool ask_name(pmix::Id id, Rank rank, ask::Name name, pmix::Status refused);
   void ask(Question question, Request request);
+  void heard(const action::Reply& message);
+  void wanted(const Visitor& visitor);
+  void send_data(const Visitor& visitor, pmix::Status status, std::string_view blob);
+  bool is_incomplete(const RankSet& ranks) const;
   bool is_here(Rank rank) const { return own_.contains(rank) && !ended_.contains(rank); }
 
   const Job& job_;
@@ -100,10 +116,14 @@ class PmixDesk {
   std::string fault_;
   std::map<Rank, std::vector<std::string>> environments_;
   RankSet connected_;
-  RankSet ended_;  // of this node
+  RankSet ended_;   // of this node
+  RankSet failed_;  // anywhere, and the job goes on
   std::map<RankSet, Fences> fences_;
   std::map<RequestId, Question> asked_;
   RequestId next_ = 1;
+  std::map<pmix::Id, Rank> wanted_;  // here, of ranks elsewhere
+  std::map<pmix::Id, Visitor> visitors_;
+  pmix::Id next_visitor_ = 1;
 };
 
 }  // namespace scela::nla

@@ -18,7 +18,13 @@
 
 namespace scela::nla {
 
-using RequestId = std::uint64_t;  // chosen by the asker, unique per rank
+using RequestId = std::uint64_t;  // chosen by the asker, unique per rank, not 0
+// Of what comes without having been asked for.
+inline constexpr RequestId kUnasked = 0;
+// Messages with this tag or a higher one are for who serves the destination on its node, not for
+// the rank itself: handed over at once, as a response with the parts source (varint), tag (varint)
+// and bytes, whether or not the rank has ended.
+inline constexpr std::uint32_t kServiceTags = 0xfffffff0;
 
 namespace ask {
 

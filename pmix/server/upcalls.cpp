@@ -3,7 +3,7 @@
 // thread.
 //
 // What has no entry here is answered by libpmix itself, with PMIX_ERR_NOT_SUPPORTED where it has
-// nothing to say. All arguments belong to libpmix, but for the bytes of a fence, which are ours.
+// nothing to say; but for connect and disconnect, whose callers it would let wait for ever. All arguments belong to libpmix, but for the bytes of a fence, which are ours.
 #include <pmix.h>
 #include <pmix_server.h>
 
@@ -98,6 +98,15 @@ pmix_status_t direct_modex(const pmix_proc_t* proc, const pmix_info_t*, size_t,
                            pmix_modex_cbfunc_t call, void* data) {
   if (!served->is_ours(*proc)) return PMIX_ERR_NOT_SUPPORTED;
   served->link().ask(msg::DataWanted{0, proc->rank}, with_blob(call, data));
+  return PMIX_SUCCESS;
+}
+
+// Both are an exchange of nothing: who has come so far is connected.
+pmix_status_t connect(const pmix_proc_t* procs, size_t count, const pmix_info_t*, size_t,
+                      pmix_op_cbfunc_t call, void* data) {
+  const RankSet ranks = served->ranks_of(procs, count);
+  if (ranks.empty()) return PMIX_ERR_NOT_SUPPORTED;
+  served->link().ask(msg::Fence{0, ranks, {}}, done(call, data));
   return PMIX_SUCCESS;
 }
 
@@ -265,6 +274,8 @@ pmix_server_module_t* upcalls_for(Server& server) {
   table.abort = abort_job;
   table.fence_nb = fence;
   table.direct_modex = direct_modex;
+  table.connect = connect;
+  table.disconnect = connect;
   table.publish = publish;
   table.lookup = lookup;
   table.unpublish = unpublish;

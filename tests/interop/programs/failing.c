@@ -14,7 +14,7 @@
 int main(int argc, char** argv) {
   int rank;
   const char* how = argc > 1 ? argv[1] : "";
-  const char* given = getenv("PMI_RANK");
+  const char* given = getenv("SCELA_RANK");
   if (strcmp(how, "early") == 0 && given != NULL && strcmp(given, "1") == 0) _exit(3);
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);

@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "common/core/text.h"
 #include "tests/support/launched_tree.h"
 #include "tests/unit/nla/chain.h"
 
@@ -59,6 +60,54 @@ TEST_CASE("a rank has only so many names published") {
   CHECK(tree.of(1, publish("name7", "port")).ok);
 }
 
+TEST_CASE("who waits for a name is answered when it is published, and for so many at most") {
+  Tree tree(9, 2);
+  const auto wait = [&](Rank rank, const std::string& name) {
+    tree.ask(rank, ask::Name{NameAct::await, name, {}}, ++tree.last);
+    tree.run();
+    return tree.last;
+  };
+  const RequestId first = wait(7, "service");
+  const RequestId second = wait(3, "service");
+  CHECK(tree.answer(7, first) == nullptr);
+  CHECK(tree.of(5, publish("service", "port")).ok);
+  for (const auto& [rank, id] : {std::pair{Rank{7}, first}, {Rank{3}, second}}) {
+    REQUIRE(tree.answer(rank, id) != nullptr);
+    CHECK(tree.answer(rank, id)->parts[0].view() == "port");
+  }
+  for (int i = 0; i < 64; ++i)
+    CHECK(tree.answer(2, wait(2, cat("no name ", i))) == nullptr);
+  const RequestId refused = wait(2, "one more");
+  REQUIRE(tree.answer(2, refused) != nullptr);
+  CHECK_FALSE(tree.answer(2, refused)->ok);
+}
+
+TEST_CASE("a name that is there once is given to who waited first, and is gone") {
+  Tree tree(9, 2);
+  const auto wait = [&](Rank rank) {
+    tree.ask(rank, ask::Name{NameAct::await, "once", {}}, ++tree.last);
+    tree.run();
+    return tree.last;
+  };
+  const auto publish_once = [&](Rank rank, const std::string& port) {
+    return tree.of(rank, ask::Name{NameAct::publish_once, "once", port}).ok;
+  };
+  const RequestId first = wait(7);
+  const RequestId second = wait(3);
+  CHECK(publish_once(5, "a"));
+  REQUIRE(tree.answer(7, first) != nullptr);
+  CHECK(tree.answer(3, second) == nullptr);
+  CHECK(publish_once(5, "b"));
+  REQUIRE(tree.answer(3, second) != nullptr);
+  CHECK(tree.answer(3, second)->parts[0].view() == "b");
+  // More than a rank may have published at a time.
+  for (int i = 0; i < 100; ++i) {
+    CHECK(publish_once(5, "c"));
+    CHECK(tree.of(1, lookup("once")).parts[0].view() == "c");
+  }
+  CHECK_FALSE(tree.of(1, lookup("once")).ok);
+}
+
 TEST_CASE("a child asks about names for its own ranks only, and not at any length") {
   Chain chain;
   chain.launch();
@@ -79,7 +128,7 @@ TEST_CASE("a child asks about names for its own ranks only, and not at any lengt
     CHECK(chain.closed(1));
   }
   SECTION("a long port") {
-    chain.from(1, msg::NameAsked{3, 9, NameAct::publish, "n", std::string(1025, 'p')});
+    chain.from(1, msg::NameAsked{3, 9, NameAct::publish, "n", std::string(kMaxPublished + 1, 'p')});
     CHECK(chain.closed(1));
   }
   SECTION("an answer that nobody waits for is dropped") {

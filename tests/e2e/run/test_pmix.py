@@ -1,0 +1,101 @@
+"""Jobs whose ranks speak PMIx, as far as that needs no client of it: what ranks find, the node's server, and its end."""
+import os
+import shutil
+
+import job
+from job import JobTest
+
+SERVER = os.path.join(os.path.dirname(os.environ.get("SCELA_AGENT", "")), "scela-pmix")
+# Kills the server of the rank's own node.
+KILL = 'for p in /proc/[0-9]*; do s="$(cat $p/stat 2>/dev/null)" || continue; set -- ${s#*) }; ' \
+       'case "$s" in *"(scela-pmix)"*) [ "$2" = "$PPID" ] && kill -9 ${p#/proc/};; esac; done; '
+
+
+class Pmix(JobTest):
+    def setUp(self):
+        super().setUp()
+        if not os.path.exists(SERVER):
+            self.skipTest("scela-pmix was not built: there is no libpmix")
+
+    def installed(self, server=None):
+        """What makes a job use a copy of scela-nla that has no scela-pmix beside it, or this script as that."""
+        folder = os.path.join(self.folder, "installed")
+        os.mkdir(folder)
+        agent = shutil.copy(os.environ["SCELA_AGENT"], folder)
+        if server is not None:
+            shutil.move(self.script("server", server + "\n"), os.path.join(folder, "scela-pmix"))
+        return {"SCELA_AGENT": agent}
+
+    def test_ranks_find_their_server_and_nothing_of_others(self):
+        ended = self.run_job("--pmi", "pmix", "--sim-nodes", "2", "--ppn", "2", "sh", "-c",
+                             'echo "$PMIX_RANK $JSM_JSRUN_PORT ${PMI_FD-none} $PMIX_NAMESPACE"; [ -d "$PMIX_SERVER_TMPDIR" ]',
+                             env={"PMI_FD": "7", "PMIX_NAMESPACE": "other", "PMIX_RANK": "9"})
+        self.assertEqual(ended.status, 0, ended.err)
+        lines = sorted(ended.lines)
+        self.assertEqual([line.split()[:3] for line in lines], [[str(rank), "1", "none"] for rank in range(4)])
+        self.assertEqual(len({line.split()[3] for line in lines}), 1)
+        self.assertNotIn("other", lines[0])
+
+    def test_a_program_that_knows_no_pmix_runs(self):
+        ended = self.run_job("--pmi", "pmix", "-n", "2", "true")
+        self.assertEqual((ended.status, ended.err), (0, ""))
+
+    def test_none_means_that_ranks_find_nothing(self):
+        ended = self.run_job("--pmi", "none", "-n", "2", "sh", "-c", "env | grep -c PMI", env={"PMI_RANK": "0"})
+        self.assertEqual(ended.lines, ["0", "0"])
+
+    def test_auto_goes_by_mpiexec_where_a_program_shows_nothing(self):
+        for mpi, what in (("mpich", "fd"), ("openmpi", "pmix")):
+            folder = os.path.join(self.folder, mpi)
+            os.mkdir(folder)
+            launcher = self.script(f"{mpi}/mpiexec.{mpi}", "")
+            os.symlink(launcher, os.path.join(folder, "mpiexec"))
+            ended = self.run_job("-v", "--pmi", "auto", "-n", "1", self.script(f"program-{mpi}", "env"),
+                                 env={"PATH": f"{folder}:/usr/bin:/bin"})
+            self.assertEqual(ended.status, 0, ended.err)
+            self.assertIn(f"--pmi {what}: '{self.folder}/program-{mpi}' shows no MPI, and mpiexec is {launcher}", ended.err)
+            self.assertEqual(any(line.startswith("PMIX_RANK=") for line in ended.lines), what == "pmix")
+
+    def test_a_server_that_is_killed_takes_its_node_with_it_and_is_named(self):
+        ended = self.run_job("--pmi", "pmix", "--sim-nodes", "2", "--ppn", "2", "sh", "-c",
+                             f'if [ $SCELA_RANK = 3 ]; then {KILL} fi; exec sleep 1000')
+        self.assertEqual(ended.status, 68)
+        self.assertRegex(ended.last, r"^scela-run: rank 2 on sim1 .*the node's PMIx server \(scela-pmix\) was killed by "
+                                     r"signal 9 \(SIGKILL\)")
+
+    def test_other_nodes_go_on_without_it_under_wait(self):
+        ended = self.run_job("--pmi", "pmix", "--on-failure", "wait", "--sim-nodes", "2", "--ppn", "1", "sh", "-c",
+                             f'if [ $SCELA_RANK = 1 ]; then {KILL} sleep 1000; fi')
+        self.assertEqual(ended.status, 68)
+        self.assertIn("1 rank exited with code 0: 0", ended.err)
+
+    def test_a_missing_server_is_named_with_what_to_do(self):
+        ended = self.run_job("--pmi", "pmix", "-n", "2", "true", env=self.installed())
+        self.assertEqual(ended.status, 71)
+        self.assertIn("there is no scela-pmix on this node", ended.last)
+        self.assertIn("libpmix2", ended.last)
+
+    def test_a_missing_libpmix_is_named_with_what_to_do(self):
+        libraries = os.path.join(self.folder, "libraries")
+        os.mkdir(libraries)
+        with open(os.path.join(libraries, "libpmix.so.2"), "w", encoding="utf-8"):
+            pass
+        ended = self.run_job("--pmi", "pmix", "-n", "1", "true", env={"LD_LIBRARY_PATH": libraries})
+        self.assertEqual(ended.status, 71)
+        self.assertRegex(ended.last, r"scela-pmix\) ended with code 127: .*libpmix.so.2.*install it on this node \(package libpmix2\)")
+
+    def test_a_server_that_ends_at_once_is_named_with_its_last_words(self):
+        ended = self.run_job("--pmi", "pmix", "--sim-nodes", "2", "--ppn", "1", "true",
+                             env=self.installed("echo first >&2; echo the last words >&2; exit 5"))
+        self.assertEqual(ended.status, 71)
+        self.assertIn("(scela-pmix) ended with code 5: the last words", ended.last)
+
+    def test_a_server_that_talks_nonsense_is_ended(self):
+        ended = self.run_job("--pmi", "pmix", "-n", "1", "true",
+                             env=self.installed("echo nonsense and more of it >&3; exec sleep 1000"))
+        self.assertEqual(ended.status, 71)
+        self.assertIn("(scela-pmix) gave up: frame version", ended.last)
+
+
+if __name__ == "__main__":
+    job.main()

@@ -1,0 +1,111 @@
+# Programs of Debian's Open MPI, and clients of libpmix alone, under scela-run --pmi pmix.
+find_program(SCELA_OMPICC mpicc.openmpi)
+if(NOT SCELA_OMPICC OR NOT TARGET scela-pmix)
+  message(STATUS "interop tests of Open MPI left out: they need mpicc.openmpi (package libopenmpi-dev) and scela-pmix")
+  return()
+endif()
+set(programs)
+foreach(source programs/point_to_point.c programs/collectives.c programs/failing.c programs/names_mpi.c
+    ${PROJECT_SOURCE_DIR}/examples/hello_mpi.c ${PROJECT_SOURCE_DIR}/examples/ring_mpi.c)
+  cmake_path(ABSOLUTE_PATH source)
+  cmake_path(GET source STEM program)
+  add_custom_command(OUTPUT "${SCELA_INTEROP_BIN}/openmpi_${program}" DEPENDS "${source}"
+    COMMAND ${SCELA_OMPICC} -std=c11 -D_GNU_SOURCE -O2 -Wall -Wextra -o "${SCELA_INTEROP_BIN}/openmpi_${program}"
+      "${source}"
+    VERBATIM)
+  list(APPEND programs "${SCELA_INTEROP_BIN}/openmpi_${program}")
+endforeach()
+add_custom_target(interop_openmpi ALL DEPENDS ${programs})
+add_executable(pmix_client programs/pmix_client.c)
+target_include_directories(pmix_client SYSTEM PRIVATE ${SCELA_PMIX_INCLUDE_DIRS})
+target_link_libraries(pmix_client PRIVATE ${SCELA_PMIX_LINK_LIBRARIES})
+set_target_properties(pmix_client PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${SCELA_INTEROP_BIN}")
+set(mpi ${bin}/openmpi)
+set(client ${bin}/pmix_client)
+
+# Programs that work.
+interop_test("Open MPI hello on one node"
+  CHECK --quiet --count 4 "hello from rank [0-3] of 4 on .*"
+  RUN --pmi pmix -n 4 ${mpi}_hello_mpi)
+interop_test("Open MPI hello with one rank"
+  CHECK --quiet --out "hello from rank 0 of 1 on .*"
+  RUN --pmi pmix -n 1 ${mpi}_hello_mpi)
+interop_test("Open MPI hello on 4 nodes of 2"
+  CHECK --quiet --count 8 "hello from rank [0-7] of 8 on .*"
+        --out "hello from rank 0 of 8 on .*" --out "hello from rank 7 of 8 on .*"
+  RUN --pmi pmix --sim-nodes 4 --ppn 2 ${mpi}_hello_mpi)
+interop_test("Open MPI ring on a tree of degree 1"
+  CHECK --quiet --out "15 went round 6 ranks, expected 15"
+  RUN --pmi pmix --sim-nodes 3 --ppn 2 --degree 1 ${mpi}_ring_mpi)
+interop_test("Open MPI point to point across nodes"
+  CHECK --quiet --out "point to point: 6 ranks ok"
+  RUN --pmi pmix --sim-nodes 3 --ppn 2 ${mpi}_point_to_point)
+interop_test("Open MPI collectives across nodes"
+  CHECK --quiet --out "collectives: 6 ranks ok"
+  RUN --pmi pmix --sim-nodes 3 --ppn 2 ${mpi}_collectives)
+interop_test("Open MPI collectives on an uneven map"
+  CHECK --quiet --out "collectives: 5 ranks ok"
+  RUN --pmi pmix --sim-nodes 2 --ppn 3 -n 5 ${mpi}_collectives)
+interop_test("Open MPI collectives by direct modex"
+  CHECK --quiet --out "collectives: 4 ranks ok"
+  RUN --pmi pmix --sim-nodes 2 --ppn 2 --env OMPI_MCA_pmix_base_async_modex=1
+      --env OMPI_MCA_pmix_base_collect_data=0 ${mpi}_collectives)
+interop_test("Open MPI publishes, looks up and unpublishes a name"
+  CHECK --quiet --out "names: 4 ranks ok" --count 1 ".*"
+  RUN --pmi pmix --sim-nodes 2 --ppn 2 ${mpi}_names_mpi)
+interop_test("Open MPI programs of two command segments are one world"
+  CHECK --quiet --count 3 "hello from rank [0-2] of 3 on .*"
+  RUN --pmi pmix --sim-nodes 3 --ppn 1 -n 1 ${mpi}_hello_mpi : -n 2 ${mpi}_hello_mpi)
+find_program(SCELA_NETPIPE_OPENMPI NPopenmpi)
+if(SCELA_NETPIPE_OPENMPI)
+  interop_test("NetPIPE of Debian's netpipe-openmpi"
+    CHECK --err " *19: +3073 bytes +2 times -->  Integrity check passed" --out "0: .*" --out "1: .*"
+    RUN --pmi pmix --sim-nodes 2 --ppn 1 ${SCELA_NETPIPE_OPENMPI} -i -n 2 -u 4096 -o /dev/null)
+endif()
+foreach(what exchange direct publish)
+  interop_test("PMIx ${what} across nodes"
+    CHECK --quiet --out "pmix ${what}: 6 ranks ok" --count 1 ".*"
+    RUN --pmi pmix --sim-nodes 3 --ppn 2 ${client} ${what})
+endforeach()
+interop_test("PMIx calls that are not offered return"
+  CHECK --out "pmix refused: 4 ranks ok" --count 1 ".*"
+  RUN --pmi pmix --sim-nodes 2 --ppn 2 ${client} refused)
+
+# What a job speaks, told from its programs.
+interop_test("--pmi auto sees that a program needs PMIx"
+  CHECK --count 2 "hello from rank [01] of 2 on .*" --err "scela-run: .*--pmi pmix: '.*openmpi_hello_mpi' needs libmpi[.]so[.].*"
+  RUN -v --pmi auto -n 2 ${mpi}_hello_mpi)
+interop_test("--pmi auto sees that a program needs PMI"
+  CHECK --count 2 "hello from rank [01] of 2 on .*" --err "scela-run: .*--pmi fd: '.*hello_mpi' needs libmpich[.]so[.].*"
+  RUN -v --pmi auto -n 2 ${bin}/hello_mpi)
+interop_test("--pmi auto refuses programs that differ"
+  CHECK --status 64 --err ".*the programs differ: .*libmpich.*libmpi[.]so.*"
+  RUN --pmi auto -n 1 ${bin}/hello_mpi : -n 1 ${mpi}_hello_mpi)
+
+# Programs that fail: the exit status and the line that names the cause.
+set(rank "scela-run: rank 1 on [^ ]+ \\(.*openmpi_failing.*\\)")
+interop_test("MPI_Abort(7) of Open MPI ends the job with 7"
+  CHECK --status 7 --err "${rank} aborted the job with code 7"
+  RUN --pmi pmix --sim-nodes 3 --ppn 2 ${mpi}_failing abort)
+interop_test("a segmentation fault of an Open MPI rank ends the job with 139"
+  CHECK --status 139 --err "${rank} killed by signal 11 \\(SIGSEGV, Segmentation fault\\).*"
+  RUN --pmi pmix --sim-nodes 3 --ppn 2 ${mpi}_failing segfault)
+interop_test("an Open MPI rank that leaves without MPI_Finalize ends the job with 1"
+  CHECK --status 1 --err "${rank} ended without finalizing.*"
+  RUN --pmi pmix --sim-nodes 3 --ppn 2 ${mpi}_failing leave)
+interop_test("an Open MPI rank that exits with 3 before MPI_Init ends the job with 3"
+  CHECK --status 3 --err "${rank} exited with code 3.*"
+  RUN --pmi pmix --sim-nodes 3 --ppn 2 ${mpi}_failing early)
+set(rank "scela-run: rank 1 on [^ ]+ \\(.*pmix_client.*\\)")
+interop_test("a PMIx client that dies between init and fence ends the job with 137"
+  CHECK --status 137 --err "${rank} killed by signal 9 .*" --count 0 ".*"
+  RUN --pmi pmix --sim-nodes 2 --ppn 2 ${client} die)
+interop_test("PMIx clients in a fence are told of one that died, under wait"
+  CHECK --status 137 --count 3 "rank [0-3]: the fence failed" --out "pmix die: 4 ranks ok"
+  RUN --pmi pmix --sim-nodes 2 --ppn 2 --on-failure wait ${client} die)
+interop_test("a PMIx client that leaves between init and fence ends the job with 1"
+  CHECK --status 1 --err "${rank} ended without finalizing.*"
+  RUN --pmi pmix --sim-nodes 2 --ppn 2 ${client} leave)
+interop_test("PMIx_Abort ends the job with what the rank said"
+  CHECK --status 9 --err "${rank} aborted the job with code 9: no more of this"
+  RUN --pmi pmix --sim-nodes 2 --ppn 2 ${client} abort)

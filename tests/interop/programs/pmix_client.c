@@ -1,0 +1,158 @@
+/* A client of libpmix, without MPI: pmix_client exchange|direct|publish|refused|leave|die|abort
+   exchange  put, commit, a fence that collects, and a get of what every other rank has put
+   direct    the same, with a fence that brings nothing along: each get asks the other's node
+   publish   looks up what rank 0 publishes last; then names that are gone with the first look-up
+   refused   connects two ranks; asks for what is not offered: every call must return
+   leave     rank 1 exits with 0 before the fence;  die: by SIGKILL;  abort: PMIx_Abort(9) */
+#include <pmix.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static pmix_proc_t me;
+static pmix_proc_t all;
+static uint32_t size;
+
+static void check(const char* what, pmix_status_t status) {
+  if (status == PMIX_SUCCESS) return;
+  printf("rank %u: %s: %s\n", me.rank, what, PMIx_Error_string(status));
+  fflush(stdout);
+  _exit(1);
+}
+
+static void job_size(void) {
+  pmix_value_t* value = NULL;
+  check("get the size", PMIx_Get(&all, PMIX_JOB_SIZE, NULL, 0, &value));
+  size = value->data.uint32;
+  PMIX_VALUE_RELEASE(value);
+}
+
+static pmix_status_t fence(bool collect) {
+  pmix_info_t info;
+  PMIX_INFO_LOAD(&info, PMIX_COLLECT_DATA, &collect, PMIX_BOOL);
+  return PMIx_Fence(&all, 1, &info, 1);
+}
+
+static void fill(char* text, size_t length, uint32_t rank) {
+  memset(text, 'a' + (int)(rank % 26), length - 1);
+  text[length - 1] = '\0';
+}
+
+static void exchange(bool collect) {
+  static char card[3000];
+  fill(card, sizeof card, me.rank);
+  pmix_value_t value;
+  PMIX_VALUE_LOAD(&value, card, PMIX_STRING);
+  check("put", PMIx_Put(PMIX_GLOBAL, "card", &value));
+  PMIX_VALUE_DESTRUCT(&value);
+  check("commit", PMIx_Commit());
+  check("fence", fence(collect));
+  for (uint32_t rank = 0; rank < size; ++rank) {
+    pmix_proc_t other = me;
+    other.rank = rank;
+    pmix_value_t* got = NULL;
+    check("get", PMIx_Get(&other, "card", NULL, 0, &got));
+    fill(card, sizeof card, rank);
+    if (got->type != PMIX_STRING || strcmp(got->data.string, card) != 0) {
+      printf("rank %u: the card of rank %u is another\n", me.rank, rank);
+    }
+    PMIX_VALUE_RELEASE(got);
+  }
+}
+
+static void publish_one(const char* name, const char* text, pmix_persistence_t persistence) {
+  pmix_info_t info[2];
+  PMIX_INFO_LOAD(&info[0], name, text, PMIX_STRING);
+  PMIX_INFO_LOAD(&info[1], PMIX_PERSISTENCE, &persistence, PMIX_PERSIST);
+  check("publish", PMIx_Publish(info, 2));
+}
+
+static pmix_status_t look_up(const char* name, bool wait, char* text) {
+  pmix_pdata_t found;
+  memset(&found, 0, sizeof found);
+  strncpy(found.key, name, PMIX_MAX_KEYLEN);
+  pmix_info_t info;
+  PMIX_INFO_LOAD(&info, PMIX_WAIT, &wait, PMIX_BOOL);
+  const pmix_status_t status = PMIx_Lookup(&found, 1, &info, 1);
+  if (status == PMIX_SUCCESS) strcpy(text, found.value.data.string);
+  return status;
+}
+
+static void publish(void) {
+  char text[64] = "";
+  if (me.rank == 0) {
+    if (look_up("port", false, text) == PMIX_SUCCESS) printf("a name is there before its time\n");
+    /* The others may wait by now, or not. */
+    publish_one("port", "here", PMIX_PERSIST_SESSION);
+  } else {
+    check("look up and wait", look_up("port", true, text));
+    if (strcmp(text, "here") != 0) printf("rank %u found '%s'\n", me.rank, text);
+  }
+  check("fence", fence(false));
+  if (me.rank == 0) publish_one("once", "first", PMIX_PERSIST_FIRST_READ);
+  check("fence", fence(false));
+  if (me.rank == size - 1) {
+    check("look up once", look_up("once", true, text));
+    if (look_up("once", false, text) != PMIX_ERR_NOT_FOUND) printf("read twice\n");
+  }
+  check("fence", fence(false));
+  if (me.rank == 0) {
+    char* names[] = {"port", NULL};
+    check("unpublish", PMIx_Unpublish(names, NULL, 0));
+    if (look_up("port", false, text) != PMIX_ERR_NOT_FOUND) printf("it is still there\n");
+  }
+}
+
+static void refuse(const char* what, pmix_status_t status) {
+  if (status == PMIX_SUCCESS) printf("rank %u: %s was done\n", me.rank, what);
+}
+
+static void refused(void) {
+  pmix_app_t app;
+  PMIX_APP_CONSTRUCT(&app);
+  app.cmd = strdup("true");
+  app.maxprocs = 1;
+  pmix_nspace_t spawned;
+  refuse("spawn", PMIx_Spawn(NULL, 0, &app, 1, spawned));
+  pmix_info_t* results = NULL;
+  size_t count = 0;
+  refuse("allocate", PMIx_Allocation_request(PMIX_ALLOC_NEW, NULL, 0, &results, &count));
+  refuse("control", PMIx_Job_control(&all, 1, NULL, 0, &results, &count));
+  pmix_proc_t both[2];
+  both[0] = me;
+  both[0].rank = 0;
+  both[1] = me;
+  both[1].rank = size - 1;
+  if (me.rank == 0 || me.rank == size - 1) {
+    check("connect", PMIx_Connect(both, 2, NULL, 0));
+    check("disconnect", PMIx_Disconnect(both, 2, NULL, 0));
+    refuse("group", PMIx_Group_construct("pair", both, 2, NULL, 0, &results, &count));
+  }
+  check("fence", fence(false));
+}
+
+int main(int argc, char** argv) {
+  const char* how = argc > 1 ? argv[1] : "";
+  check("init", PMIx_Init(&me, NULL, 0));
+  all = me;
+  all.rank = PMIX_RANK_WILDCARD;
+  job_size();
+  if (strcmp(how, "exchange") == 0) exchange(true);
+  if (strcmp(how, "direct") == 0) exchange(false);
+  if (strcmp(how, "publish") == 0) publish();
+  if (strcmp(how, "refused") == 0) refused();
+  if (me.rank == 1 && strcmp(how, "leave") == 0) _exit(0);
+  if (me.rank == 1 && strcmp(how, "die") == 0) raise(SIGKILL);
+  if (me.rank == 1 && strcmp(how, "abort") == 0) PMIx_Abort(9, "no more of this", NULL, 0);
+  if (strcmp(how, "leave") == 0 || strcmp(how, "die") == 0 || strcmp(how, "abort") == 0) {
+    const pmix_status_t status = fence(false);
+    if (status != PMIX_SUCCESS) printf("rank %u: the fence failed\n", me.rank);
+  } else {
+    check("last fence", fence(false));
+  }
+  check("finalize", PMIx_Finalize(NULL, 0));
+  if (me.rank == 0) printf("pmix %s: %u ranks ok\n", how, size);
+  return 0;
+}

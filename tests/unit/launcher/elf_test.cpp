@@ -1,0 +1,140 @@
+#include "launcher/core/elf.h"
+
+#include <catch2/catch.hpp>
+
+#include "common/core/bytes.h"
+#include "common/core/random.h"
+#include "launcher/core/pmi_need.h"
+
+using namespace scela;
+
+namespace {
+
+constexpr std::uint64_t kAddress = 0x400000;
+
+struct Sample {
+  std::vector<std::string> libraries;
+  std::uint16_t segments = 2;
+  std::uint64_t dynamic_size = UINT64_MAX;  // as said; UINT64_MAX: the true one
+  std::uint64_t strings_size = UINT64_MAX;
+  std::uint64_t strings_at = UINT64_MAX;
+};
+
+void segment(ByteWriter& out, std::uint32_t type, std::uint64_t offset, std::uint64_t size) {
+  out.u32(type);
+  out.u32(4);
+  out.u64(offset);
+  out.u64(kAddress + offset);
+  out.u64(kAddress + offset);
+  out.u64(size);
+  out.u64(size);
+  out.u64(8);
+}
+
+// A program with one loaded segment: header, segments, dynamic section, strings.
+std::string program(const Sample& sample) {
+  const std::uint64_t dynamic_at = 64 + 2 * 56;
+  const std::uint64_t dynamic_size = (sample.libraries.size() + 3) * 16;
+  const std::uint64_t strings_at = dynamic_at + dynamic_size;
+  std::string strings(1, '\0');
+  std::vector<std::uint64_t> names;
+  for (const std::string& library : sample.libraries) {
+    names.push_back(strings.size());
+    strings += library + '\0';
+  }
+  const auto said = [](std::uint64_t wanted, std::uint64_t real) {
+    return wanted == UINT64_MAX ? real : wanted;
+  };
+  ByteWriter out;
+  out.raw(std::string_view("\177ELF\2\1\1\0\0\0\0\0\0\0\0\0", 16));
+  out.u16(3);
+  out.u16(62);
+  out.u32(1);
+  out.u64(kAddress);
+  out.u64(64);
+  out.u64(0);
+  out.u32(0);
+  out.u16(64);
+  out.u16(56);
+  out.u16(sample.segments);
+  out.u16(0);
+  out.u16(0);
+  out.u16(0);
+  segment(out, 1, 0, strings_at + strings.size());
+  segment(out, 2, dynamic_at, said(sample.dynamic_size, dynamic_size));
+  for (const std::uint64_t name : names) {
+    out.u64(1);
+    out.u64(name);
+  }
+  out.u64(5);
+  out.u64(said(sample.strings_at, kAddress + strings_at));
+  out.u64(10);
+  out.u64(said(sample.strings_size, strings.size()));
+  out.u64(0);
+  out.u64(0);
+  out.raw(strings);
+  return out.take();
+}
+
+std::optional<std::vector<std::string>> needed(const std::string& file) {
+  return needed_libraries([&](std::uint64_t offset, std::size_t size) {
+    // No honest file makes a reader ask for more than this at once.
+    REQUIRE(size <= std::size_t{16} * 1024 * 1024);
+    return offset < file.size() ? file.substr(offset, size) : std::string();
+  });
+}
+
+}  // namespace
+
+TEST_CASE("the libraries that a program asks for are read from its dynamic section") {
+  const std::vector<std::string> two = {"libmpi.so.40", "libc.so.6"};
+  CHECK(needed(program({two})) == two);
+  CHECK(needed(program({{}})) == std::vector<std::string>{});
+  Sample without{two};
+  without.segments = 1;  // static: there is no dynamic section
+  CHECK(needed(program(without)) == std::vector<std::string>{});
+  CHECK_FALSE(needed("#!/bin/sh\nexit 0\n"));
+  CHECK_FALSE(needed(""));
+  CHECK_FALSE(needed(std::string("\177ELF\1\1", 6) + std::string(100, '\0')));  // 32 bits
+}
+
+TEST_CASE("a file that lies about its sections is no program, and is not read further than to a bound") {
+  const std::vector<std::string> two = {"libmpi.so.40", "libc.so.6"};
+  CHECK_FALSE(needed(program({two, 5000})));
+  CHECK_FALSE(needed(program({two, 2, std::uint64_t{1} << 40})));
+  CHECK_FALSE(needed(program({two, 2, UINT64_MAX, std::uint64_t{1} << 40})));
+  CHECK_FALSE(needed(program({two, 2, UINT64_MAX, 3})));              // names beyond the strings
+  CHECK_FALSE(needed(program({two, 2, UINT64_MAX, UINT64_MAX, 16})));  // strings in no segment
+  const std::string whole = program({two});
+  for (std::size_t size = 0; size + 1 < whole.size(); ++size)
+    CHECK(needed(whole.substr(0, size)) != two);
+  // Whatever a byte becomes, nothing is read out of bounds; the sanitizers watch.
+  Random random(7);
+  for (int i = 0; i < 20000; ++i) {
+    std::string changed = whole;
+    for (std::uint64_t n = 1 + random.below(3); n > 0; --n)
+      changed[random.below(changed.size())] = static_cast<char>(random.below(256));
+    static_cast<void>(needed(changed));
+  }
+}
+
+TEST_CASE("libraries say what a program speaks") {
+  const auto need = [](const std::vector<std::string>& libraries) {
+    return pmi_need(libraries).need;
+  };
+  CHECK(need({"libc.so.6", "libmpi.so.40"}) == PmiNeed::pmix);
+  CHECK(need({"libmpi_mpifh.so.40", "libmpi.so.40"}) == PmiNeed::pmix);
+  CHECK(need({"libpmix.so.2"}) == PmiNeed::pmix);
+  CHECK(need({"liboshmem.so.40"}) == PmiNeed::pmix);
+  CHECK(need({"libmpich.so.12"}) == PmiNeed::pmi);
+  CHECK(need({"libmpi.so.12"}) == PmiNeed::pmi);
+  CHECK(need({"libpmi2.so.0"}) == PmiNeed::pmi);
+  CHECK(need({"libc.so.6", "libm.so.6"}) == PmiNeed::unknown);
+  CHECK(need({"libmpi"}) == PmiNeed::unknown);
+  CHECK(need({"libmpi.so"}) == PmiNeed::unknown);
+  CHECK(pmi_need({"libc.so.6", "libmpi.so.40"}).by == "libmpi.so.40");
+  CHECK(pmi_need_of_launcher("/usr/bin/mpiexec.openmpi") == PmiNeed::pmix);
+  CHECK(pmi_need_of_launcher("/usr/bin/orterun") == PmiNeed::pmix);
+  CHECK(pmi_need_of_launcher("/usr/bin/mpiexec.hydra") == PmiNeed::pmi);
+  CHECK(pmi_need_of_launcher("/opt/openmpi/bin/mpirun") == PmiNeed::unknown);
+}

@@ -1,0 +1,230 @@
+#include "nla/core/pmix_desk.h"
+
+#include <catch2/catch.hpp>
+
+#include <memory>
+
+#include "nla/core/names.h"
+#include "tests/support/tree_harness.h"
+
+using namespace scela;
+using namespace scela::nla;
+using pmix::Status;
+using scela::nla::testing::TreeHarness;
+
+namespace {
+
+// The servers' desks of `hosts` nodes with `ppn` ranks each, over a tree of agents.
+struct Nodes : TreeHarness {
+  struct Node {
+    RankSet own;
+    std::unique_ptr<PmixDesk> desk;
+    std::vector<pmix::Message> told;
+  };
+
+  Nodes(std::uint32_t hosts, std::uint32_t ppn, OnFailure on_failure = OnFailure::kill)
+      : TreeHarness(hosts, 2), work(job(hosts, ppn, on_failure)), nodes(hosts) {
+    begin();
+    launch(work);
+    REQUIRE(launched);
+    for (std::uint32_t i = 0; i < hosts; ++i) {
+      Node& node = nodes[i];
+      node.own = work.map.ranks_of(i);
+      node.desk = std::make_unique<PmixDesk>(
+          work, node.own,
+          PmixDesk::Sides{[&node](pmix::Message message) { node.told.push_back(std::move(message)); },
+                          [this](Rank rank, RequestId id, Request request) {
+                            ask(rank, std::move(request), id);
+                          }});
+      node.own.for_each([&](Rank rank) {
+        REQUIRE(node.desk->receive(pmix::msg::Environment{rank, {"PMIX_RANK=x"}}));
+      });
+      REQUIRE(node.desk->receive(pmix::msg::Ready{}));
+    }
+  }
+  // Lets the agents work, and tells the desks of their answers until there are no more.
+  void settle() {
+    run();
+    while (passed < answers.size()) {
+      const Answered one = answers[passed++];
+      nodes[*work.map.node_of(one.rank)].desk->reply({one.rank, one.id, one.response});
+      run();
+    }
+  }
+  void say(std::uint32_t node, pmix::Message message) {
+    REQUIRE(nodes[node].desk->receive(std::move(message)));
+    settle();
+  }
+  // The answer to a server's question, if there is one yet.
+  const pmix::msg::Answer* answer_of(std::uint32_t node, pmix::Id id) const {
+    for (const pmix::Message& message : nodes[node].told) {
+      const auto* answer = std::get_if<pmix::msg::Answer>(&message);
+      if (answer != nullptr && answer->id == id) return answer;
+    }
+    return nullptr;
+  }
+  template <class M>
+  const M* last(std::uint32_t node) const {
+    return nodes[node].told.empty() ? nullptr : std::get_if<M>(&nodes[node].told.back());
+  }
+
+  Job work;
+  std::vector<Node> nodes;
+  std::size_t passed = 0;
+};
+
+RankSet set_of(std::initializer_list<Rank> ranks) {
+  RankSet out;
+  for (const Rank rank : ranks)
+    out.add(rank);
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("a PMIx fence brings every node what all nodes have given, once all are there") {
+  Nodes nodes(3, 2);
+  const RankSet all = RankSet::run(0, 6);
+  nodes.say(0, pmix::msg::Fence{1, all, "a"});
+  nodes.say(2, pmix::msg::Fence{1, all, "c"});
+  CHECK(nodes.answer_of(0, 1) == nullptr);
+  nodes.say(1, pmix::msg::Fence{5, all, "b"});
+  for (const auto& [node, id] : {std::pair{0U, 1U}, {1U, 5U}, {2U, 1U}}) {
+    REQUIRE(nodes.answer_of(node, id) != nullptr);
+    CHECK(nodes.answer_of(node, id)->status == Status::ok);
+    CHECK(nodes.answer_of(node, id)->blob == "abc");
+  }
+}
+
+TEST_CASE("PMIx fences of one set follow each other, those of other sets overlap them") {
+  Nodes nodes(2, 2);
+  const RankSet all = RankSet::run(0, 4);
+  const RankSet some = set_of({0, 2});
+  // The lowest ranks of both sets are the same on each node.
+  nodes.say(0, pmix::msg::Fence{1, all, "a1"});
+  nodes.say(0, pmix::msg::Fence{2, all, "a2"});
+  nodes.say(0, pmix::msg::Fence{3, some, "as"});
+  nodes.say(1, pmix::msg::Fence{1, some, "bs"});
+  REQUIRE(nodes.answer_of(0, 3) != nullptr);
+  CHECK(nodes.answer_of(0, 3)->blob == "asbs");
+  CHECK(nodes.answer_of(0, 1) == nullptr);
+  nodes.say(1, pmix::msg::Fence{2, all, "b1"});
+  nodes.say(1, pmix::msg::Fence{3, all, "b2"});
+  REQUIRE(nodes.answer_of(1, 3) != nullptr);
+  CHECK(nodes.answer_of(0, 1)->blob == "a1b1");
+  CHECK(nodes.answer_of(0, 2)->blob == "a2b2");
+  CHECK(nodes.answer_of(1, 3)->blob == "a2b2");
+}
+
+TEST_CASE("a member that has ended fails a PMIx fence on every node") {
+  Nodes nodes(2, 2, OnFailure::wait);
+  const RankSet all = RankSet::run(0, 4);
+  // libpmix lets a fence pass without those that are gone.
+  nodes.nodes[0].desk->rank_ended(1);
+  nodes.say(0, pmix::msg::Fence{1, all, "a"});
+  nodes.say(1, pmix::msg::Fence{1, all, "b"});
+  REQUIRE(nodes.answer_of(0, 1) != nullptr);
+  REQUIRE(nodes.answer_of(1, 1) != nullptr);
+  CHECK(nodes.answer_of(0, 1)->status == Status::failed);
+  CHECK(nodes.answer_of(1, 1)->status == Status::failed);
+  CHECK(nodes.answer_of(1, 1)->blob.empty());
+}
+
+TEST_CASE("a PMIx fence whose rank here ends while others are awaited is answered") {
+  Nodes nodes(2, 1, OnFailure::wait);
+  nodes.say(0, pmix::msg::Fence{1, RankSet::run(0, 2), "a"});
+  nodes.nodes[0].desk->rank_ended(0);
+  REQUIRE(nodes.answer_of(0, 1) != nullptr);
+  CHECK(nodes.answer_of(0, 1)->status == Status::failed);
+}
+
+TEST_CASE("PMIx values are published, awaited, and gone with the first look-up if that was asked for") {
+  Nodes nodes(3, 1);
+  nodes.say(2, pmix::msg::Lookup{1, 2, "port", false});
+  CHECK(nodes.answer_of(2, 1)->status == Status::not_found);
+  nodes.say(2, pmix::msg::Lookup{2, 2, "port", true});
+  CHECK(nodes.answer_of(2, 2) == nullptr);
+  nodes.say(0, pmix::msg::Publish{1, 0, "port", false, "value"});
+  CHECK(nodes.answer_of(0, 1)->status == Status::ok);
+  REQUIRE(nodes.answer_of(2, 2) != nullptr);
+  CHECK(nodes.answer_of(2, 2)->blob == "value");
+  nodes.say(1, pmix::msg::Publish{1, 1, "port", false, "other"});
+  CHECK(nodes.answer_of(1, 1)->status == Status::exists);
+  nodes.say(1, pmix::msg::Unpublish{2, 1, "port"});
+  CHECK(nodes.answer_of(1, 2)->status == Status::ok);
+
+  nodes.say(0, pmix::msg::Publish{2, 0, "once", true, "first"});
+  nodes.say(1, pmix::msg::Lookup{3, 1, "once", true});
+  CHECK(nodes.answer_of(1, 3)->blob == "first");
+  nodes.say(2, pmix::msg::Lookup{3, 2, "once", false});
+  CHECK(nodes.answer_of(2, 3)->status == Status::not_found);
+  nodes.say(0, pmix::msg::Publish{3, 0, "large", false, std::string(kMaxPublished + 1, 'x')});
+  CHECK(nodes.answer_of(0, 3)->status == Status::too_large);
+}
+
+TEST_CASE("what a rank of another node has put is asked of its server, and brought back") {
+  Nodes nodes(3, 2);
+  nodes.say(0, pmix::msg::DataWanted{7, 5});
+  const auto* asked = nodes.last<pmix::msg::DataAsked>(2);
+  REQUIRE(asked != nullptr);
+  CHECK(asked->rank == 5);
+  CHECK(nodes.answer_of(0, 7) == nullptr);
+  const std::string large(200000, 'x');
+  nodes.say(2, pmix::msg::Data{asked->id, Status::ok, large});
+  REQUIRE(nodes.answer_of(0, 7) != nullptr);
+  CHECK(nodes.answer_of(0, 7)->blob == large);
+  SECTION("a rank that is not in the job has put nothing") {
+    nodes.say(0, pmix::msg::DataWanted{8, 6});
+    CHECK(nodes.answer_of(0, 8)->status == Status::not_found);
+  }
+  SECTION("nor has one that ends first") {
+    nodes.say(0, pmix::msg::DataWanted{8, 4});
+    nodes.nodes[2].desk->rank_ended(4);
+    nodes.settle();
+    REQUIRE(nodes.answer_of(0, 8) != nullptr);
+    CHECK(nodes.answer_of(0, 8)->status == Status::not_found);
+  }
+  SECTION("nor one that has failed, which the job goes on without") {
+    nodes.say(0, pmix::msg::DataWanted{8, 4});
+    nodes.nodes[0].desk->peers_failed(RankSet::single(4));
+    CHECK(nodes.answer_of(0, 8)->status == Status::not_found);
+    nodes.say(0, pmix::msg::DataWanted{9, 4});
+    CHECK(nodes.answer_of(0, 9)->status == Status::not_found);
+  }
+}
+
+TEST_CASE("a rank that has initialized PMIx is unfinished until it finalizes") {
+  Nodes nodes(1, 2);
+  PmixDesk& desk = *nodes.nodes[0].desk;
+  CHECK_FALSE(desk.unfinished(1));
+  nodes.say(0, pmix::msg::Connected{1});
+  CHECK(desk.unfinished(1));
+  nodes.say(0, pmix::msg::Finalized{3, 1});
+  CHECK_FALSE(desk.unfinished(1));
+  CHECK(nodes.answer_of(0, 3)->status == Status::ok);
+}
+
+TEST_CASE("a PMIx server that says what none says is not believed") {
+  const Job job = TreeHarness::job(2, 2);
+  const RankSet own = RankSet::run(0, 2);
+  PmixDesk desk(job, own, {[](const pmix::Message&) {}, [](Rank, RequestId, const Request&) {}});
+  CHECK_FALSE(desk.receive(pmix::msg::Connected{0}));         // before it is ready
+  CHECK_FALSE(desk.receive(pmix::msg::Environment{2, {}}));  // of another node
+  CHECK_FALSE(desk.receive(pmix::msg::Ready{}));              // without its ranks
+  CHECK(desk.receive(pmix::msg::Environment{0, {"A=1"}}));
+  CHECK_FALSE(desk.receive(pmix::msg::Environment{0, {}}));
+  CHECK(desk.receive(pmix::msg::Environment{1, {}}));
+  CHECK(desk.receive(pmix::msg::Ready{}));
+  CHECK(desk.environment(0) == std::vector<std::string>{"A=1"});
+  CHECK_FALSE(desk.receive(pmix::msg::Ready{}));
+  CHECK_FALSE(desk.receive(pmix::msg::Connected{2}));
+  CHECK_FALSE(desk.receive(pmix::msg::Fence{1, RankSet::run(2, 2), ""}));  // none of its own
+  CHECK_FALSE(desk.receive(pmix::msg::Fence{1, RankSet::run(0, 5), ""}));  // not of the job
+  CHECK_FALSE(desk.receive(pmix::msg::Abort{1, 3, 1, ""}));
+  CHECK_FALSE(desk.receive(pmix::msg::Publish{1, 2, "n", false, ""}));
+  CHECK_FALSE(desk.receive(pmix::msg::Setup{}));
+  PmixDesk other(job, own, {[](const pmix::Message&) {}, [](Rank, RequestId, const Request&) {}});
+  CHECK(other.receive(pmix::msg::Failed{"no memory"}));
+  CHECK(other.fault() == "no memory");
+  CHECK_FALSE(other.receive(pmix::msg::Environment{0, {}}));
+}
