@@ -67,8 +67,8 @@ Choice choice_for(const App& app, const Surroundings& around) {
   const std::string& program = app.argv.front();
   std::string directory = app.wdir.value_or(around.directory);
   if (!directory.starts_with('/')) directory = cat(around.directory, "/", directory);
-  const std::string search = app.path ? cat(*app.path, ":", path_of(around))
-                                      : std::string(path_of(around));
+  const std::string search =
+      app.path ? cat(*app.path, ":", path_of(around)) : std::string(path_of(around));
   auto found = find_program(program, search, directory);
   if (!found) return by_system(around, program);
   if (!found->starts_with('/')) found = cat(directory, "/", *found);

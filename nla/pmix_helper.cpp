@@ -137,7 +137,8 @@ Result<void> PmixHelper::start(const NodeFacts& node) {
     std::string words;
     for (const std::string& word : app.argv)
       words += cat(words.empty() ? "" : " ", word);
-    setup.programs.push_back({app.ranks, std::move(words), app.wdir.empty() ? job_.wdir : app.wdir});
+    setup.programs.push_back(
+        {app.ranks, std::move(words), app.wdir.empty() ? job_.wdir : app.wdir});
   }
   tell(setup);
   return {};
@@ -275,9 +276,10 @@ bool PmixHelper::reaped(pid_t pid, int status) {
   link_.reset();
   if (let_go_) return true;
   const std::string words = last_words();
-  std::string why = cat("the node's PMIx server (", kProgram, ") ",
-                        why_.empty() ? cat(end_text(status), words.empty() ? "" : ": ", words, advice(status))
-                                     : cat("gave up: ", why_));
+  std::string why =
+      cat("the node's PMIx server (", kProgram, ") ",
+          why_.empty() ? cat(end_text(status), words.empty() ? "" : ": ", words, advice(status))
+                       : cat("gave up: ", why_));
   news_(std::move(why));
   return true;
 }

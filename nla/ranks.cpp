@@ -90,8 +90,8 @@ struct Ranks::State {
   Descriptor poller_watch;
   RankStreams streams;
   RankPmi pmi;
-  std::unique_ptr<PmixHelper> pmix;  // of jobs that speak it
-  std::string lost_why;              // what served the ranks here has ended
+  std::unique_ptr<PmixHelper> pmix;                // of jobs that speak it
+  std::string lost_why;                            // what served the ranks here has ended
   std::vector<std::unique_ptr<RankState>> states;  // by position in own
   std::map<pid_t, RankState*> running;
   std::deque<Rank> to_start;
@@ -190,7 +190,8 @@ void Ranks::State::ended(RankState& rank, int status) {
     outcome.core_dumped = WCOREDUMP(status);
   } else {
     outcome.code = WEXITSTATUS(status);
-    if (outcome.code == 0 && (rank_unfinished || pmi.unfinished(rank.rank))) outcome.ending = Ending::unfinished;
+    if (outcome.code == 0 && (rank_unfinished || pmi.unfinished(rank.rank)))
+      outcome.ending = Ending::unfinished;
   }
   if (!lost_why.empty()) outcome = Outcome{Ending::lost, 0, false, false, lost_why};
   if (!outcome.success()) pmi.ended_badly(rank.rank);

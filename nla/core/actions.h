@@ -58,7 +58,8 @@ struct CancelTimer {
 };
 struct Reply {
   Rank rank = 0;
-  RequestId id = 0;  // kUnasked: a message for who serves the rank, from the rank that parts[0] says
+  RequestId id =
+      0;  // kUnasked: a message for who serves the rank, from the rank that parts[0] says
   Response response;
 };
 struct ReadOutput {  // this many more bytes may be read from this node's ranks

@@ -57,8 +57,8 @@ enum class CollectiveKind : std::uint8_t {
 };
 std::string_view name_of(CollectiveKind kind);
 
-// await: a look-up that is answered once the name is published. publish_once: of a name that is gone
-// with the first look-up.
+// await: a look-up that is answered once the name is published. publish_once: of a name that is
+// gone with the first look-up.
 enum class NameAct : std::uint8_t { publish, lookup, unpublish, await, publish_once };
 
 // One collective operation: the seq-th (from 0) among the ranks of `set` that has this tag.

@@ -3,7 +3,8 @@
 // One table, at the root of the tree. A question goes up, its answer comes down by the rank that
 // has asked; agents on the way keep nothing of either. The asker's own agent knows what it waits
 // for: when the way to the root is lost, and with it perhaps a question or an answer, it says so,
-// and the rank cannot know whether what it asked was done. A look-up that waits does so at the root.
+// and the rank cannot know whether what it asked was done. A look-up that waits does so at the
+// root.
 #pragma once
 
 #include <cstdint>

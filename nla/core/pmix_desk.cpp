@@ -103,8 +103,7 @@ PmixDesk::Fences& PmixDesk::fences_of(const RankSet& ranks) {
 }
 
 bool PmixDesk::take(pmix::msg::Fence& message) {
-  if (!message.ranks.intersects(own_) ||
-      !job_.ranks_of_world(0).contains_all(message.ranks)) {
+  if (!message.ranks.intersects(own_) || !job_.ranks_of_world(0).contains_all(message.ranks)) {
     return false;
   }
   Fences& fences = fences_of(message.ranks);
@@ -175,8 +174,8 @@ bool PmixDesk::ask_name(pmix::Id id, Rank rank, ask::Name name, pmix::Status ref
 
 bool PmixDesk::take(pmix::msg::Publish& message) {
   const NameAct act = message.once ? NameAct::publish_once : NameAct::publish;
-  return ask_name(message.id, message.rank,
-                  {act, std::move(message.name), std::move(message.blob)}, Status::exists);
+  return ask_name(message.id, message.rank, {act, std::move(message.name), std::move(message.blob)},
+                  Status::exists);
 }
 
 bool PmixDesk::take(pmix::msg::Lookup& message) {
@@ -236,7 +235,8 @@ bool PmixDesk::take(pmix::msg::Data& message) {
 }
 
 void PmixDesk::send_data(const Visitor& visitor, pmix::Status status, std::string_view blob) {
-  // With nobody left here there is nobody in whose name to answer: the asker hears that they failed.
+  // With nobody left here there is nobody in whose name to answer: the asker hears that they
+  // failed.
   const RankSet alive = own_.minus(ended_);
   if (alive.empty()) return;
   ByteWriter out;

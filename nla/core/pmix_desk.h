@@ -7,8 +7,9 @@
 // of one set follow each other. A member that has ended fails the fence on every node: libpmix
 // would let it pass.
 //
-// Published values are in the job's table of names (names.h). What a rank of another node has put is
-// asked of that node by a message (direct modex), which its server answers once the rank has put it.
+// Published values are in the job's table of names (names.h). What a rank of another node has put
+// is asked of that node by a message (direct modex), which its server answers once the rank has put
+// it.
 //
 // Pure: no descriptor, no process. The shell feeds both sides and owns both ends (pmix_helper.h).
 // Only for the job as it began: its ranks are what PMIx calls the namespace.
@@ -34,7 +35,7 @@ class PmixDesk {
  public:
   // Called from within what is called here, never later.
   struct Sides {
-    std::function<void(pmix::Message)> tell;             // the server
+    std::function<void(pmix::Message)> tell;            // the server
     std::function<void(Rank, RequestId, Request)> ask;  // the agent
     // Whether the rank's process is on its way out, which the server may know before the agent is
     // told; absent: none is.

@@ -51,7 +51,7 @@ namespace msg {
 // To the server, once and first: what it is to serve.
 struct Setup {
   std::string nspace;
-  std::string directory;  // its own, private to this user, below the node's; exists
+  std::string directory;       // its own, private to this user, below the node's; exists
   std::string rank_directory;  // where ranks may keep what they need for the job; exists
   std::uint32_t node = 0;
   std::vector<std::string> hosts;  // names of all nodes, by number
@@ -154,10 +154,9 @@ struct Unpublish {
 
 }  // namespace msg
 
-using Message =
-    std::variant<msg::Setup, msg::Answer, msg::DataAsked, msg::Environment, msg::Ready, msg::Failed,
-                 msg::Connected, msg::Finalized, msg::Abort, msg::Fence, msg::DataWanted, msg::Data,
-                 msg::Publish, msg::Lookup, msg::Unpublish>;
+using Message = std::variant<msg::Setup, msg::Answer, msg::DataAsked, msg::Environment, msg::Ready,
+                             msg::Failed, msg::Connected, msg::Finalized, msg::Abort, msg::Fence,
+                             msg::DataWanted, msg::Data, msg::Publish, msg::Lookup, msg::Unpublish>;
 
 // The message with its pieces, ready for the stream. Requires a body of at most kMaxBody.
 std::string encode(const Message& message);

@@ -58,8 +58,9 @@ bool AgentLink::write() {
 
 void AgentLink::wait(bool read) {
   const bool left = written_ < writing_.size();
-  pollfd ends[] = {{agent_.get(), static_cast<short>((read ? POLLIN : 0) | (left ? POLLOUT : 0)), 0},
-                   {wake_.get(), POLLIN, 0}};
+  pollfd ends[] = {
+      {agent_.get(), static_cast<short>((read ? POLLIN : 0) | (left ? POLLOUT : 0)), 0},
+      {wake_.get(), POLLIN, 0}};
   // While bytes are left, more of them are no news.
   retry([&] { return ::poll(ends, left ? 1 : 2, -1); });
   eventfd_t count = 0;

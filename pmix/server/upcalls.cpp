@@ -3,7 +3,8 @@
 // thread.
 //
 // What has no entry here is answered by libpmix itself, with PMIX_ERR_NOT_SUPPORTED where it has
-// nothing to say; but for connect and disconnect, whose callers it would let wait for ever. All arguments belong to libpmix, but for the bytes of a fence, which are ours.
+// nothing to say; but for connect and disconnect, whose callers it would let wait for ever. All
+// arguments belong to libpmix, but for the bytes of a fence, which are ours.
 #include <pmix.h>
 #include <pmix_server.h>
 

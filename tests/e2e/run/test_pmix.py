@@ -41,7 +41,7 @@ class Pmix(JobTest):
         self.assertEqual((ended.status, ended.err), (0, ""))
 
     def test_none_means_that_ranks_find_nothing(self):
-        ended = self.run_job("--pmi", "none", "-n", "2", "sh", "-c", "env | grep -c PMI", env={"PMI_RANK": "0"})
+        ended = self.run_job("--pmi", "none", "-n", "2", "sh", "-c", "env | grep -c PMI; true", env={"PMI_RANK": "0"})
         self.assertEqual(ended.lines, ["0", "0"])
 
     def test_auto_goes_by_mpiexec_where_a_program_shows_nothing(self):
@@ -60,7 +60,7 @@ class Pmix(JobTest):
         ended = self.run_job("--pmi", "pmix", "--sim-nodes", "2", "--ppn", "2", "sh", "-c",
                              f'if [ $SCELA_RANK = 3 ]; then {KILL} fi; exec sleep 1000')
         self.assertEqual(ended.status, 68)
-        self.assertRegex(ended.last, r"^scela-run: rank 2 on sim1 .*the node's PMIx server \(scela-pmix\) was killed by "
+        self.assertRegex(ended.last, r"^scela-run: rank [23] on sim1 .*the node's PMIx server \(scela-pmix\) was killed by "
                                      r"signal 9 \(SIGKILL\)")
 
     def test_other_nodes_go_on_without_it_under_wait(self):

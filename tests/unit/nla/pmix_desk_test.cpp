@@ -32,10 +32,11 @@ struct Nodes : TreeHarness {
       node.own = work.map.ranks_of(i);
       node.desk = std::make_unique<PmixDesk>(
           work, node.own,
-          PmixDesk::Sides{[&node](pmix::Message message) { node.told.push_back(std::move(message)); },
-                          [this](Rank rank, RequestId id, Request request) {
-                            ask(rank, std::move(request), id);
-                          }});
+          PmixDesk::Sides{
+              [&node](pmix::Message message) { node.told.push_back(std::move(message)); },
+              [this](Rank rank, RequestId id, Request request) {
+                ask(rank, std::move(request), id);
+              }});
       node.own.for_each([&](Rank rank) {
         REQUIRE(node.desk->receive(pmix::msg::Environment{rank, {"PMIX_RANK=x"}}));
       });
@@ -138,7 +139,8 @@ TEST_CASE("a PMIx fence whose rank here ends while others are awaited is answere
   CHECK(nodes.answer_of(0, 1)->status == Status::failed);
 }
 
-TEST_CASE("PMIx values are published, awaited, and gone with the first look-up if that was asked for") {
+TEST_CASE(
+    "PMIx values are published, awaited, and gone with the first look-up if that was asked for") {
   Nodes nodes(3, 1);
   nodes.say(2, pmix::msg::Lookup{1, 2, "port", false});
   CHECK(nodes.answer_of(2, 1)->status == Status::not_found);
@@ -208,9 +210,9 @@ TEST_CASE("a PMIx server that says what none says is not believed") {
   const Job job = TreeHarness::job(2, 2);
   const RankSet own = RankSet::run(0, 2);
   PmixDesk desk(job, own, {[](const pmix::Message&) {}, [](Rank, RequestId, const Request&) {}});
-  CHECK_FALSE(desk.receive(pmix::msg::Connected{0}));         // before it is ready
+  CHECK_FALSE(desk.receive(pmix::msg::Connected{0}));        // before it is ready
   CHECK_FALSE(desk.receive(pmix::msg::Environment{2, {}}));  // of another node
-  CHECK_FALSE(desk.receive(pmix::msg::Ready{}));              // without its ranks
+  CHECK_FALSE(desk.receive(pmix::msg::Ready{}));             // without its ranks
   CHECK(desk.receive(pmix::msg::Environment{0, {"A=1"}}));
   CHECK_FALSE(desk.receive(pmix::msg::Environment{0, {}}));
   CHECK(desk.receive(pmix::msg::Environment{1, {}}));
