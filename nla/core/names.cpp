@@ -68,7 +68,7 @@ void Names::serve(const msg::NameAsked& message) {
     case NameAct::publish:
     case NameAct::publish_once:
       publish(message, result);
-      answer(result);
+      reply(result);
       return answer_parked(message.name);
     case NameAct::await:
       if (!there) return park(message);
@@ -86,19 +86,19 @@ void Names::serve(const msg::NameAsked& message) {
     result.ok = false;
     result.text = cat("the name '", message.name, "' is not published");
   }
-  answer(result);
+  reply(result);
 }
 
-void Names::publish(const msg::NameAsked& message, msg::NameAnswer& result) {
+void Names::publish(const msg::NameAsked& message, msg::NameAnswer& answer) {
   if (table_.contains(message.name)) {
-    result.ok = false;
-    result.text = cat("the name '", message.name, "' is published already");
+    answer.ok = false;
+    answer.text = cat("the name '", message.name, "' is published already");
     return;
   }
   std::uint32_t& count = published_[message.rank];
   if (count >= kNamesPerRank) {
-    result.ok = false;
-    result.text = cat("a rank publishes ", kNamesPerRank, " names at most");
+    answer.ok = false;
+    answer.text = cat("a rank publishes ", kNamesPerRank, " names at most");
     return;
   }
   ++count;
@@ -113,7 +113,7 @@ void Names::park(const msg::NameAsked& message) {
   }
   --waits_[message.rank];
   const std::string why = cat("a rank waits for ", kWaitsPerRank, " names at most");
-  answer({message.rank, message.id, false, why});
+  reply({message.rank, message.id, false, why});
 }
 
 // In the order in which they came; a name that is there once has one of them.
@@ -125,12 +125,12 @@ void Names::answer_parked(const std::string& name) {
     const Asker asker = askers.front();
     askers.pop_front();
     --waits_[asker.rank];
-    answer({asker.rank, asker.id, true, take(name)});
+    reply({asker.rank, asker.id, true, take(name)});
   }
   if (askers.empty()) parked_.erase(at);
 }
 
-void Names::answer(const msg::NameAnswer& answer) {
+void Names::reply(const msg::NameAnswer& answer) {
   // Else lost since: nobody is left to read it.
   if (const Child* child = children_.holding(answer.rank)) context_.send(child->link, answer);
 }

@@ -55,7 +55,7 @@ class Names {
   void publish(const msg::NameAsked& message, msg::NameAnswer& answer);
   void park(const msg::NameAsked& message);
   void answer_parked(const std::string& name);
-  void answer(const msg::NameAnswer& answer);
+  void reply(const msg::NameAnswer& answer);
   std::string take(const std::string& name);
 
   Context& context_;
