@@ -122,8 +122,7 @@ Result<void> PmixHelper::start(const NodeFacts& node) {
   spec.argv = argv;
   spec.envp = environment.data();
   spec.directory = setup.directory.c_str();
-  spec.descriptors = descriptors;
-  spec.dies_with_parent = true;
+  spec.descriptors = descriptors;  // the end of the last one is the end of the server
   const auto pid = start_child(spec);
   if (!pid) return failed(text_of(pid.error(), *found), "");
   pid_ = *pid;
@@ -270,9 +269,9 @@ std::string PmixHelper::last_words() const {
 
 bool PmixHelper::reaped(pid_t pid, int status) {
   if (pid_ == 0 || pid != pid_) return false;
+  pid_ = 0;  // nobody's any more, whatever it has said last
   while (link_ && read()) {
   }
-  pid_ = 0;
   link_.reset();
   if (let_go_) return true;
   const std::string words = last_words();

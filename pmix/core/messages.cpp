@@ -71,7 +71,7 @@ class Writer {
   template <class Struct>
   requires requires(const Struct& value) { fields(value); }
   void put(const Struct& value) {
-    std::apply([this](const auto&... member) { (put(member), ...); }, fields(value));
+    std::apply([&](const auto&... member) { (put(member), ...); }, fields(value));
   }
   void put(bool value) { out_.flag(value); }
   void put(Status value) { out_.u8(static_cast<std::uint8_t>(value)); }
@@ -98,7 +98,7 @@ class Reader {
   template <class Struct>
   requires requires(Struct& value) { fields(value); }
   void get(Struct& value) {
-    std::apply([this](auto&... member) { (get(member), ...); }, fields(value));
+    std::apply([&](auto&... member) { (get(member), ...); }, fields(value));
   }
   void get(bool& value) {
     const std::uint8_t byte = in_.u8();

@@ -1,5 +1,6 @@
 // scela-pmix: the PMIx server of one node. The agent starts it for jobs whose ranks speak PMIx, and
 // talks to it over descriptor 3 (pmix/core/messages.h). It ends when the agent does.
+#include <signal.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -9,6 +10,10 @@
 #include "pmix/server/server.h"
 
 namespace {
+
+// Of libpmix, when the agent has gone. It takes milliseconds; without a bound a job could wait for
+// it.
+constexpr unsigned kFarewellS = 5;
 
 // Static, so that libpmix's threads, which nobody joins, find them to the end.
 scela::pmix::AgentLink& link() {
@@ -26,6 +31,9 @@ int main() {
     std::fputs("scela-pmix: is started by scela-nla, for jobs run with --pmi pmix\n", stderr);
     return 64;
   }
+  // The agent asks everybody of its node to go when it lets go of this one, which has work then.
+  for (const int signo : {SIGTERM, SIGHUP, SIGINT})
+    ::signal(signo, SIG_IGN);
   if (!link().open()) return 71;
   const auto setup = link().first();
   if (!setup || !std::holds_alternative<pmix::msg::Setup>(*setup)) return 71;
@@ -37,7 +45,8 @@ int main() {
     ::_exit(71);
   }
   link().run([](const pmix::Message& message) { server.receive(message); });
-  // The agent removes the directory with all that libpmix has there, and nobody waits for its
-  // farewells.
+  // Cleans up after ranks as they have asked for; those are gone, or end with the agent.
+  ::alarm(kFarewellS);
+  PMIx_server_finalize();
   ::_exit(0);
 }

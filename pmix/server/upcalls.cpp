@@ -111,6 +111,13 @@ pmix_status_t connect(const pmix_proc_t* procs, size_t count, const pmix_info_t*
   return PMIX_SUCCESS;
 }
 
+// What is to be cleaned up after a process, Open MPI's shared memory for instance, libpmix notes
+// and does by itself, if only its host controls jobs; the rest comes here.
+pmix_status_t control(const pmix_proc_t*, const pmix_proc_t*, size_t, const pmix_info_t*, size_t,
+                      pmix_info_cbfunc_t, void*) {
+  return PMIX_ERR_NOT_SUPPORTED;
+}
+
 // Names. One call may hold several, and each is a question of its own; the last answer, which all
 // come to the main thread, ends the call. What is published is packed with who has published it.
 
@@ -177,7 +184,7 @@ void give(const NameCall& call) {
 }
 
 AgentLink::OnAnswer one_of(const SharedCall& call, const std::string& name) {
-  return [call, name](Status status, std::string blob) {
+  return [call, name](Status status, const std::string& blob) {
     if (status != Status::ok) call->worst = status;
     if (status == Status::ok && call->found != nullptr) call->values.emplace_back(name, blob);
     if (--call->open > 0) return;
@@ -277,6 +284,7 @@ pmix_server_module_t* upcalls_for(Server& server) {
   table.direct_modex = direct_modex;
   table.connect = connect;
   table.disconnect = connect;
+  table.job_control = control;
   table.publish = publish;
   table.lookup = lookup;
   table.unpublish = unpublish;

@@ -1,6 +1,7 @@
 """Jobs whose ranks speak PMIx, as far as that needs no client of it: what ranks find, the node's server, and its end."""
 import os
 import shutil
+import signal
 
 import job
 from job import JobTest
@@ -62,6 +63,12 @@ class Pmix(JobTest):
         self.assertEqual(ended.status, 68)
         self.assertRegex(ended.last, r"^scela-run: rank [23] on sim1 .*the node's PMIx server \(scela-pmix\) was killed by "
                                      r"signal 9 \(SIGKILL\)")
+
+    def test_a_server_ends_with_its_agent(self):
+        one = self.start("--pmi", "pmix", "--sim-nodes", "2", "--ppn", "1", "sh", "-c", job.HOLD)
+        one.ranks(2)
+        os.kill(one.nodes()["sim1"].agent, signal.SIGKILL)
+        self.assertEqual(one.wait().status, 68)
 
     def test_other_nodes_go_on_without_it_under_wait(self):
         ended = self.run_job("--pmi", "pmix", "--on-failure", "wait", "--sim-nodes", "2", "--ppn", "1", "sh", "-c",
