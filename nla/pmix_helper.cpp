@@ -16,6 +16,7 @@
 #include "common/os/private_dir.h"
 #include "common/os/process_tree.h"
 #include "common/os/syscall.h"
+#include "nla/core/remote_shell.h"
 
 namespace scela::nla {
 
@@ -75,6 +76,14 @@ PmixHelper::PmixHelper(const RanksHost& host, const Job& job, const RankSet& own
                return pid != 0 && is_exiting(pid);
              }}) {}
 
+// Its name and its lock let later agents find it should nobody be left to remove it.
+void PmixHelper::make_shared_directory(const std::string& node) {
+  std::string path = private_directory_path("/dev/shm", cat(kShippedName, job_.id, "-", node));
+  if (!make_private_directory(path)) return;
+  shared_ = std::move(path);
+  shared_hold_ = hold_directory(shared_);
+}
+
 Result<void> PmixHelper::start(const NodeFacts& node) {
   const auto failed = [](std::string why, std::string hint) {
     return fail(Error{ErrorKind::launch, "start the node's PMIx server", "", std::move(why),
@@ -97,6 +106,7 @@ Result<void> PmixHelper::start(const NodeFacts& node) {
   for (const std::string& directory : {setup.directory, setup.rank_directory}) {
     if (auto made = make_private_directory(directory); !made) return fail(made.error());
   }
+  make_shared_directory(node.name);
   Result<SocketPair> pair = make_socket_pair(SOCK_STREAM);
   if (!pair) return fail(pair.error());
   Result<Pipe> errors = make_pipe();
@@ -115,7 +125,7 @@ Result<void> PmixHelper::start(const NodeFacts& node) {
   environment.push_back(temporary.data());
   environment.push_back(nullptr);
   std::string program = kProgram;
-  char* argv[] = {program.data(), nullptr};
+  char* argv[] = {program.data(), shared_.empty() ? nullptr : shared_.data(), nullptr};
   const int descriptors[] = {null->get(), null->get(), errors->write.get(), pair->theirs.get()};
   ChildSpec spec;
   spec.program = found->c_str();
@@ -143,15 +153,15 @@ Result<void> PmixHelper::start(const NodeFacts& node) {
   return {};
 }
 
-std::vector<std::string> PmixHelper::defaults(const NodeFacts& node, std::uint64_t ranks) {
+std::vector<std::string> PmixHelper::defaults(const NodeFacts& node, std::uint64_t ranks) const {
   // Open MPI 4 believes in a server only if somebody is known to have started it (docs/pmix.md).
   std::vector<std::string> out = {"JSM_JSRUN_PORT=1"};
   // It spins while it waits, which starves the others where ranks share a core.
   if (ranks > node.processors) out.emplace_back("OMPI_MCA_mpi_yield_when_idle=1");
-  // It names shared memory by the machine: nodes that share one would take each other's.
-  if (node.shares_machine) {
-    out.push_back(cat("OMPI_MCA_btl_vader_backing_directory=", node.directory, "/ranks"));
-  }
+  // It leaves its shared memory when it is killed, and names it by the machine: nodes that share
+  // one would take each other's.
+  const std::string fallback = cat(node.directory, "/ranks");
+  out.push_back(cat("OMPI_MCA_btl_vader_backing_directory=", shared_.empty() ? fallback : shared_));
   return out;
 }
 
@@ -250,6 +260,8 @@ bool PmixHelper::rank_ended(Rank rank) {
 void PmixHelper::let_go() {
   let_go_ = true;
   link_.reset();
+  // Else the server does, which outlives an agent that is killed.
+  if (pid_ == 0 && !shared_.empty()) static_cast<void>(remove_tree(shared_));
 }
 
 std::string PmixHelper::last_words() const {

@@ -38,7 +38,7 @@ class PmixHelper final : Poller::Watcher {
   // Error (launch): there is no such program, or it cannot be started.
   Result<void> start(const NodeFacts& node);
   // What all ranks of this node are given unless the user has set it otherwise.
-  static std::vector<std::string> defaults(const NodeFacts& node, std::uint64_t ranks);
+  std::vector<std::string> defaults(const NodeFacts& node, std::uint64_t ranks) const;
 
   bool serves() const { return desk_.ready() && link_; }
   std::vector<std::string> environment(Rank rank) const { return desk_.environment(rank); }
@@ -61,6 +61,7 @@ class PmixHelper final : Poller::Watcher {
   void give_up(std::string why);
   void watch();
   std::string last_words() const;
+  void make_shared_directory(const std::string& node);
 
   const RanksHost& host_;
   const Job& job_;
@@ -70,7 +71,9 @@ class PmixHelper final : Poller::Watcher {
   PmixDesk desk_;
   pmix::Decoder decoder_;
   Fd link_;
-  Fd errors_;  // what it writes to its standard error
+  Fd errors_;           // what it writes to its standard error
+  std::string shared_;  // directory in memory; empty: there is none
+  Fd shared_hold_;
   pid_t pid_ = 0;
   std::string output_;
   std::size_t written_ = 0;

@@ -42,7 +42,6 @@ struct NodeFacts {
   std::vector<std::string> environment;  // below the job's
   std::uint16_t port = 0;                // of the agent, on 127.0.0.1; 0: ranks inherit descriptors
   std::string companions;                // directory of programs that agents start, may be empty
-  bool shares_machine = false;           // with other nodes of this job
   std::uint32_t processors = 1;          // of this node; 0: less than one
   // More of a rank's variables, which its PMIx server has chosen.
   std::function<std::vector<std::string>(Rank)> of_rank = nullptr;

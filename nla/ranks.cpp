@@ -213,10 +213,17 @@ Ranks::Ranks(RanksHost host, const Job& job, const RankSet& own, NodeFacts node,
   } else if (state_->setup_error.empty()) {
     state_->setup_error = port.error().text();
   }
-  const bool speaks_pmix = job.pmi == PmiKind::pmix;
-  const NodeFacts for_server = speaks_pmix ? node : NodeFacts{};
-  if (speaks_pmix) {
-    const std::vector<std::string> more = PmixHelper::defaults(node, own.size());
+  Result<Poller> poller = Poller::create();
+  if (poller) {
+    state_->poller.emplace(std::move(*poller));
+    state_->poller_watch.assign(state_->poller->descriptor());
+    state_->watch_poller();
+  } else if (state_->setup_error.empty()) {
+    state_->setup_error = poller.error().text();
+  }
+  if (job.pmi == PmiKind::pmix && state_->setup_error.empty()) {
+    state_->start_server(node);
+    const std::vector<std::string> more = state_->pmix->defaults(node, own.size());
     node.environment.insert(node.environment.end(), more.begin(), more.end());
     node.of_rank = [state = state_.get()](Rank rank) { return state->pmix->environment(rank); };
   }
@@ -226,15 +233,6 @@ Ranks::Ranks(RanksHost host, const Job& job, const RankSet& own, NodeFacts node,
   } else if (state_->setup_error.empty()) {
     state_->setup_error = starter.error().text();
   }
-  Result<Poller> poller = Poller::create();
-  if (poller) {
-    state_->poller.emplace(std::move(*poller));
-    state_->poller_watch.assign(state_->poller->descriptor());
-    state_->watch_poller();
-  } else if (state_->setup_error.empty()) {
-    state_->setup_error = poller.error().text();
-  }
-  if (speaks_pmix && state_->setup_error.empty()) state_->start_server(for_server);
 }
 
 Ranks::~Ranks() = default;

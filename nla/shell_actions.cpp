@@ -247,7 +247,6 @@ void Shell::State::carry_out(action::StartRanks& start) {
   const std::string problem = make_directory();
   facts.directory = directory;
   if (settings.node_env) facts.environment = node_environment();
-  facts.shares_machine = settings.shares > 1;
   facts.companions = settings.agent.substr(0, settings.agent.rfind('/') + 1);
   if (job->pmi == PmiKind::pmix) {
     facts.processors = static_cast<std::uint32_t>(allowed_cpus().size()) / settings.shares;

@@ -1,19 +1,17 @@
 // scela-pmix: the PMIx server of one node. The agent starts it for jobs whose ranks speak PMIx, and
-// talks to it over descriptor 3 (pmix/core/messages.h). It ends when the agent does.
+// talks to it over descriptor 3 (pmix/core/messages.h). It ends when the agent does, and takes the
+// directory that it is given along: where the ranks keep their shared memory.
 #include <signal.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <cstdio>
 
+#include "common/os/private_dir.h"
 #include "pmix/server/link.h"
 #include "pmix/server/server.h"
 
 namespace {
-
-// Of libpmix, when the agent has gone. It takes milliseconds; without a bound a job could wait for
-// it.
-constexpr unsigned kFarewellS = 5;
 
 // Static, so that libpmix's threads, which nobody joins, find them to the end.
 scela::pmix::AgentLink& link() {
@@ -23,7 +21,7 @@ scela::pmix::AgentLink& link() {
 
 }  // namespace
 
-int main() {
+int main(int count, char** words) {
   using namespace scela;
   int type = 0;
   socklen_t size = sizeof type;
@@ -45,8 +43,8 @@ int main() {
     ::_exit(71);
   }
   link().run([](const pmix::Message& message) { server.receive(message); });
-  // Cleans up after ranks as they have asked for; those are gone, or end with the agent.
-  ::alarm(kFarewellS);
-  PMIx_server_finalize();
+  // The ranks are gone, or end with the agent. It removes the directory with all that libpmix has
+  // there, and nobody waits for its farewells.
+  if (count > 1) static_cast<void>(remove_tree(words[1]));
   ::_exit(0);
 }

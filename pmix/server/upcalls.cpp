@@ -3,7 +3,9 @@
 // thread.
 //
 // What has no entry here is answered by libpmix itself, with PMIX_ERR_NOT_SUPPORTED where it has
-// nothing to say; but for connect and disconnect, whose callers it would let wait for ever. All
+// nothing to say; but for connect and disconnect, whose callers it would let wait for ever. With an
+// entry for job control it would remove Open MPI's shared memory, before Open MPI does and misses
+// it. All
 // arguments belong to libpmix, but for the bytes of a fence, which are ours.
 #include <pmix.h>
 #include <pmix_server.h>
@@ -109,13 +111,6 @@ pmix_status_t connect(const pmix_proc_t* procs, size_t count, const pmix_info_t*
   if (ranks.empty()) return PMIX_ERR_NOT_SUPPORTED;
   served->link().ask(msg::Fence{0, ranks, {}}, done(call, data));
   return PMIX_SUCCESS;
-}
-
-// What is to be cleaned up after a process, Open MPI's shared memory for instance, libpmix notes
-// and does by itself, if only its host controls jobs; the rest comes here.
-pmix_status_t control(const pmix_proc_t*, const pmix_proc_t*, size_t, const pmix_info_t*, size_t,
-                      pmix_info_cbfunc_t, void*) {
-  return PMIX_ERR_NOT_SUPPORTED;
 }
 
 // Names. One call may hold several, and each is a question of its own; the last answer, which all
@@ -284,7 +279,6 @@ pmix_server_module_t* upcalls_for(Server& server) {
   table.direct_modex = direct_modex;
   table.connect = connect;
   table.disconnect = connect;
-  table.job_control = control;
   table.publish = publish;
   table.lookup = lookup;
   table.unpublish = unpublish;

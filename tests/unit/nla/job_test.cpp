@@ -175,8 +175,8 @@ TEST_CASE("kinds of a job outside their range are errors") {
   CHECK_FALSE(accepted(end - 1, 2));
   CHECK(accepted(end - 3, 4));
   CHECK_FALSE(accepted(end - 3, 5));
-  CHECK(accepted(end - 10, 3));
-  CHECK_FALSE(accepted(end - 10, 4));
+  CHECK(accepted(end - 10, 5));
+  CHECK_FALSE(accepted(end - 10, 6));
   CHECK_FALSE(accepted(end - 14, 0));
   for (const std::size_t before : {15u, 16u, 17u}) {
     CHECK(accepted(end - before, 5));
