@@ -282,6 +282,7 @@ nla::Job make_job(const Options& options, const Surroundings& around, const Plan
     if (chosen.cores) job.chosen_cores.emplace_back(rank, *chosen.cores);
   }
   job.pmi = pmi_kind(options.pmi);
+  if (job.pmi == nla::PmiKind::pmix) job.hosts = plan.hosts;
   job.grace_ms = static_cast<std::uint32_t>(options.grace.count());
   job.cache_policy = policy_of(policy);
   job.cache_limit = options.cache_limit;
@@ -495,7 +496,6 @@ Result<Plan> make_plan(const Options& options, const Surroundings& around) {
   plan.stdin_to = stdin_target(options, plan.once_per_host, around.terminal_input);
   plan.job = make_job(options, around, plan, *cache);
   plan.job.universe = universe_size(options, slots);
-  if (plan.job.pmi == nla::PmiKind::pmix) plan.job.hosts = plan.hosts;
   if (auto placed = place(plan, std::move(*mapping), !plan.counts_room); !placed)
     return fail(placed.error());
   return plan;
