@@ -286,7 +286,11 @@ bool PmixHelper::reaped(pid_t pid, int status) {
   while (link_ && read()) {
   }
   link_.reset();
-  if (let_go_) return true;
+  if (let_go_) {
+    // It was killed with what the ranks had left behind, before it could.
+    if (!shared_.empty()) static_cast<void>(remove_tree(shared_));
+    return true;
+  }
   const std::string words = last_words();
   std::string why =
       cat("the node's PMIx server (", kProgram, ") ",
