@@ -1,12 +1,12 @@
 // The state behind the C functions of pmi.h: one per process.
 #pragma once
 
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "pmi/client/connection.h"
+#include "pmi/client/own_pairs.h"
 
 namespace scela::pmi::client {
 
@@ -16,7 +16,7 @@ inline constexpr char kOwnSpace[] = "kvs_alone";
 struct Library {
   bool initialized = false;
   std::optional<Connection> connection;  // none: alone, one rank with a space of its own
-  std::map<std::string, std::string, std::less<>> own_space;
+  OwnPairs own_space;
   bool has_own_launcher = false;  // the connection is to one that this process has started
   std::string kvsname = kOwnSpace;
   int name_max = 256;  // with the terminating zero, as the others

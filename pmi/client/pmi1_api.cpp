@@ -149,7 +149,7 @@ bool call_launcher(Library& lib) {
     return false;
   }
   bool ok = true;
-  for (const auto& [key, value] : std::exchange(lib.own_space, {}))
+  for (const auto& [key, value] : lib.own_space.take())
     ok = PMI_KVS_Put(kOwnSpace, key.c_str(), value.c_str()) == PMI_SUCCESS && ok;
   return ok && PMI_Barrier() == PMI_SUCCESS;
 }
@@ -302,7 +302,7 @@ int PMI_KVS_Put(const char kvsname[], const char key[], const char value[]) {
     return PMI_ERR_INVALID_VAL_LENGTH;
   }
   if (!lib.connection) {
-    lib.own_space[key] = value;
+    lib.own_space.put(key, value);
     return PMI_SUCCESS;
   }
   const auto answer =
@@ -321,9 +321,9 @@ int PMI_KVS_Get(const char kvsname[], const char key[], char value[], int length
   if (length < 1) return PMI_ERR_INVALID_VAL_LENGTH;
   Library& lib = library();
   if (!lib.connection) {
-    const auto found = lib.own_space.find(std::string_view(key));
-    if (found == lib.own_space.end()) return PMI_FAIL;
-    return give(found->second, value, length, PMI_ERR_INVALID_VAL_LENGTH);
+    const auto found = lib.own_space.find(key);
+    if (!found) return PMI_FAIL;
+    return give(*found, value, length, PMI_ERR_INVALID_VAL_LENGTH);
   }
   kvsname = meant(kvsname);
   if (lib.kvsname == kvsname) {

@@ -4,7 +4,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -12,6 +11,7 @@
 #include "common/core/text.h"
 #include "pmi/client/connection.h"
 #include "pmi/client/include/pmi2.h"
+#include "pmi/client/own_pairs.h"
 #include "pmi/client/process_mapping.h"
 #include "pmi/protocol/limits.h"
 #include "pmi/protocol/pmi2_wire.h"
@@ -23,13 +23,14 @@ using scela::pmi::Pmi2Message;
 using scela::pmi::Pmi2Writer;
 using scela::pmi::client::Connection;
 using scela::pmi::client::is_job_of_scela;
+using scela::pmi::client::OwnPairs;
 
 struct Library {
   bool initialized = false;
   std::optional<Connection> connection;  // none: alone
   std::string job_id;
-  std::map<std::string, std::string, std::less<>> own_pairs;  // alone
-  std::map<std::string, std::string, std::less<>> own_attributes;
+  OwnPairs own_pairs;  // alone
+  OwnPairs own_attributes;
 };
 
 Library& library() {
@@ -289,7 +290,7 @@ int PMI2_KVS_Put(const char key[], const char value[]) {
   if (const int wrong = check_value(value); wrong != PMI2_SUCCESS) return wrong;
   Library& lib = library();
   if (!lib.connection) {
-    lib.own_pairs[key] = value;
+    lib.own_pairs.put(key, value);
     return PMI2_SUCCESS;
   }
   return outcome(Pmi2Writer("kvs-put").add("key", key).add("value", value), "kvs-put");
@@ -310,9 +311,9 @@ int PMI2_KVS_Get(const char* jobid, int src_pmi_id, const char key[], char value
   *vallen = 0;
   std::string found;
   if (!lib.connection) {
-    const auto at = lib.own_pairs.find(std::string_view(key));
-    if (at == lib.own_pairs.end()) return PMI2_FAIL;
-    found = at->second;
+    const auto at = lib.own_pairs.find(key);
+    if (!at) return PMI2_FAIL;
+    found = *at;
   } else {
     const bool own_job = jobid == nullptr || lib.job_id == jobid;
     const auto room = static_cast<std::uint64_t>(maxvalue) - 1;
@@ -343,10 +344,10 @@ int PMI2_Info_GetNodeAttr(const char name[], char value[], int valuelen, int* fo
   *out = 0;
   Library& lib = library();
   if (!lib.connection) {
-    const auto at = lib.own_attributes.find(std::string_view(name));
-    if (at == lib.own_attributes.end()) return waitfor != 0 ? PMI2_FAIL : PMI2_SUCCESS;
+    const auto at = lib.own_attributes.find(name);
+    if (!at) return waitfor != 0 ? PMI2_FAIL : PMI2_SUCCESS;
     *out = 1;
-    return give(at->second, value, valuelen) ? PMI2_SUCCESS : PMI2_ERR_INVALID_VAL_LENGTH;
+    return give(*at, value, valuelen) ? PMI2_SUCCESS : PMI2_ERR_INVALID_VAL_LENGTH;
   }
   Pmi2Writer request("info-getnodeattr");
   request.add("key", name).add("wait", waitfor != 0 ? "TRUE" : "FALSE");
@@ -358,7 +359,7 @@ int PMI2_Info_PutNodeAttr(const char name[], const char value[]) {
   if (const int wrong = check_value(value); wrong != PMI2_SUCCESS) return wrong;
   Library& lib = library();
   if (!lib.connection) {
-    lib.own_attributes[name] = value;
+    lib.own_attributes.put(name, value);
     return PMI2_SUCCESS;
   }
   return outcome(Pmi2Writer("info-putnodeattr").add("key", name).add("value", value),
