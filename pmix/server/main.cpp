@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <string_view>
 
 #include "common/os/private_dir.h"
 #include "pmix/server/link.h"
@@ -23,6 +24,10 @@ scela::pmix::AgentLink& link() {
 
 int main(int count, char** words) {
   using namespace scela;
+  if (count == 2 && std::string_view(words[1]) == "--version") {
+    std::puts("scela-pmix " SCELA_VERSION);
+    return 0;
+  }
   int type = 0;
   socklen_t size = sizeof type;
   if (::getsockopt(pmix::kAgentDescriptor, SOL_SOCKET, SO_TYPE, &type, &size) != 0) {

@@ -116,8 +116,12 @@ def wait_reaped(pid):
         select.select([], [], [], 0.001)
 
 
-def is_mapped(path):
-    """Whether any process has the file mapped."""
+def is_used(path):
+    """Whether any process has the file mapped, or a lock on the directory."""
+    if os.path.isdir(path):
+        with contextlib.suppress(OSError), open("/proc/locks", encoding="ascii") as f:
+            return f":{os.stat(path).st_ino} " in f.read()
+        return False
     for entry in filter(str.isdigit, os.listdir("/proc")):
         with contextlib.suppress(OSError), open(f"/proc/{entry}/maps", encoding="utf-8", errors="replace") as f:
             if path in f.read():
@@ -126,15 +130,15 @@ def is_mapped(path):
 
 
 def abandoned(before):
-    """Files in /dev/shm that were not there before and that nobody uses; another test's are in use or go away."""
+    """What is in /dev/shm, was not there before, and is used by nobody for a second: other tests' is in use or goes."""
     deadline = time.monotonic() + 1
-    while found := [name for name in set(os.listdir(SEGMENTS)) - before
-                    if not name.startswith(FOREIGN_SEGMENTS) and not is_mapped(f"{SEGMENTS}/{name}")
-                    and os.path.exists(f"{SEGMENTS}/{name}")]:
-        if time.monotonic() > deadline:
+    found = {name for name in set(os.listdir(SEGMENTS)) - before if not name.startswith(FOREIGN_SEGMENTS)}
+    while True:
+        found = {name for name in found
+                 if os.path.exists(f"{SEGMENTS}/{name}") and not is_used(f"{SEGMENTS}/{name}")}
+        if not found or time.monotonic() > deadline:
             return found
         select.select([], [], [], 0.05)
-    return []
 
 
 def moved(pid):
