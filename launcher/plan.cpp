@@ -332,6 +332,9 @@ Result<void> place(Plan& plan, Mapping mapping, bool is_final) {
   }
   plan.segments = std::move(mapping.segments);
   plan.job.map = std::move(mapping.map);
+  // A file may name more ranks than there are; spawned ones are none of them.
+  if (is_final)
+    std::erase_if(plan.job.chosen_cores, [&](const auto& one) { return one.first >= size; });
   plan.job.stdin_ranks = unknown ? RankSet() : stdin_ranks(plan.stdin_to, size);
   if (plan.pty) plan.job.terminal_ranks = plan.job.stdin_ranks;
   for (std::size_t i = 0; i < plan.job.apps.size(); ++i) {

@@ -124,6 +124,9 @@ Result<void> PmixHelper::start(const NodeFacts& node) {
     if (!is_foreign(*at)) environment.push_back(*at);
   }
   environment.push_back(temporary.data());
+  // The other way to keep data, files that libpmix grows, breaks with values of some megabytes.
+  std::string storage = "PMIX_MCA_gds=hash";
+  environment.push_back(storage.data());
   environment.push_back(nullptr);
   std::string program = kProgram;
   char* argv[] = {program.data(), shared_.empty() ? nullptr : shared_.data(), nullptr};
@@ -141,6 +144,8 @@ Result<void> PmixHelper::start(const NodeFacts& node) {
   errors_ = std::move(errors->read);
 
   setup.node = node.index;
+  const Rank ranks = job_.map_of_world(0).size();
+  if (job_.universe >= 0) setup.universe = std::max(ranks, static_cast<Rank>(job_.universe));
   setup.hosts = job_.hosts;
   setup.map = job_.map_of_world(0).blocks();
   for (const App& app : job_.apps) {

@@ -133,6 +133,7 @@ CpuSet cgroup_cpus(const std::string& root) {
     if (first == std::string_view::npos || second == std::string_view::npos) continue;
     const std::string_view controllers = line.substr(first + 1, second - first - 1);
     const std::string_view path = line.substr(second + 1);
+    if (!path.starts_with('/')) continue;
     const bool old = controllers == "cpuset";
     if (!old && !controllers.empty()) continue;
     const std::string base = cat(root, "/sys/fs/cgroup", old ? "/cpuset" : "");

@@ -15,6 +15,7 @@ constexpr std::uint16_t kMostSegments = 1024;
 constexpr std::uint64_t kMostDynamic = std::uint64_t{256} * 1024;
 constexpr std::uint64_t kMostStrings = std::uint64_t{16} * 1024 * 1024;
 constexpr std::size_t kMostNames = 4096;
+constexpr std::size_t kLongestName = 4096;
 
 constexpr std::size_t kHeader = 64;
 constexpr std::size_t kSegment = 56;
@@ -114,9 +115,11 @@ std::optional<std::vector<std::string>> needed_libraries(const ReadAt& read) {
   const std::string strings = read(*at, table->size);
   for (const std::uint64_t start : table->names) {
     if (start >= strings.size()) return std::nullopt;
-    const std::size_t end = strings.find('\0', start);
-    if (end == std::string::npos) return std::nullopt;
-    names.push_back(strings.substr(start, end - start));
+    // Names may lie in each other: a limit for all of them is none.
+    const std::string_view name = std::string_view(strings).substr(start, kLongestName);
+    const std::size_t end = name.find('\0');
+    if (end == std::string_view::npos) return std::nullopt;
+    names.emplace_back(name.substr(0, end));
   }
   return names;
 }

@@ -48,6 +48,8 @@ void narrow_to_singleton(Options& options) {
   options.hosts.reset();
   options.hostfile.reset();
   options.exclude.reset();
+  options.rankfile.reset();
+  options.rank_places.clear();
   options.spares = 0;
   options.min_nodes.reset();
   options.pmi = PmiKind::fd;

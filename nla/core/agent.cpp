@@ -239,7 +239,11 @@ void Agent::State::on(const event::TimerFired& event) {
 }
 
 void Agent::State::on(const event::Asked& event) {
-  if (!context.own_ranks.contains(event.rank) || verdicts.has(event.rank)) return;
+  // What the node itself says in a rank's name it may say when the rank has ended.
+  const auto* sent = std::get_if<ask::Send>(&event.request);
+  const bool service = sent != nullptr && sent->tag >= kServiceTags;
+  if (!context.own_ranks.contains(event.rank)) return;
+  if (verdicts.has(event.rank) && !service) return;
   std::visit(
       [&](const auto& ask) {
         using Ask = std::decay_t<decltype(ask)>;

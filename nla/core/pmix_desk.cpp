@@ -235,15 +235,12 @@ bool PmixDesk::take(pmix::msg::Data& message) {
 }
 
 void PmixDesk::send_data(const Visitor& visitor, pmix::Status status, std::string_view blob) {
-  // With nobody left here there is nobody in whose name to answer: the asker hears that they
-  // failed.
-  const RankSet alive = own_.minus(ended_);
-  if (alive.empty()) return;
   ByteWriter out;
   out.varint(visitor.id);
   out.flag(status == Status::ok);
   out.raw(blob);
-  sides_.ask(alive.front(), next_++, ask::Send{visitor.asker, kDataTag, Chunk(out.take())});
+  // In anybody's name, who may have ended: the node answers as long as its agent does.
+  sides_.ask(own_.front(), next_++, ask::Send{visitor.asker, kDataTag, Chunk(out.take())});
 }
 
 void PmixDesk::peers_failed(const RankSet& ranks) {

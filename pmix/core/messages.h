@@ -54,6 +54,7 @@ struct Setup {
   std::string directory;       // its own, private to this user, below the node's; exists
   std::string rank_directory;  // where ranks may keep what they need for the job; exists
   std::uint32_t node = 0;
+  std::uint32_t universe = 0;      // slots of the job's hosts; 0: no bound
   std::vector<std::string> hosts;  // names of all nodes, by number
   std::vector<RankMap::Block> map;
   struct Program {

@@ -115,7 +115,7 @@ pmix_status_t Server::register_job(const msg::Setup& setup) {
   infos.add_regex(PMIX_NODE_MAP, node_map.get());
   infos.add_regex(PMIX_PROC_MAP, proc_map.get());
   infos.add(PMIX_JOBID, nspace_);
-  infos.add(PMIX_UNIV_SIZE, size);
+  if (setup.universe > 0) infos.add(PMIX_UNIV_SIZE, setup.universe);
   infos.add(PMIX_JOB_SIZE, size);
   infos.add(PMIX_MAX_PROCS, size);
   infos.add(PMIX_JOB_NUM_APPS, static_cast<std::uint32_t>(setup.programs.size()));

@@ -69,6 +69,12 @@ foreach(what exchange direct publish)
     CHECK --quiet --out "pmix ${what}: 6 ranks ok" --count 1 ".*"
     RUN --pmi pmix --sim-nodes 3 --ppn 2 ${client} ${what})
 endforeach()
+interop_test("PMIx ranks exchange 8 MiB each"
+  CHECK --quiet --out "pmix large: 4 ranks ok" --count 1 ".*"
+  RUN --pmi pmix --sim-nodes 2 --ppn 2 ${client} large)
+interop_test("PMIx ranks are told the universe that the job says"
+  CHECK --quiet --out "universe: 77" --out "pmix universe: 2 ranks ok"
+  RUN --pmi pmix --usize 77 --sim-nodes 2 --ppn 1 ${client} universe)
 interop_test("PMIx calls that are not offered return"
   CHECK --out "pmix refused: 4 ranks ok" --count 1 ".*"
   RUN --pmi pmix --sim-nodes 2 --ppn 2 ${client} refused)

@@ -2,6 +2,9 @@
 import os
 import shutil
 import signal
+import subprocess
+import sys
+import unittest
 
 import job
 from job import JobTest
@@ -63,6 +66,20 @@ class Pmix(JobTest):
         self.assertEqual(ended.status, 68)
         self.assertRegex(ended.last, r"^scela-run: rank [23] on sim1 .*the node's PMIx server \(scela-pmix\) was killed by "
                                      r"signal 9 \(SIGKILL\)")
+
+    @unittest.skipUnless(os.geteuid() == 0, "only root can act as another user")
+    def test_another_user_is_not_heard_by_the_server(self):
+        """libpmix believes the user that a client claims to be, and waits for who says nothing."""
+        one = self.start("--pmi", "pmix", "-n", "1", "sh", "-c",
+                         f'echo "$PMIX_SERVER_URI41" > {self.folder}/uri; ' + job.HOLD)
+        one.ranks(1)
+        with open(f"{self.folder}/uri", encoding="ascii") as f:
+            port = int(f.read().rsplit(":", 1)[1])
+        knock = ("import os, socket, sys\nos.setgid(65534)\nos.setuid(65534)\n"
+                 f"knocked = socket.socket()\nknocked.settimeout(30)\nknocked.connect(('127.0.0.1', {port}))\n"
+                 "print(knocked.recv(1))")
+        done = subprocess.run([sys.executable, "-c", knock], capture_output=True, text=True, timeout=job.DEADLINE_S, check=False)
+        self.assertEqual((done.stdout, done.returncode), ("b''\n", 0), done.stderr)
 
     def test_a_server_ends_with_its_agent(self):
         one = self.start("--pmi", "pmix", "--sim-nodes", "2", "--ppn", "1", "sh", "-c", job.HOLD)

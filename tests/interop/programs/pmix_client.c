@@ -1,9 +1,11 @@
-/* A client of libpmix, without MPI: pmix_client exchange|direct|publish|refused|leave|die|abort
-   exchange  put, commit, a fence that collects, and a get of what every other rank has put
-   direct    the same, with a fence that brings nothing along: each get asks the other's node
-   publish   looks up what rank 0 publishes last; then names that are gone with the first look-up
-   refused   connects two ranks; asks for what is not offered: every call must return
-   leave     rank 1 exits with 0 before the fence;  die: by SIGKILL;  abort: PMIx_Abort(9) */
+/* A client of libpmix, without MPI: pmix_client
+   exchange|large|universe|direct|publish|refused|leave|die|abort exchange  put, commit, a fence
+   that collects, and a get of what every other rank has put large     the same with 8 MiB of each;
+   universe: rank 0 says its size direct    the same, with a fence that brings nothing along: each
+   get asks the other's node publish   looks up what rank 0 publishes last; then names that are gone
+   with the first look-up refused   connects two ranks; asks for what is not offered: every call
+   must return leave     rank 1 exits with 0 before the fence;  die: by SIGKILL;  abort:
+   PMIx_Abort(9) */
 #include <pmix.h>
 #include <signal.h>
 #include <stdio.h>
@@ -14,6 +16,7 @@
 static pmix_proc_t me;
 static pmix_proc_t all;
 static uint32_t size;
+static size_t card_length = 3000; /* of what each rank puts */
 
 static void check(const char* what, pmix_status_t status) {
   if (status == PMIX_SUCCESS) return;
@@ -41,8 +44,8 @@ static void fill(char* text, size_t length, uint32_t rank) {
 }
 
 static void exchange(bool collect) {
-  static char card[3000];
-  fill(card, sizeof card, me.rank);
+  static char card[8 << 20];
+  fill(card, card_length, me.rank);
   pmix_value_t value;
   PMIX_VALUE_LOAD(&value, card, PMIX_STRING);
   check("put", PMIx_Put(PMIX_GLOBAL, "card", &value));
@@ -54,7 +57,7 @@ static void exchange(bool collect) {
     other.rank = rank;
     pmix_value_t* got = NULL;
     check("get", PMIx_Get(&other, "card", NULL, 0, &got));
-    fill(card, sizeof card, rank);
+    fill(card, card_length, rank);
     if (got->type != PMIX_STRING || strcmp(got->data.string, card) != 0) {
       printf("rank %u: the card of rank %u is another\n", me.rank, rank);
     }
@@ -133,6 +136,14 @@ static void refused(void) {
   check("fence", fence(false));
 }
 
+static void universe(void) {
+  pmix_value_t* value = NULL;
+  const pmix_status_t status = PMIx_Get(&all, PMIX_UNIV_SIZE, NULL, 0, &value);
+  if (me.rank == 0 && status != PMIX_SUCCESS) printf("universe: %s\n", PMIx_Error_string(status));
+  if (me.rank == 0 && status == PMIX_SUCCESS) printf("universe: %u\n", value->data.uint32);
+  if (status == PMIX_SUCCESS) PMIX_VALUE_RELEASE(value);
+}
+
 int main(int argc, char** argv) {
   const char* how = argc > 1 ? argv[1] : "";
   check("init", PMIx_Init(&me, NULL, 0));
@@ -140,6 +151,11 @@ int main(int argc, char** argv) {
   all.rank = PMIX_RANK_WILDCARD;
   job_size();
   if (strcmp(how, "exchange") == 0) exchange(true);
+  if (strcmp(how, "large") == 0) {
+    card_length = 8 << 20;
+    exchange(true);
+  }
+  if (strcmp(how, "universe") == 0) universe();
   if (strcmp(how, "direct") == 0) exchange(false);
   if (strcmp(how, "publish") == 0) publish();
   if (strcmp(how, "refused") == 0) refused();

@@ -108,6 +108,7 @@ TEST_CASE(
   CHECK_FALSE(needed(program({two, 2, UINT64_MAX, 3})).has_value());  // names beyond the strings
   CHECK_FALSE(
       needed(program({two, 2, UINT64_MAX, UINT64_MAX, 16})).has_value());  // strings in no segment
+  CHECK_FALSE(needed(program({{std::string(5000, 'l')}})).has_value());
   const std::string whole = program({two});
   for (std::size_t size = 0; size + 1 < whole.size(); ++size)
     CHECK(needed(whole.substr(0, size)) != two);

@@ -186,6 +186,20 @@ TEST_CASE("what a rank of another node has put is asked of its server, and broug
     REQUIRE(nodes.answer_of(0, 8) != nullptr);
     CHECK(nodes.answer_of(0, 8)->status == Status::not_found);
   }
+  SECTION("nor one where all of that node have ended, before or after they were asked for") {
+    nodes.say(0, pmix::msg::DataWanted{8, 4});
+    for (const Rank rank : {4u, 5u}) {
+      nodes.exit(rank);
+      nodes.run();
+      nodes.nodes[2].desk->rank_ended(rank);
+    }
+    nodes.settle();
+    REQUIRE(nodes.answer_of(0, 8) != nullptr);
+    CHECK(nodes.answer_of(0, 8)->status == Status::not_found);
+    nodes.say(0, pmix::msg::DataWanted{9, 5});
+    REQUIRE(nodes.answer_of(0, 9) != nullptr);
+    CHECK(nodes.answer_of(0, 9)->status == Status::not_found);
+  }
   SECTION("nor one that has failed, which the job goes on without") {
     nodes.say(0, pmix::msg::DataWanted{8, 4});
     nodes.nodes[0].desk->peers_failed(RankSet::single(4));

@@ -160,6 +160,8 @@ TEST_CASE("why a process may not use all processors is told apart") {
   // A group above decides where the controller is not enabled in this one.
   root.write("proc/self/cgroup", "0::/user/job/step/task\n");
   CHECK(read_topology({0, 1}, root.path()).restriction() == Restriction::cgroup);
+  root.write("proc/self/cgroup", "0::no/path\n");  // no kernel says that
+  CHECK(read_topology({0, 1}, root.path()).restriction() == Restriction::affinity);
   root.write("proc/self/cgroup", "9:cpuset:/jobs\n");
   CHECK(read_topology({2, 5}, root.path()).restriction() == Restriction::affinity);
   root.write("sys/fs/cgroup/cpuset/jobs/cpuset.effective_cpus", "2,5\n");

@@ -15,6 +15,7 @@ std::vector<Message> samples() {
   setup.directory = "/tmp/node/pmix";
   setup.rank_directory = "/tmp/node/ranks";
   setup.node = 1;
+  setup.universe = 9;
   setup.hosts = {"n0", "n1"};
   setup.map = {{0, 2, 3}};
   setup.programs = {{RankSet::run(0, 4), "./a b", "/home"}, {RankSet::run(4, 2), "./c", ""}};
