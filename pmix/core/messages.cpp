@@ -21,7 +21,8 @@ auto fields(Is<msg::Setup::Program> auto& m) {
   return std::tie(m.ranks, m.words, m.directory);
 }
 auto fields(Is<msg::Setup> auto& m) {
-  return std::tie(m.nspace, m.directory, m.rank_directory, m.node, m.universe, m.hosts, m.map, m.programs);
+  return std::tie(m.nspace, m.directory, m.rank_directory, m.node, m.universe, m.hosts, m.map,
+                  m.programs);
 }
 auto fields(Is<msg::Answer> auto& m) {
   return std::tie(m.id, m.status, m.blob);

@@ -6,6 +6,7 @@
 
 #include "common/os/socket_owner.h"
 
+// NOLINTNEXTLINE(readability-inconsistent-declaration-parameter-name): the header's are reserved.
 extern "C" __attribute__((visibility("default"))) int accept(int fd, sockaddr* address,
                                                              socklen_t* size) {
   for (;;) {
