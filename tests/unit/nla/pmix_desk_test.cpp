@@ -34,8 +34,9 @@ struct Nodes : TreeHarness {
           work, node.own,
           PmixDesk::Sides{
               [&node](pmix::Message message) { node.told.push_back(std::move(message)); },
-              [this](Rank rank, RequestId id, Request request) {
-                ask(rank, std::move(request), id);
+              [this, i](Rank rank, RequestId id, Request request) {
+                // Also in the name of a rank that has ended.
+                post(agent_of(i), event::Asked{rank, id, std::move(request)});
               }});
       node.own.for_each([&](Rank rank) {
         REQUIRE(node.desk->receive(pmix::msg::Environment{rank, {"PMIX_RANK=x"}}));
