@@ -132,8 +132,8 @@ class StatusTest(JobTest):
         self.assertEqual((ended.status, sorted(ended.lines)), (130, ["0 cleans up", "1 cleans up"]))
 
     def test_124_at_the_time_limit(self):
-        ended = self.run_job("--timeout", "0.2", "--sim-nodes", 2, "--ppn", 2, "sleep", 1000)
-        self.assert_ended(ended, 124, r"the job reached its time limit of 200 ms \(--timeout\) and was ended")
+        ended = self.run_job("--timeout", "1", "--sim-nodes", 2, "--ppn", 2, "sleep", 1000)
+        self.assert_ended(ended, 124, r"the job reached its time limit of 1 s \(--timeout\) and was ended")
         self.assert_summary(ended, "4 ranks ended with the job: 0-3")
 
     def test_a_job_within_its_time_limit_is_not_disturbed(self):
