@@ -20,13 +20,11 @@ namespace scela {
 
 namespace {
 
-constexpr std::string_view kWithoutPath = "/usr/local/bin:/usr/bin:/bin";
-
 std::string_view path_of(const Surroundings& around) {
   for (const std::string& variable : around.environment) {
     if (variable.starts_with("PATH=")) return std::string_view(variable).substr(5);
   }
-  return kWithoutPath;
+  return kUsualPath;
 }
 
 // What a file that is no regular one, or cannot be read, asks for is not known.

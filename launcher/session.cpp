@@ -313,7 +313,8 @@ void Session::give_up_start(std::optional<Error> cause) {
 void Session::on(const action::ShowLog& log) {
   const LogRecord& record = log.record;
   // Asked for by itself (--report-bindings), not as one of the things that happen.
-  if (record.subsystem != Subsystem::placement) return log_.show(record);
+  const bool asked_for = record.subsystem == Subsystem::placement && plan_.job.placement.report;
+  if (!asked_for) return log_.show(record);
   person_.write(cat(kProgramName, printable(record.node), ": ", printable(record.text), "\n"));
 }
 

@@ -23,6 +23,7 @@ Result<void> Binding::place_by_policy(const PlacementPolicy& policy, const RankS
     auto placer = Placer::create(topology(), policy);
     if (!placer) return fail(placer.error());
     placer_.emplace(std::move(*placer));
+    placer_->reserve(chosen_);
   }
   auto made = placer_->next(ranks.size(), later);
   if (!made) return fail(made.error());
@@ -43,6 +44,7 @@ Result<Binding::Places> Binding::place(const Job& job, const RankSet& ranks, boo
       error.what = cat(error.what, ", as chosen for rank ", rank);
       return fail(std::move(error));
     }
+    chosen_.add(*cpus);
     places.emplace(rank, std::move(*cpus));
     chosen.add(rank);
   }

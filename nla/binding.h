@@ -45,6 +45,7 @@ class Binding {
   std::uint32_t shares_;
   std::optional<Topology> topology_;
   std::optional<Placer> placer_;
+  CpuSet chosen_;  // of ranks whose cores were chosen
 };
 
 }  // namespace scela::nla

@@ -24,14 +24,11 @@ namespace scela::nla {
 namespace {
 
 constexpr char kProgram[] = "scela-pmix";
-constexpr std::string_view kWithoutPath = "/usr/local/bin:/usr/bin:/bin";
 
 // Where this agent's own file lies, which its companions were installed with.
 std::string own_directory() {
-  char path[4096];
-  const ssize_t size = ::readlink("/proc/self/exe", path, sizeof path);
-  const std::string_view whole(path, size > 0 ? static_cast<std::size_t>(size) : 0);
-  return std::string(whole.substr(0, std::max(whole.rfind('/'), std::size_t{0})));
+  const std::string path = own_executable();
+  return path.substr(0, path.rfind('/'));
 }
 
 // What a PMIx server around this job has said is not for ours.
@@ -93,7 +90,7 @@ Result<void> PmixHelper::start(const NodeFacts& node) {
   const char* const set_path = ::getenv("PATH");
   const std::string search =
       cat(own_directory(), ":", node.companions.empty() ? "" : cat(node.companions, ":"),
-          set_path == nullptr ? kWithoutPath : std::string_view(set_path));
+          set_path == nullptr ? kUsualPath : std::string_view(set_path));
   const auto found = find_program(kProgram, search, "/");
   if (!found) {
     return failed(cat("there is no ", kProgram, " on this node, beside ", own_directory(),
@@ -144,8 +141,7 @@ Result<void> PmixHelper::start(const NodeFacts& node) {
   errors_ = std::move(errors->read);
 
   setup.node = node.index;
-  const Rank ranks = job_.map_of_world(0).size();
-  if (job_.universe >= 0) setup.universe = std::max(ranks, static_cast<Rank>(job_.universe));
+  setup.universe = static_cast<std::uint32_t>(std::max<std::int64_t>(job_.universe_size(), 0));
   setup.hosts = job_.hosts;
   setup.map = job_.map_of_world(0).blocks();
   for (const App& app : job_.apps) {
@@ -164,6 +160,9 @@ std::vector<std::string> PmixHelper::defaults(const NodeFacts& node, std::uint64
   std::vector<std::string> out = {"JSM_JSRUN_PORT=1"};
   // It spins while it waits, which starves the others where ranks share a core.
   if (ranks > node.processors) out.emplace_back("OMPI_MCA_mpi_yield_when_idle=1");
+  // Its trial of another kind of shared memory, which it does not use, leaves a file if it is
+  // killed.
+  out.emplace_back("OMPI_MCA_shmem=mmap");
   // It leaves its shared memory when it is killed, and names it by the machine: nodes that share
   // one would take each other's.
   const std::string fallback = cat(node.directory, "/ranks");

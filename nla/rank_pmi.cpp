@@ -270,10 +270,9 @@ pmi::JobFacts RankPmi::facts(Rank rank) const {
   facts.rank = rank - ranks.front();
   facts.size = static_cast<Rank>(ranks.size());
   facts.appnum = static_cast<std::int32_t>(job_.app_of(rank) - job_.first_app_of_world(world));
-  facts.universe_size = job_.universe;
-  if (job_.universe >= 0) {
-    facts.universe_size =
-        std::max<std::int64_t>({job_.universe, facts.size, job_.map_of_world(0).size()});
+  facts.universe_size = job_.universe_size();
+  if (facts.universe_size >= 0) {
+    facts.universe_size = std::max<std::int64_t>(facts.universe_size, facts.size);
   }
   facts.kvsname = job_.name_of_world(world);
   facts.process_mapping = job_.map_of_world(world).process_mapping();

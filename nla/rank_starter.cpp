@@ -19,7 +19,6 @@ namespace scela::nla {
 
 namespace {
 
-constexpr std::string_view kDefaultPath = "/usr/local/bin:/usr/bin:/bin";
 constexpr int kPmiDescriptor = 3;
 
 // Set by the agent, or left by a launcher around this one: a rank that believed them would speak to
@@ -123,7 +122,7 @@ RankStarter::Program RankStarter::prepare(const App& app) const {
     return program;
   }
   std::string_view path = value_of(program.environment, "PATH");
-  if (path.empty()) path = kDefaultPath;
+  if (path.empty()) path = kUsualPath;
   const std::string search = app.path.empty() ? std::string(path) : cat(app.path, ":", path);
   const std::string name = app.argv.empty() ? std::string() : app.argv.front();
   auto found = find_program(name, search, program.directory);

@@ -46,13 +46,6 @@ Result<Fd> connect_to(std::uint16_t port) {
   return socket;
 }
 
-// Who speaks there may ask for any program to be run: nobody else may. To be asked when it has
-// spoken: a connection that its process has not accepted yet is nobody's.
-bool is_ours(int fd) {
-  const std::optional<SocketOwner> owner = peer_owner(fd);
-  return owner && owner->inode != 0 && owner->user == ::geteuid();
-}
-
 bool write_all(int fd, std::string_view bytes) {
   while (!bytes.empty()) {
     const ssize_t wrote =
@@ -84,7 +77,8 @@ Result<void> greet(int fd) {
   if (!write_all(fd, pmi::singinit::hello())) return failed("greet", errno);
   const auto line = read_line(fd);
   if (!line) return fail(line.error());
-  if (!is_ours(fd)) {
+  // Who speaks there may ask for any program to be run: nobody else may.
+  if (!peer_is_this_user(fd)) {
     return fail(Error{ErrorKind::usage, "listen to it", "",
                       "it is not this user's, or has closed its connection", ""});
   }

@@ -13,55 +13,22 @@ namespace {
 
 // node: not about objects of a node.
 Level level_of(MapBy map_by) {
-  switch (map_by) {
-    case MapBy::slot:
-    case MapBy::node:
-      break;
-    case MapBy::core:
-      return Level::core;
-    case MapBy::l3:
-      return Level::l3;
-    case MapBy::numa:
-      return Level::numa;
-    case MapBy::socket:
-      return Level::socket;
-  }
-  return Level::node;
+  constexpr Level kLevels[] = {Level::node, Level::node, Level::core,
+                               Level::l3,   Level::numa, Level::socket};
+  return kLevels[static_cast<std::size_t>(map_by)];
 }
 
 Level level_of(BindTo bind_to) {
-  switch (bind_to) {
-    case BindTo::hwthread:
-      return Level::hwthread;
-    case BindTo::none:
-    case BindTo::core:
-      break;
-    case BindTo::l3:
-      return Level::l3;
-    case BindTo::numa:
-      return Level::numa;
-    case BindTo::socket:
-      return Level::socket;
-  }
-  return Level::core;
+  constexpr Level kLevels[] = {Level::core, Level::hwthread, Level::core,
+                               Level::l3,   Level::numa,     Level::socket};
+  return kLevels[static_cast<std::size_t>(bind_to)];
 }
 
 // node: `made` and `fill` need none.
 Level level_of(PlaceOrder order) {
-  switch (order) {
-    case PlaceOrder::made:
-    case PlaceOrder::fill:
-      break;
-    case PlaceOrder::core:
-      return Level::core;
-    case PlaceOrder::l3:
-      return Level::l3;
-    case PlaceOrder::numa:
-      return Level::numa;
-    case PlaceOrder::socket:
-      return Level::socket;
-  }
-  return Level::node;
+  constexpr Level kLevels[] = {Level::node, Level::node, Level::core,
+                               Level::l3,   Level::numa, Level::socket};
+  return kLevels[static_cast<std::size_t>(order)];
 }
 
 Error error(std::string what, std::string why, std::string hint) {
@@ -165,6 +132,14 @@ Result<std::vector<CpuSet>> Placer::next(std::uint64_t count, bool overload) {
   for (const Units& units : places)
     out.push_back(cpus_of(units));
   return out;
+}
+
+void Placer::reserve(const CpuSet& cpus) {
+  const auto& processors = topology_.processors();
+  for (Unit& unit : units_) {
+    for (std::size_t i = 0; i < unit.count; ++i)
+      unit.taken = unit.taken || cpus.contains(processors[unit.first + i].cpu);
+  }
 }
 
 const Processor& Placer::processor_of(const Units& units) const {

@@ -1,14 +1,11 @@
 // Where on its node each rank runs: from a topology and a policy to a set of processors for each.
 //
 // Rules (they stand in docs/placement.md and scela-run(1) too):
-//  - A rank needs so many cores (hardware threads, where it is bound to those), which nobody else
-//  has.
-//  - Ranks take them from the objects that map_by names, one object after the other in turn, from
-//  each
-//    the first ones that are free; by slot and node, which are about nodes, in the machine's order.
+//  - A rank needs so many cores (threads, where it is bound to those) that nobody else has.
+//  - Ranks take them from the objects that map_by names, one object after the other in turn: from
+//    each the first ones that are free; by slot and node, in the machine's order.
 //  - A rank is bound to what bind_to names: the cores that it took, or all of the L3 cache, NUMA
-//  domain
-//    or socket that they lie in; only to processors that may be used.
+//    domain or socket that they lie in; only to processors that may be used.
 //  - order says which of a node's ranks, by number, takes which of these places.
 //  - More ranks than fit are refused, or, with overload, start again from the beginning.
 //
@@ -72,6 +69,9 @@ class Placer {
   // Places of the next `count` ranks, in the order of their numbers: the processors of each.
   // Error: they do not fit. `overload`: they may share, whatever the policy says.
   Result<std::vector<CpuSet>> next(std::uint64_t count, bool overload = false);
+
+  // These are somebody's: nobody else gets a unit that has any of them, unless they may share.
+  void reserve(const CpuSet& cpus);
 
   const Topology& topology() const { return topology_; }
 

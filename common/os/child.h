@@ -60,6 +60,9 @@ struct ChildSpec {
 // The child's process id once it has executed the program. A child that failed has been reaped.
 tl::expected<pid_t, ChildError> start_child(const ChildSpec& spec);
 
+// Where programs are looked for if PATH is not set.
+inline constexpr std::string_view kUsualPath = "/usr/local/bin:/usr/bin:/bin";
+
 // Where execvp would find `name`: a name with a '/' is taken as it is, relative to `directory`;
 // another is looked for in the ':'-separated `search_path`. The error is execvp's: EACCES if
 // something was found that may not be executed, else ENOENT.

@@ -130,6 +130,11 @@ std::optional<SocketOwner> peer_owner(int fd) {
   return owner ? owner : peer_owner_by_table(fd);
 }
 
+bool peer_is_this_user(int fd) {
+  const std::optional<SocketOwner> owner = peer_owner(fd);
+  return owner && owner->inode != 0 && owner->user == ::geteuid();
+}
+
 bool holds_socket(pid_t pid, std::uint64_t inode) {
   return inode != 0 && holds(pid, cat("socket:[", inode, "]"), 0);
 }

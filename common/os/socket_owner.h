@@ -22,6 +22,10 @@ std::optional<SocketOwner> peer_owner(int fd);
 std::optional<SocketOwner> peer_owner_by_netlink(int fd);
 std::optional<SocketOwner> peer_owner_by_table(int fd);
 
+// Whether the peer is a process of this user that has not closed its end. To be asked when it has
+// spoken or was accepted: a connection that its process has not accepted yet is nobody's.
+bool peer_is_this_user(int fd);
+
 // Whether the process, or one below it, has the socket open.
 bool holds_socket(pid_t pid, std::uint64_t inode);
 

@@ -1,8 +1,5 @@
 #include "common/os/topology.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <charconv>
 #include <map>
@@ -11,27 +8,19 @@
 
 #include "common/core/text.h"
 #include "common/os/affinity.h"
-#include "common/os/fd.h"
+#include "common/os/syscall.h"
 
 namespace scela {
 
 namespace {
 
-// Lists of processors of the largest machines have a few thousand characters.
-constexpr std::size_t kLargestFile = 64 * 1024;
 // More processors than any kernel is built for.
 constexpr std::uint32_t kMostCpus = 65536;
 constexpr int kMostCaches = 16;
 
 // Without its newline; empty: there is no such file, or nothing in it.
 std::string text_of(const std::string& path) {
-  const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  std::string text;
-  char piece[4096];
-  for (ssize_t got = 1; file && got > 0 && text.size() < kLargestFile;) {
-    got = ::read(file.get(), piece, sizeof piece);
-    if (got > 0) text.append(piece, static_cast<std::size_t>(got));
-  }
+  std::string text = read_small_file(path.c_str());
   while (!text.empty() && (text.back() == '\n' || text.back() == '\0'))
     text.pop_back();
   return text;

@@ -56,40 +56,17 @@ Result<void> choose(std::string_view text, std::span<const Word<Choice>> words,
 }
 
 PlaceOrder order_of(RankBy rank_by) {
-  switch (rank_by) {
-    case RankBy::slot:
-    case RankBy::node:
-      break;
-    case RankBy::fill:
-      return PlaceOrder::fill;
-    case RankBy::core:
-      return PlaceOrder::core;
-    case RankBy::l3:
-      return PlaceOrder::l3;
-    case RankBy::numa:
-      return PlaceOrder::numa;
-    case RankBy::socket:
-      return PlaceOrder::socket;
-  }
-  return PlaceOrder::made;
+  constexpr PlaceOrder kOrders[] = {PlaceOrder::made,  PlaceOrder::made, PlaceOrder::fill,
+                                    PlaceOrder::core,  PlaceOrder::l3,   PlaceOrder::numa,
+                                    PlaceOrder::socket};
+  return kOrders[static_cast<std::size_t>(rank_by)];
 }
 
 BindTo default_binding(const PlacementOptions& said) {
   if (said.cpus_per_rank) return BindTo::core;
-  switch (said.map_by.value_or(MapBy::slot)) {
-    case MapBy::slot:
-    case MapBy::node:
-      break;
-    case MapBy::core:
-      return BindTo::core;
-    case MapBy::l3:
-      return BindTo::l3;
-    case MapBy::numa:
-      return BindTo::numa;
-    case MapBy::socket:
-      return BindTo::socket;
-  }
-  return BindTo::none;
+  constexpr BindTo kBindings[] = {BindTo::none, BindTo::none, BindTo::core,
+                                  BindTo::l3,   BindTo::numa, BindTo::socket};
+  return kBindings[static_cast<std::size_t>(said.map_by.value_or(MapBy::slot))];
 }
 
 }  // namespace

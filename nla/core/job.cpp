@@ -180,6 +180,11 @@ RankSet Job::ranks_of_world(std::size_t world) const {
   return RankSet::run(0, worlds.empty() ? map.size() : worlds.front().first);
 }
 
+std::int64_t Job::universe_size() const {
+  if (universe < 0) return -1;
+  return std::max<std::int64_t>(universe, map_of_world(0).size());
+}
+
 const RankMap& Job::map_of_world(std::size_t world) const {
   if (world > 0) return worlds[world - 1].map;
   return worlds.empty() ? map : first_map_;

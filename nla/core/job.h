@@ -83,6 +83,9 @@ struct Job {
   // Since it began, and so no part of encode(): `apps` and `map` hold theirs too.
   std::vector<World> worlds;
 
+  // What its first ranks are told: `universe`, but not less than they are; -1: there is no limit.
+  std::int64_t universe_size() const;
+
   // Position in apps of a rank's program; apps.size() if the rank is not in the job.
   std::size_t app_of(Rank rank) const;
 

@@ -96,8 +96,7 @@ Result<Fd> accept_from_launcher(const Fd& listener, pid_t launcher) {
     }
     Fd socket(retry([&] { return ::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC); }));
     if (!socket) continue;
-    const auto owner = peer_owner(socket.get());
-    if (!owner || owner->inode == 0 || owner->user != ::geteuid()) continue;
+    if (!peer_is_this_user(socket.get())) continue;
     const int on = 1;
     ::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     return socket;

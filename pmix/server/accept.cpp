@@ -12,8 +12,7 @@ extern "C" __attribute__((visibility("default"))) int accept(int fd, sockaddr* a
   for (;;) {
     const int taken = ::accept4(fd, address, size, SOCK_CLOEXEC);
     if (taken < 0) return taken;
-    const auto owner = scela::peer_owner(taken);
-    if (owner && owner->inode != 0 && owner->user == ::geteuid()) return taken;
+    if (scela::peer_is_this_user(taken)) return taken;
     ::close(taken);
   }
 }

@@ -34,7 +34,7 @@ READY = "E2E_READY"
 PYTHON = sys.executable
 SEGMENTS = "/dev/shm"
 # MPI libraries leave these when their processes are killed; the ranks here use none, so they are another test's.
-FOREIGN_SEGMENTS = ("ucx_shm_posix_", "mpich_", "open_mpi.", "sem.mp-")
+FOREIGN_SEGMENTS = ("ucx_shm_posix_", "mpich_", "sem.mp-")
 
 # What ranks run: shell text that tells the test its rank and process, then goes on.
 TELL = f'echo "$SCELA_RANK $$" > "${READY}"; '

@@ -200,6 +200,21 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("cores that are somebody's are given to nobody else, unless ranks may share") {
+  PlacementPolicy placement;
+  placement.bind_to = BindTo::core;
+  auto placer = Placer::create(topology_of(kSmall), placement);
+  REQUIRE(placer);
+  placer->reserve(CpuSet::parse("0,3,8-13").value());
+  const auto made = placer->next(3);
+  REQUIRE(made);
+  CHECK((*made)[0].text() == "4-5");
+  CHECK((*made)[1].text() == "6-7");
+  CHECK((*made)[2].text() == "14-15");
+  CHECK_FALSE(placer->next(1));
+  CHECK((*placer->next(1, true))[0].text() == "0-1");
+}
+
 TEST_CASE("where a rank runs is told in one line") {
   const Topology small = topology_of(kSmall);
   CHECK(binding_text(3, small, CpuSet::parse("2-3").value()) ==

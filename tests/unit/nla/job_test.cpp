@@ -186,6 +186,16 @@ TEST_CASE("kinds of a job outside their range are errors") {
   CHECK_FALSE(accepted(end - 18, 2));
 }
 
+TEST_CASE("the universe is never smaller than the job, and may be without a limit") {
+  Job job = small_job();
+  job.universe = 1;
+  CHECK(job.universe_size() == job.map.size());
+  job.universe = 1000;
+  CHECK(job.universe_size() == 1000);
+  job.universe = -7;
+  CHECK(job.universe_size() == -1);
+}
+
 TEST_CASE("one rank of the job has a terminal, or none") {
   CHECK(fault([](Job& job) { job.terminal_ranks = RankSet::single(3); }).empty());
   CHECK(mentions(fault([](Job& job) { job.terminal_ranks = RankSet::single(4); }), "terminal"));
