@@ -440,6 +440,11 @@ Result<std::vector<HostEntry>> take_spares(std::vector<HostEntry>& hosts, const 
 
 }  // namespace
 
+bool runs_once_per_host(const Options& options, const Surroundings& around) {
+  const auto hosts = find_hosts(options, around);
+  return hosts && is_once_per_host(options, *hosts);
+}
+
 Result<Plan> make_plan(const Options& options, const Surroundings& around) {
   auto hosts = find_hosts(options, around);
   if (!hosts) return fail(hosts.error());

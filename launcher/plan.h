@@ -60,6 +60,10 @@ struct Plan {
   const std::string& program_of(Rank rank) const;
 };
 
+// Whether the program runs once on each host: hosts are named, but no number of ranks or slots, as
+// for pdsh and clush. False for hosts that make_plan() refuses.
+bool runs_once_per_host(const Options& options, const Surroundings& around);
+
 Result<Plan> make_plan(const Options& options, const Surroundings& around);
 
 // Of the nodes that have an agent, those that are not needed: spares that replace nobody.

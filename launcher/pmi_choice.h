@@ -1,7 +1,9 @@
-// --pmi auto: what the programs of a job speak, told from their files on this machine.
+// --pmi auto, which is the default: what the programs of a job speak, told from their files on this
+// machine.
 //
-// Reads them, and follows PATH as a node would; where a program is not there, or shows nothing
-// (scripts and interpreters), what `mpiexec` is here decides.
+// Follows PATH and the loader as a node would. A program that is not here, or is linked to no MPI
+// (scripts and interpreters), goes with the job's other programs, and else by what `mpiexec` is
+// here; but a command that runs once on each host finds PMI, for which nothing has to be started.
 #pragma once
 
 #include <string>

@@ -26,6 +26,8 @@ constexpr std::uint64_t kEndOfTable = 0;
 constexpr std::uint64_t kNeeded = 1;
 constexpr std::uint64_t kStringTable = 5;
 constexpr std::uint64_t kStringSize = 10;
+constexpr std::uint64_t kRunPathOfOld = 15;  // DT_RPATH: looked at where there is no other
+constexpr std::uint64_t kRunPath = 29;
 
 struct Segment {
   std::uint32_t type = 0;
@@ -78,6 +80,7 @@ struct Table {
   std::vector<std::uint64_t> names;  // where in the strings
   std::uint64_t strings = 0;         // their address
   std::uint64_t size = 0;
+  std::optional<std::uint64_t> run_path;
 };
 
 std::optional<Table> table_of(const std::string& bytes) {
@@ -90,38 +93,70 @@ std::optional<Table> table_of(const std::string& bytes) {
     if (tag == kNeeded) table.names.push_back(value);
     if (tag == kStringTable) table.strings = value;
     if (tag == kStringSize) table.size = value;
+    if (tag == kRunPath || (tag == kRunPathOfOld && !table.run_path)) table.run_path = value;
     if (table.names.size() > kMostNames) return std::nullopt;
   }
   return table;
 }
 
+// Ends within the strings, and is of a length that names have.
+std::optional<std::string> string_at(std::string_view strings, std::uint64_t start) {
+  if (start >= strings.size()) return std::nullopt;
+  // Names may lie in each other: a limit for all of them is none.
+  const std::string_view text = strings.substr(start, kLongestName);
+  const std::size_t end = text.find('\0');
+  if (end == std::string_view::npos) return std::nullopt;
+  return std::string(text.substr(0, end));
+}
+
 }  // namespace
 
-std::optional<std::vector<std::string>> needed_libraries(const ReadAt& read) {
+std::optional<Linkage> linkage_of(const ReadAt& read) {
   const auto segments = segments_of(read);
   if (!segments) return std::nullopt;
   const Segment* dynamic = nullptr;
   for (const Segment& segment : *segments) {
     if (segment.type == kDynamic && dynamic == nullptr) dynamic = &segment;
   }
-  std::vector<std::string> names;
-  if (dynamic == nullptr) return names;
+  Linkage linkage;
+  if (dynamic == nullptr) return linkage;
   if (dynamic->size > kMostDynamic) return std::nullopt;
   const auto table = table_of(read(dynamic->offset, dynamic->size));
   if (!table) return std::nullopt;
-  if (table->names.empty()) return names;
+  if (table->names.empty()) return linkage;
   const auto at = offset_of(table->strings, *segments);
   if (!at || table->size > kMostStrings) return std::nullopt;
   const std::string strings = read(*at, table->size);
   for (const std::uint64_t start : table->names) {
-    if (start >= strings.size()) return std::nullopt;
-    // Names may lie in each other: a limit for all of them is none.
-    const std::string_view name = std::string_view(strings).substr(start, kLongestName);
-    const std::size_t end = name.find('\0');
-    if (end == std::string_view::npos) return std::nullopt;
-    names.emplace_back(name.substr(0, end));
+    auto name = string_at(strings, start);
+    if (!name) return std::nullopt;
+    linkage.libraries.push_back(std::move(*name));
   }
-  return names;
+  if (table->run_path) linkage.directories = string_at(strings, *table->run_path).value_or("");
+  return linkage;
+}
+
+// glibc's format since 2.2, which may follow an older one: a magic, counts, entries of flags, name,
+// path, version and hardware; offsets count from the magic.
+std::vector<std::string> paths_in_loader_cache(std::string_view cache, std::string_view name) {
+  constexpr std::string_view kMagic = "glibc-ld.so.cache1.1";
+  constexpr std::size_t kRestOfHeader = 24;
+  std::vector<std::string> paths;
+  const std::size_t begin = cache.find(kMagic);
+  if (begin == std::string_view::npos) return paths;
+  const std::string_view all = cache.substr(begin);
+  ByteReader in(all.substr(kMagic.size()));
+  const std::uint32_t count = in.u32();
+  in.raw(kRestOfHeader);
+  for (std::uint32_t i = 0; i < count && in.ok(); ++i) {
+    in.u32();
+    const std::uint32_t key = in.u32();
+    const std::uint32_t value = in.u32();
+    in.raw(12);
+    if (!in.ok() || string_at(all, key) != name) continue;
+    if (auto path = string_at(all, value)) paths.push_back(std::move(*path));
+  }
+  return paths;
 }
 
 }  // namespace scela

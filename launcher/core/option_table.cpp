@@ -178,7 +178,7 @@ const OptionRow kOptions[] = {
      "set a variable for the ranks of all programs (repeatable)",
      [](Target t, Text v) { return store_env(v, t.global_env); }, true},
     {"pmi", 0, "WHICH", kValue, kJob, programs, "SCELA_PMI",
-     "how ranks meet: fd (default), port, pmgr[-mvapich1], pmix, auto, none",
+     "how ranks meet: auto (default), fd, pmix, port, pmgr[-mvapich1], none",
      [](Target t, Text v) { return store_choice<PmiKind>(v, t.options.pmi,
           {{"fd", PmiKind::fd}, {"pmi1", PmiKind::fd}, {"pmi2", PmiKind::fd}, {"port", PmiKind::port}, {"pmgr", PmiKind::pmgr},
            {"pmgr-mvapich1", PmiKind::pmgr_mvapich1}, {"pmix", PmiKind::pmix},

@@ -104,7 +104,7 @@ struct Options {
   PlacementOptions placement;
   std::optional<std::string> rankfile;  // a path; whoever reads it fills in rank_places
   std::vector<RankPlace> rank_places;   // by rank; empty: no rankfile
-  PmiKind pmi = PmiKind::fd;            // how ranks reach their agent, and what they speak
+  PmiKind pmi = PmiKind::automatic;     // how ranks reach their agent, and what they speak
 
   // The tree.
   std::optional<std::uint32_t> degree;  // >= 1; absent: from max_depth and max_conn

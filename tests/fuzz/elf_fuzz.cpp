@@ -8,12 +8,16 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view file(reinterpret_cast<const char*>(data), size);
-  const auto names = scela::needed_libraries([&](std::uint64_t offset, std::size_t length) {
+  const auto linkage = scela::linkage_of([&](std::uint64_t offset, std::size_t length) {
     return offset < file.size() ? std::string(file.substr(offset, length)) : std::string();
   });
-  if (!names) return 0;
-  for (const std::string& name : *names) {
+  for (const std::string& path : scela::paths_in_loader_cache(file, "libmpi.so.40")) {
+    if (file.find(path) == std::string_view::npos) std::abort();
+  }
+  if (!linkage) return 0;
+  for (const std::string& name : linkage->libraries) {
     if (file.find(name) == std::string_view::npos) std::abort();
   }
+  if (file.find(linkage->directories) == std::string_view::npos) std::abort();
   return 0;
 }

@@ -15,6 +15,15 @@ foreach(source programs/point_to_point.c programs/collectives.c programs/failing
     VERBATIM)
   list(APPEND programs "${SCELA_INTEROP_BIN}/openmpi_${program}")
 endforeach()
+add_custom_command(OUTPUT "${SCELA_INTEROP_BIN}/openmpi_through_library"
+  DEPENDS programs/meet.c programs/through_library.c
+  COMMAND ${SCELA_OMPICC} -std=c11 -O2 -Wall -Wextra -shared -fPIC -o "${SCELA_INTEROP_BIN}/libmeet.so"
+    "${CMAKE_CURRENT_SOURCE_DIR}/programs/meet.c"
+  COMMAND ${CMAKE_C_COMPILER} -std=c11 -O2 -Wall -Wextra -o "${SCELA_INTEROP_BIN}/openmpi_through_library"
+    "${CMAKE_CURRENT_SOURCE_DIR}/programs/through_library.c" -L${SCELA_INTEROP_BIN} -lmeet
+    "-Wl,-rpath,$ORIGIN" "-Wl,-rpath-link,/usr/lib"
+  VERBATIM)
+list(APPEND programs "${SCELA_INTEROP_BIN}/openmpi_through_library")
 add_custom_target(interop_openmpi ALL DEPENDS ${programs})
 add_executable(pmix_client programs/pmix_client.c)
 find_library(SCELA_LIBPMIX pmix REQUIRED)
@@ -80,6 +89,15 @@ interop_test("PMIx calls that are not offered return"
   RUN --pmi pmix --sim-nodes 2 --ppn 2 ${client} refused)
 
 # What a job speaks, told from its programs.
+interop_test("a program of Open MPI needs no option"
+  CHECK --quiet --count 2 "hello from rank [01] of 2 on .*"
+  RUN -n 2 ${mpi}_hello_mpi)
+interop_test("a program that is linked to Open MPI through a library needs no option"
+  CHECK --count 2 "2 have met" --err "scela-run: .*--pmi pmix: '.*through_library' needs libmpi[.]so[.].*"
+  RUN -v -n 2 ${mpi}_through_library)
+interop_test("a script beside a program of Open MPI goes with it"
+  CHECK --quiet --count 2 "hello from rank [01] of 2 on .*"
+  RUN -n 1 ${mpi}_hello_mpi : -n 1 sh -c "exec ${mpi}_hello_mpi")
 interop_test("--pmi auto sees that a program needs PMIx"
   CHECK --count 2 "hello from rank [01] of 2 on .*" --err "scela-run: .*--pmi pmix: '.*openmpi_hello_mpi' needs libmpi[.]so[.].*"
   RUN -v --pmi auto -n 2 ${mpi}_hello_mpi)

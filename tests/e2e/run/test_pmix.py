@@ -60,6 +60,20 @@ class Pmix(JobTest):
             self.assertIn(f"--pmi {what}: '{self.folder}/program-{mpi}' shows no MPI, and mpiexec is {launcher}", ended.err)
             self.assertEqual(any(line.startswith("PMIX_RANK=") for line in ended.lines), what == "pmix")
 
+    def test_without_pmi_a_script_goes_by_mpiexec_but_not_once_on_each_host(self):
+        folder = os.path.join(self.folder, "bin")
+        os.mkdir(folder)
+        os.symlink(self.script("bin/mpiexec.openmpi", ""), os.path.join(folder, "mpiexec"))
+        program = self.script("program", "env")
+        path = {"PATH": f"{folder}:/usr/bin:/bin"}
+        for words, found in ((["-n", "1"], True), (["-w", "a", "--launch", "local"], False),
+                             (["--pmi", "fd", "-n", "1"], False)):
+            with self.subTest(words=words):
+                ended = self.run_job(*words, program, env=path)
+                self.assertEqual(ended.status, 0, ended.err)
+                self.assertEqual(b"PMIX_RANK=" in ended.out, found)
+                self.assertEqual(b"PMI_RANK=" in ended.out, not found)
+
     def test_a_server_that_is_killed_takes_its_node_with_it_and_is_named(self):
         ended = self.run_job("--pmi", "pmix", "--sim-nodes", "2", "--ppn", "2", "sh", "-c",
                              f'if [ $SCELA_RANK = 3 ]; then {KILL} fi; exec sleep 1000')

@@ -298,7 +298,8 @@ class PtyTest(job.JobTest):
         self.assertEqual(self.finish(running, terminal), 0)
 
     def held_program(self):
-        """A program that nobody can start before release() is called, and wait() for the first who tries."""
+        """A program that nobody can start before release() is called, and wait() for the first who opens it: not scela-run itself,
+        to see what it speaks."""
         path = self.script("program", "read line; echo [$line]\n")
         tells, told = os.pipe()
         self.addCleanup(os.close, tells)
@@ -315,7 +316,7 @@ class PtyTest(job.JobTest):
     def test_ctrl_c_ends_a_job_whose_ranks_are_being_started(self):
         terminal = Terminal(self)
         path, wait, release = self.held_program()
-        running = self.start_on(terminal, "-v", "-n", 1, "--pty", path)
+        running = self.start_on(terminal, "-v", "--pmi", "fd", "-n", 1, "--pty", path)
         wait()
         terminal.type("\x03")
         terminal.read("received SIGINT")
@@ -325,7 +326,7 @@ class PtyTest(job.JobTest):
     def test_what_is_typed_while_the_rank_is_being_started_is_there(self):
         terminal = Terminal(self)
         path, wait, release = self.held_program()
-        running = self.start_on(terminal, "-n", 1, "--pty", path)
+        running = self.start_on(terminal, "--pmi", "fd", "-n", 1, "--pty", path)
         wait()
         terminal.type("word\r")
         release()

@@ -18,6 +18,7 @@ struct Sample {
   std::uint64_t dynamic_size = UINT64_MAX;  // as said; UINT64_MAX: the true one
   std::uint64_t strings_size = UINT64_MAX;
   std::uint64_t strings_at = UINT64_MAX;
+  std::string directories{};
 };
 
 void segment(ByteWriter& out, std::uint32_t type, std::uint64_t offset, std::uint64_t size) {
@@ -34,7 +35,7 @@ void segment(ByteWriter& out, std::uint32_t type, std::uint64_t offset, std::uin
 // A program with one loaded segment: header, segments, dynamic section, strings.
 std::string program(const Sample& sample) {
   const std::uint64_t dynamic_at = 64 + 2 * 56;
-  const std::uint64_t dynamic_size = (sample.libraries.size() + 3) * 16;
+  const std::uint64_t dynamic_size = (sample.libraries.size() + 4) * 16;
   const std::uint64_t strings_at = dynamic_at + dynamic_size;
   std::string strings(1, '\0');
   std::vector<std::uint64_t> names;
@@ -42,6 +43,8 @@ std::string program(const Sample& sample) {
     names.push_back(strings.size());
     strings += library + '\0';
   }
+  const std::uint64_t directories_at = strings.size();
+  strings += sample.directories + '\0';
   const auto said = [](std::uint64_t wanted, std::uint64_t real) {
     return wanted == UINT64_MAX ? real : wanted;
   };
@@ -66,6 +69,8 @@ std::string program(const Sample& sample) {
     out.u64(1);
     out.u64(name);
   }
+  out.u64(29);
+  out.u64(directories_at);
   out.u64(5);
   out.u64(said(sample.strings_at, kAddress + strings_at));
   out.u64(10);
@@ -76,12 +81,44 @@ std::string program(const Sample& sample) {
   return out.take();
 }
 
-std::optional<std::vector<std::string>> needed(const std::string& file) {
-  return needed_libraries([&](std::uint64_t offset, std::size_t size) {
+std::optional<Linkage> linkage(const std::string& file) {
+  return linkage_of([&](std::uint64_t offset, std::size_t size) {
     // No honest file makes a reader ask for more than this at once.
     REQUIRE(size <= std::size_t{16} * 1024 * 1024);
     return offset < file.size() ? file.substr(offset, size) : std::string();
   });
+}
+
+std::optional<std::vector<std::string>> needed(const std::string& file) {
+  const auto found = linkage(file);
+  if (!found) return std::nullopt;
+  return found->libraries;
+}
+
+// As ldconfig writes it: each library's name, and its path.
+std::string loader_cache(const std::vector<std::pair<std::string, std::string>>& libraries) {
+  constexpr std::size_t kHeader = 48;
+  constexpr std::size_t kEntry = 24;
+  std::string strings;
+  ByteWriter entries;
+  const auto add = [&](const std::string& text) {
+    const std::size_t at = kHeader + libraries.size() * kEntry + strings.size();
+    strings += text + '\0';
+    return static_cast<std::uint32_t>(at);
+  };
+  for (const auto& [name, path] : libraries) {
+    entries.u32(0x303);
+    entries.u32(add(name));
+    entries.u32(add(path));
+    entries.u32(0);
+    entries.u64(0);
+  }
+  ByteWriter out;
+  out.raw("glibc-ld.so.cache1.1");
+  out.u32(static_cast<std::uint32_t>(libraries.size()));
+  out.u32(static_cast<std::uint32_t>(strings.size()));
+  out.raw(std::string(20, '\0'));
+  return out.take() + entries.take() + strings;
 }
 
 }  // namespace
@@ -119,6 +156,35 @@ TEST_CASE(
     for (std::uint64_t n = 1 + random.below(3); n > 0; --n)
       changed[random.below(changed.size())] = static_cast<char>(random.below(256));
     static_cast<void>(needed(changed));
+  }
+}
+
+TEST_CASE("where a program would have its libraries looked for is read with their names") {
+  Sample sample{{"libmpi.so.40"}};
+  CHECK(linkage(program(sample))->directories.empty());
+  sample.directories = "$ORIGIN/../lib:/opt/lib";
+  CHECK(linkage(program(sample))->directories == "$ORIGIN/../lib:/opt/lib");
+}
+
+TEST_CASE("the loader's cache says where a library is, and is read within its bounds") {
+  const std::string cache = loader_cache({{"libmpi.so.40", "/lib/a/libmpi.so.40"},
+                                          {"libmpi.so.4", "/lib/libmpi.so.4"},
+                                          {"libmpi.so.40", "/lib32/libmpi.so.40"}});
+  using Paths = std::vector<std::string>;
+  CHECK(paths_in_loader_cache(cache, "libmpi.so.40") ==
+        Paths{"/lib/a/libmpi.so.40", "/lib32/libmpi.so.40"});
+  CHECK(paths_in_loader_cache("ld.so-1.7.0 and its entries" + cache, "libmpi.so.4") ==
+        Paths{"/lib/libmpi.so.4"});
+  CHECK(paths_in_loader_cache(cache, "libmpi.so").empty());
+  CHECK(paths_in_loader_cache("", "libmpi.so.40").empty());
+  for (std::size_t size = 0; size < cache.size(); ++size)
+    static_cast<void>(paths_in_loader_cache(cache.substr(0, size), "libmpi.so.40"));
+  Random random(7);
+  for (int i = 0; i < 20000; ++i) {
+    std::string changed = cache;
+    for (std::uint64_t n = 1 + random.below(3); n > 0; --n)
+      changed[random.below(changed.size())] = static_cast<char>(random.below(256));
+    static_cast<void>(paths_in_loader_cache(changed, "libmpi.so.40"));
   }
 }
 

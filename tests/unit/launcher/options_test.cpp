@@ -51,7 +51,7 @@ TEST_CASE("without options everything has its default") {
   CHECK_FALSE(options.stdin_to);
   CHECK_FALSE(options.env_pass);
   CHECK(options.placement == PlacementOptions{});
-  CHECK(options.pmi == PmiKind::fd);
+  CHECK(options.pmi == PmiKind::automatic);
   CHECK(options.stats == StatsFormat::none);
 }
 
