@@ -18,10 +18,11 @@ constexpr std::uint32_t kDataTag = kServiceTags + 1;
 // What Open MPI says when it has nothing to say.
 constexpr std::string_view kNoMessage = "N/A";
 
-// FNV-1a of the set: the same at every node.
-std::uint32_t tag_of(const RankSet& ranks) {
+// FNV-1a of set and name: the same at every node.
+std::uint32_t tag_of(const RankSet& ranks, std::string_view name) {
   ByteWriter out;
   out.ranks(ranks);
+  out.raw(name);
   std::uint32_t hash = 2166136261U;
   for (const char c : out.bytes())
     hash = (hash ^ static_cast<unsigned char>(c)) * 16777619U;
@@ -88,11 +89,12 @@ bool PmixDesk::take(pmix::msg::Abort& message) {
 
 // Fences.
 
-PmixDesk::Fences& PmixDesk::fences_of(const RankSet& ranks) {
-  const auto [at, is_new] = fences_.try_emplace(ranks);
+PmixDesk::Fences& PmixDesk::fences_of(const Gathering& gathering) {
+  const auto [at, is_new] = fences_.try_emplace(gathering);
   if (!is_new) return at->second;
   Fences& fences = at->second;
-  fences.tag = tag_of(ranks);
+  const RankSet& ranks = gathering.ranks;
+  fences.tag = tag_of(ranks, gathering.name);
   for (const RankMap::Block& block : job_.map_of_world(0).blocks()) {
     for (std::uint32_t i = 0; i < block.nodes; ++i) {
       const RankSet here = job_.map_of_world(0).ranks_of(block.first_node + i).intersection(ranks);
@@ -106,13 +108,15 @@ bool PmixDesk::take(pmix::msg::Fence& message) {
   if (!message.ranks.intersects(own_) || !job_.ranks_of_world(0).contains_all(message.ranks)) {
     return false;
   }
-  Fences& fences = fences_of(message.ranks);
-  fences.waiting.push_back({message.ranks, message.id, std::move(message.blob)});
-  if (!fences.under_way) enter(message.ranks, fences);
+  const Gathering gathering{std::move(message.ranks), std::move(message.name)};
+  Fences& fences = fences_of(gathering);
+  fences.waiting.push_back({message.id, std::move(message.blob)});
+  if (!fences.under_way) enter(gathering, fences);
   return true;
 }
 
-void PmixDesk::enter(const RankSet& ranks, Fences& fences) {
+void PmixDesk::enter(const Gathering& gathering, Fences& fences) {
+  const RankSet& ranks = gathering.ranks;
   const Rank leader = ranks.intersection(own_).front();
   while (!fences.waiting.empty()) {
     const Fence fence = std::move(fences.waiting.front());
@@ -125,6 +129,8 @@ void PmixDesk::enter(const RankSet& ranks, Fences& fences) {
     ByteWriter given;
     given.flag(is_incomplete(ranks));
     given.ranks(ranks);
+    given.text(gathering.name);
+    if (!gathering.name.empty()) given.u64((std::uint64_t{leader} << 32) + ++numbered_);
     given.raw(fence.blob);
     ask::Collective gather;
     gather.kind = CollectiveKind::allgather;
@@ -132,7 +138,7 @@ void PmixDesk::enter(const RankSet& ranks, Fences& fences) {
     gather.tag = fences.tag;
     gather.parts.emplace_back(given.take());
     fences.under_way = true;
-    ask({fence.id, leader, ranks, Status::failed}, std::move(gather));
+    ask({fence.id, leader, gathering, Status::failed}, std::move(gather));
     return;
   }
 }
@@ -146,11 +152,16 @@ bool PmixDesk::is_incomplete(const RankSet& ranks) const {
 }
 
 pmix::msg::Answer PmixDesk::fenced(const Question& question, const Response& response) const {
+  const Gathering& gathering = *question.fence;
   pmix::msg::Answer out{question.id, response.ok ? Status::ok : Status::failed, {}};
   for (const Chunk& part : response.parts) {
     ByteReader in(part.view());
     const bool broken = in.flag();
-    const bool other = in.ranks() != question.fence;
+    const bool other = in.ranks() != gathering.ranks || in.text() != gathering.name;
+    if (!gathering.name.empty()) {
+      const std::string_view number = in.raw(8);
+      if (out.blob.empty()) out.blob = number;  // the first part is the lowest rank's
+    }
     if (!in.ok() || broken || other) out.status = Status::failed;
     if (out.status == Status::ok) out.blob += in.rest();
   }
@@ -167,7 +178,7 @@ bool PmixDesk::ask_name(pmix::Id id, Rank rank, ask::Name name, pmix::Status ref
   } else if (!is_here(rank)) {
     answer(id, Status::failed);
   } else {
-    ask({id, rank, {}, refused}, std::move(name));
+    ask({id, rank, std::nullopt, refused}, std::move(name));
   }
   return true;
 }
@@ -274,15 +285,21 @@ void PmixDesk::reply(const action::Reply& reply) {
   if (at.empty()) return;
   const Question& question = at.mapped();
   const Response& response = reply.response;
-  if (question.fence.empty()) {
+  if (!question.fence) {
     std::string blob;
     if (response.ok && !response.parts.empty()) blob = response.parts.front().view();
     return answer(question.id, response.ok ? Status::ok : question.refused, std::move(blob));
   }
   sides_.tell(fenced(question, response));
-  Fences& fences = fences_.at(question.fence);
+  go_on(*question.fence);
+}
+
+// What waits for the one that is over; a gathering with a name is not kept for ever.
+void PmixDesk::go_on(const Gathering& gathering) {
+  Fences& fences = fences_.at(gathering);
   fences.under_way = false;
-  enter(question.fence, fences);
+  enter(gathering, fences);
+  if (!fences.under_way && !gathering.name.empty()) fences_.erase(gathering);
 }
 
 void PmixDesk::rank_ended(Rank rank) {
@@ -305,10 +322,7 @@ void PmixDesk::rank_ended(Rank rank) {
     const Question question = std::move(at->second);
     at = asked_.erase(at);
     answer(question.id, Status::failed);
-    if (question.fence.empty()) continue;
-    Fences& fences = fences_.at(question.fence);
-    fences.under_way = false;
-    enter(question.fence, fences);
+    if (question.fence) go_on(*question.fence);
   }
 }
 

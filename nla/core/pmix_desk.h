@@ -4,8 +4,9 @@
 // A fence is an allgather among the lowest ranks that its set has on each node: each gives what its
 // node's server has collected. Its tag comes from the set, so that fences of different ranks on the
 // same nodes are apart, and each contribution names the set, so that equal tags are noticed. Fences
-// of one set follow each other. A member that has ended fails the fence on every node: libpmix
-// would let it pass.
+// of one set follow each other, but those with a name (groups), which are apart and get a number
+// from the node of their lowest rank. A member that has ended fails the fence on every node:
+// libpmix would let it pass.
 //
 // Published values are in the job's table of names (names.h). What a rank of another node has put
 // is asked of that node by a message (direct modex), which its server answers once the rank has put
@@ -19,6 +20,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -59,11 +61,15 @@ class PmixDesk {
 
  private:
   struct Fence {
-    RankSet ranks;
     pmix::Id id = 0;
     std::string blob;
   };
-  struct Fences {  // of one set
+  struct Gathering {  // whose fences follow each other
+    RankSet ranks;
+    std::string name;
+    friend auto operator<=>(const Gathering&, const Gathering&) = default;
+  };
+  struct Fences {  // of one gathering
     RankSet leaders;
     std::uint32_t tag = 0;
     bool under_way = false;
@@ -77,7 +83,7 @@ class PmixDesk {
   struct Question {
     pmix::Id id = 0;
     Rank rank = 0;                                // in whose name it was asked
-    RankSet fence;                                // not empty: of this set
+    std::optional<Gathering> fence = {};          // of this one
     pmix::Status refused = pmix::Status::failed;  // what a refusal means
   };
 
@@ -98,8 +104,9 @@ class PmixDesk {
     return false;
   }
 
-  Fences& fences_of(const RankSet& ranks);
-  void enter(const RankSet& ranks, Fences& fences);
+  Fences& fences_of(const Gathering& gathering);
+  void enter(const Gathering& gathering, Fences& fences);
+  void go_on(const Gathering& gathering);
   pmix::msg::Answer fenced(const Question& question, const Response& response) const;
   void answer(pmix::Id id, pmix::Status status, std::string blob = {});
   bool ask_name(pmix::Id id, Rank rank, ask::Name name, pmix::Status refused);
@@ -119,7 +126,8 @@ class PmixDesk {
   RankSet connected_;
   RankSet ended_;   // of this node
   RankSet failed_;  // anywhere, and the job goes on
-  std::map<RankSet, Fences> fences_;
+  std::map<Gathering, Fences> fences_;
+  std::uint32_t numbered_ = 0;  // fences with a name, of which this node had a part
   std::map<RequestId, Question> asked_;
   RequestId next_ = 1;
   std::map<pmix::Id, Rank> wanted_;  // here, of ranks elsewhere

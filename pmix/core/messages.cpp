@@ -49,7 +49,7 @@ auto fields(Is<msg::Abort> auto& m) {
   return std::tie(m.id, m.rank, m.status, m.message);
 }
 auto fields(Is<msg::Fence> auto& m) {
-  return std::tie(m.id, m.ranks, m.blob);
+  return std::tie(m.id, m.ranks, m.blob, m.name);
 }
 auto fields(Is<msg::DataWanted> auto& m) {
   return std::tie(m.id, m.rank);

@@ -112,11 +112,13 @@ struct Abort {
   friend bool operator==(const Abort&, const Abort&) = default;
 };
 // All ranks of this node that are among `ranks` have come here. The blob of the answer is that of
-// all nodes, one after the other.
+// all nodes, one after the other; before it, if the fence has a name, a number of eight bytes that
+// no other fence of the job is given.
 struct Fence {
   Id id = 0;
   RankSet ranks;
   std::string blob;
+  std::string name = {};  // fences of the same ranks with different names are apart
   friend bool operator==(const Fence&, const Fence&) = default;
 };
 // What has this rank of another node put?

@@ -18,12 +18,19 @@
 #include <vector>
 
 #include "pmix/server/server.h"
+#include "pmix/server/upcalls.h"
 
 namespace scela::pmix {
 
 namespace {
 
-Server* served = nullptr;
+Server* the_server = nullptr;
+
+}  // namespace
+
+Server* served() {
+  return the_server;
+}
 
 pmix_status_t status_of(Status status) {
   switch (status) {
@@ -42,6 +49,8 @@ pmix_status_t status_of(Status status) {
   }
   return PMIX_ERROR;
 }
+
+namespace {
 
 AgentLink::OnAnswer done(pmix_op_cbfunc_t call, void* data) {
   return [call, data](Status status, const std::string&) {
@@ -67,20 +76,20 @@ AgentLink::OnAnswer with_blob(pmix_modex_cbfunc_t call, void* data) {
 
 pmix_status_t connected(const pmix_proc_t* proc, void*, pmix_info_t*, size_t, pmix_op_cbfunc_t,
                         void*) {
-  served->link().post(msg::Connected{proc->rank});
+  served()->link().post(msg::Connected{proc->rank});
   return PMIX_OPERATION_SUCCEEDED;  // libpmix 4.2 gives no function to say it later
 }
 
 pmix_status_t finalized(const pmix_proc_t* proc, void*, pmix_op_cbfunc_t call, void* data) {
   // Answered by the agent, so that it knows before the process can end.
-  served->link().ask(msg::Finalized{0, proc->rank}, done(call, data));
+  served()->link().ask(msg::Finalized{0, proc->rank}, done(call, data));
   return PMIX_SUCCESS;
 }
 
 pmix_status_t abort_job(const pmix_proc_t* proc, void*, int status, const char* message,
                         pmix_proc_t*, size_t, pmix_op_cbfunc_t call, void* data) {
   const std::string text = message == nullptr ? "" : message;
-  served->link().ask(msg::Abort{0, proc->rank, status, text}, done(call, data));
+  served()->link().ask(msg::Abort{0, proc->rank, status, text}, done(call, data));
   return PMIX_SUCCESS;
 }
 
@@ -89,27 +98,27 @@ pmix_status_t abort_job(const pmix_proc_t* proc, void*, int status, const char* 
 pmix_status_t fence(const pmix_proc_t* procs, size_t count, const pmix_info_t*, size_t, char* bytes,
                     size_t size, pmix_modex_cbfunc_t call, void* data) {
   msg::Fence question;
-  question.ranks = served->ranks_of(procs, count);
+  question.ranks = served()->ranks_of(procs, count);
   if (bytes != nullptr) question.blob.assign(bytes, size);
   std::free(bytes);
   if (question.ranks.empty()) return PMIX_ERR_NOT_SUPPORTED;
-  served->link().ask(std::move(question), with_blob(call, data));
+  served()->link().ask(std::move(question), with_blob(call, data));
   return PMIX_SUCCESS;
 }
 
 pmix_status_t direct_modex(const pmix_proc_t* proc, const pmix_info_t*, size_t,
                            pmix_modex_cbfunc_t call, void* data) {
-  if (!served->is_ours(*proc)) return PMIX_ERR_NOT_SUPPORTED;
-  served->link().ask(msg::DataWanted{0, proc->rank}, with_blob(call, data));
+  if (!served()->is_ours(*proc)) return PMIX_ERR_NOT_SUPPORTED;
+  served()->link().ask(msg::DataWanted{0, proc->rank}, with_blob(call, data));
   return PMIX_SUCCESS;
 }
 
 // Both are an exchange of nothing: who has come so far is connected.
 pmix_status_t connect(const pmix_proc_t* procs, size_t count, const pmix_info_t*, size_t,
                       pmix_op_cbfunc_t call, void* data) {
-  const RankSet ranks = served->ranks_of(procs, count);
+  const RankSet ranks = served()->ranks_of(procs, count);
   if (ranks.empty()) return PMIX_ERR_NOT_SUPPORTED;
-  served->link().ask(msg::Fence{0, ranks, {}}, done(call, data));
+  served()->link().ask(msg::Fence{0, ranks, {}, {}}, done(call, data));
   return PMIX_SUCCESS;
 }
 
@@ -228,7 +237,7 @@ pmix_status_t publish(const pmix_proc_t* proc, const pmix_info_t* infos, size_t 
   shared->data = data;
   for (msg::Publish& question : questions) {
     AgentLink::OnAnswer then = one_of(shared, question.name);
-    served->link().ask(std::move(question), std::move(then));
+    served()->link().ask(std::move(question), std::move(then));
   }
   return PMIX_SUCCESS;
 }
@@ -250,7 +259,7 @@ pmix_status_t lookup(const pmix_proc_t* proc, char** keys, const pmix_info_t* in
   shared->found = call;
   shared->data = data;
   for (std::size_t i = 0; i < names; ++i)
-    served->link().ask(msg::Lookup{0, proc->rank, keys[i], wait}, one_of(shared, keys[i]));
+    served()->link().ask(msg::Lookup{0, proc->rank, keys[i], wait}, one_of(shared, keys[i]));
   return PMIX_SUCCESS;
 }
 
@@ -263,7 +272,7 @@ pmix_status_t unpublish(const pmix_proc_t* proc, char** keys, const pmix_info_t*
   shared->call = call;
   shared->data = data;
   for (std::size_t i = 0; i < names; ++i)
-    served->link().ask(msg::Unpublish{0, proc->rank, keys[i]}, one_of(shared, keys[i]));
+    served()->link().ask(msg::Unpublish{0, proc->rank, keys[i]}, one_of(shared, keys[i]));
   return PMIX_SUCCESS;
 }
 
@@ -271,7 +280,7 @@ pmix_status_t unpublish(const pmix_proc_t* proc, char** keys, const pmix_info_t*
 
 pmix_server_module_t* upcalls_for(Server& server) {
   static pmix_server_module_t table{};
-  served = &server;
+  the_server = &server;
   table.client_connected2 = connected;
   table.client_finalized = finalized;
   table.abort = abort_job;
@@ -282,6 +291,7 @@ pmix_server_module_t* upcalls_for(Server& server) {
   table.publish = publish;
   table.lookup = lookup;
   table.unpublish = unpublish;
+  table.group = group_upcall;
   return &table;
 }
 

@@ -73,7 +73,7 @@ if(SCELA_NETPIPE_OPENMPI)
     CHECK --err " *19: +3073 bytes +2 times -->  Integrity check passed" --out "0: .*" --out "1: .*"
     RUN --pmi pmix --sim-nodes 2 --ppn 1 ${SCELA_NETPIPE_OPENMPI} -i -n 2 -u 4096 -o /dev/null)
 endif()
-foreach(what exchange direct publish)
+foreach(what exchange direct publish groups)
   interop_test("PMIx ${what} across nodes"
     CHECK --quiet --out "pmix ${what}: 6 ranks ok" --count 1 ".*"
     RUN --pmi pmix --sim-nodes 3 --ppn 2 ${client} ${what})

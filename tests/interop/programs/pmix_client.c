@@ -1,11 +1,12 @@
-/* A client of libpmix, without MPI: pmix_client
-   exchange|large|universe|direct|publish|refused|leave|die|abort exchange  put, commit, a fence
-   that collects, and a get of what every other rank has put large     the same with 8 MiB of each;
-   universe: rank 0 says its size direct    the same, with a fence that brings nothing along: each
-   get asks the other's node publish   looks up what rank 0 publishes last; then names that are gone
-   with the first look-up refused   connects two ranks; asks for what is not offered: every call
-   must return leave     rank 1 exits with 0 before the fence;  die: by SIGKILL;  abort:
-   PMIx_Abort(9) */
+/* A client of libpmix, without MPI; the first argument says what it does:
+ *   exchange  put, commit, a fence that collects, and a get of what every other rank has put
+ *   large     the same with 8 MiB of each
+ *   direct    the same with a fence that brings nothing along: each get asks the other's node
+ *   publish   looks up what rank 0 publishes last; then names that are gone with the first look-up
+ *   groups    makes groups of all and of every second rank, and gets what members have put
+ *   universe  rank 0 says its size
+ *   refused   connects two ranks; asks for what is not offered: every call must return
+ *   leave     rank 1 exits with 0 before the fence; die: by SIGKILL; abort: PMIx_Abort(9) */
 #include <pmix.h>
 #include <signal.h>
 #include <stdio.h>
@@ -131,9 +132,92 @@ static void refused(void) {
   if (me.rank == 0 || me.rank == size - 1) {
     check("connect", PMIx_Connect(both, 2, NULL, 0));
     check("disconnect", PMIx_Disconnect(both, 2, NULL, 0));
-    refuse("group", PMIx_Group_construct("pair", both, 2, NULL, 0, &results, &count));
   }
   check("fence", fence(false));
+}
+
+/* Makes a group of `count` ranks from `first` on, every `step`; its context id. */
+static size_t make_group(const char* name, uint32_t first, uint32_t step) {
+  pmix_proc_t members[64];
+  size_t count = 0;
+  for (uint32_t rank = first; rank < size; rank += step, ++count) {
+    members[count] = me;
+    members[count].rank = rank;
+  }
+  pmix_info_t wanted;
+  PMIX_INFO_LOAD(&wanted, PMIX_GROUP_ASSIGN_CONTEXT_ID, NULL, PMIX_BOOL);
+  pmix_info_t* results = NULL;
+  size_t found = 0;
+  check("construct", PMIx_Group_construct(name, members, count, &wanted, 1, &results, &found));
+  for (size_t i = 0; i < found; ++i)
+    if (PMIX_CHECK_KEY(&results[i], PMIX_GROUP_CONTEXT_ID)) return results[i].value.data.size;
+  printf("rank %u: group %s has no context id\n", me.rank, name);
+  return 0;
+}
+
+static void dissolve(const char* name) {
+  check("destruct", PMIx_Group_destruct(name, NULL, 0));
+}
+
+/* Members of one group have the same context id, and no two groups have. */
+static void compare_contexts(size_t everybody, size_t some, size_t again) {
+  char own[128];
+  char expected[128];
+  if (everybody == some || some == again || again == everybody)
+    printf("rank %u: an id twice\n", me.rank);
+  snprintf(own, sizeof own, "%zu %zu %zu", everybody, some, again);
+  pmix_value_t value;
+  PMIX_VALUE_LOAD(&value, own, PMIX_STRING);
+  check("put", PMIx_Put(PMIX_GLOBAL, "contexts", &value));
+  PMIX_VALUE_DESTRUCT(&value);
+  check("commit", PMIx_Commit());
+  check("fence", fence(true));
+  for (uint32_t rank = 0; rank < size; ++rank) {
+    pmix_proc_t other = me;
+    other.rank = rank;
+    pmix_value_t* got = NULL;
+    check("get", PMIx_Get(&other, "contexts", NULL, 0, &got));
+    size_t theirs[3];
+    if (sscanf(got->data.string, "%zu %zu %zu", &theirs[0], &theirs[1], &theirs[2]) != 3)
+      theirs[0] = 0;
+    const bool same = rank % 2 == me.rank % 2;
+    snprintf(expected, sizeof expected, "%zu %zu %zu", everybody, same ? some : theirs[1],
+             same ? again : theirs[2]);
+    const bool apart = same || (theirs[1] != some && theirs[2] != again && theirs[1] != again);
+    if (strcmp(got->data.string, expected) != 0 || !apart)
+      printf("rank %u: contexts %s, and of rank %u %s\n", me.rank, own, rank, got->data.string);
+    PMIX_VALUE_RELEASE(got);
+  }
+}
+
+/* All ranks, and then every second one twice; what members have put is there without a fence. */
+static void groups(void) {
+  pmix_value_t value;
+  value.type = PMIX_UINT32;
+  value.data.uint32 = me.rank * 3;
+  check("put", PMIx_Put(PMIX_GLOBAL, "number", &value));
+  check("commit", PMIx_Commit());
+  const size_t everybody = make_group("everybody", 0, 1);
+  for (uint32_t rank = 0; rank < size; ++rank) {
+    pmix_proc_t other = me;
+    other.rank = rank;
+    pmix_info_t now;
+    PMIX_INFO_LOAD(&now, PMIX_IMMEDIATE, NULL, PMIX_BOOL);
+    pmix_value_t* got = NULL;
+    check("get", PMIx_Get(&other, "number", &now, 1, &got));
+    if (got->data.uint32 != rank * 3)
+      printf("rank %u: the number of %u is another\n", me.rank, rank);
+    PMIX_VALUE_RELEASE(got);
+  }
+  const size_t some = make_group(me.rank % 2 == 0 ? "even" : "odd", me.rank % 2, 2);
+  pmix_proc_t group;
+  PMIX_LOAD_PROCID(&group, me.rank % 2 == 0 ? "even" : "odd", PMIX_RANK_WILDCARD);
+  check("fence of a group", PMIx_Fence(&group, 1, NULL, 0));
+  dissolve(me.rank % 2 == 0 ? "even" : "odd");
+  const size_t again = make_group(me.rank % 2 == 0 ? "even" : "odd", me.rank % 2, 2);
+  dissolve(me.rank % 2 == 0 ? "even" : "odd");
+  dissolve("everybody");
+  compare_contexts(everybody, some, again);
 }
 
 static void universe(void) {
@@ -158,6 +242,7 @@ int main(int argc, char** argv) {
   if (strcmp(how, "universe") == 0) universe();
   if (strcmp(how, "direct") == 0) exchange(false);
   if (strcmp(how, "publish") == 0) publish();
+  if (strcmp(how, "groups") == 0) groups();
   if (strcmp(how, "refused") == 0) refused();
   if (me.rank == 1 && strcmp(how, "leave") == 0) _exit(0);
   if (me.rank == 1 && strcmp(how, "die") == 0) raise(SIGKILL);

@@ -3,7 +3,10 @@
 #include <catch2/catch.hpp>
 
 #include <memory>
+#include <set>
+#include <tuple>
 
+#include "common/core/bytes.h"
 #include "nla/core/names.h"
 #include "tests/support/tree_harness.h"
 
@@ -116,6 +119,37 @@ TEST_CASE("PMIx fences of one set follow each other, those of other sets overlap
   CHECK(nodes.answer_of(0, 1)->blob == "a1b1");
   CHECK(nodes.answer_of(0, 2)->blob == "a2b2");
   CHECK(nodes.answer_of(1, 3)->blob == "a2b2");
+}
+
+TEST_CASE("PMIx fences with a name are apart, and each gets a number of its own") {
+  Nodes nodes(2, 2);
+  const RankSet all = RankSet::run(0, 4);
+  const auto named = [&](pmix::Id id, std::string blob, std::string name) {
+    return pmix::msg::Fence{id, all, std::move(blob), std::move(name)};
+  };
+  // Nodes need not begin in the same order.
+  nodes.say(0, named(1, "a1", "+one"));
+  nodes.say(0, named(2, "a2", "+two"));
+  nodes.say(0, pmix::msg::Fence{3, all, "a"});
+  nodes.say(1, named(1, "b2", "+two"));
+  REQUIRE(nodes.answer_of(0, 2) != nullptr);
+  CHECK(nodes.answer_of(0, 1) == nullptr);
+  nodes.say(1, pmix::msg::Fence{2, all, "b"});
+  nodes.say(1, named(3, "b1", "+one"));
+  nodes.say(1, named(4, "b1", "+one"));  // once more, after it was over
+  nodes.say(0, named(4, "a1", "+one"));
+  CHECK(nodes.answer_of(0, 3)->blob == "ab");
+  std::set<std::uint64_t> numbers;
+  for (const auto& [here, there, blob] :
+       {std::tuple{1U, 3U, "a1b1"}, {2U, 1U, "a2b2"}, {4U, 4U, "a1b1"}}) {
+    REQUIRE(nodes.answer_of(0, here) != nullptr);
+    REQUIRE(nodes.answer_of(1, there) != nullptr);
+    CHECK(nodes.answer_of(0, here)->blob == nodes.answer_of(1, there)->blob);
+    ByteReader in(nodes.answer_of(0, here)->blob);
+    numbers.insert(in.u64());
+    CHECK(in.rest() == blob);
+  }
+  CHECK(numbers.size() == 3);
 }
 
 TEST_CASE("a member that has ended fails a PMIx fence on every node") {

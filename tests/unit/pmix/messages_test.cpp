@@ -30,7 +30,7 @@ std::vector<Message> samples() {
           msg::Connected{5},
           msg::Finalized{4, 5},
           msg::Abort{5, 1, -7, "gone"},
-          msg::Fence{6, some, std::string(3 * kMaxPiece + 1, 'x')},
+          msg::Fence{6, some, std::string(3 * kMaxPiece + 1, 'x'), "group"},
           msg::DataWanted{7, 9},
           msg::Data{8, Status::too_large, "card"},
           msg::Publish{9, 2, "name", true, "value"},

@@ -1,0 +1,22 @@
+// What the files of upcalls have in common. Private to pmix/server.
+#pragma once
+
+#include <pmix.h>
+#include <pmix_server.h>
+
+#include <cstddef>
+
+#include "pmix/server/server.h"
+
+namespace scela::pmix {
+
+// The server that libpmix calls for.
+Server* served();
+pmix_status_t status_of(Status status);
+
+// group_upcalls.cpp
+pmix_status_t group_upcall(pmix_group_operation_t operation, char* name, const pmix_proc_t procs[],
+                           std::size_t count, const pmix_info_t infos[], std::size_t info_count,
+                           pmix_info_cbfunc_t call, void* data);
+
+}  // namespace scela::pmix
