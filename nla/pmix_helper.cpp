@@ -124,6 +124,10 @@ Result<void> PmixHelper::start(const NodeFacts& node) {
   // The other way to keep data, files that libpmix grows, breaks with values of some megabytes.
   std::string storage = "PMIX_MCA_gds=hash";
   environment.push_back(storage.data());
+  // Displays and accelerators are nothing that libpmix knows what to do with, and looking for them
+  // means to load X11 and to try ten displays.
+  std::string plugins = "HWLOC_PLUGINS_BLACKLIST=hwloc_gl.so,hwloc_opencl.so";
+  if (::getenv("HWLOC_PLUGINS_BLACKLIST") == nullptr) environment.push_back(plugins.data());
   environment.push_back(nullptr);
   std::string program = kProgram;
   char* argv[] = {program.data(), shared_.empty() ? nullptr : shared_.data(), nullptr};

@@ -84,6 +84,9 @@ interop_test("PMIx ranks exchange 8 MiB each"
 interop_test("PMIx ranks are told the universe that the job says"
   CHECK --quiet --out "universe: 77" --out "pmix universe: 2 ranks ok"
   RUN --pmi pmix --usize 77 --sim-nodes 2 --ppn 1 ${client} universe)
+interop_test("PMIx ranks find the topology that their node's server has found"
+  CHECK --quiet --out "pmix topology: 4 ranks ok" --count 1 ".*"
+  RUN --pmi pmix --sim-nodes 2 --ppn 2 ${client} topology)
 interop_test("PMIx calls that are not offered return"
   CHECK --out "pmix refused: 4 ranks ok" --count 1 ".*"
   RUN --pmi pmix --sim-nodes 2 --ppn 2 ${client} refused)
@@ -129,6 +132,12 @@ interop_test("a PMIx client that dies between init and fence ends the job with 1
 interop_test("PMIx clients in a fence are told of one that died, under wait"
   CHECK --status 137 --count 3 "rank [0-3]: the fence failed" --out "pmix die: 4 ranks ok"
   RUN --pmi pmix --sim-nodes 2 --ppn 2 --on-failure wait ${client} die)
+interop_test("a PMIx client that dies between init and fence on one node ends the job with 137"
+  CHECK --status 137 --err "${rank} killed by signal 9 .*"
+  RUN --pmi pmix -n 4 ${client} die)
+interop_test("PMIx clients in a fence on one node are told of one that died, under wait"
+  CHECK --status 137 --count 3 "rank [0-3]: the fence failed" --out "pmix die: 4 ranks ok"
+  RUN --pmi pmix --on-failure wait -n 4 ${client} die)
 interop_test("a PMIx client that leaves between init and fence ends the job with 1"
   CHECK --status 1 --err "${rank} ended without finalizing.*"
   RUN --pmi pmix --sim-nodes 2 --ppn 2 ${client} leave)

@@ -5,6 +5,7 @@
  *   publish   looks up what rank 0 publishes last; then names that are gone with the first look-up
  *   groups    makes groups of all and of every second rank, and gets what members have put
  *   universe  rank 0 says its size
+ *   topology  looks for the node's topology
  *   refused   connects two ranks; asks for what is not offered: every call must return
  *   leave     rank 1 exits with 0 before the fence; die: by SIGKILL; abort: PMIx_Abort(9) */
 #include <pmix.h>
@@ -228,6 +229,15 @@ static void universe(void) {
   if (status == PMIX_SUCCESS) PMIX_VALUE_RELEASE(value);
 }
 
+/* The node's topology, which its server has found out for all. */
+static void topology(void) {
+  pmix_value_t* value = NULL;
+  check("get the topology", PMIx_Get(&all, "pmix.hwlocfile", NULL, 0, &value));
+  if (access(value->data.string, R_OK) != 0)
+    printf("rank %u: there is no %s\n", me.rank, value->data.string);
+  PMIX_VALUE_RELEASE(value);
+}
+
 int main(int argc, char** argv) {
   const char* how = argc > 1 ? argv[1] : "";
   check("init", PMIx_Init(&me, NULL, 0));
@@ -240,6 +250,7 @@ int main(int argc, char** argv) {
     exchange(true);
   }
   if (strcmp(how, "universe") == 0) universe();
+  if (strcmp(how, "topology") == 0) topology();
   if (strcmp(how, "direct") == 0) exchange(false);
   if (strcmp(how, "publish") == 0) publish();
   if (strcmp(how, "groups") == 0) groups();
