@@ -12,6 +12,7 @@
 #include <charconv>
 #include <cstdlib>
 #include <string_view>
+#include <vector>
 
 #include "common/core/text.h"
 #include "common/os/clock.h"
@@ -56,9 +57,12 @@ class Guardian {
       ::shutdown(link_, SHUT_WR);
     }
     end_descendants();
-    // An agent that ended well has removed it; asking again would cost another turn at the lock of
-    // a directory that all nodes of this machine share.
-    if (!well && !directory_.empty()) static_cast<void>(remove_tree(directory_));
+    // An agent that ended well has removed them; asking again would cost another turn at the lock
+    // of a directory that all nodes of this machine share.
+    if (!well) {
+      for (const std::string& directory : directories_)
+        static_cast<void>(remove_tree(directory));
+    }
     return well ? 0 : 1;
   }
 
@@ -164,7 +168,7 @@ class Guardian {
       if (record[0] == kGrace) {
         std::from_chars(value.data(), value.data() + value.size(), grace_ms_);
       } else if (record[0] == kDirectory) {
-        directory_ = value;
+        directories_.emplace_back(value);
       } else if (record[0] == kAdoptable) {
         std::from_chars(value.data(), value.data() + value.size(), adopt_ms_);
       } else if (record[0] == kAdopted) {
@@ -179,7 +183,7 @@ class Guardian {
   Fd leash_;
   Fd signals_;
   std::uint32_t grace_ms_ = kDefaultGraceMs;
-  std::string directory_;
+  std::vector<std::string> directories_;
   bool parent_gone_ = false;
   std::uint32_t adopt_ms_ = 0;
   bool adopted_ = false;

@@ -77,6 +77,8 @@ PmixHelper::PmixHelper(const RanksHost& host, const Job& job, const RankSet& own
 // Its name and its lock let later agents find it should nobody be left to remove it.
 void PmixHelper::make_shared_directory(const std::string& node) {
   std::string path = private_directory_path("/dev/shm", cat(kShippedName, job_.id, "-", node));
+  // Should agent and server be killed at once, the guardian is there.
+  host_.entrust(path);
   if (!make_private_directory(path)) return;
   shared_ = std::move(path);
   shared_hold_ = hold_directory(shared_);

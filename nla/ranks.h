@@ -34,6 +34,8 @@ struct RanksHost {
   std::function<void(Event)> emit;          // queued, not handled at once
   std::function<void()> turn_over;          // time to handle what was emitted
   std::function<int()> segment;  // the node's segment, made if need be; -1: there is none
+  // A directory outside of the node's that must not outlive it; said before it exists.
+  std::function<void(const std::string&)> entrust;
 };
 
 class Ranks {

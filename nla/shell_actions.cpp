@@ -257,7 +257,8 @@ void Shell::State::carry_out(action::StartRanks& start) {
                  [this] { return clock_ns(); },
                  [this](Event event) { emit(std::move(event)); },
                  [this] { pump(); },
-                 [this] { return segment_descriptor(); }};
+                 [this] { return segment_descriptor(); },
+                 [this](const std::string& path) { tell_directory(options.leash, path); }};
   ranks = std::make_unique<Ranks>(std::move(host), *job, start.ranks, std::move(facts), problem);
   ranks->bind(*places);
   ranks->set_pmi_reading(!paused);

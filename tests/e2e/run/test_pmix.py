@@ -4,6 +4,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 import unittest
 
 import job
@@ -99,6 +100,45 @@ class Pmix(JobTest):
         one = self.start("--pmi", "pmix", "--sim-nodes", "2", "--ppn", "1", "sh", "-c", job.HOLD)
         one.ranks(2)
         os.kill(one.nodes()["sim1"].agent, signal.SIGKILL)
+        self.assertEqual(one.wait().status, 68)
+
+    def hold_with_shared_memory(self):
+        """A job of two nodes whose ranks have left something where Open MPI keeps its shared memory; and the servers."""
+        one = self.start("--pmi", "pmix", "--sim-nodes", "2", "--ppn", "1", "--grace", "0.2", "sh", "-c",
+                         'echo x > "$OMPI_MCA_btl_vader_backing_directory/segment" && ' + job.HOLD)
+        ranks = one.ranks(2)
+        servers = {process.parent: process.pid for process in self.processes() if process.name == "scela-pmix"}
+        directories = [name for name in set(os.listdir(job.SEGMENTS)) - self.segments
+                       if os.path.exists(f"{job.SEGMENTS}/{name}/segment")]
+        self.assertGreaterEqual(len(directories), 2)
+        return one, ranks, servers
+
+    def test_shared_memory_goes_with_a_rank_that_is_killed(self):
+        one, ranks, _ = self.hold_with_shared_memory()
+        os.kill(ranks[1], signal.SIGKILL)
+        self.assertEqual(one.wait().status, 137)
+
+    def test_shared_memory_goes_with_a_job_whose_scela_run_is_killed(self):
+        one, _, _ = self.hold_with_shared_memory()
+        one.signal(signal.SIGKILL)
+        self.assertEqual(one.wait().status, -signal.SIGKILL)
+
+    def test_shared_memory_goes_with_an_agent_that_is_killed(self):
+        one, _, _ = self.hold_with_shared_memory()
+        os.kill(one.nodes()["sim1"].agent, signal.SIGKILL)
+        self.assertEqual(one.wait().status, 68)
+
+    def test_shared_memory_goes_with_an_agent_and_a_server_that_are_killed_at_once(self):
+        """The agent is stopped while its server ends, which it then sees nothing of; and so is the guardian, or it would kill
+        the agent for that too early."""
+        one, _, servers = self.hold_with_shared_memory()
+        node = one.nodes()["sim1"]
+        for pid in (node.guardian, node.agent):
+            os.kill(pid, signal.SIGSTOP)
+        os.kill(servers[node.agent], signal.SIGKILL)
+        self.assertEqual(job.wait_gone([servers[node.agent]], time.monotonic() + job.DEADLINE_S), [])
+        os.kill(node.agent, signal.SIGKILL)
+        os.kill(node.guardian, signal.SIGCONT)
         self.assertEqual(one.wait().status, 68)
 
     def test_other_nodes_go_on_without_it_under_wait(self):
