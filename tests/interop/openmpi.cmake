@@ -91,6 +91,37 @@ interop_test("PMIx calls that are not offered return"
   CHECK --out "pmix refused: 4 ranks ok" --count 1 ".*"
   RUN --pmi pmix --sim-nodes 2 --ppn 2 ${client} refused)
 
+# Python, which shows no MPI: what the machine's mpiexec is decides. By /usr/bin/env it would be another interpreter's package.
+execute_process(COMMAND /usr/bin/python3 -c "import mpi4py" RESULT_VARIABLE mpi4py_missing ERROR_QUIET OUTPUT_QUIET)
+set(python_client /usr/bin/python3 -m mpi4py ${CMAKE_CURRENT_SOURCE_DIR}/programs/client_mpi4py.py)
+if(mpi4py_missing)
+  message(STATUS "interop tests of mpi4py left out: they need the package python3-mpi4py")
+else()
+  interop_test("mpi4py by PMIx"
+    CHECK --quiet --count 6 "hello from rank [0-5] of 6" --out "mpi4py: 6 ranks, sum 15"
+    RUN --pmi pmix --sim-nodes 3 --ppn 2 ${python_client})
+  interop_test("an exception in a rank of mpi4py ends the job with 1"
+    CHECK --status 1 --count 0 "mpi4py: .*" --err "ValueError: no more of this" --err "scela-run: rank 1 on .* aborted the job with code 1"
+    RUN --pmi pmix --sim-nodes 3 --ppn 2 ${python_client} raise)
+  foreach(mpi4py_runs "openmpi;pmix" "mpich;fd")
+    list(POP_FRONT mpi4py_runs default speaks)
+    find_program(SCELA_MPIEXEC_${default} mpiexec.${default} REQUIRED)
+    file(REAL_PATH "${SCELA_MPIEXEC_${default}}" mpiexec)
+    file(MAKE_DIRECTORY "${SCELA_INTEROP_BIN}/default-${default}")
+    file(CREATE_LINK "${SCELA_MPIEXEC_${default}}" "${SCELA_INTEROP_BIN}/default-${default}/mpiexec" SYMBOLIC)
+    if(default STREQUAL "openmpi")
+      set(said --count 4 "hello from rank [0-3] of 4")
+    else()
+      set(said --count 4 "hello from rank 0 of 1")
+    endif()
+    interop_test("--pmi auto and mpi4py where mpiexec is ${default}'s"
+      CHECK ${said} --err "scela-run: .*--pmi ${speaks}: '/usr/bin/python3' shows no MPI, and mpiexec is ${mpiexec}"
+      RUN -v --pmi auto -n 4 ${python_client})
+    set_property(TEST "interop: --pmi auto and mpi4py where mpiexec is ${default}'s" PROPERTY
+      ENVIRONMENT "PATH=${SCELA_INTEROP_BIN}/default-${default}:$ENV{PATH}")
+  endforeach()
+endif()
+
 # What a job speaks, told from its programs.
 interop_test("a program of Open MPI needs no option"
   CHECK --quiet --count 2 "hello from rank [01] of 2 on .*"
@@ -144,3 +175,24 @@ interop_test("a PMIx client that leaves between init and fence ends the job with
 interop_test("PMIx_Abort ends the job with what the rank said"
   CHECK --status 9 --err "${rank} aborted the job with code 9: no more of this"
   RUN --pmi pmix --sim-nodes 2 --ppn 2 ${client} abort)
+
+# As under mpirun: output, exit status. Not names: to publish one twice is refused here, as MPI wants it, and done there.
+find_program(SCELA_MPIRUN_OPENMPI mpirun.openmpi REQUIRED)
+set(as_under_mpirun "hello_mpi 0" "ring_mpi 0" "point_to_point 0" "collectives 0" "failing 7 abort" "failing 139 segfault"
+  "failing 1 leave" "failing 3 exit")
+if(NOT mpi4py_missing)
+  list(APPEND as_under_mpirun "mpi4py 0" "mpi4py 1 raise")
+endif()
+foreach(row IN LISTS as_under_mpirun)
+  string(REPLACE " " ";" words "${row}")
+  list(POP_FRONT words program status)
+  if(program STREQUAL "mpi4py")
+    set(command ${python_client})
+  else()
+    set(command ${mpi}_${program})
+  endif()
+  string(JOIN " " name "interop: as under mpirun: ${program}" ${words})
+  add_test(NAME "${name}" COMMAND ${Python3_EXECUTABLE} -B "${CMAKE_CURRENT_SOURCE_DIR}/compare_runs.py"
+    --mpirun ${SCELA_MPIRUN_OPENMPI} --scela-run $<TARGET_FILE:scela-run> --status ${status} -- ${command} ${words})
+  set_tests_properties("${name}" PROPERTIES LABELS interop TIMEOUT 150 RESOURCE_LOCK cores)
+endforeach()
