@@ -6,6 +6,7 @@ if(NOT SCELA_OMPICC OR NOT TARGET scela-pmix)
 endif()
 set(programs)
 foreach(source programs/point_to_point.c programs/collectives.c programs/failing.c programs/names_mpi.c
+    programs/hold_mpi.c
     ${PROJECT_SOURCE_DIR}/examples/hello_mpi.c ${PROJECT_SOURCE_DIR}/examples/ring_mpi.c)
   cmake_path(ABSOLUTE_PATH source)
   cmake_path(GET source STEM program)
@@ -67,6 +68,11 @@ interop_test("Open MPI publishes, looks up and unpublishes a name"
 interop_test("Open MPI programs of two command segments are one world"
   CHECK --quiet --count 3 "hello from rank [0-2] of 3 on .*"
   RUN --pmi pmix --sim-nodes 3 --ppn 1 -n 1 ${mpi}_hello_mpi : -n 2 ${mpi}_hello_mpi)
+add_test(NAME "interop: two jobs of Open MPI at once on the same nodes" COMMAND
+  ${Python3_EXECUTABLE} "${CMAKE_CURRENT_SOURCE_DIR}/two_at_once.py" 4
+    $<TARGET_FILE:scela-run> --pmi pmix --sim-nodes 2 --ppn 2 ${mpi}_hold_mpi)
+set_tests_properties("interop: two jobs of Open MPI at once on the same nodes" PROPERTIES LABELS interop TIMEOUT 150
+  RESOURCE_LOCK cores)
 find_program(SCELA_NETPIPE_OPENMPI NPopenmpi)
 if(SCELA_NETPIPE_OPENMPI)
   interop_test("NetPIPE of Debian's netpipe-openmpi"
@@ -169,6 +175,16 @@ interop_test("a PMIx client that dies between init and fence on one node ends th
 interop_test("PMIx clients in a fence on one node are told of one that died, under wait"
   CHECK --status 137 --count 3 "rank [0-3]: the fence failed" --out "pmix die: 4 ranks ok"
   RUN --pmi pmix --on-failure wait -n 4 ${client} die)
+set(crashed "the node's PMIx server \\(scela-pmix\\) was killed by signal 11 \\(SIGSEGV\\).*")
+interop_test("a PMIx server that crashes in a fence ends the job, and is named"
+  CHECK --status 68 --err "scela-run: rank [01] on sim0 .*${crashed}"
+  RUN --pmi pmix --sim-nodes 2 --ppn 2 ${client} crash)
+interop_test("a PMIx server that crashes in a fence fails it on the other nodes, under wait"
+  CHECK --status 68 --err "scela-run: rank [01] on sim0 .*${crashed}" --count 2 "rank [23]: the fence failed"
+  RUN --pmi pmix --sim-nodes 2 --ppn 2 --on-failure wait ${client} crash)
+interop_test("a PMIx server that crashes in a fence on one node ends the job, and is named"
+  CHECK --status 68 --err "scela-run: rank [01] on .*${crashed}"
+  RUN --pmi pmix -n 2 ${client} crash)
 interop_test("a PMIx client that leaves between init and fence ends the job with 1"
   CHECK --status 1 --err "${rank} ended without finalizing.*"
   RUN --pmi pmix --sim-nodes 2 --ppn 2 ${client} leave)

@@ -7,7 +7,8 @@
  *   universe  rank 0 says its size
  *   topology  looks for the node's topology
  *   refused   connects two ranks; asks for what is not offered: every call must return
- *   leave     rank 1 exits with 0 before the fence; die: by SIGKILL; abort: PMIx_Abort(9) */
+ *   leave     rank 1 exits with 0 before the fence; die: by SIGKILL; abort: PMIx_Abort(9);
+ *   crash     rank 1 ends its server by SIGSEGV */
 #include <pmix.h>
 #include <signal.h>
 #include <stdio.h>
@@ -238,6 +239,15 @@ static void topology(void) {
   PMIX_VALUE_RELEASE(value);
 }
 
+/* Ends the node's server, and waits for what becomes of this rank. */
+static void crash_server(void) {
+  char command[64];
+  snprintf(command, sizeof command, "pkill -SEGV -x scela-pmix -P %d", (int)getppid());
+  if (system(command) != 0) printf("no server found\n");
+  for (;;)
+    pause();
+}
+
 int main(int argc, char** argv) {
   const char* how = argc > 1 ? argv[1] : "";
   check("init", PMIx_Init(&me, NULL, 0));
@@ -258,7 +268,9 @@ int main(int argc, char** argv) {
   if (me.rank == 1 && strcmp(how, "leave") == 0) _exit(0);
   if (me.rank == 1 && strcmp(how, "die") == 0) raise(SIGKILL);
   if (me.rank == 1 && strcmp(how, "abort") == 0) PMIx_Abort(9, "no more of this", NULL, 0);
-  if (strcmp(how, "leave") == 0 || strcmp(how, "die") == 0 || strcmp(how, "abort") == 0) {
+  if (me.rank == 1 && strcmp(how, "crash") == 0) crash_server();
+  if (strcmp(how, "leave") == 0 || strcmp(how, "die") == 0 || strcmp(how, "abort") == 0 ||
+      strcmp(how, "crash") == 0) {
     const pmix_status_t status = fence(false);
     if (status != PMIX_SUCCESS) printf("rank %u: the fence failed\n", me.rank);
   } else {
