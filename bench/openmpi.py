@@ -34,6 +34,7 @@ SHAPES = [(16, 2), (64, 1)]  # hosts, ranks on each
 LIMITS = {(16, 2): 1, (64, 1): 1 / 1.2}  # of scela-run's time over mpirun's
 NODES, PPN = 16, 4
 FENCE_NODES, FENCE_PPN, VALUE = 64, 8, 488
+LOCAL = "PMIx fence of one node's ranks"  # which never leaves libpmix
 # How Open MPI's messages travel, the same under both: what it would find out by trying everything takes the longer.
 COMPONENTS = {"pml": "ob1", "btl": "self,vader,tcp"}
 
@@ -122,7 +123,8 @@ def suite_fence(options):
     row = contest.in_rows({
         "PMIx fence, no data": [*run, "--pmi", "pmix", fence, str(count)],
         f"PMIx fence, {VALUE} bytes of each": [*run, "--pmi", "pmix", fence, "--data", str(VALUE), str(count)],
-        "PMI-1 barrier": [*run, client, "--barriers", str(count)]}, options.repeat)
+        "PMI-1 barrier": [*run, client, "--barriers", str(count)],
+        LOCAL: [options.run, "--pmi", "pmix", "-n", str(ppn), fence, str(count)]}, options.repeat)
     say("  fence: " + ", ".join(f"{name} {found['median']['median']:.0f}" for name, found in row.items()) + " us")
     return {"nodes": nodes, "ppn": ppn, "fences": count, "contestants": row}
 
@@ -181,11 +183,14 @@ def node_text(row):
 def fence_text(row):
     found = row["contestants"]
     base = found["PMI-1 barrier"]["median"]["median"]
+    alone = found[LOCAL]["median"]["median"] * row["nodes"]
     return (f"\nMicroseconds, as rank 0 of {row['nodes']} x {row['ppn']} sees them: the median of {row['fences']} in a row, its median "
             "(least; quartiles) over the runs.\n\n" +
             table(["", "median", "least", "over the PMI-1 barrier"],
                   [[name, spread(each["median"], 1), spread(each["least"], 1), f"{each['median']['median'] / base:.1f}"]
-                   for name, each in found.items()]))
+                   for name, each in found.items()]) +
+            f"\nlibpmix alone, which wakes the ranks of one node, takes {alone:.0f} us for {row['nodes']} nodes one after the other: the fence "
+            f"without data takes {found['PMIx fence, no data']['median']['median'] / alone:.1f} times that.\n")
 
 
 def weight_text(row):
