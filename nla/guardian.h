@@ -7,11 +7,11 @@
 // Both lead sessions, so that other agents tell them from what ranks leave behind
 // (process_tree.h), also if the guardian dies and its agent falls to the parent agent.
 // The two are joined by a leash (a socket pair): the agent tells the grace and the node's
-// directories; either sees at once when the other is gone. The guardian also holds the link, so that
+// folders; either sees at once when the other is gone. The guardian also holds the link, so that
 // the parent knows the node to be clean when the link is closed. Whatever ends the agent (exit,
 // signal, stop), the guardian ends the link's outgoing side, ends every descendant (SIGTERM, grace,
 // SIGKILL until none is left) except agents of other nodes, which end by their own links, removes
-// the directories and exits. SIGTERM to the guardian ends the job on the node. So does the end of the
+// the folders and exits. SIGTERM to the guardian ends the job on the node. So does the end of the
 // parent: an agent that does not act on it, busy or stuck, is killed after the grace and a while,
 // and after the time in which another parent may take its place (nla/adoption.h).
 // Uses no event loop and hardly any memory: it forks before the agent has any.
