@@ -187,7 +187,8 @@ def fence_text(row):
     return (f"\nMicroseconds, as rank 0 of {row['nodes']} x {row['ppn']} sees them: the median of {row['fences']} in a row, its median "
             "(least; quartiles) over the runs.\n\n" +
             table(["", "median", "least", "over the PMI-1 barrier"],
-                  [[name, spread(each["median"], 1), spread(each["least"], 1), f"{each['median']['median'] / base:.1f}"]
+                  [[name, spread(each["median"], 1), spread(each["least"], 1),
+                    "" if name == LOCAL else f"{each['median']['median'] / base:.1f}"]
                    for name, each in found.items()]) +
             f"\nlibpmix alone, which wakes the ranks of one node, takes {alone:.0f} us for {row['nodes']} nodes one after the other: the fence "
             f"without data takes {found['PMIx fence, no data']['median']['median'] / alone:.1f} times that.\n")
@@ -220,7 +221,7 @@ def sections(results):
         for row in found if isinstance(found, list) else [found]:
             text += globals()[f"{suite}_text"](row)
     yield "Open MPI and PMIx", (
-        "Median (least; quartiles); contestants in turns. CPU is what the kernel charges to the control groups of the hosts and the "
+        "Median (least; quartiles); contestants in turns. `hello` is MPI_Init, a line, MPI_Finalize. CPU is what the kernel charges to the control groups of the hosts and the "
         f"head. Both are told {', '.join(f'{k}={v}' for k, v in COMPONENTS.items())}.\n" + text)
 
 
