@@ -89,11 +89,17 @@ Result<std::vector<HostEntry>> find_hosts(const Options& options, const Surround
 }
 
 // Whether some host is reached by more than starting a process here.
-bool is_remote(const Options& options, const std::vector<HostEntry>& hosts,
-               const Surroundings& around) {
+bool is_remote(const Options& options, const Plan& plan, const Surroundings& around) {
   if (options.sim_nodes || options.launch == LaunchMethod::local) return false;
-  return !std::all_of(hosts.begin(), hosts.end(),
-                      [&](const HostEntry& host) { return is_here(host.name, around); });
+  const auto here = [&](const std::string& name) { return is_here(name, around); };
+  return !std::ranges::all_of(plan.hosts, here) ||
+         !std::ranges::all_of(plan.later, here,
+                              [](const LaterHost& host) { return host.node.name; });
+}
+
+// Whether its ranks speak something in which they can ask for more ranks.
+bool may_spawn(PmiKind kind) {
+  return kind != PmiKind::none && kind != PmiKind::pmgr && kind != PmiKind::pmgr_mvapich1;
 }
 
 // Hosts by name, and nothing that speaks of ranks: what pdsh and clush are used for.
@@ -364,21 +370,27 @@ RankMap renumbered(const RankMap& map, const std::vector<std::uint32_t>& numbers
   return out;
 }
 
-// Hosts without a rank need no agent: they are left out and the others move up.
-void drop_idle_hosts(std::vector<HostEntry>& hosts, RankMap& map) {
+// Hosts without a rank need no agent yet: they are left out and returned, and the others move up.
+std::vector<LaterHost> drop_idle_hosts(std::vector<HostEntry>& hosts, RankMap& map) {
   std::vector<bool> used(hosts.size(), false);
   for (const RankMap::Block& block : map.blocks()) {
     std::fill_n(used.begin() + block.first_node, block.nodes, true);
   }
-  if (std::find(used.begin(), used.end(), false) == used.end()) return;
+  std::vector<LaterHost> later;
+  if (std::find(used.begin(), used.end(), false) == used.end()) return later;
   std::vector<std::uint32_t> moved(hosts.size(), 0);
   std::vector<HostEntry> kept;
   for (std::size_t i = 0; i < hosts.size(); ++i) {
     moved[i] = static_cast<std::uint32_t>(kept.size());
-    if (used[i]) kept.push_back(std::move(hosts[i]));
+    if (used[i]) {
+      kept.push_back(std::move(hosts[i]));
+    } else {
+      later.push_back({{std::move(hosts[i].name), hosts[i].slots}, {}});
+    }
   }
   map = renumbered(map, moved);
   hosts = std::move(kept);
+  return later;
 }
 
 // Whether some host must say how many slots it has.
@@ -460,10 +472,11 @@ Result<Plan> make_plan(const Options& options, const Surroundings& around) {
   }
   auto mapping = map_programs(options, all);
   if (!mapping) return fail(mapping.error());
-  if (options.usize) {
+  if (options.usize || plan.counts_room) {
     plan.idle = RankSet::run(0, static_cast<Rank>(hosts->size()));
-  } else if (!plan.counts_room) {
-    drop_idle_hosts(*hosts, mapping->map);
+  } else {
+    plan.later = drop_idle_hosts(*hosts, mapping->map);
+    if (!may_spawn(options.pmi)) plan.later.clear();
   }
   plan.unused_slots = slots - std::min(slots, slots_of(options, nodes_of(*hosts)));
   plan.spares = static_cast<std::uint32_t>(spares->size());
@@ -475,9 +488,9 @@ Result<Plan> make_plan(const Options& options, const Surroundings& around) {
   const auto nodes = static_cast<std::uint32_t>(plan.hosts.size());
   for (const App& app : options.apps)
     plan.commands.push_back(app.argv);
-  plan.remote = is_remote(options, *hosts, around);
+  plan.remote = is_remote(options, plan, around);
   plan.once_per_host = is_once_per_host(options, *hosts);
-  plan.node_shares = plan.remote ? 1 : nodes;
+  plan.node_shares = plan.remote ? 1 : nodes + static_cast<std::uint32_t>(plan.later.size());
   plan.pty = options.pty;
   if (options.pty && plan.once_per_host && nodes > 1 && !options.stdin_to) {
     return fail(Error{ErrorKind::usage, "choose who has the terminal (--pty)", "",
@@ -507,6 +520,19 @@ Result<Plan> make_plan(const Options& options, const Surroundings& around) {
   if (auto placed = place(plan, std::move(*mapping), !plan.counts_room); !placed)
     return fail(placed.error());
   return plan;
+}
+
+Slice add_later(Plan& plan, const std::vector<std::size_t>& positions) {
+  const auto first = static_cast<std::uint32_t>(plan.hosts.size());
+  for (const std::size_t at : positions) {
+    plan.hosts.push_back(plan.later[at].node.name);
+    plan.slots.push_back(plan.later[at].node.slots);
+  }
+  for (std::size_t i = positions.size(); i-- > 0;)
+    plan.later.erase(plan.later.begin() + static_cast<std::ptrdiff_t>(positions[i]));
+  const Slice added{first, static_cast<std::uint32_t>(plan.hosts.size())};
+  plan.idle.add(RankSet::run(added.first, added.size()));
+  return added;
 }
 
 void use_rooms(Plan& plan, const nla::RoomList& rooms) {

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "common/core/kary_tree.h"
 #include "common/core/result.h"
 #include "launcher/core/mapping.h"
 #include "launcher/core/options.h"
@@ -32,10 +33,24 @@ struct Surroundings {
   std::string pmi_why;                       // what --pmi auto has chosen, for a person
 };
 
+// A host of the list without a rank: its agent is started when ranks are spawned there.
+struct LaterHost {
+  MapNode node;
+  std::string why;  // of the last attempt that failed; only who names the host makes another
+};
+
+// How one of those is reached, or why it cannot be whatever happens.
+struct FoundHost {
+  std::string name;
+  std::string contact;
+  std::string why;  // empty: it may be reached
+};
+
 struct Plan {
   std::vector<std::string> hosts;                   // in tree order
   std::vector<std::optional<std::uint32_t>> slots;  // per host, as the user stated them
-  bool remote = false;                              // some of them are reached over ssh
+  std::vector<LaterHost> later;                     // those of the list that are not in the tree
+  bool remote = false;                              // some of all these are reached over ssh
   // The program runs once on each host: hosts are named, but no number of ranks or slots. Rank and
   // node numbers are the same then.
   bool once_per_host = false;
@@ -47,7 +62,7 @@ struct Plan {
   std::vector<SegmentRanks> segments;  // ranks per program
   std::vector<std::vector<std::string>> commands;  // argv per program, as the user knows it
   std::uint32_t degree = 1;
-  std::uint32_t node_shares = 1;  // nodes that share this machine's cores
+  std::uint32_t node_shares = 1;  // nodes that share this machine's cores, later ones too
   StdinTarget stdin_to;
   // Hosts say how many ranks they have room for when they are reached, where no slots are stated:
   // until then the map is a guess, and none of them is left out.
@@ -65,6 +80,9 @@ struct Plan {
 bool runs_once_per_host(const Options& options, const Surroundings& around);
 
 Result<Plan> make_plan(const Options& options, const Surroundings& around);
+
+// Takes hosts (positions in `later`, ascending) into the tree: the nodes that they become.
+Slice add_later(Plan& plan, const std::vector<std::size_t>& positions);
 
 // Of the nodes that have an agent, those that are not needed: spares that replace nobody.
 RankSet unneeded(const Plan& plan, const RankSet& failed);

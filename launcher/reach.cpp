@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <mutex>
 
 #include "common/core/text.h"
 #include "launcher/key_hash.h"
@@ -13,7 +14,11 @@ namespace scela {
 
 namespace {
 
-using HostsByName = std::map<std::string, SshHost>;
+// What scela-run keeps to itself; later hosts are added while others are asked for.
+struct HostsByName {
+  std::mutex mutex;
+  std::map<std::string, SshHost> hosts;
+};
 
 MissingHost missing(const SshHost& host) {
   const Error& error = host.failure->error;
@@ -55,9 +60,10 @@ bool remember(const SshHost& host, const std::string& key) {
 
 // Another program finds the hosts by itself, as its own configuration says; only this machine is
 // known for what it is.
-std::vector<std::string> contacts_by_name(const Plan& plan, const SshUser& user) {
+std::vector<std::string> contacts_by_name(const std::vector<std::string>& hosts,
+                                          const SshUser& user) {
   std::vector<std::string> out;
-  for (const std::string& name : plan.hosts) {
+  for (const std::string& name : hosts) {
     nla::Contact contact;
     contact.name = name;
     contact.root_only =
@@ -72,16 +78,49 @@ std::vector<std::string> contacts_by_name(const Plan& plan, const SshUser& user)
   return out;
 }
 
+// Hosts whose contacts need nobody to be asked.
+std::vector<FoundHost> paired(const std::vector<std::string>& hosts,
+                              const std::vector<std::string>& contacts) {
+  std::vector<FoundHost> out;
+  for (std::size_t i = 0; i < hosts.size(); ++i)
+    out.push_back({hosts[i], contacts[i], {}});
+  return out;
+}
+
+std::vector<FoundHost> find_by_ssh(const std::vector<std::string>& names,
+                                   const SshHostsOptions& wanted, HostsByName& known) {
+  Result<SshHosts> found = find_ssh_hosts(names, wanted, this_ssh_user());
+  std::vector<FoundHost> out;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    FoundHost& one = out.emplace_back();
+    one.name = names[i];
+    if (!found) {
+      one.why = found.error().text();
+    } else if (SshHost& host = found->hosts[i]; host.failure) {
+      one.why = host.failure->error.text();
+    } else {
+      one.contact = nla::format(host.contact);
+      const std::lock_guard lock(known.mutex);
+      known.hosts.insert_or_assign(names[i], std::move(host));
+    }
+  }
+  return out;
+}
+
 }  // namespace
 
 Result<Reach> find_reach(const Options& options, const Plan& plan) {
   Reach out;
   if (!plan.remote) {
     out.contacts = plan.hosts;
+    out.find_later = [](const std::vector<std::string>& hosts) { return paired(hosts, hosts); };
     return out;
   }
   if (options.launch == LaunchMethod::program) {
-    out.contacts = contacts_by_name(plan, this_ssh_user());
+    out.contacts = contacts_by_name(plan.hosts, this_ssh_user());
+    out.find_later = [](const std::vector<std::string>& hosts) {
+      return paired(hosts, contacts_by_name(hosts, this_ssh_user()));
+    };
     return out;
   }
   SshHostsOptions wanted;
@@ -100,16 +139,21 @@ Result<Reach> find_reach(const Options& options, const Plan& plan) {
     }
     out.contacts.push_back(nla::format(host.contact));
     const std::string name = host.contact.name;
-    hosts->emplace(name, std::move(host));
+    hosts->hosts.emplace(name, std::move(host));
   }
   out.notes = std::move(found->notes);
   out.spawn.access_of = [hosts](const std::string& node) {
-    const auto at = hosts->find(node);
-    return at == hosts->end() ? nla::SshAccess() : access_to(at->second);
+    const std::lock_guard lock(hosts->mutex);
+    const auto at = hosts->hosts.find(node);
+    return at == hosts->hosts.end() ? nla::SshAccess() : access_to(at->second);
   };
   out.spawn.met_host_key = [hosts](const nla::Contact& contact, const std::string& key) {
-    const auto at = hosts->find(contact.name);
-    return at == hosts->end() || remember(at->second, key);
+    const std::lock_guard lock(hosts->mutex);
+    const auto at = hosts->hosts.find(contact.name);
+    return at == hosts->hosts.end() || remember(at->second, key);
+  };
+  out.find_later = [hosts, wanted](const std::vector<std::string>& names) {
+    return find_by_ssh(names, wanted, *hosts);
   };
   return out;
 }

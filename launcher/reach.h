@@ -2,6 +2,7 @@
 // scela-run keeps to itself (keys, proxies).
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,9 @@ struct Reach {
   // contacts are incomplete: make a plan without these hosts.
   std::vector<MissingHost> missing;
   nla::SpawnContext spawn;
+  // The same for some of Plan::later, in their order. Blocks; may run in a thread of its own beside
+  // the hooks of `spawn`.
+  std::function<std::vector<FoundHost>(const std::vector<std::string>& hosts)> find_later;
   std::vector<std::string> notes;  // for --verbose
 };
 

@@ -16,6 +16,8 @@
 #include "common/core/text.h"
 #include "common/os/terminal.h"
 #include "launcher/core/report_text.h"
+#include "launcher/growth.h"
+#include "launcher/host_finder.h"
 #include "launcher/log.h"
 #include "launcher/output_writer.h"
 #include "launcher/raw_terminal.h"
@@ -62,7 +64,8 @@ class Session {
         plan_(std::move(plan)),
         reach_(std::move(reach)),
         person_(log),
-        log_(options_, log) {
+        log_(options_, log),
+        growth_(plan_, failed_, options_.max_conn, growth_hooks()) {
     phases_.begin = began_ns;
   }
 
@@ -76,7 +79,8 @@ class Session {
   void on(const action::AllReady& ready);
   void on(const action::AllLaunched& launched);
   void on(const action::ShowOutput& output);
-  void on(const action::Spawn& spawn);
+  void on(const action::Spawn& spawn) { growth_.ask(spawn); }
+  void on(const action::HostsAdded& added);
   void on(const action::WorldLaunched& launched);
   void on(const action::FirstFailure& failure);
   void on(const action::ReadStdin& read) { stdin_->allow(read.bytes); }
@@ -98,6 +102,8 @@ class Session {
   void bound_reader(std::chrono::milliseconds grace);
   void stop(nla::StopCause cause, int signo, std::chrono::milliseconds grace);
   void input_read(Chunk bytes, bool end);
+  Growth::Hooks growth_hooks();
+  void spawn_planned(const action::Spawn& spawn, Result<nla::World> world);
   void spawn_failed(Rank asker, const std::string& why);
   void wait_writable(int fd);
   void arm_partial_lines();
@@ -131,6 +137,8 @@ class Session {
   std::optional<Error> start_error_;  // of the first node that could not be started
   RankSet failed_;                    // numbers of nodes, not ranks
   RankSet unspawned_;                 // ranks of worlds that were not to be: nobody's failure
+  Growth growth_;
+  std::unique_ptr<HostFinder> finder_;
 };
 
 Result<SessionResult> Session::run(const std::string& agent) {
@@ -179,6 +187,9 @@ Result<SessionResult> Session::run(const std::string& agent) {
   partial_ = std::make_unique<asio::steady_timer>(io);
   discard_ = std::make_unique<asio::steady_timer>(io);
   suspend_ = std::make_unique<asio::steady_timer>(io);
+  finder_ = std::make_unique<HostFinder>(
+      io, reach_.find_later,
+      [this](const std::vector<FoundHost>& hosts) { growth_.found(hosts); });
   wait_signal();
   start_timeout();
   begin();
@@ -257,6 +268,7 @@ void Session::on(const action::NodeFailed& failed) {
   failed_.add(failure.node);
   const std::string& host = plan_.hosts[failure.node];
   log_.say(Subsystem::tree, cat(host, ": ", name_of(failure.phase), ": ", failure.why));
+  if (growth_.failed(failure)) return;
   const bool spared = plan_.once_per_host || options_.min_nodes || options_.spares > 0;
   if (!launched_ && spared) {
     outcome_.missing.push_back({host, std::string(name_of(failure.phase)), failure.why});
@@ -333,9 +345,29 @@ void Session::on(const action::ShowOutput& output) {
   if (output.end && stream == OutputStream::out) terminal_rank_over(output.rank);
 }
 
-void Session::on(const action::Spawn& spawn) {
+Growth::Hooks Session::growth_hooks() {
+  Growth::Hooks hooks;
+  hooks.find = [this](const std::vector<std::string>& hosts) {
+    if (plan_.remote) return finder_->find(hosts);
+    growth_.found(reach_.find_later(hosts));  // nobody is asked
+  };
+  hooks.start = [this](const std::vector<std::string>& contacts) {
+    log_.say(Subsystem::tree, cat("starting ", counted(contacts.size(), "agent"),
+                                  " more, for ranks that are spawned"));
+    shell_->post(event::AddHosts{contacts});
+  };
+  hooks.planned = [this](const action::Spawn& spawn, Result<nla::World> world) {
+    spawn_planned(spawn, std::move(world));
+  };
+  return hooks;
+}
+
+void Session::on(const action::HostsAdded& added) {
+  growth_.added(added.nodes);
+}
+
+void Session::spawn_planned(const action::Spawn& spawn, Result<nla::World> world) {
   event::Planned planned{spawn.rank, spawn.id, {}, {}};
-  auto world = plan_spawn(plan_, failed_, spawn.rank, spawn.request);
   if (world) {
     planned.world = *world;
     if (auto added = plan_.job.add(std::move(*world)); !added) planned.why = added.error().why;
@@ -398,6 +430,7 @@ void Session::on(const action::JobEnded& ended) {
   signals_->clear();  // from here on they do what they do to any program
   if (terminal_.entered()) RawTerminal::also_at_usual_signals();
   stdin_->close();
+  finder_->close();
 }
 
 void Session::wait_signal() {

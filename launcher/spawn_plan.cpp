@@ -21,7 +21,8 @@ tl::unexpected<Error> refused(std::string why) {
 
 class Placement {
  public:
-  Placement(const Plan& plan, const RankSet& failed) : plan_(plan), used_(plan.hosts.size(), 0) {
+  Placement(const Plan& plan, const RankSet& failed)
+      : plan_(plan), used_(plan.hosts.size() + plan.later.size(), 0) {
     for (const RankMap::Block& block : plan.job.map.blocks()) {
       for (std::uint32_t i = 0; i < block.nodes; ++i)
         used_[block.first_node + i] += block.ranks_per_node;
@@ -31,6 +32,9 @@ class Placement {
       if (failed.contains(node)) continue;
       if (used_[node] > 0 || plan.idle.contains(node)) nodes_.push_back(node);
     }
+    // Who could not be reached once is not asked again for ranks that may run elsewhere.
+    for (std::size_t i = 0; i < plan.later.size(); ++i)
+      if (plan.later[i].why.empty()) nodes_.push_back(number_of_later(i));
   }
 
   // `hosts`: the only ones, in their order, with as many ranks each as they say; or empty.
@@ -38,12 +42,12 @@ class Placement {
     std::vector<std::uint32_t> nodes = nodes_;
     std::vector<HostEntry> wanted;
     if (!hosts.empty()) {
-      auto parsed = parse_hosts(hosts, "info host", plan_.hosts.size());
+      auto parsed = parse_hosts(hosts, "info host", used_.size());
       if (!parsed) return fail(parsed.error());
       wanted = std::move(*parsed);
       if (auto found = nodes_of(wanted, nodes); !found) return found;
     }
-    if (nodes.empty()) return refused("no host is left that has an agent");
+    if (nodes.empty()) return refused("no host is left on which ranks could run");
     std::map<std::uint32_t, std::uint32_t> counts;
     const auto put = [&](std::uint32_t node, std::uint64_t count) {
       counts[node] += static_cast<std::uint32_t>(count);
@@ -53,30 +57,57 @@ class Placement {
     for (std::size_t i = 0; i < wanted.size(); ++i)
       put(nodes[i], std::min(ranks, wanted[i].slots.value_or(0)));
     for (const std::uint32_t node : nodes) {
-      const std::uint64_t slots = plan_.slots[node].value_or(0);
+      const std::uint64_t slots = slots_of(node).value_or(0);
       if (slots > used_[node]) put(node, std::min<std::uint64_t>(ranks, slots - used_[node]));
     }
     fill(nodes, ranks, put);
     for (const std::uint32_t node : nodes) {
-      if (counts[node] > 0) map.append(node, counts[node]);
+      if (counts[node] == 0) continue;
+      map.append(node, counts[node]);
+      if (node >= plan_.hosts.size()) later_.add(RankSet::single(node));
     }
     return {};
   }
+  // Positions in Plan::later of the hosts that got ranks, ascending.
+  std::vector<std::size_t> later() const {
+    std::vector<std::size_t> out;
+    later_.for_each([&](std::uint32_t node) { out.push_back(node - plan_.hosts.size()); });
+    return out;
+  }
 
  private:
+  // Hosts that are not in the tree count on behind those that are.
+  std::uint32_t number_of_later(std::size_t position) const {
+    return static_cast<std::uint32_t>(plan_.hosts.size() + position);
+  }
+  std::optional<std::uint32_t> slots_of(std::uint32_t node) const {
+    if (node < plan_.hosts.size()) return plan_.slots[node];
+    return plan_.later[node - plan_.hosts.size()].node.slots;
+  }
   Result<void> nodes_of(const std::vector<HostEntry>& hosts,
                         std::vector<std::uint32_t>& out) const {
     out.clear();
     for (const HostEntry& host : hosts) {
-      const auto at = std::find_if(nodes_.begin(), nodes_.end(), [&](std::uint32_t node) {
-        return plan_.hosts[node] == host.name;
+      const auto node = std::find_if(nodes_.begin(), nodes_.end(), [&](std::uint32_t number) {
+        return number < plan_.hosts.size() && plan_.hosts[number] == host.name;
       });
-      if (at == nodes_.end())
-        return refused(cat("the job has no ranks on host '", host.name,
-                           "' (hosts without a rank at the start have no agent)"));
-      out.push_back(*at);
+      const auto later = std::find_if(
+          plan_.later.begin(), plan_.later.end(),
+          [&](const LaterHost& one) { return one.node.name == host.name; });
+      if (node != nodes_.end()) {
+        out.push_back(*node);
+      } else if (later != plan_.later.end()) {
+        out.push_back(number_of_later(static_cast<std::size_t>(later - plan_.later.begin())));
+      } else {
+        return refused(why_not(host.name));
+      }
     }
     return {};
+  }
+  std::string why_not(const std::string& host) const {
+    const bool known = std::find(plan_.hosts.begin(), plan_.hosts.end(), host) != plan_.hosts.end();
+    if (known) return cat("host '", host, "' has no agent any more, or is a spare");
+    return cat("host '", host, "' is not among the job's hosts (--hosts, --hostfile)");
   }
 
   template <class Put>
@@ -85,7 +116,7 @@ class Placement {
     using Load = std::pair<std::uint64_t, std::size_t>;
     std::priority_queue<Load, std::vector<Load>, std::greater<>> loads;
     const auto load = [&](std::size_t i) {
-      const std::uint64_t slots = std::max(plan_.slots[nodes[i]].value_or(1), 1u);
+      const std::uint64_t slots = std::max(slots_of(nodes[i]).value_or(1), 1u);
       return Load{(used_[nodes[i]] << 16) / slots, i};
     };
     for (std::size_t i = 0; ranks > 0 && i < nodes.size(); ++i)
@@ -101,6 +132,7 @@ class Placement {
   const Plan& plan_;
   std::vector<std::uint64_t> used_;   // ranks per node
   std::vector<std::uint32_t> nodes_;  // that may get some
+  RankSet later_;                     // that got some and are not in the tree
 };
 
 std::uint64_t bytes_of(const nla::KeyValues& pairs) {
@@ -135,8 +167,8 @@ std::uint64_t cost_of(const nla::SpawnRequest& request) {
 
 }  // namespace
 
-Result<nla::World> plan_spawn(const Plan& plan, const RankSet& failed, Rank parent,
-                              const nla::SpawnRequest& request) {
+Result<SpawnPlan> plan_spawn(const Plan& plan, const RankSet& failed, Rank parent,
+                             const nla::SpawnRequest& request) {
   const nla::Job& job = plan.job;
   if (plan.once_per_host) {
     return refused(
@@ -178,7 +210,7 @@ Result<nla::World> plan_spawn(const Plan& plan, const RankSet& failed, Rank pare
     world.apps.push_back(std::move(app));
   }
   if (world.apps.empty()) return refused("no program was named");
-  return world;
+  return SpawnPlan{std::move(world), placement.later()};
 }
 
 std::string spawn_text(const Plan& plan, Rank asker, const nla::World& world) {

@@ -1,6 +1,7 @@
 #include "launcher/ssh_hosts.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -11,6 +12,7 @@
 #include <utility>
 
 #include "common/core/text.h"
+#include "common/os/fd.h"
 #include "common/os/syscall.h"
 #include "launcher/core/option_values.h"
 #include "launcher/core/ssh_jump.h"
@@ -24,20 +26,39 @@ namespace scela {
 
 namespace {
 
-// A command of "Match exec": run as ssh runs it, without the user's streams.
+// A command of "Match exec": run as ssh runs it, without the user's streams. Its status comes by a
+// pipe: once the job runs, whoever reaps this process's children may be faster.
 bool command_succeeds(const std::string& shell, const std::string& command) {
+  int ends[2] = {};
+  if (::pipe2(ends, O_CLOEXEC) != 0) return false;
+  const Fd status(ends[0]);
+  Fd told(ends[1]);
   posix_spawn_file_actions_t actions;
   ::posix_spawn_file_actions_init(&actions);
+  ::posix_spawn_file_actions_adddup2(&actions, told.get(), 3);
   ::posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
   ::posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0);
-  std::string words[] = {shell, "-c", command};
-  char* const argv[] = {words[0].data(), words[1].data(), words[2].data(), nullptr};
+  posix_spawnattr_t attributes;
+  ::posix_spawnattr_init(&attributes);
+  sigset_t none;
+  ::sigemptyset(&none);
+  ::posix_spawnattr_setsigmask(&attributes, &none);
+  ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+  std::string words[] = {"sh", "-c", R"("$0" -c "$1" 3>&-; echo $? >&3)", shell, command};
+  char* const argv[] = {words[0].data(), words[1].data(), words[2].data(),
+                        words[3].data(), words[4].data(), nullptr};
   pid_t child = -1;
-  const int error = ::posix_spawn(&child, shell.c_str(), &actions, nullptr, argv, environ);
+  const int error = ::posix_spawn(&child, "/bin/sh", &actions, &attributes, argv, environ);
   ::posix_spawn_file_actions_destroy(&actions);
-  int status = -1;
-  if (error != 0 || retry([&] { return ::waitpid(child, &status, 0); }) != child) return false;
-  return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+  ::posix_spawnattr_destroy(&attributes);
+  if (error != 0) return false;
+  told.reset();
+  std::string text;
+  char piece[16];
+  for (ssize_t got; (got = retry([&] { return ::read(status.get(), piece, sizeof piece); })) > 0;)
+    text.append(piece, static_cast<std::size_t>(got));
+  retry([&] { return ::waitpid(child, nullptr, 0); });
+  return text == "0\n";
 }
 
 // Fits into a line of words, and is no option of a program's.

@@ -106,6 +106,11 @@ struct WorldLaunched {  // its ranks have been started; or one has not, and none
   RankSet ranks;
   std::string why;  // not empty: one has not
 };
+// Every host of an AddHosts has its agent, which knows the job, or was reported with NodeFailed; or
+// the job is being ended.
+struct HostsAdded {
+  Slice nodes;
+};
 struct ShowOutput {
   Rank rank = 0;
   Stream stream = Stream::out;
@@ -142,7 +147,8 @@ using Action =
                  action::AllReady, action::AllLaunched, action::ShowOutput, action::ShowLog,
                  action::FirstFailure, action::ReadStdin, action::TracePiece, action::JobEnded,
                  action::AwaitAdoption, action::ResizeTerminal, action::RanksFailed,
-                 action::AddWorld, action::EndRanks, action::Spawn, action::WorldLaunched>;
+                 action::AddWorld, action::EndRanks, action::Spawn, action::WorldLaunched,
+                 action::HostsAdded>;
 
 using Actions = std::vector<Action>;
 

@@ -227,6 +227,7 @@ void Agent::State::shut_down() {
   if (shutdown) return;
   shutdown = true;
   children.stop_starting();
+  children.cancel_starts();
   children.broadcast(msg::Shutdown{});
   context.act(action::SetTimer{Timer::give_up, give_up_ms()});
 }
@@ -356,6 +357,7 @@ void Agent::State::advance() {
       launched_sent = true;
       tell_launched();
     }
+    if (!growing.empty()) advance_growth();
     spawns.advance(started, verdicts, terminating || shutdown);
     // The parent must know that there are ended ranks here (see Collectives); at most once a
     // subtree.

@@ -219,6 +219,7 @@ bool Agent::State::up(Child& child, const msg::Ready& message) {
   rooms.add(message.rooms);
   child.state = ChildState::ready;
   child.agents = message.agents;
+  bring_up_to_date(child);
   return true;
 }
 

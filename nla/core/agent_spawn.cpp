@@ -15,6 +15,45 @@ void Agent::State::on(const event::Planned& event) {
   if (!why.empty()) spawns.refuse(event.rank, event.id, why);
 }
 
+// The root: agents for hosts that had none. They hang here, as a tree of their own (docs/protocol.md).
+void Agent::State::on(const event::AddHosts& event) {
+  if (!context.is_root() || !context.job || event.hosts.empty()) return;
+  const Slice nodes{context.nodes, context.nodes + static_cast<std::uint32_t>(event.hosts.size())};
+  context.hosts.insert(context.hosts.end(), event.hosts.begin(), event.hosts.end());
+  context.slice.end = context.nodes = nodes.end;
+  growing.push_back(nodes);
+  if (!terminating && !shutdown) children.start(nodes);
+}
+
+void Agent::State::advance_growth() {
+  std::erase_if(growing, [&](const Slice& nodes) {
+    if (!children.settled(nodes)) return false;
+    context.act(action::HostsAdded{nodes});
+    return true;
+  });
+}
+
+void Agent::State::tell_job(const Child& child) {
+  const Chunk bytes(encode(context.job->as_it_began()));
+  std::size_t offset = 0;
+  do {
+    const Chunk piece = bytes.slice(offset, kMaxPiece);
+    offset += piece.size();
+    context.send(child.link, msg::JobBytes{offset >= bytes.size(), piece});
+  } while (offset < bytes.size());
+}
+
+// What the others have heard since the ranks run. Of the job's end a late child hears like them.
+void Agent::State::bring_up_to_date(Child& child) {
+  if (!child.late || terminating || shutdown) return;
+  child.late = false;
+  tell_job(child);
+  spawns.send_worlds(child, 0);
+  if (!mailbox.failed().empty()) context.send(child.link, msg::PeersFailed{mailbox.failed()});
+  for (const RankSet& island : mailbox.islands())
+    context.send(child.link, msg::CutOff{island});
+}
+
 bool Agent::State::down(const msg::WorldBytes& message) {
   if (!context.job || shutdown) return shutdown;
   job_bytes += message.bytes.view();
@@ -44,7 +83,7 @@ bool Agent::State::add_world(const World& world, std::pair<Rank, RequestId> aske
     if (!child.serving()) continue;
     const RankSet more = children.add_ranks(child, ranks);
     lost.remove(more);
-    if (child.state != ChildState::adopting) spawns.send_world(child, number);
+    if (child.state != ChildState::adopting && !child.late) spawns.send_world(child, number);
     if (more.empty() || !child.ended_ranks) continue;
     child.ended_ranks = false;
     child.revived = child.some_ended = child.ranks != more;

@@ -58,6 +58,7 @@ struct Agent::State {
   void on(const event::OutputWritten& event);
   void on(const event::WindowChanged& event);
   void on(const event::Planned& event);
+  void on(const event::AddHosts& event);
 
   // Messages from the parent, then from a child (agent_messages.cpp). False: protocol broken.
   bool from_parent(const Message& message);
@@ -104,6 +105,9 @@ struct Agent::State {
   std::uint32_t give_up_ms() const;
 
   // Ranks that come later (agent_spawn.cpp).
+  void tell_job(const Child& child);
+  void bring_up_to_date(Child& child);
+  void advance_growth();
   bool add_world(const World& world, std::pair<Rank, RequestId> asker);
   void keep_preput(const World& world, const std::string& prefix);
   void start_more(const RankSet& own);
@@ -149,6 +153,7 @@ struct Agent::State {
   RankSet streams_open[2];           // per Stream: ranks whose pipe has not ended
   std::map<Rank, Outcome> aborted;   // asked for the end of the job; counts instead of how it exits
   std::map<Rank, Outcome> reported;  // by PROCESS_FAIL from below, until Verdicts say the same
+  std::vector<Slice> growing;        // of AddHosts, until their agents are there
   Stats below;                       // of children that are done
   RankSet traced_nodes;              // of nodes below, not ranks: their trace came to its end
   std::uint32_t below_launched = 0;

@@ -48,6 +48,8 @@ void Children::start_one(Slice slice) {
   Child child;
   child.link = static_cast<LinkId>(children_.size() + 1);
   child.slice = slice;
+  // Of the job's first ranks it has none: nobody waits for those.
+  child.late = child.launched = child.ended_ranks = context_.job.has_value();
   context_.act(action::StartChild{child.link, slice.first, context_.host(slice.first), false});
 
   msg::Start start;
@@ -192,9 +194,18 @@ std::uint32_t Children::ready_agents() const {
 }
 
 void Children::broadcast(const Message& message) {
+  const bool ends = std::holds_alternative<msg::Terminate>(message) ||
+                    std::holds_alternative<msg::Shutdown>(message);
   for (const Child& child : children_) {
-    if (child.serving()) context_.send(child.link, message);
+    if (child.serving() && (!child.late || ends)) context_.send(child.link, message);
   }
+}
+
+bool Children::settled(const Slice& nodes) const {
+  return std::none_of(children_.begin(), children_.end(), [&](const Child& child) {
+    const bool begins = child.state == ChildState::starting || child.state == ChildState::up;
+    return begins && nodes.contains(child.slice.first);
+  });
 }
 
 // An orphan knows where its slice ends; who has not heard of its parent's children can only tell

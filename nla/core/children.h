@@ -43,6 +43,7 @@ struct Child {
   std::uint64_t contributed = 0;   // bytes that it brought into operations that are not over
   std::uint32_t window = 0;        // bytes of output it may send before it gets credit
   bool knows_hosts = false;        // of its slice, as it is now
+  bool late = false;               // started while the ranks ran, and knows nothing of the job yet
   bool adopted = false;            // took no part in the tree that the operations know
   bool slice_guessed = false;      // adopting: where it ends is not known, but not later
   std::vector<Slice> below;        // of its children, as it said (adopting: as they should be)
@@ -96,7 +97,10 @@ class Children {
   // Nodes that this agent failed to start and that nobody else looks after.
   const std::vector<msg::NodeFailed>& failures() const { return failures_; }
 
-  void broadcast(const Message& message);  // to every serving child
+  // To every serving child. One that is late hears of the job's end only.
+  void broadcast(const Message& message);
+  // All of these nodes have their agent or were reported.
+  bool settled(const Slice& nodes) const;
 
   // Children that a lost child has left behind, not linked yet.
   std::vector<Child> orphans_of(const Child& lost) const;

@@ -144,6 +144,11 @@ struct Planned {  // answers action::Spawn
   std::string why;  // not empty: it cannot be
   World world;
 };
+// More hosts, whose numbers follow those that there are: start their agents. Only while the ranks
+// run.
+struct AddHosts {
+  std::vector<std::string> hosts;
+};
 struct UserSignal {  // forward to all ranks
   std::int32_t signo = 0;
 };
@@ -172,6 +177,6 @@ using Event =
                  event::Asked, event::GuardianLost, event::StdinTaken, event::SendTrace, event::Say,
                  event::Measured, event::UserSignal, event::Stop, event::StdinRead,
                  event::OutputWritten, event::RanksRefused, event::StdinClosed,
-                 event::WindowChanged, event::ChildBegun, event::Planned>;
+                 event::WindowChanged, event::ChildBegun, event::Planned, event::AddHosts>;
 
 }  // namespace scela::nla

@@ -202,6 +202,19 @@ std::string Job::key_prefix(std::size_t world) {
   return world == 0 ? std::string() : cat('\0', world, '\0');
 }
 
+Job Job::as_it_began() const {
+  Job first = *this;
+  if (worlds.empty()) return first;
+  first.map = first_map_;
+  first.apps.resize(first_apps_.front());
+  first.worlds.clear();
+  first.first_map_ = RankMap();
+  first.first_apps_.clear();
+  first.nodes_ = RankSet();
+  first.nodes_of_worlds_.clear();
+  return first;
+}
+
 bool Job::is_everywhere(const RankSet& ranks) const {
   if (worlds.empty()) return ranks.size() == map.size();
   const std::size_t world = ranks.empty() ? 0 : world_of(ranks.front());

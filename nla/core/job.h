@@ -97,6 +97,8 @@ struct Job {
   std::string name_of_world(std::size_t world) const;  // of its key-value space too
   // Before every key of it: no protocol has keys that begin so. Empty for 0.
   static std::string key_prefix(std::size_t world);
+  // Without its worlds: what encode() gives.
+  Job as_it_began() const;
   // Every node that has ranks has some of `ranks`, which are all ranks of one world: what they have
   // agreed on is known everywhere.
   bool is_everywhere(const RankSet& ranks) const;

@@ -209,6 +209,9 @@ auto fields(Is<Say> auto& e) {
 auto fields(Is<Measured> auto& e) {
   return std::tie(e.sent_bytes, e.private_bytes, e.resident_bytes);
 }
+auto fields(Is<AddHosts> auto& e) {
+  return std::tie(e.hosts);
+}
 auto fields(Is<Planned> auto& e) {
   return std::tie(e.rank, e.id, e.why, e.world);
 }
@@ -284,6 +287,9 @@ auto fields(Is<EndRanks> auto& a) {
 auto fields(Is<Spawn> auto& a) {
   return std::tie(a.rank, a.id, a.request);
 }
+auto fields(Is<HostsAdded> auto& a) {
+  return std::tie(a.nodes);
+}
 auto fields(Is<WorldLaunched> auto& a) {
   return std::tie(a.ranks, a.why);
 }
@@ -336,7 +342,8 @@ constexpr std::array kEventNames = std::to_array<std::string_view>(
      "TimerFired",  "Asked",         "GuardianLost",    "StdinTaken",
      "SendTrace",   "Say",           "Measured",        "UserSignal",
      "Stop",        "StdinRead",     "OutputWritten",   "RanksRefused",
-     "StdinClosed", "WindowChanged", "ChildBegun",      "Planned"});
+     "StdinClosed", "WindowChanged", "ChildBegun",      "Planned",
+     "AddHosts"});
 static_assert(kEventNames.size() == std::variant_size_v<Event>);
 
 constexpr std::array kActionNames = std::to_array<std::string_view>(
@@ -345,7 +352,7 @@ constexpr std::array kActionNames = std::to_array<std::string_view>(
      "WriteStdin",    "Finishing",      "Finish",       "NodeFailed", "AllReady",   "AllLaunched",
      "ShowOutput",    "ShowLog",        "FirstFailure", "ReadStdin",  "TracePiece", "JobEnded",
      "AwaitAdoption", "ResizeTerminal", "RanksFailed",  "AddWorld",   "EndRanks",   "Spawn",
-     "WorldLaunched"});
+     "WorldLaunched", "HostsAdded"});
 static_assert(kActionNames.size() == std::variant_size_v<Action>);
 
 }  // namespace

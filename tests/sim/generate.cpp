@@ -32,6 +32,7 @@ Schedule Generator::make() {
     choose_turns();
     choose_terminal();
     choose_spawns();
+    choose_growth();
   }
   return std::move(plan_);
 }

@@ -191,6 +191,35 @@ void Generator::choose_turns() {
   }
 }
 
+// Some spawns want hosts that have no agent yet, and those go wrong in all ways that others do. From
+// a generator of its own, too.
+void Generator::choose_growth() {
+  Random random(plan_.seed ^ 0x67726f777468);
+  const bool peaceful = plan_.peaceful();
+  std::uint32_t hosts = plan_.hosts;
+  for (Op& op : plan_.ops) {
+    if (op.kind != OpKind::spawn || !random.chance(1, 2)) continue;
+    op.ref = static_cast<std::uint32_t>(random.between(1, random.chance(1, 3) ? 12 : 3));
+    for (std::uint32_t i = 0; i < op.ref; ++i, ++hosts) {
+      if (random.chance(1, 6)) {
+        plan_.starts.push_back({hosts, StartFault::waits, random.below(200'000)});
+      }
+      if (peaceful || !random.chance(1, 4)) continue;
+      if (random.chance(1, 2)) {
+        const auto how = static_cast<StartFault>(random.below(6));
+        plan_.starts.push_back({hosts, how, random.below(random.below(3'000'000) + 1)});
+        continue;
+      }
+      Fault fault;
+      fault.kind = static_cast<FaultKind>(random.below(6));
+      fault.host = hosts;
+      fault.at = random.below(Micros{1} << random.between(10, 21));
+      fault.after_launch = true;
+      plan_.faults.push_back(fault);
+    }
+  }
+}
+
 // Soon after: before, while or after it adopts.
 void Generator::lose_parent_of(Fault fault) {
   const std::uint32_t parent = parents(plan_.hosts, plan_.degree)[fault.host];

@@ -59,6 +59,7 @@ class Generator {
   void choose_terminal();
   void choose_odd_tree();
   void choose_turns();
+  void choose_growth();
   void lose_parent_of(Fault fault);
   void write_slowly();
   std::uint32_t inner_host();

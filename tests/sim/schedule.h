@@ -40,7 +40,8 @@ enum class OpKind : std::uint8_t {
   publish,     // the name `ref`
   lookup,      // likewise
   unpublish,   // likewise
-  spawn,       // `size` ranks, whose numbers follow those of all spawns before it
+  spawn,       // `size` ranks, whose numbers follow those of all spawns before it; `ref` hosts,
+               // whose numbers follow those of all that there are, get agents for it
 };
 inline constexpr std::size_t kOpKinds = static_cast<std::size_t>(OpKind::spawn) + 1;
 
@@ -57,7 +58,7 @@ struct Op {
   bool wait = false;      // get
   bool async = false;     // go on without waiting for the answer
   Rank peer = 0;          // get: who puts; send: to whom; receive: from whom
-  std::uint32_t ref = 0;  // get: id of the put; publish, lookup, unpublish: which name
+  std::uint32_t ref = 0;  // get: id of the put; publish, lookup, unpublish: which name; spawn
   std::int32_t code = 0;  // send, receive, collective: the tag
   bool odd = false;       // collective: the member `peer` asks for something else
   friend bool operator==(const Op&, const Op&) = default;

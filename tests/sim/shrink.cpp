@@ -223,6 +223,8 @@ class Shrinker {
     for (std::size_t i = 0; i < best_.ops.size(); ++i) {
       if (best_.ops[i].size > 0 && best_.ops[i].kind != OpKind::spawn)
         better |= change([&](Schedule& s) { s.ops[i].size = 0; });
+      if (best_.ops[i].ref > 0 && best_.ops[i].kind == OpKind::spawn)
+        better |= change([&](Schedule& s) { --s.ops[i].ref; });
       if (best_.ops[i].async) better |= change([&](Schedule& s) { s.ops[i].async = false; });
       if (best_.ops[i].uneven) better |= change([&](Schedule& s) { s.ops[i].uneven = false; });
     }

@@ -16,7 +16,8 @@ World::World(const Schedule& schedule, Hooks hooks)
       random_(schedule.delay_seed),
       network_(schedule_, tasks_, random_, now_),
       reference_(schedule_),
-      ranks_(schedule.all_ranks()) {
+      ranks_(schedule.all_ranks()),
+      hosts_now_(schedule.hosts) {
   Node& root = nodes_.emplace_back();
   root.agent = std::make_unique<nla::Agent>(nla::Role::root);
   tasks_.add(0, TaskKind::begin);

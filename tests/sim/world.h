@@ -150,6 +150,7 @@ class World {
   void begin();
   void decide();
   void plan_spawn();
+  bool add_hosts(const nla::action::Spawn& action, std::uint32_t op);
   void deliver(std::uint32_t index, bool down);
   void start_agent(std::uint32_t index);
   void begin_start(std::uint32_t index);
@@ -191,6 +192,7 @@ class World {
   void on(std::uint32_t index, const nla::action::EndRanks& action);
   void on(std::uint32_t index, const nla::action::Spawn& action);
   void on(std::uint32_t index, const nla::action::WorldLaunched& action);
+  void on(std::uint32_t index, const nla::action::HostsAdded& action);
 
   // world_ranks.cpp: programs, pipes, signals
   void rank_start(Rank rank);
@@ -229,6 +231,7 @@ class World {
   // world_checks.cpp: invariants
   bool severed(std::uint32_t node) const;
   bool lost_rank(Rank rank) const;
+  bool nobody_lives() const;
   bool below(std::uint32_t node, std::uint32_t ancestor) const;
   std::vector<std::uint32_t> islands(Rank rank) const;
   bool apart(Rank one, Rank other) const { return islands(one) != islands(other); }
@@ -263,6 +266,10 @@ class World {
   nla::Job job_;        // as it is by now
   nla::Job first_job_;  // as it was launched
   std::deque<nla::action::Spawn> spawns_asked_;
+  std::uint32_t hosts_now_ = 0;                // with those that were added
+  std::set<std::uint32_t> grown_;              // ops that had hosts added
+  std::optional<nla::action::Spawn> growing_;  // waits for hosts
+  Slice added_;                                // the last ones
   bool taken_ = false;  // the root has added the world that it was given last
   RankSet unspawned_;   // of worlds that failed: what was started of them is ended
   bool all_ready_ = false;

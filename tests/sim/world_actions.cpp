@@ -51,7 +51,7 @@ void World::on(std::uint32_t index, const action::StartChild& action) {
   if (action.link != node.children.size() + 1) {
     return fail(cat(name(index), " reuses or skips link numbers: ", action.link));
   }
-  if (action.node >= schedule_.hosts || action.host != cat("h", action.node)) {
+  if (action.node >= hosts_now_ || action.host != cat("h", action.node)) {
     return fail(cat(name(index), " starts a host that is not in the list: ", action.host));
   }
   const std::uint32_t link = network_.open(index, action.link, action.node);
@@ -71,7 +71,7 @@ void World::on(std::uint32_t index, const action::CloseLink& action) {
   }
   const Link& link = network_.at(node.children[action.link - 1]);
   // A start is not waited for when the job is being ended.
-  const bool cancelled = !link.heard && (must_end_since_ != 0 || severed(index));
+  const bool cancelled = !link.heard && (must_end_since_ != 0 || severed(index) || nobody_lives());
   if (!gave_up_ && !cancelled) {
     return fail(cat(name(index), " gives up host ", link.host, ", which has kept to the protocol"));
   }
@@ -124,6 +124,7 @@ void World::plan_spawn() {
     unspawned_.add(ranks);
     return give(0, planned);
   }
+  if (add_hosts(action, op)) return;
   planned.world.first = ranks.front();
   planned.world.parent = action.rank;
   planned.world.preput = action.request.preput;
@@ -131,12 +132,13 @@ void World::plan_spawn() {
   app.argv = action.request.programs[0].argv;
   app.ranks = ranks;
   planned.world.apps.push_back(app);
-  auto host = static_cast<std::uint32_t>(mix(schedule_.delay_seed, op) % schedule_.hosts);
+  auto host = static_cast<std::uint32_t>(mix(schedule_.delay_seed, op) % hosts_now_);
+  if (schedule_.ops[op].ref > 0) host = added_.first;
   for (std::uint64_t i = 0; i < ranks.size(); ++i) {
-    while (failed_hosts_.contains(host) && failed_hosts_.size() < schedule_.hosts)
-      host = (host + 1) % schedule_.hosts;
+    while (failed_hosts_.contains(host) && failed_hosts_.size() < hosts_now_)
+      host = (host + 1) % hosts_now_;
     planned.world.map.append(host, 1);
-    host = (host + 1) % schedule_.hosts;
+    host = (host + 1) % hosts_now_;
   }
   nla::Job grown = job_;
   if (!grown.add(planned.world)) return fail("the simulator planned what is no world");
@@ -150,6 +152,32 @@ void World::plan_spawn() {
   }
   job_ = std::move(grown);
   unspawned_.add(ranks);
+}
+
+// Whether the spawn waits for hosts that it is the first to need.
+bool World::add_hosts(const action::Spawn& action, std::uint32_t op) {
+  const std::uint32_t count = schedule_.ops[op].ref;
+  if (count == 0 || !grown_.insert(op).second) return false;
+  growing_ = action;
+  event::AddHosts more;
+  added_ = {hosts_now_, hosts_now_ + count};
+  for (; hosts_now_ < added_.end; ++hosts_now_)
+    more.hosts.push_back(cat("h", hosts_now_));
+  give(0, more);
+  return true;
+}
+
+void World::on(std::uint32_t index, const action::HostsAdded& action) {
+  if (index != 0 || !growing_ || action.nodes != added_) {
+    return fail(name(index) + " tells of other hosts than were to be added");
+  }
+  const bool over = stopped_ || must_end_since_ != 0 || nobody_lives();
+  for (std::uint32_t host = added_.first; host < added_.end && !over; ++host) {
+    if (agent_on(host) != kNobody || failed_hosts_.contains(host) || host_had_fault(host)) continue;
+    return fail(cat("host ", host, " is said to have been added, and has no agent"));
+  }
+  spawns_asked_.push_front(*std::exchange(growing_, std::nullopt));
+  tasks_.add(now_ + random_.below(300), TaskKind::plan);
 }
 
 void World::on(std::uint32_t index, const action::WorldLaunched& action) {

@@ -66,6 +66,12 @@ bool World::lost_rank(Rank rank) const {
   return !reachable;
 }
 
+// Agents that are being started for spawned ranks are not waited for then.
+bool World::nobody_lives() const {
+  return launched_ && std::none_of(ranks_.begin(), ranks_.end(),
+                                   [](const RankModel& rank) { return rank.alive(); });
+}
+
 bool World::same_node(const Op& get) const {
   const std::uint32_t node = ranks_[get.peer].node;
   return node != kNobody && node == ranks_[get.rank].node;
@@ -272,7 +278,7 @@ void World::check_peaceful(const nla::action::JobEnded& action) {
     return fail("an undisturbed job did not succeed");
   }
   if (first_failure_) return fail("an undisturbed job has a first failure");
-  if (stats.agents != schedule_.hosts) return fail(cat("Stats count ", stats.agents, " agents"));
+  if (stats.agents != hosts_now_) return fail(cat("Stats count ", stats.agents, " agents"));
   if (stats.output_bytes != written) {
     return fail(cat("Stats count ", stats.output_bytes, " bytes of output of ", written));
   }
@@ -282,7 +288,7 @@ void World::check_peaceful(const nla::action::JobEnded& action) {
   if (!schedule_.trace) return;
   const auto complete = std::count_if(traces_.begin(), traces_.end(),
                                       [](const auto& entry) { return entry.second < 0; });
-  if (complete < schedule_.hosts) fail(cat(complete, " traces arrived whole"));
+  if (complete < hosts_now_) fail(cat(complete, " traces arrived whole"));
 }
 
 void World::check_output_complete() {

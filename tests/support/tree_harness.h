@@ -63,6 +63,7 @@ class TreeHarness {
   std::string output;
   std::vector<action::JobEnded> ended;
   std::vector<action::WorldLaunched> worlds;
+  std::vector<Slice> added;  // by add_hosts(), as the root has told
   bool ready = false;
   std::uint32_t ready_agents = 0;
   bool launched = false;
@@ -89,6 +90,13 @@ class TreeHarness {
   void launch(Job job) {
     size_ = job.map.size();
     post(0, event::Launch{std::move(job)});
+    run();
+  }
+  void add_hosts(std::uint32_t count) {
+    event::AddHosts more;
+    for (; count > 0; --count)
+      more.hosts.push_back("n" + std::to_string(begin_.hosts.size() + later_++));
+    post(0, std::move(more));
     run();
   }
   // A job of `ppn` ranks on each of the hosts.
@@ -374,7 +382,8 @@ class TreeHarness {
       if (at(from).running.contains(rank)) exit(rank, {Ending::signaled, 9, false, false, {}});
     });
   }
-  std::uint32_t hosts() const { return static_cast<std::uint32_t>(begin_.hosts.size()); }
+  void carry_out(int, action::HostsAdded& all) { added.push_back(all.nodes); }
+  std::uint32_t hosts() const { return static_cast<std::uint32_t>(begin_.hosts.size()) + later_; }
   void carry_out(int, action::AddWorld&) {}
   void carry_out(int, action::UseJob&) {}
   void carry_out(int, action::ReadOutput&) {}
@@ -388,6 +397,7 @@ class TreeHarness {
   std::uint64_t unwritten_ = 0;
   std::map<int, std::uint64_t> taken_;
   std::vector<std::pair<int, RankSet>> held_;
+  std::uint32_t later_ = 0;                          // hosts that were added
   Rank size_ = 0;                                    // ranks that the job has by now
   std::map<int, std::pair<int, LinkId>> attaching_;  // by orphan: who wants to adopt it
   std::vector<std::pair<int, action::StartChild>> starting_;

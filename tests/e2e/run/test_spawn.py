@@ -158,6 +158,30 @@ elif me["rank"] == "0":
 assert ask("finalize")["rc"] == "0"
 """
 
+# Rank 0 spawns again and again, an argument each, "ranks:host"; the workers exchange pairs and say where they are. The first
+# rank waits for their end by the name service, so that each spawn finds what the ones before have left.
+GROWS = CLIENT + """
+me = [sys.executable, sys.argv[0]]
+if not spawned:
+    for n, word in enumerate(sys.argv[1:]):
+        ranks, _, host = word.partition(":")
+        answer = spawn([(ranks, me + [str(n)], {"host": host} if host else {})], {"early": f"pair {n}"})
+        show("spawn", n, answer["rc"], answer.get("errcodes", "none"), answer.get("msg", ""))
+        while answer["rc"] == "0" and ask(f"cmd=lookup_name service=done{n}")["rc"] != "0":
+            pass
+else:
+    n = int(sys.argv[1])
+    assert get("early") == f"pair {n}", get("early")
+    put(f"k{rank}", f"of {rank}")
+    fence()
+    assert all(get(f"k{other}") == f"of {other}" for other in range(size))
+    show("worker", n, os.environ["SCELA_NODE"], get("PMI_process_mapping"))
+    fence()
+    if rank == 0:
+        assert ask(f"cmd=publish_name service=done{n} port=here")["rc"] == "0"
+finalize()
+"""
+
 # Spawns as many workers as there is room for.
 MANAGER = CLIENT + """
 room = int(ask("cmd=get_universe_size")["size"])
@@ -226,7 +250,8 @@ class SpawnTest(JobTest):
 
     def test_a_request_that_cannot_be_is_an_error_to_the_asker(self):
         for words, why in ((("0:true:",), "nprocs"), (("x:true:",), "nprocs"), (("1::",), "execname"),
-                           (("1:true:", "99999999:true:"), "ranks"), (("1:true:host=elsewhere",), "elsewhere"),
+                           (("1:true:", "99999999:true:"), "ranks"),
+                           (("1:true:host=elsewhere",), "elsewhere'_is_not_among_the_job's_hosts"),
                            (("1:true:wdir=no-such-directory",), "no-such-directory")):
             ended = self.spawn(*words)
             self.assertEqual(ended.status, 0, ended.err)
@@ -258,12 +283,49 @@ class SpawnTest(JobTest):
 
     def test_a_manager_fills_its_universe(self):
         # Options, what PMI-1 and PMI-2 say, where the workers run.
-        for options, size, where in ((("-w", "a:1,b:2,c:2"), 5, "aaaa"), (("-w", "a:3"), 3, "aa"),
+        for options, size, where in ((("-w", "a:1,b:2,c:2"), 5, "bbcc"), (("-w", "a:3"), 3, "aa"),
                                      (("-w", "a:1,b:2,c:2", "--usize", "system"), 5, "bbcc"),
                                      (("-w", "a:1,b:1,c:1", "-usize", "4"), 4, "abc")):
             ended = self.run_program(MANAGER, "--launch", "local", *options, "-n", 1)
             self.assertEqual((ended.status, ended.err), (0, ""))
             self.assertEqual(sorted(ended.lines), [f"{size} {size}"] + list(where))
+
+    def test_hosts_without_a_rank_get_an_agent_when_ranks_are_spawned_there(self):
+        for options in ((), ("--degree", "1"), ("--cache", "hcs"), ("--cache", "dht"), ("--pmi", "port"),
+                        ("--on-failure", "wait", "--adopt-timeout", "5")):
+            ended = self.run_program(GROWS, "--sim-nodes", 6, "-n", 1, *options, words=("2:sim4,sim1", "5", "1:sim4"))
+            self.assertEqual((ended.status, ended.err), (0, ""), options)
+            self.assertEqual([line for line in ended.lines if line.startswith("spawn")],
+                             ["spawn 0 0 0,0 ", "spawn 1 0 0,0,0,0,0 ", "spawn 2 0 0 "])
+            where = [sorted(line.split()[2] for line in ended.lines if line.startswith(f"worker {n}")) for n in range(3)]
+            self.assertEqual(where[0], ["sim1", "sim4"])
+            self.assertLessEqual({"sim2", "sim3", "sim5"}, set(where[1]))
+            self.assertEqual(where[2], ["sim4"])
+
+    def test_a_late_agent_is_part_of_the_job(self):
+        # Its ranks' output is labelled, counted, and its failures end the job.
+        ended = self.spawn("1:sh,-c,echo here; exit 3:host=sim1", options=("-l", "--sim-nodes", 2, "-n", 1))
+        self.assert_ended(ended, 3, r"rank 1 on sim1 \(sh\) exited with code 3")
+        self.assertIn("1: here", ended.lines)
+        ended = self.spawn("1:true:host=sim2", options=("--stats", "-v", "--sim-nodes", 3, "-n", 1))
+        self.assertRegex(ended.err, "starting 1 agent more, for ranks that are spawned")
+        self.assertRegex(ended.err, r"scela-run: 2 ranks on 2 nodes, ")
+        ended = self.spawn("1:sleep,1000:host=sim1", options=("--timeout", 2, "--sim-nodes", 2, "-n", 1))
+        self.assert_ended(ended, 124, r"the job reached its time limit of 2 s \(--timeout\) and was ended")
+
+    def test_an_agent_that_does_not_start_is_the_answer(self):
+        # The program that starts agents refuses host b the first time.
+        once = os.path.join(self.folder, "once")
+        shell = self.script("starter", f"""
+            if [ "$1" = b ] && mkdir {once} 2>/dev/null; then echo no way to b >&2; exit 255; fi
+            shift; exec sh -c "$*" """)
+        ended = self.run_program(GROWS, "--launch", f"rsh:{shell}", "--agent", os.environ["SCELA_AGENT"], "-w", "localhost,b,c",
+                                 "-n", 1, words=("1:b", "1:b", "1:c"))
+        self.assertEqual(ended.status, 0, ended.err)
+        self.assertRegex(ended.err, rf"\A{REFUSED}b: start its agent \(\S+\): .*no way to b.*\n\Z")
+        spawns = [line for line in ended.lines if line.startswith("spawn")]
+        self.assertRegex(spawns[0], "^spawn 0 1 .*no_way_to_b")
+        self.assertEqual(spawns[1:], ["spawn 1 0 0 ", "spawn 2 0 0 "])
 
     def test_a_universe_without_limit(self):
         for program in (UNIVERSE, UNIVERSE_2):

@@ -26,11 +26,12 @@ nla::SpawnRequest request(std::vector<nla::SpawnProgram> programs) {
 
 nla::World spawned(const Plan& made, std::vector<nla::SpawnProgram> programs,
                    const RankSet& failed = {}) {
-  auto world = plan_spawn(made, failed, 0, request(std::move(programs)));
-  if (!world) FAIL(world.error().text());
+  auto planned = plan_spawn(made, failed, 0, request(std::move(programs)));
+  if (!planned) FAIL(planned.error().text());
+  CHECK(planned->later.empty());
   nla::Job job = made.job;
-  CHECK(job.add(*world));
-  return *world;
+  CHECK(job.add(planned->world));
+  return planned->world;
 }
 
 std::string refusal(const Plan& made, std::vector<nla::SpawnProgram> programs,
@@ -67,6 +68,41 @@ TEST_CASE("ranks are spawned on hosts without a rank where those have an agent, 
       plan({"-w", "a:1,b:2,c:1,d:1", "-n", "1", "--usize", "system", "--spares", "1", "./p"});
   CHECK(mapping(spawned(made, {{{"q"}, 3, {}}})) == "(vector,(1,1,2),(2,1,1))");
   CHECK(mapping(spawned(made, {{{"q"}, 3, {}}}, RankSet::single(1))) == "(vector,(0,1,1),(2,1,2))");
+}
+
+TEST_CASE("hosts without an agent take part, and are told of") {
+  const auto needed = [](const Plan& made, std::uint32_t ranks, const char* hosts = "") {
+    const auto planned =
+        plan_spawn(made, {}, 0, request({{{"q"}, ranks, {{"host", hosts}}}, {{"r"}, 1, {}}}));
+    if (!planned) return planned.error().text();
+    std::string names;
+    for (const std::size_t at : planned->later)
+      names += made.later.at(at).node.name + ' ';
+    return names;
+  };
+  Plan made = plan({"--launch", "local", "-w", "a:2,b:2,c:2", "-n", "1", "./p"});
+  CHECK(made.hosts == std::vector<std::string>{"a"});
+  CHECK(made.later.size() == 2);
+  CHECK(made.node_shares == 3);
+  CHECK(spawned(made, {{{"q"}, 1, {}}}).map.process_mapping() == "(vector,(0,1,1))");
+  CHECK(needed(made, 1) == "b ");
+  CHECK(needed(made, 2) == "b ");
+  CHECK(needed(made, 3) == "b c ");
+  CHECK(needed(made, 9) == "b c ");
+  CHECK(needed(made, 1, "c") == "c ");
+  CHECK(needed(made, 1, "d") == "host 'd' is not among the job's hosts (--hosts, --hostfile)");
+  // One that could not be reached is asked again by its name only.
+  made.later[0].why = "b: connect: refused";
+  CHECK(needed(made, 9) == "c ");
+  CHECK(needed(made, 1, "b") == "b ");
+  CHECK(add_later(made, {1}) == Slice{1, 2});
+  CHECK(made.hosts == std::vector<std::string>{"a", "c"});
+  CHECK(made.later.size() == 1);
+  CHECK(mapping(spawned(made, {{{"q"}, 2, {}}})) == "(vector,(0,2,1))");
+  // Without stated slots, as the universe counts them: one for each host.
+  CHECK(needed(plan({"--sim-nodes", "3", "-n", "1", "./p"}), 1) == "sim1 sim2 ");
+  CHECK(plan({"--sim-nodes", "3", "--pmi", "none", "-n", "1", "./p"}).later.empty());
+  CHECK(plan({"--sim-nodes", "3", "--usize", "system", "-n", "1", "./p"}).later.empty());
 }
 
 TEST_CASE("a hint may name hosts in an order of its own, with numbers of ranks") {
@@ -112,8 +148,8 @@ TEST_CASE("spares get no ranks that are spawned") {
 TEST_CASE("a spawn that cannot be says why") {
   const Plan made = plan({"--sim-nodes", "2", "-n", "2", "./p"});
   CHECK(refusal(made, {{{"q"}, 1, {{"host", "sim7"}}}}) ==
-        "the job has no ranks on host 'sim7' (hosts without a rank at the start have no agent)");
-  CHECK(refusal(made, {{{"q"}, 1, {}}}, RankSet::run(0, 2)) == "no host is left that has an agent");
+        "host 'sim7' is not among the job's hosts (--hosts, --hostfile)");
+  CHECK(refusal(made, {{{"q"}, 1, {}}}, RankSet::run(0, 2)) == "no host is left on which ranks could run");
   CHECK(refusal(made, {}) == "no program was named");
   const std::string much =
       "the ranks of this job have spawned so much that its agents would need 256 MiB for it";
