@@ -61,7 +61,7 @@ class GrowthTest(JobTest):
         _, err = job.communicate(timeout=DEADLINE_S)
         self.assertEqual(job.returncode, UNREACHABLE, err)
         self.assertRegex(err, "rank 1 on node002")
-        self.cluster.boot("node002")
+        self.cluster.reset("node002")  # without power nobody removes the job's directory
 
     def test_those_below_a_late_agent_that_is_lost_are_adopted(self):
         job = self.staying("--on-failure", "wait")
@@ -73,8 +73,8 @@ class GrowthTest(JobTest):
         self.assertEqual(self.logins("node003"), {"node003": ["head"]})
         job.send_signal(signal.SIGTERM)
         _, err = job.communicate(timeout=DEADLINE_S)
-        self.assertRegex(err, "rank 1 on node002")
-        self.assertNotRegex(err, "node003|node004")
+        self.assertIn("scela-run:   1 rank lost with its node: 1\n", err)
+        self.assertIn("scela-run:   2 ranks ended with the job: 2-3\n", err)
 
     def test_nothing_is_left_when_scela_run_is_killed(self):
         job = self.staying()

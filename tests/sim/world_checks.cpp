@@ -68,8 +68,9 @@ bool World::lost_rank(Rank rank) const {
 
 // Agents that are being started for spawned ranks are not waited for then.
 bool World::nobody_lives() const {
-  return launched_ && std::none_of(ranks_.begin(), ranks_.end(),
-                                   [](const RankModel& rank) { return rank.alive(); });
+  for (Rank rank = 0; rank < ranks_.size(); ++rank)
+    if (ranks_[rank].alive() && !lost_rank(rank)) return false;
+  return launched_;
 }
 
 bool World::same_node(const Op& get) const {
@@ -278,6 +279,7 @@ void World::check_peaceful(const nla::action::JobEnded& action) {
     return fail("an undisturbed job did not succeed");
   }
   if (first_failure_) return fail("an undisturbed job has a first failure");
+  if (job_.map.size() != ranks_.size()) return fail("an undisturbed spawn was refused");
   if (stats.agents != hosts_now_) return fail(cat("Stats count ", stats.agents, " agents"));
   if (stats.output_bytes != written) {
     return fail(cat("Stats count ", stats.output_bytes, " bytes of output of ", written));

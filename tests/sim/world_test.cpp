@@ -60,6 +60,21 @@ Schedule failing() {
   return schedule;
 }
 
+// The same with ranks spawned on five hosts that have no agent before, which exchange pairs.
+Schedule growing() {
+  Schedule schedule = calm();
+  const auto more = parse_schedule(
+      "op id=60 kind=spawn rank=2 size=12 ref=5\n"
+      "op id=61 kind=put rank=22 size=100\n"
+      "op id=62 kind=collective what=fence set=21-32\n"
+      "op id=63 kind=get rank=32 peer=22 ref=61\n"
+      "op id=64 kind=output rank=24 size=100000\n");
+  REQUIRE(more);
+  schedule.ops.insert(schedule.ops.begin() + 4, more->ops.begin(), more->ops.end());
+  REQUIRE(schedule.peaceful());
+  return schedule;
+}
+
 using Tamper = std::function<void(std::uint32_t, const Event&, Actions&)>;
 
 std::string broken(const Schedule& schedule, Tamper tamper) {
@@ -131,6 +146,25 @@ TEST_CASE("A lost message is noticed") {
                                    [](const Action& one) { return sends<msg::Terminate>(one); });
                    }),
             "had to give up"));
+}
+
+TEST_CASE("Hosts that are added too early, not at all, or without all that others know are noticed") {
+  CHECK(broken(growing(), {}) == "");
+  const auto late = [](const auto& wanted) {  // on a link that was not there when the job began
+    return once([wanted](std::uint32_t node, const Action& action) {
+      const auto* send = std::get_if<action::Send>(&action);
+      return node == 0 && send != nullptr && send->link > 2 && wanted(action);
+    });
+  };
+  CHECK(broken(growing(), late(sends<msg::JobBytes>)) != "");
+  CHECK(has(broken(growing(), late(sends<msg::WorldBytes>)), "hang"));
+  CHECK(broken(growing(), late(sends<msg::Shutdown>)) != "");
+  CHECK(has(broken(growing(), once(any<action::HostsAdded>())), "hang"));
+  const auto early = [](std::uint32_t, const Event& event, Actions& actions) {
+    if (std::holds_alternative<event::AddHosts>(event))
+      actions.push_back(action::HostsAdded{Slice{7, 12}});
+  };
+  CHECK(has(broken(growing(), early), "is said to have been added, and has no agent"));
 }
 
 TEST_CASE("A doubled message is noticed") {

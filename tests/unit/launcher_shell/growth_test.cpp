@@ -69,7 +69,7 @@ TEST_CASE("a spawn waits for the agents that it needs, others do not wait for it
   job.ask(4, 1, "c");
   CHECK(job.take().empty());
   job.growth.added({1, 2});
-  CHECK(job.take() == "1 on (vector,(1,1,1),(0,1,2));3 on (vector,(1,1,1));4 on (vector,(1,1,1));");
+  CHECK(job.take() == "1 on (vector,(1,1,2),(0,1,1));3 on (vector,(1,1,1));4 on (vector,(1,1,1));");
 }
 
 TEST_CASE("what could not be started is the answer, and is tried again by its name") {

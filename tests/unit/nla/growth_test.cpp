@@ -74,7 +74,11 @@ TEST_CASE("a late agent knows what others put, whatever the policy, and who has 
     tree.ask(0, spawn(6), 7);  // 4 to 9, two on each host
     tree.run();
     REQUIRE(tree.answer(0, 7)->ok);
-    CHECK(tree.node(2).failed.contains(3));
+    REQUIRE(tree.node(2).running.contains(9));
+    tree.ask(9, ask::Receive{3, 1}, 11);
+    tree.run();
+    REQUIRE(tree.answer(9, 11) != nullptr);
+    CHECK_FALSE(tree.answer(9, 11)->ok);
     const RankSet world = RankSet::run(4, 6);
     const std::string key = Job::key_prefix(1) + "key";
     tree.ask(4, ask::Put{key, Chunk(std::string("value"))}, 8);
@@ -119,6 +123,7 @@ TEST_CASE("an agent that may start no other hands its hosts back to the root") {
 
 TEST_CASE("while an agent is started the job goes on") {
   Tree tree(3, 2, OnFailure::wait, 1000);
+  tree.ranks_obey_signals = false;
   tree.slow = {3};
   tree.add_hosts(2);
   CHECK(tree.added.empty());
@@ -130,9 +135,9 @@ TEST_CASE("while an agent is started the job goes on") {
   tree.run();
   tree.answer_of_slow();
   CHECK(tree.added.size() == 1);
-  CHECK(tree.node(3).failed.contains(2));
   REQUIRE(tree.of(0, spawn(5)).ok);  // one on each
   CHECK(tree.node(4).running == RankSet::single(9));
+  CHECK_FALSE(tree.of(9, ask::Receive{2, 1}).ok);
   tree.exit_all();
   CHECK(tree.root_left);
   CHECK(tree.everybody_left());
