@@ -188,8 +188,7 @@ Result<SessionResult> Session::run(const std::string& agent) {
   discard_ = std::make_unique<asio::steady_timer>(io);
   suspend_ = std::make_unique<asio::steady_timer>(io);
   finder_ = std::make_unique<HostFinder>(
-      io, reach_.find_later,
-      [this](const std::vector<FoundHost>& hosts) { growth_.found(hosts); });
+      io, reach_.find_later, [this](const std::vector<FoundHost>& hosts) { growth_.found(hosts); });
   wait_signal();
   start_timeout();
   begin();

@@ -91,9 +91,9 @@ class Placement {
       const auto node = std::find_if(nodes_.begin(), nodes_.end(), [&](std::uint32_t number) {
         return number < plan_.hosts.size() && plan_.hosts[number] == host.name;
       });
-      const auto later = std::find_if(
-          plan_.later.begin(), plan_.later.end(),
-          [&](const LaterHost& one) { return one.node.name == host.name; });
+      const auto later =
+          std::find_if(plan_.later.begin(), plan_.later.end(),
+                       [&](const LaterHost& one) { return one.node.name == host.name; });
       if (node != nodes_.end()) {
         out.push_back(*node);
       } else if (later != plan_.later.end()) {

@@ -139,16 +139,14 @@ struct JobEnded {  // all verdicts are in, or nobody is left to give them
 
 }  // namespace action
 
-using Action =
-    std::variant<action::Send, action::StartChild, action::CloseLink, action::StartRanks,
-                 action::UseJob, action::SignalRanks, action::EndLeftovers, action::SetTimer,
-                 action::CancelTimer, action::Reply, action::ReadOutput, action::DropStreams,
-                 action::WriteStdin, action::Finishing, action::Finish, action::NodeFailed,
-                 action::AllReady, action::AllLaunched, action::ShowOutput, action::ShowLog,
-                 action::FirstFailure, action::ReadStdin, action::TracePiece, action::JobEnded,
-                 action::AwaitAdoption, action::ResizeTerminal, action::RanksFailed,
-                 action::AddWorld, action::EndRanks, action::Spawn, action::WorldLaunched,
-                 action::HostsAdded>;
+using Action = std::variant<
+    action::Send, action::StartChild, action::CloseLink, action::StartRanks, action::UseJob,
+    action::SignalRanks, action::EndLeftovers, action::SetTimer, action::CancelTimer, action::Reply,
+    action::ReadOutput, action::DropStreams, action::WriteStdin, action::Finishing, action::Finish,
+    action::NodeFailed, action::AllReady, action::AllLaunched, action::ShowOutput, action::ShowLog,
+    action::FirstFailure, action::ReadStdin, action::TracePiece, action::JobEnded,
+    action::AwaitAdoption, action::ResizeTerminal, action::RanksFailed, action::AddWorld,
+    action::EndRanks, action::Spawn, action::WorldLaunched, action::HostsAdded>;
 
 using Actions = std::vector<Action>;
 

@@ -15,7 +15,8 @@ void Agent::State::on(const event::Planned& event) {
   if (!why.empty()) spawns.refuse(event.rank, event.id, why);
 }
 
-// The root: agents for hosts that had none. They hang here, as a tree of their own (docs/protocol.md).
+// The root: agents for hosts that had none. They hang here, as a tree of their own
+// (docs/protocol.md).
 void Agent::State::on(const event::AddHosts& event) {
   if (!context.is_root() || !context.job || event.hosts.empty()) return;
   const Slice nodes{context.nodes, context.nodes + static_cast<std::uint32_t>(event.hosts.size())};

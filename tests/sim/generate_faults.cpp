@@ -191,8 +191,8 @@ void Generator::choose_turns() {
   }
 }
 
-// Some spawns want hosts that have no agent yet, and those go wrong in all ways that others do. From
-// a generator of its own, too.
+// Some spawns want hosts that have no agent yet, and those go wrong in all ways that others do.
+// From a generator of its own, too.
 void Generator::choose_growth() {
   Random random(plan_.seed ^ 0x67726f777468);
   const bool peaceful = plan_.peaceful();

@@ -148,7 +148,8 @@ TEST_CASE("A lost message is noticed") {
             "had to give up"));
 }
 
-TEST_CASE("Hosts that are added too early, not at all, or without all that others know are noticed") {
+TEST_CASE(
+    "Hosts that are added too early, not at all, or without all that others know are noticed") {
   CHECK(broken(growing(), {}) == "");
   const auto late = [](const auto& wanted) {  // on a link that was not there when the job began
     return once([wanted](std::uint32_t node, const Action& action) {

@@ -149,7 +149,8 @@ TEST_CASE("a spawn that cannot be says why") {
   const Plan made = plan({"--sim-nodes", "2", "-n", "2", "./p"});
   CHECK(refusal(made, {{{"q"}, 1, {{"host", "sim7"}}}}) ==
         "host 'sim7' is not among the job's hosts (--hosts, --hostfile)");
-  CHECK(refusal(made, {{{"q"}, 1, {}}}, RankSet::run(0, 2)) == "no host is left on which ranks could run");
+  CHECK(refusal(made, {{{"q"}, 1, {}}}, RankSet::run(0, 2)) ==
+        "no host is left on which ranks could run");
   CHECK(refusal(made, {}) == "no program was named");
   const std::string much =
       "the ranks of this job have spawned so much that its agents would need 256 MiB for it";

@@ -94,7 +94,8 @@ TEST_CASE("a late agent knows what others put, whatever the policy, and who has 
   }
 }
 
-TEST_CASE("a host that cannot be reached is reported, and those below it are started all the same") {
+TEST_CASE(
+    "a host that cannot be reached is reported, and those below it are started all the same") {
   Tree tree(2, 1);
   tree.unreachable = {2};
   tree.add_hosts(3);
@@ -129,7 +130,7 @@ TEST_CASE("while an agent is started the job goes on") {
   CHECK(tree.added.empty());
   fence_all(tree, RankSet::run(0, 3), 50);
   tree.exit(2, {Ending::exited, 1, false, false, {}});  // all others are told
-  REQUIRE(tree.of(0, spawn(2)).ok);                      // on n0 and n1
+  REQUIRE(tree.of(0, spawn(2)).ok);                     // on n0 and n1
   CHECK(tree.node(0).running.text() == "0,3");
   tree.post(0, event::UserSignal{10});
   tree.run();

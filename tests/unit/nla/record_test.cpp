@@ -101,7 +101,10 @@ std::vector<Event> root_events() {
                           e.world.preput = {{"k", "v"}};
                         }});
   vary<Event, AddHosts>(out, {},
-                        {[](auto& e) { e.hosts = {"a"}; }, [](auto& e) { e.hosts = {"a", "b"}; }});
+                        {[](auto& e) { e.hosts = {"a"}; },
+                         [](auto& e) {
+                           e.hosts = {"a", "b"};
+                         }});
   vary<Event, UserSignal>(out, {}, {[](auto& e) { e.signo = 2; }});
   vary<Event, Stop>(out, {},
                     {[](auto& e) { e.cause = StopCause::timeout; }, [](auto& e) { e.signo = 9; },
@@ -253,8 +256,8 @@ std::vector<Action> root_actions() {
                        }});
   vary<Action, WorldLaunched>(
       out, {}, {[](auto& a) { a.ranks = RankSet::single(1); }, [](auto& a) { a.why = "w"; }});
-  vary<Action, HostsAdded>(
-      out, {}, {[](auto& a) { a.nodes.first = 1; }, [](auto& a) { a.nodes.end = 1; }});
+  vary<Action, HostsAdded>(out, {},
+                           {[](auto& a) { a.nodes.first = 1; }, [](auto& a) { a.nodes.end = 1; }});
   vary<Action, ShowLog>(out, {}, {[](auto& a) { a.record.text = "t"; }});
   vary<Action, FirstFailure>(out, {},
                              {[](auto& a) { a.rank = 1; }, [](auto& a) { a.outcome.code = 1; }});
