@@ -50,6 +50,13 @@ void narrow_to_singleton(Options& options) {
   options.exclude.reset();
   options.rankfile.reset();
   options.rank_places.clear();
+  // Its only program is the go-between, which is not what --wdir and the like are about.
+  for (App& app : options.apps) {
+    app.wdir.reset();
+    app.path.reset();
+    app.ppn.reset();
+    app.hosts.reset();
+  }
   options.spares = 0;
   options.min_nodes.reset();
   options.pmi = PmiKind::fd;

@@ -101,7 +101,7 @@ class SingletonTest(JobTest):
 
     def test_it_is_here_whatever_is_said_of_hosts(self):
         # As MPICH's calls where PMI_DEBUG is set, with its own process number.
-        client = Client(self, "--verbose=launch", pid=1, env={"SCELA_HOSTS": "nowhere.invalid:3"})
+        client = Client(self, "--verbose=launch", pid=1, env={"SCELA_HOSTS": "nowhere.invalid:3", "SCELA_WDIR": "/nonexistent"})
         client.begin()
         self.assertEqual(client.spawn(1, "sh", "-c", "echo $SCELA_NODE")["rc"], "0")
         ended = client.leave()

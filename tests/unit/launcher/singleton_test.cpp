@@ -48,13 +48,16 @@ TEST_CASE("the job of a process that called is here, whatever is said of other j
   sources.words = singleton_words(call({"-pmi_args", "4711", "i", "k", "12"}), "/bin/scela-run");
   sources.environment = {{"SCELA_HOSTS", "a:2,b"}, {"SCELA_NP", "7"},     {"SCELA_EXCLUDE", "b"},
                          {"SCELA_STDIN", "all"},   {"SCELA_PMI", "pmgr"}, {"SCELA_SPARES", "1"},
-                         {"SCELA_MIN_NODES", "2"}, {"SCELA_GRACE", "7"},  {"SCELA_RANKFILE", "f"}};
+                         {"SCELA_MIN_NODES", "2"}, {"SCELA_GRACE", "7"},  {"SCELA_RANKFILE", "f"},
+                         {"SCELA_WDIR", "/w"},     {"SCELA_PATH", "/p"},  {"SCELA_PPN", "2"}};
   auto options = parse_options(sources);
   REQUIRE(options);
   narrow_to_singleton(*options);
   CHECK_FALSE((options->hosts || options->hostfile || options->exclude || options->min_nodes ||
                options->rankfile));
   CHECK(options->apps.front().np == 1u);
+  CHECK_FALSE(
+      (options->apps.front().wdir || options->apps.front().path || options->apps.front().ppn));
   CHECK(options->stdin_to->kind == StdinTarget::Kind::none);
   CHECK(options->pmi == PmiKind::fd);
   CHECK(options->spares == 0);
