@@ -231,6 +231,7 @@ class Parser {
                         "both say where standard output goes", "give one of them"});
     }
     if (auto fits = check_pty(); !fits) return fail(fits.error());
+    warn_beside_rankfile();
     // The first program's hosts are the job's.
     App& first = options_.apps.front();
     options_.hosts = first.hosts ? std::exchange(first.hosts, std::nullopt) : defaults_.hosts;
@@ -251,6 +252,21 @@ class Parser {
         warn_of_switch(variable.name, variable.value);
     }
     return std::move(options_);
+  }
+
+  // What any launcher could take as a contradiction; the file, which says more, wins.
+  void warn_beside_rankfile() {
+    if (!options_.rankfile) return;
+    const auto unused = [&](std::string_view option) {
+      options_.warnings.push_back(
+          cat("--", option, " means nothing beside --rankfile, which says where each rank runs"));
+    };
+    // Here the programs have what was said for themselves only, not what is usual with this user.
+    if (std::ranges::any_of(options_.apps, [](const App& app) { return app.ppn.has_value(); })) {
+      unused("ppn");
+    }
+    if (options_.placement.map_by == MapBy::node) unused("map-by node");
+    if (options_.placement.rank_by == RankBy::node) unused("rank-by node");
   }
 
   Result<void> check_pty() const {

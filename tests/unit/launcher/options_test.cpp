@@ -35,6 +35,16 @@ std::string refusal(Words words, std::vector<std::pair<std::string, std::string>
 
 }  // namespace
 
+TEST_CASE("what says where ranks run beside a rankfile is told to mean nothing") {
+  const auto said = parsed({"--rankfile", "f", "--ppn", "2", "--map-by", "node", "./p"}).warnings;
+  REQUIRE(said.size() == 2);
+  CHECK(said[0] == "--ppn means nothing beside --rankfile, which says where each rank runs");
+  CHECK(said[1].starts_with("--map-by node means nothing"));
+  CHECK(parsed({"--rankfile", "f", "--map-by", "pe=2", "./p"}, {{"SCELA_PPN", "2"}})
+            .warnings.empty());
+  CHECK(parsed({"--ppn", "2", "--map-by", "node", "./p"}).warnings.empty());
+}
+
 TEST_CASE("without options everything has its default") {
   const Options options = parsed({"./p", "arg"});
   REQUIRE(options.apps.size() == 1);
