@@ -158,7 +158,7 @@ TEST_CASE(
     });
   };
   CHECK(broken(growing(), late(sends<msg::JobBytes>)) != "");
-  CHECK(has(broken(growing(), late(sends<msg::WorldBytes>)), "hang"));
+  CHECK(broken(growing(), late(sends<msg::WorldBytes>)) != "");
   CHECK(broken(growing(), late(sends<msg::Shutdown>)) != "");
   CHECK(has(broken(growing(), once(any<action::HostsAdded>())), "hang"));
   const auto early = [](std::uint32_t, const Event& event, Actions& actions) {
