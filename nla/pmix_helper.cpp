@@ -257,7 +257,15 @@ bool PmixHelper::read() {
 void PmixHelper::give_up(std::string why) {
   if (why_.empty()) why_ = std::move(why);
   link_.reset();
-  if (pid_ != 0 && !why_.empty()) ::kill(pid_, SIGKILL);
+  // If only its link has ended, then because it ends, and this changes nothing; or it would stay.
+  if (pid_ != 0) ::kill(pid_, SIGKILL);
+}
+
+bool PmixHelper::ending() {
+  while (link_ && read()) {
+  }
+  // The ranks' connections may be closed a moment before the link is.
+  return pid_ != 0 && !let_go_ && (!link_ || is_exiting(pid_));
 }
 
 bool PmixHelper::rank_ended(Rank rank) {

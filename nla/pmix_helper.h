@@ -45,6 +45,8 @@ class PmixHelper final : Poller::Watcher {
   void reply(const action::Reply& reply) { desk_.reply(reply); }
   void peers_failed(const RankSet& ranks) { desk_.peers_failed(ranks); }
   void set_reading(bool on);
+  // It is ending, which ranks may know, and act on, before it is reaped.
+  bool ending();
   // The rank's process is gone; what was said of it before is taken first. True: it has not
   // finalized what it had initialized.
   bool rank_ended(Rank rank);

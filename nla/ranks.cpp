@@ -94,6 +94,7 @@ struct Ranks::State {
   std::string lost_why;                            // what served the ranks here has ended
   std::vector<std::unique_ptr<RankState>> states;  // by position in own
   std::map<pid_t, RankState*> running;
+  std::vector<std::pair<RankState*, int>> early;  // ended while their server is ending; how
   std::deque<Rank> to_start;
   bool starting = false;
   bool stopped = false;  // by SIGSTOP: ranks that start meanwhile wait for SIGCONT too
@@ -336,11 +337,21 @@ void Ranks::let_servers_go() {
 }
 
 bool Ranks::reaped(pid_t pid, int status) {
-  if (state_->pmix && state_->pmix->reaped(pid, status)) return true;
+  if (state_->pmix && state_->pmix->reaped(pid, status)) {
+    for (const auto& [rank, how] : std::exchange(state_->early, {}))
+      state_->ended(*rank, how);
+    return true;
+  }
   const auto at = state_->running.find(pid);
   if (at == state_->running.end()) return false;
   RankState& rank = *at->second;
   state_->running.erase(at);
+  // The server's end is the cause then, whatever the rank has made of it.
+  if (state_->pmix && state_->pmix->ending()) {
+    rank.pid = 0;
+    state_->early.emplace_back(&rank, status);
+    return true;
+  }
   state_->ended(rank, status);
   return true;
 }

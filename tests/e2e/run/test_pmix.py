@@ -168,6 +168,11 @@ class Pmix(JobTest):
         self.assertEqual(ended.status, 71)
         self.assertIn("(scela-pmix) ended with code 5: the last words", ended.last)
 
+    def test_a_server_that_closes_its_link_is_ended(self):
+        ended = self.run_job("--pmi", "pmix", "-n", "1", "true", env=self.installed("exec 3>&-; exec sleep 1000"))
+        self.assertEqual(ended.status, 71)
+        self.assertIn("(scela-pmix) was killed by signal 9 (SIGKILL)", ended.last)
+
     def test_a_server_that_talks_nonsense_is_ended(self):
         ended = self.run_job("--pmi", "pmix", "-n", "1", "true",
                              env=self.installed("echo nonsense and more of it >&3; exec sleep 1000"))
