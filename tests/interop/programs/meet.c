@@ -1,4 +1,5 @@
-/* A library of a user's that speaks MPI for a program which does not know it: what through_library.c calls. */
+/* A library of a user's that speaks MPI for a program which does not know it: what
+ * through_library.c calls. */
 #include <mpi.h>
 
 int meet(int* argc, char*** argv) {
