@@ -132,13 +132,16 @@ TEST_CASE("while an agent is started the job goes on") {
   tree.exit(2, {Ending::exited, 1, false, false, {}});  // all others are told
   REQUIRE(tree.of(0, spawn(2)).ok);                     // on n0 and n1
   CHECK(tree.node(0).running.text() == "0,3");
+  tree.not_startable = {6};
+  CHECK_FALSE(tree.of(0, spawn(2)).ok);  // the other one is ended
   tree.post(0, event::UserSignal{10});
   tree.run();
   tree.answer_of_slow();
   CHECK(tree.added.size() == 1);
   REQUIRE(tree.of(0, spawn(5)).ok);  // one on each
-  CHECK(tree.node(4).running == RankSet::single(9));
-  CHECK_FALSE(tree.of(9, ask::Receive{2, 1}).ok);
+  REQUIRE(tree.agent_of(4) > 0);
+  CHECK(tree.node(4).running == RankSet::single(11));
+  CHECK_FALSE(tree.of(11, ask::Receive{2, 1}).ok);
   tree.exit_all();
   CHECK(tree.root_left);
   CHECK(tree.everybody_left());
