@@ -231,7 +231,7 @@ class World {
   // world_checks.cpp: invariants
   bool severed(std::uint32_t node) const;
   bool lost_rank(Rank rank) const;
-  bool nobody_lives() const;
+  bool needs_no_more() const;
   bool below(std::uint32_t node, std::uint32_t ancestor) const;
   std::vector<std::uint32_t> islands(Rank rank) const;
   bool apart(Rank one, Rank other) const { return islands(one) != islands(other); }

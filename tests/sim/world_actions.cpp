@@ -71,7 +71,7 @@ void World::on(std::uint32_t index, const action::CloseLink& action) {
   }
   const Link& link = network_.at(node.children[action.link - 1]);
   // A start is not waited for when the job is being ended.
-  const bool cancelled = !link.heard && (must_end_since_ != 0 || severed(index) || nobody_lives());
+  const bool cancelled = !link.heard && (severed(index) || needs_no_more());
   if (!gave_up_ && !cancelled) {
     return fail(cat(name(index), " gives up host ", link.host, ", which has kept to the protocol"));
   }
@@ -147,7 +147,7 @@ void World::plan_spawn() {
   give(0, planned);
   if (taken_ || !result_.ok()) return;
   const bool gone = lost_rank(action.rank) || ranks_[action.rank].life == Life::over;
-  if (!stopped_ && must_end_since_ == 0 && !gone) {
+  if (!stopped_ && !needs_no_more() && !gone) {
     return fail("the root refuses a world without a reason");
   }
   job_ = std::move(grown);
@@ -171,8 +171,7 @@ void World::on(std::uint32_t index, const action::HostsAdded& action) {
   if (index != 0 || !growing_ || action.nodes != added_) {
     return fail(name(index) + " tells of other hosts than were to be added");
   }
-  const bool over = stopped_ || must_end_since_ != 0 || nobody_lives();
-  for (std::uint32_t host = added_.first; host < added_.end && !over; ++host) {
+  for (std::uint32_t host = added_.first; host < added_.end && !needs_no_more(); ++host) {
     if (agent_on(host) != kNobody || failed_hosts_.contains(host) || host_had_fault(host)) continue;
     return fail(cat("host ", host, " is said to have been added, and has no agent"));
   }

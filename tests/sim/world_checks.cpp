@@ -66,11 +66,16 @@ bool World::lost_rank(Rank rank) const {
   return !reachable;
 }
 
-// Agents that are being started for spawned ranks are not waited for then.
-bool World::nobody_lives() const {
-  for (Rank rank = 0; rank < ranks_.size(); ++rank)
-    if (ranks_[rank].alive() && !lost_rank(rank)) return false;
-  return launched_;
+// Agents that are being started for spawned ranks are not waited for: the job is over, or may have
+// been told to end, by an orphan too whose word comes with its new parent.
+bool World::needs_no_more() const {
+  if (must_end_since_ != 0) return true;
+  bool anybody = false;
+  for (Rank rank = 0; rank < ranks_.size(); ++rank) {
+    if (ranks_[rank].abort) return true;
+    anybody = anybody || (ranks_[rank].alive() && !lost_rank(rank));
+  }
+  return launched_ && !anybody;
 }
 
 bool World::same_node(const Op& get) const {
