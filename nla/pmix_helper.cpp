@@ -58,21 +58,32 @@ std::string advice(int status) {
 }  // namespace
 
 PmixHelper::PmixHelper(const RanksHost& host, const Job& job, const RankSet& own, Poller& poller,
-                       std::function<pid_t(Rank)> process, News news)
+                       Reach reach, News news)
     : host_(host),
       job_(job),
       own_(own),
       poller_(poller),
       news_(std::move(news)),
       desk_(job, own,
-            {[this](const pmix::Message& message) { tell(message); },
-             [this](Rank rank, RequestId id, Request request) {
-               host_.emit(event::Asked{rank, id, std::move(request)});
-             },
-             [process = std::move(process)](Rank rank) {
-               const pid_t pid = process(rank);
-               return pid != 0 && is_exiting(pid);
-             }}) {}
+            with_reach(std::move(reach), {[this](const pmix::Message& message) { tell(message); },
+                                          [this](Rank rank, RequestId id, Request request) {
+                                            host_.emit(event::Asked{rank, id, std::move(request)});
+                                          }})) {}
+
+PmixDesk::Sides PmixHelper::with_reach(Reach reach, PmixDesk::Sides sides) {
+  sides.is_leaving = [process = reach.process](Rank rank) {
+    const pid_t pid = process(rank);
+    return pid != 0 && is_exiting(pid);
+  };
+  sides.process = [process = std::move(reach.process)](Rank rank) {
+    return static_cast<std::uint32_t>(process(rank));
+  };
+  sides.kill = std::move(reach.signal);
+  sides.write = [write = std::move(reach.write)](Rank rank, bool error, std::string text) {
+    return write(rank, error ? Stream::err : Stream::out, std::move(text));
+  };
+  return sides;
+}
 
 // Its name and its lock let later agents find it should nobody be left to remove it.
 void PmixHelper::make_shared_directory(const std::string& node) {
@@ -274,6 +285,16 @@ bool PmixHelper::rank_ended(Rank rank) {
   const bool unfinished = desk_.unfinished(rank);
   desk_.rank_ended(rank);
   return unfinished;
+}
+
+void PmixHelper::note_end(Rank rank, const Outcome& outcome) {
+  using pmix::ProcessState;
+  ProcessState state = ProcessState::lost;
+  if (outcome.ending == Ending::exited) state = ProcessState::exited;
+  if (outcome.ending == Ending::unfinished) state = ProcessState::unfinished;
+  if (outcome.ending == Ending::signaled) state = ProcessState::signaled;
+  if (outcome.ending == Ending::not_started) state = ProcessState::not_started;
+  desk_.note_end({rank, 0, state, outcome.code});
 }
 
 void PmixHelper::let_go() {

@@ -28,10 +28,16 @@ class PmixHelper final : Poller::Watcher {
   // Empty: it serves from now on. Else why it does not, or does not any more; last.
   using News = std::function<void(std::string why)>;
 
+  // What it may know and do of the ranks of this node.
+  struct Reach {
+    std::function<pid_t(Rank)> process;  // of a rank that runs, else 0
+    std::function<void(Rank, int signo)> signal;
+    std::function<bool(Rank, Stream, std::string)> write;  // false: that stream has ended
+  };
+
   // All are borrowed.
-  // `process`: of a rank that runs, else 0.
-  PmixHelper(const RanksHost& host, const Job& job, const RankSet& own, Poller& poller,
-             std::function<pid_t(Rank)> process, News news);
+  PmixHelper(const RanksHost& host, const Job& job, const RankSet& own, Poller& poller, Reach reach,
+             News news);
   PmixHelper(const PmixHelper&) = delete;
   PmixHelper& operator=(const PmixHelper&) = delete;
 
@@ -50,6 +56,8 @@ class PmixHelper final : Poller::Watcher {
   // The rank's process is gone; what was said of it before is taken first. True: it has not
   // finalized what it had initialized.
   bool rank_ended(Rank rank);
+  // How it ended, or that it was not started, for those who ask.
+  void note_end(Rank rank, const Outcome& outcome);
   // The job is over: it may go. Nothing is said of its end.
   void let_go();
   // False: the process is not the server.
@@ -63,6 +71,7 @@ class PmixHelper final : Poller::Watcher {
   void give_up(std::string why);
   void watch();
   std::string last_words() const;
+  static PmixDesk::Sides with_reach(Reach reach, PmixDesk::Sides sides);
   void make_shared_directory(const std::string& node);
 
   const RanksHost& host_;

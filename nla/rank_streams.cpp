@@ -20,6 +20,8 @@ namespace {
 
 // A label of this length and no more is no reason to read less at once.
 constexpr std::size_t kUsualMark = 32;
+// Of what was inserted, on each stream.
+constexpr std::size_t kMaxInserted = std::size_t{64} * 1024;
 
 // One of a rank's output pipes.
 struct OutputPipe {
@@ -28,6 +30,7 @@ struct OutputPipe {
   bool starved = false;       // waits for credit
   bool at_line_start = true;  // of what was read
   bool marked = false;        // lines begin with label or time
+  std::string inserted = {};  // and not emitted yet, for want of credit
 };
 
 // The pipe to a rank's standard input.
@@ -81,6 +84,8 @@ struct RankStreams::State final : EndListener {
   void on_ready(Rank number, int which, bool readable, bool writable) override;
   std::string mark_of(Rank rank) const;
   void read_output(OneRank& rank, OutputPipe& pipe);
+  void emit_output(OneRank& rank, OutputPipe& pipe, const std::string& mark, std::string text);
+  void emit_inserted(OneRank& rank, OutputPipe& pipe);
   void end_output(OneRank& rank, OutputPipe& pipe);
   void flush_input(OneRank& rank);
   void close_input(OneRank& rank);
@@ -139,7 +144,11 @@ void RankStreams::State::read_output(OneRank& rank, OutputPipe& pipe) {
       [&] { return ::read(pipe.end.fd.get(), host.buffer.bytes, static_cast<size_t>(most)); });
   if (got < 0 && errno == EAGAIN) return;
   if (got <= 0) return end_output(rank, pipe);
-  std::string text(host.buffer.bytes, static_cast<std::size_t>(got));
+  emit_output(rank, pipe, mark, std::string(host.buffer.bytes, static_cast<std::size_t>(got)));
+}
+
+void RankStreams::State::emit_output(OneRank& rank, OutputPipe& pipe, const std::string& mark,
+                                     std::string text) {
   if (pipe.marked) {
     std::string marked;
     mark_lines(text, mark, pipe.at_line_start, marked);
@@ -152,10 +161,16 @@ void RankStreams::State::read_output(OneRank& rank, OutputPipe& pipe) {
   }
 }
 
+void RankStreams::State::emit_inserted(OneRank& rank, OutputPipe& pipe) {
+  if (pipe.inserted.empty()) return;
+  emit_output(rank, pipe, mark_of(rank.rank), std::exchange(pipe.inserted, {}));
+}
+
 void RankStreams::State::end_output(OneRank& rank, OutputPipe& pipe) {
   if (!pipe.end.fd) return;
   pipe.end.close();
   pipe.starved = false;
+  emit_inserted(rank, pipe);
   host.emit(event::RankStreamEnded{rank.rank, pipe.stream});
 }
 
@@ -242,6 +257,7 @@ void RankStreams::allow_output(std::uint64_t bytes) {
   if (state_->credit <= 0) return;
   for (const auto& rank : state_->states) {
     for (OutputPipe* pipe : {&rank->out, &rank->err}) {
+      state_->emit_inserted(*rank, *pipe);
       if (std::exchange(pipe->starved, false)) pipe->end.watch(*state_->poller, true, false);
     }
   }
@@ -252,6 +268,15 @@ void RankStreams::drop_output() {
     state_->end_output(*rank, rank->out);
     state_->end_output(*rank, rank->err);
   }
+}
+
+bool RankStreams::insert(Rank number, Stream stream, const std::string& text) {
+  OneRank& rank = state_->of(number);
+  OutputPipe& pipe = stream == Stream::err && rank.terminal == nullptr ? rank.err : rank.out;
+  if (!pipe.end.fd || pipe.inserted.size() + text.size() > kMaxInserted) return false;
+  pipe.inserted += text;
+  if (state_->credit > 0) state_->emit_inserted(rank, pipe);
+  return true;
 }
 
 void RankStreams::write_input(const Chunk& bytes, bool end) {

@@ -35,6 +35,9 @@ class RankStreams {
 
   void allow_output(std::uint64_t bytes);
   void drop_output();  // reads no more of it
+  // Text that others want among a rank's output, labelled likewise; of what there is no credit for,
+  // some is kept. False: that stream has ended, or too much is kept.
+  bool insert(Rank number, Stream stream, const std::string& text);
   void write_input(const Chunk& bytes, bool end);
   // The rank takes no more, or never will; what comes counts as taken.
   void close_input(Rank number);

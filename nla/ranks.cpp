@@ -76,6 +76,7 @@ struct Ranks::State {
   bool waits_for_server() const { return pmix && setup_error.empty() && !pmix->serves(); }
   void start_server(const NodeFacts& node);
   void server_news(std::string why);
+  void signal_one(RankState& rank, int signo);
   void not_started(Rank rank) {
     streams.close_input(rank);
     host.emit(event::RankNotStarted{rank, ECANCELED, "the job was ended first"});
@@ -119,7 +120,12 @@ void Ranks::State::start_batch() {
 // Its ranks start once it serves them.
 void Ranks::State::start_server(const NodeFacts& node) {
   pmix = std::make_unique<PmixHelper>(
-      host, job, own, *poller, [this](Rank rank) { return of(rank).pid; },
+      host, job, own, *poller,
+      PmixHelper::Reach{[this](Rank rank) { return of(rank).pid; },
+                        [this](Rank rank, int signo) { signal_one(of(rank), signo); },
+                        [this](Rank rank, Stream stream, const std::string& text) {
+                          return streams.insert(rank, stream, text);
+                        }},
       [this](std::string why) { server_news(std::move(why)); });
   const Result<void> started = pmix->start(node);
   if (!started) setup_error = started.error().text();
@@ -146,6 +152,9 @@ void Ranks::State::start_one(Rank number) {
   auto started = starter->start(number);
   if (!started) {
     streams.close_input(number);
+    if (pmix) {
+      pmix->note_end(number, Outcome{Ending::not_started, started.error().error, false, false, {}});
+    }
     return host.emit(event::RankNotStarted{number, started.error().error, started.error().why});
   }
   rank.pid = started->pid;
@@ -165,6 +174,20 @@ void Ranks::State::start_one(Rank number) {
 void Ranks::State::use_terminal(RankState& rank, StartedRank& started) {
   rank.terminal.emplace(host.io, duplicate(started.output), std::move(started.terminal), rank.pid);
   if (streams.wants_input(rank.rank)) started.input = duplicate(started.output);
+}
+
+// To its process group.
+void Ranks::State::signal_one(RankState& rank, int signo) {
+  const auto send = [&](int number) {
+    if (rank.terminal) {
+      rank.terminal->signal(number);
+    } else if (rank.pid != 0) {
+      ::kill(-rank.pid, number);
+    }
+  };
+  send(signo);
+  // A stopped program would act on it only when it is continued.
+  if (ends_programs(signo) && signo != SIGKILL) send(SIGCONT);
 }
 
 void Ranks::State::watch_poller() {
@@ -195,6 +218,7 @@ void Ranks::State::ended(RankState& rank, int status) {
       outcome.ending = Ending::unfinished;
   }
   if (!lost_why.empty()) outcome = Outcome{Ending::lost, 0, false, false, lost_why};
+  if (pmix) pmix->note_end(rank.rank, outcome);
   if (!outcome.success()) pmi.ended_badly(rank.rank);
   streams.close_input(rank.rank);
   rank.terminal.reset();
@@ -275,16 +299,7 @@ void Ranks::signal(int signo) {
   if (signo == SIGCONT || ends_programs(signo)) state_->stopped = false;
   const bool asks = ends_programs(signo) && signo != SIGKILL;
   for (const auto& [pid, rank] : state_->running) {
-    const auto send = [&, group = -pid, one = rank](int number) {
-      if (one->terminal) {
-        one->terminal->signal(number);
-      } else {
-        ::kill(group, number);
-      }
-    };
-    send(signo);
-    // A stopped program would act on it only when it is continued.
-    if (asks) send(SIGCONT);
+    state_->signal_one(*rank, signo);
     if (asks && rank->terminal) {
       rank->terminal->hang_up_after(std::chrono::milliseconds(state_->job.grace_ms / 2));
     }

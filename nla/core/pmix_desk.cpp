@@ -32,7 +32,34 @@ std::uint32_t tag_of(const RankSet& ranks, std::string_view name) {
 }  // namespace
 
 PmixDesk::PmixDesk(const Job& job, const RankSet& own, Sides sides)
-    : job_(job), own_(own), sides_(std::move(sides)) {}
+    : job_(job), own_(own), sides_(std::move(sides)), watch_(job, own, watch_sides()) {}
+
+PmixWatch::Sides PmixDesk::watch_sides() {
+  PmixWatch::Sides out;
+  out.tell = [this](pmix::Message message) {
+    if (ready_) sides_.tell(std::move(message));
+  };
+  // In anybody's name, who may have ended: the node answers as long as its agent does.
+  out.send = [this](std::uint32_t tag, Rank to, std::string bytes) {
+    sides_.ask(own_.front(), next_++, ask::Send{to, tag, Chunk(std::move(bytes))});
+  };
+  out.look = [this](Rank rank) { return look(rank); };
+  out.kill = [this](Rank rank, std::int32_t signo) {
+    if (sides_.kill) sides_.kill(rank, signo);
+  };
+  out.write = [this](Rank rank, bool error, std::string text) {
+    return sides_.write && sides_.write(rank, error, std::move(text));
+  };
+  return out;
+}
+
+pmix::Process PmixDesk::look(Rank rank) const {
+  pmix::Process out{rank, sides_.process ? sides_.process(rank) : 0, {}, 0};
+  if (out.pid != 0) {
+    out.state = unfinished(rank) ? pmix::ProcessState::connected : pmix::ProcessState::running;
+  }
+  return out;
+}
 
 bool PmixDesk::receive(pmix::Message message) {
   if (!fault_.empty()) return false;
@@ -80,6 +107,7 @@ bool PmixDesk::take(pmix::msg::Finalized& message) {
 bool PmixDesk::take(pmix::msg::Abort& message) {
   if (!own_.contains(message.rank)) return false;
   answer(message.id, Status::ok);
+  note_end({message.rank, 0, pmix::ProcessState::aborted, message.status});
   if (message.message == kNoMessage) message.message.clear();
   if (is_here(message.rank)) {
     sides_.ask(message.rank, next_++, ask::Abort{message.status, std::move(message.message)});
@@ -223,6 +251,7 @@ void PmixDesk::heard(const action::Reply& message) {
   ByteReader in(parts[2].view());
   const Rank from = source.varint32();
   const std::uint32_t about = tag.varint32();
+  if (source.ok() && tag.ok() && watch_.heard(about, from, parts[2].view())) return;
   const pmix::Id id = in.varint();
   if (!source.ok() || !tag.ok() || !in.ok()) return;
   if (about == kWantTag) return wanted({from, id, message.rank});
@@ -256,6 +285,7 @@ void PmixDesk::send_data(const Visitor& visitor, pmix::Status status, std::strin
 
 void PmixDesk::peers_failed(const RankSet& ranks) {
   failed_.add(ranks);
+  watch_.peers_failed(ranks);
   for (auto at = wanted_.begin(); at != wanted_.end();) {
     if (ranks.contains(at->second)) {
       answer(at->first, Status::not_found);

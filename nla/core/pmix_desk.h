@@ -28,6 +28,7 @@
 
 #include "nla/core/actions.h"
 #include "nla/core/job.h"
+#include "nla/core/pmix_watch.h"
 #include "nla/core/request.h"
 #include "pmix/core/messages.h"
 
@@ -42,6 +43,11 @@ class PmixDesk {
     // Whether the rank's process is on its way out, which the server may know before the agent is
     // told; absent: none is.
     std::function<bool(Rank)> is_leaving = nullptr;
+    // Of a rank of this node: its process, 0 if it has none; a signal to it; text among its output,
+    // false if that has ended. Absent: there are no processes.
+    std::function<std::uint32_t(Rank)> process = nullptr;
+    std::function<void(Rank, std::int32_t)> kill = nullptr;
+    std::function<bool(Rank, bool error, std::string)> write = nullptr;
   };
   // `own`: the ranks of this node; both are borrowed.
   PmixDesk(const Job& job, const RankSet& own, Sides sides);
@@ -50,6 +56,8 @@ class PmixDesk {
   bool receive(pmix::Message message);
   void reply(const action::Reply& reply);
   void rank_ended(Rank rank);
+  // How, for those who ask: after rank_ended(), or of one that was not started.
+  void note_end(const pmix::Process& process) { watch_.ended(process); }
   // Ranks of this job, wherever, that the job goes on without.
   void peers_failed(const RankSet& ranks);
 
@@ -99,11 +107,17 @@ class PmixDesk {
   bool take(pmix::msg::Publish& message);
   bool take(pmix::msg::Lookup& message);
   bool take(pmix::msg::Unpublish& message);
+  bool take(pmix::msg::TableWanted& message) { return watch_.receive(message); }
+  bool take(pmix::msg::Notify& message) { return watch_.receive(message); }
+  bool take(pmix::msg::Control& message) { return watch_.receive(message); }
+  bool take(pmix::msg::Log& message) { return watch_.receive(message); }
   template <class Other>
   bool take(Other&) {
     return false;
   }
 
+  PmixWatch::Sides watch_sides();
+  pmix::Process look(Rank rank) const;
   Fences& fences_of(const Gathering& gathering);
   void enter(const Gathering& gathering, Fences& fences);
   void go_on(const Gathering& gathering);
@@ -133,6 +147,7 @@ class PmixDesk {
   std::map<pmix::Id, Rank> wanted_;  // here, of ranks elsewhere
   std::map<pmix::Id, Visitor> visitors_;
   pmix::Id next_visitor_ = 1;
+  PmixWatch watch_;
 };
 
 }  // namespace scela::nla

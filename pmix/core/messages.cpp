@@ -66,6 +66,24 @@ auto fields(Is<msg::Lookup> auto& m) {
 auto fields(Is<msg::Unpublish> auto& m) {
   return std::tie(m.id, m.rank, m.name);
 }
+auto fields(Is<msg::TableWanted> auto& m) {
+  return std::tie(m.id, m.here);
+}
+auto fields(Is<msg::Notify> auto& m) {
+  return std::tie(m.targets, m.blob);
+}
+auto fields(Is<msg::Control> auto& m) {
+  return std::tie(m.id, m.ranks, m.signo);
+}
+auto fields(Is<msg::Log> auto& m) {
+  return std::tie(m.id, m.rank, m.error, m.text);
+}
+auto fields(Is<msg::Event> auto& m) {
+  return std::tie(m.blob);
+}
+auto fields(Is<msg::RanksFailed> auto& m) {
+  return std::tie(m.ranks);
+}
 
 class Writer {
  public:

@@ -24,6 +24,7 @@
 #include "common/core/rank_map.h"
 #include "common/core/rank_set.h"
 #include "common/core/result.h"
+#include "pmix/core/process.h"
 
 namespace scela::pmix {
 
@@ -154,12 +155,53 @@ struct Unpublish {
   std::string name;
   friend bool operator==(const Unpublish&, const Unpublish&) = default;
 };
+// What has become of the ranks? The blob of the answer is an encode_processes(): of all that could
+// be asked; those of a node that is gone are missing.
+struct TableWanted {
+  Id id = 0;
+  bool here = false;  // of this node only
+  friend bool operator==(const TableWanted&, const TableWanted&) = default;
+};
+// An event for the servers of other nodes, packed by libpmix. Not answered: libpmix 4.2 frees what
+// an answer would need.
+struct Notify {
+  RankSet targets;  // whose servers; empty: all
+  std::string blob;
+  friend bool operator==(const Notify&, const Notify&) = default;
+};
+// A signal to the processes of these ranks, wherever; answered when it is on its way.
+struct Control {
+  Id id = 0;
+  RankSet ranks;
+  std::int32_t signo = 0;
+  friend bool operator==(const Control&, const Control&) = default;
+};
+// Text that a rank of this node wants among its output.
+struct Log {
+  Id id = 0;
+  Rank rank = 0;
+  bool error = false;  // its standard error
+  std::string text;
+  friend bool operator==(const Log&, const Log&) = default;
+};
+// To the server: an event of another node, as its server has packed it.
+struct Event {
+  std::string blob;
+  friend bool operator==(const Event&, const Event&) = default;
+};
+// To the server: ranks that have failed, wherever, and the job goes on without.
+struct RanksFailed {
+  RankSet ranks;
+  friend bool operator==(const RanksFailed&, const RanksFailed&) = default;
+};
 
 }  // namespace msg
 
-using Message = std::variant<msg::Setup, msg::Answer, msg::DataAsked, msg::Environment, msg::Ready,
-                             msg::Failed, msg::Connected, msg::Finalized, msg::Abort, msg::Fence,
-                             msg::DataWanted, msg::Data, msg::Publish, msg::Lookup, msg::Unpublish>;
+using Message =
+    std::variant<msg::Setup, msg::Answer, msg::DataAsked, msg::Environment, msg::Ready, msg::Failed,
+                 msg::Connected, msg::Finalized, msg::Abort, msg::Fence, msg::DataWanted, msg::Data,
+                 msg::Publish, msg::Lookup, msg::Unpublish, msg::TableWanted, msg::Notify,
+                 msg::Control, msg::Log, msg::Event, msg::RanksFailed>;
 
 // The message with its pieces, ready for the stream. Requires a body of at most kMaxBody.
 std::string encode(const Message& message);

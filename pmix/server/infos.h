@@ -9,6 +9,10 @@
 
 namespace scela::pmix {
 
+inline bool is_key(const pmix_info_t& info, const char* key) {
+  return std::string_view(info.key) == key;
+}
+
 // A copy of everything that is added.
 class Infos {
  public:
@@ -31,6 +35,12 @@ class Infos {
     put(key, value, is_blob ? PMIX_REGEX : PMIX_STRING);
   }
   void add(const char* key, Infos& inner) { put(key, inner.array(), PMIX_DATA_ARRAY); }
+  void add_array(const char* key, pmix_data_array_t& array) { put(key, &array, PMIX_DATA_ARRAY); }
+  void add_status(const char* key, pmix_status_t value) { put(key, &value, PMIX_STATUS); }
+  void add_int(const char* key, int value) { put(key, &value, PMIX_INT); }
+  void add_pid(const char* key, pid_t value) { put(key, &value, PMIX_PID); }
+  void add_state(const char* key, pmix_proc_state_t value) { put(key, &value, PMIX_PROC_STATE); }
+  void add_process(const char* key, const pmix_proc_t& value) { put(key, &value, PMIX_PROC); }
 
   // Nothing is added after this.
   pmix_data_array_t* array() {

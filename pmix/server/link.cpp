@@ -5,7 +5,9 @@
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <climits>
 #include <utility>
 
 #include "common/os/syscall.h"
@@ -21,12 +23,25 @@ void AgentLink::post(const Message& message) {
   const std::string bytes = encode(message);
   const std::lock_guard guard(lock_);
   posted_ += bytes;
+  // At once where it can be: a rank that libpmix lets go on may end before the main thread runs,
+  // and its agent reads what was said of it before that.
+  static_cast<void>(write_some());
+  if (written_ < writing_.size()) static_cast<void>(::eventfd_write(wake_.get(), 1));
+}
+
+void AgentLink::later(std::function<void()> call) {
+  const std::lock_guard guard(lock_);
+  calls_.push_back(std::move(call));
   static_cast<void>(::eventfd_write(wake_.get(), 1));
 }
 
-Id AgentLink::expect(OnAnswer then) {
+Id AgentLink::expect(OnAnswer then, std::chrono::seconds limit) {
   const std::lock_guard guard(lock_);
   asked_.emplace(next_, std::move(then));
+  if (limit != kEver) {
+    limits_.emplace(Clock::now() + limit, next_);
+    static_cast<void>(::eventfd_write(wake_.get(), 1));  // who waits must know for how long
+  }
   return next_++;
 }
 
@@ -39,13 +54,18 @@ bool AgentLink::read() {
 }
 
 bool AgentLink::write() {
-  if (written_ == writing_.size()) {
-    writing_.clear();
-    written_ = 0;
-    const std::lock_guard guard(lock_);
-    writing_.swap(posted_);
-  }
-  while (written_ < writing_.size()) {
+  const std::lock_guard guard(lock_);
+  return write_some();
+}
+
+bool AgentLink::write_some() {
+  while (true) {
+    if (written_ == writing_.size()) {
+      writing_.clear();
+      written_ = 0;
+      if (posted_.empty()) return true;
+      writing_.swap(posted_);
+    }
     const ssize_t wrote = retry([&] {
       return ::send(agent_.get(), writing_.data() + written_, writing_.size() - written_,
                     MSG_DONTWAIT | MSG_NOSIGNAL);
@@ -53,18 +73,44 @@ bool AgentLink::write() {
     if (wrote < 0) return errno == EAGAIN;
     written_ += static_cast<std::size_t>(wrote);
   }
-  return true;
 }
 
 void AgentLink::wait(bool read) {
-  const bool left = written_ < writing_.size();
+  bool left = false;
+  int patience = -1;
+  {
+    const std::lock_guard guard(lock_);
+    left = written_ < writing_.size();
+    if (!limits_.empty()) {
+      const auto left_ms =
+          std::chrono::ceil<std::chrono::milliseconds>(limits_.begin()->first - Clock::now());
+      patience = static_cast<int>(std::clamp<std::int64_t>(left_ms.count(), 0, INT_MAX));
+    }
+  }
   pollfd ends[] = {
       {agent_.get(), static_cast<short>((read ? POLLIN : 0) | (left ? POLLOUT : 0)), 0},
       {wake_.get(), POLLIN, 0}};
-  // While bytes are left, more of them are no news.
-  retry([&] { return ::poll(ends, left ? 1 : 2, -1); });
+  retry([&] { return ::poll(ends, 2, patience); });
   eventfd_t count = 0;
-  if (!left) static_cast<void>(::eventfd_read(wake_.get(), &count));
+  static_cast<void>(::eventfd_read(wake_.get(), &count));
+}
+
+// What somebody wants called, and answers that are overdue.
+void AgentLink::call_due() {
+  std::vector<std::function<void()>> calls;
+  std::vector<Id> overdue;
+  {
+    const std::lock_guard guard(lock_);
+    calls.swap(calls_);
+    const auto end = limits_.upper_bound(Clock::now());
+    for (auto at = limits_.begin(); at != end; ++at)
+      overdue.push_back(at->second);
+    limits_.erase(limits_.begin(), end);
+  }
+  for (const auto& call : calls)
+    call();
+  for (const Id id : overdue)
+    take({id, Status::failed, {}});
 }
 
 std::optional<Message> AgentLink::first() {
@@ -89,14 +135,20 @@ void AgentLink::run(const std::function<void(Message)>& other) {
         other(std::move(**message));
       }
     }
+    call_due();
     if (!write()) return;
     wait(true);
   }
 }
 
 void AgentLink::flush() {
-  while (write() && written_ < writing_.size())
+  while (write() && is_left())
     wait(false);
+}
+
+bool AgentLink::is_left() {
+  const std::lock_guard guard(lock_);
+  return written_ < writing_.size();
 }
 
 void AgentLink::take(const msg::Answer& answer) {

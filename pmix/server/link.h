@@ -1,14 +1,16 @@
 // The server's end of the link to its agent, and what was asked over it.
 //
-// post() and ask() may be called by any thread, and only queue: libpmix calls from threads of its
-// own, which must not block. run() is the main thread's: it writes what was queued, reads what the
-// agent says, and calls the answers' functions.
+// post() and ask() may be called by any thread, and do not wait: libpmix calls from threads of its
+// own, which must not block. run() is the main thread's: it writes what could not be written at
+// once, reads what the agent says, and calls the answers' functions.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <map>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "common/os/fd.h"
 #include "pmix/core/messages.h"
@@ -23,12 +25,17 @@ class AgentLink {
   bool open();
 
   void post(const Message& message);
-  // Sets the message's id, and has `then` called once it is answered.
+  // Sets the message's id, and has `then` called once it is answered; or with `failed`, if that
+  // takes longer than `limit`.
   template <class Question>
-  void ask(Question question, OnAnswer then) {
-    question.id = expect(std::move(then));
+  void ask(Question question, OnAnswer then, std::chrono::seconds limit = kEver) {
+    question.id = expect(std::move(then), limit);
     post(Message(std::move(question)));
   }
+  // Has the main thread call it.
+  void later(std::function<void()> call);
+
+  static constexpr std::chrono::seconds kEver{0};
 
   // The first message of the agent; an empty one when the agent is gone, or speaks nonsense.
   std::optional<Message> first();
@@ -38,22 +45,29 @@ class AgentLink {
   void flush();
 
  private:
-  Id expect(OnAnswer then);
+  using Clock = std::chrono::steady_clock;
+
+  Id expect(OnAnswer then, std::chrono::seconds limit);
   bool read();
   bool write();
+  bool write_some();  // under the lock
+  bool is_left();
   void wait(bool read);
   void take(const msg::Answer& answer);
+  void call_due();
 
   Fd agent_{kAgentDescriptor};
   Fd wake_;
   Decoder decoder_;
-  std::string writing_;  // the main thread's
-  std::size_t written_ = 0;
 
   std::mutex lock_;  // of what follows
+  std::string writing_;
+  std::size_t written_ = 0;
   std::string posted_;
   std::map<Id, OnAnswer> asked_;
   Id next_ = 1;
+  std::multimap<Clock::time_point, Id> limits_;
+  std::vector<std::function<void()>> calls_;
 };
 
 }  // namespace scela::pmix

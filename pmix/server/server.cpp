@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <climits>
 #include <cstdlib>
 #include <memory>
 #include <utility>
@@ -60,6 +61,7 @@ void data_there(pmix_status_t status, char* data, std::size_t size, void* about)
 }  // namespace
 
 std::string Server::set_up(const msg::Setup& setup) {
+  setup_ = setup;
   nspace_ = setup.nspace;
   map_ = RankMap::from_blocks(setup.map);
   own_ = map_.ranks_of(setup.node);
@@ -84,10 +86,25 @@ pmix_status_t Server::initialise(const msg::Setup& setup) {
   infos.add(PMIX_SYSTEM_TMPDIR, setup.directory);
   // Nodes that share a machine are told apart by their names, not by the machine's.
   infos.add(PMIX_HOSTNAME, setup.hosts[setup.node]);
-  infos.add(PMIX_SERVER_TOOL_SUPPORT, false);
+  infos.add(PMIX_SERVER_TOOL_SUPPORT, true);
   // Else every rank of Open MPI finds it out again, a third of what its start costs.
   infos.add(PMIX_SERVER_SHARE_TOPOLOGY, true);
-  return PMIx_server_init(upcalls_for(*this), infos.data(), infos.size());
+  const pmix_status_t status = PMIx_server_init(upcalls_for(*this), infos.data(), infos.size());
+  if (is_fine(status)) help_tools(setup);
+  return status;
+}
+
+// Tools look for a file named by what the machine calls itself, without a domain, which may be
+// another name.
+void Server::help_tools(const msg::Setup& setup) {
+  char name[HOST_NAME_MAX + 1] = {};
+  if (::gethostname(name, sizeof name - 1) != 0) return;
+  const std::string_view whole(name);
+  const std::string_view own = whole.substr(0, whole.find('.'));
+  if (setup.hosts[setup.node] == own) return;
+  const std::string of_node = cat("pmix.", setup.hosts[setup.node], ".tool.", ::getpid());
+  const std::string of_machine = cat(setup.directory, "/pmix.", own, ".tool.", ::getpid());
+  static_cast<void>(::symlink(of_node.c_str(), of_machine.c_str()));
 }
 
 pmix_status_t Server::register_job(const msg::Setup& setup) {
@@ -176,6 +193,8 @@ pmix_status_t Server::register_ranks() {
 }
 
 void Server::receive(const Message& message) {
+  if (const auto* event = std::get_if<msg::Event>(&message)) return deliver(*this, *event);
+  if (const auto* failed = std::get_if<msg::RanksFailed>(&message)) return deliver(*this, *failed);
   const auto* asked = std::get_if<msg::DataAsked>(&message);
   if (asked == nullptr) return;
   auto about = std::make_unique<Asked>(Asked{link_, asked->id});
@@ -197,6 +216,11 @@ pmix_proc_t Server::process(Rank rank) const {
 
 bool Server::is_ours(const pmix_proc_t& proc) const {
   return nspace_ == proc.nspace && (proc.rank == PMIX_RANK_WILDCARD || proc.rank < map_.size());
+}
+
+Rank Server::speaker(const pmix_proc_t& proc) const {
+  if (nspace_ == proc.nspace) return proc.rank;
+  return own_.empty() ? 0 : own_.front();
 }
 
 RankSet Server::ranks_of(const pmix_proc_t procs[], std::size_t count) const {

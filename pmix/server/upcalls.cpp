@@ -3,10 +3,9 @@
 // thread.
 //
 // What has no entry here is answered by libpmix itself, with PMIX_ERR_NOT_SUPPORTED where it has
-// nothing to say; but for connect and disconnect, whose callers it would let wait for ever. With an
-// entry for job control it would remove Open MPI's shared memory, before Open MPI does and misses
-// it. All
-// arguments belong to libpmix, but for the bytes of a fence, which are ours.
+// nothing to say; but for connect and disconnect, whose callers it would let wait for ever. All
+// arguments belong to libpmix, but for the bytes of a fence, which are ours. Queries and tools are
+// in observe_upcalls.cpp, events in events.cpp, what is done to ranks in control_upcalls.cpp.
 #include <pmix.h>
 #include <pmix_server.h>
 
@@ -17,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "pmix/server/packed.h"
 #include "pmix/server/server.h"
 #include "pmix/server/upcalls.h"
 
@@ -76,11 +76,12 @@ AgentLink::OnAnswer with_blob(pmix_modex_cbfunc_t call, void* data) {
 
 pmix_status_t connected(const pmix_proc_t* proc, void*, pmix_info_t*, size_t, pmix_op_cbfunc_t,
                         void*) {
-  served()->link().post(msg::Connected{proc->rank});
+  if (served()->is_ours(*proc)) served()->link().post(msg::Connected{proc->rank});
   return PMIX_OPERATION_SUCCEEDED;  // libpmix 4.2 gives no function to say it later
 }
 
 pmix_status_t finalized(const pmix_proc_t* proc, void*, pmix_op_cbfunc_t call, void* data) {
+  if (!served()->is_ours(*proc)) return PMIX_OPERATION_SUCCEEDED;  // a tool
   // Answered by the agent, so that it knows before the process can end.
   served()->link().ask(msg::Finalized{0, proc->rank}, done(call, data));
   return PMIX_SUCCESS;
@@ -88,6 +89,7 @@ pmix_status_t finalized(const pmix_proc_t* proc, void*, pmix_op_cbfunc_t call, v
 
 pmix_status_t abort_job(const pmix_proc_t* proc, void*, int status, const char* message,
                         pmix_proc_t*, size_t, pmix_op_cbfunc_t call, void* data) {
+  if (!served()->is_ours(*proc)) return PMIX_ERR_NOT_SUPPORTED;
   const std::string text = message == nullptr ? "" : message;
   served()->link().ask(msg::Abort{0, proc->rank, status, text}, done(call, data));
   return PMIX_SUCCESS;
@@ -125,41 +127,18 @@ pmix_status_t connect(const pmix_proc_t* procs, size_t count, const pmix_info_t*
 // Names. One call may hold several, and each is a question of its own; the last answer, which all
 // come to the main thread, ends the call. What is published is packed with who has published it.
 
-struct Buffer {
-  Buffer() { PMIX_DATA_BUFFER_CONSTRUCT(&raw); }
-  ~Buffer() { PMIX_DATA_BUFFER_DESTRUCT(&raw); }
-  Buffer(const Buffer&) = delete;
-  Buffer& operator=(const Buffer&) = delete;
-  pmix_data_buffer_t raw;
-};
-
 std::string pack(const pmix_proc_t& owner, const pmix_value_t& value) {
-  Buffer buffer;
-  pmix_proc_t proc = owner;
-  if (PMIx_Data_pack(nullptr, &buffer.raw, &proc, 1, PMIX_PROC) != PMIX_SUCCESS ||
-      PMIx_Data_pack(nullptr, &buffer.raw, const_cast<pmix_value_t*>(&value), 1, PMIX_VALUE) !=
-          PMIX_SUCCESS) {
-    return {};
-  }
-  return {buffer.raw.base_ptr, buffer.raw.bytes_used};
+  Packed packed;
+  packed.put(&owner, 1, PMIX_PROC);
+  packed.put(&value, 1, PMIX_VALUE);
+  return packed.ok() ? packed.bytes() : std::string();
 }
 
 bool unpack(const std::string& bytes, pmix_pdata_t& found) {
-  Buffer buffer;
-  char* const copy = static_cast<char*>(std::malloc(bytes.size()));
-  if (copy == nullptr) return false;
-  std::memcpy(copy, bytes.data(), bytes.size());
-  buffer.raw.base_ptr = copy;
-  buffer.raw.unpack_ptr = copy;
-  buffer.raw.pack_ptr = copy + bytes.size();
-  buffer.raw.bytes_allocated = bytes.size();
-  buffer.raw.bytes_used = bytes.size();
-  int32_t one = 1;
-  if (PMIx_Data_unpack(nullptr, &buffer.raw, &found.proc, &one, PMIX_PROC) != PMIX_SUCCESS) {
-    return false;
-  }
-  one = 1;
-  return PMIx_Data_unpack(nullptr, &buffer.raw, &found.value, &one, PMIX_VALUE) == PMIX_SUCCESS;
+  Packed packed(bytes);
+  packed.get(&found.proc, 1, PMIX_PROC);
+  packed.get(&found.value, 1, PMIX_VALUE);
+  return packed.ok();
 }
 
 struct NameCall {
@@ -228,7 +207,7 @@ pmix_status_t publish(const pmix_proc_t* proc, const pmix_info_t* infos, size_t 
     if (is_reserved(infos[i])) continue;
     std::string packed = pack(*proc, infos[i].value);
     if (packed.empty()) return PMIX_ERR_PACK_FAILURE;
-    questions.push_back({0, proc->rank, infos[i].key, once, std::move(packed)});
+    questions.push_back({0, served()->speaker(*proc), infos[i].key, once, std::move(packed)});
   }
   if (questions.empty()) return PMIX_OPERATION_SUCCEEDED;
   const SharedCall shared = std::make_shared<NameCall>();
@@ -259,7 +238,8 @@ pmix_status_t lookup(const pmix_proc_t* proc, char** keys, const pmix_info_t* in
   shared->found = call;
   shared->data = data;
   for (std::size_t i = 0; i < names; ++i)
-    served()->link().ask(msg::Lookup{0, proc->rank, keys[i], wait}, one_of(shared, keys[i]));
+    served()->link().ask(msg::Lookup{0, served()->speaker(*proc), keys[i], wait},
+                         one_of(shared, keys[i]));
   return PMIX_SUCCESS;
 }
 
@@ -272,7 +252,8 @@ pmix_status_t unpublish(const pmix_proc_t* proc, char** keys, const pmix_info_t*
   shared->call = call;
   shared->data = data;
   for (std::size_t i = 0; i < names; ++i)
-    served()->link().ask(msg::Unpublish{0, proc->rank, keys[i]}, one_of(shared, keys[i]));
+    served()->link().ask(msg::Unpublish{0, served()->speaker(*proc), keys[i]},
+                         one_of(shared, keys[i]));
   return PMIX_SUCCESS;
 }
 
@@ -292,6 +273,9 @@ pmix_server_module_t* upcalls_for(Server& server) {
   table.lookup = lookup;
   table.unpublish = unpublish;
   table.group = group_upcall;
+  add_observation(table);
+  add_events(table);
+  add_control(table);
   return &table;
 }
 

@@ -19,4 +19,10 @@ pmix_status_t group_upcall(pmix_group_operation_t operation, char* name, const p
                            std::size_t count, const pmix_info_t infos[], std::size_t info_count,
                            pmix_info_cbfunc_t call, void* data);
 
+// Parts of the table: queries and tools (observe_upcalls.cpp), events (events.cpp), what is done to
+// ranks (control_upcalls.cpp).
+void add_observation(pmix_server_module_t& table);
+void add_events(pmix_server_module_t& table);
+void add_control(pmix_server_module_t& table);
+
 }  // namespace scela::pmix

@@ -24,7 +24,10 @@ class PmixTest(JobTest):
                              ("point to point: 10 ranks ok", "openmpi_point_to_point"),
                              ("pmix exchange: 10 ranks ok", "pmix_client", "exchange"),
                              ("pmix direct: 10 ranks ok", "pmix_client", "direct"),
-                             ("pmix publish: 10 ranks ok", "pmix_client", "publish")):
+                             ("pmix publish: 10 ranks ok", "pmix_client", "publish"),
+                             ("pmix queries: 10 ranks ok", "pmix_observer", "queries"),
+                             ("pmix events: 10 ranks ok", "pmix_observer", "events"),
+                             ("pmix signal: 10 ranks ok", "pmix_observer", "signal")):
             done = self.run_job(*self.ALL, os.path.join(PROGRAMS, words[0]), *words[1:])
             self.assertEqual((done.stdout, done.stderr), (line + "\n", ""), words)
 

@@ -1,16 +1,20 @@
-// What a PMIx server says to its agent: any bytes are messages or refused, and messages are written
-// and read to themselves.
+// What a PMIx server says to its agent, and agents of processes: any bytes are messages or refused,
+// and messages are written and read to themselves.
 #include <cstdint>
 #include <cstdlib>
 #include <string_view>
 
 #include "pmix/core/messages.h"
+#include "pmix/core/process.h"
 
 using namespace scela::pmix;
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string_view bytes(reinterpret_cast<const char*>(data), size);
+  const auto table = decode_processes(bytes);
+  if (table && decode_processes(encode_processes(*table)) != table) std::abort();
   Decoder decoder;
-  decoder.feed({reinterpret_cast<const char*>(data), size});
+  decoder.feed(bytes);
   while (true) {
     auto message = decoder.next();
     if (!message || !*message) return 0;

@@ -26,12 +26,16 @@ add_custom_command(OUTPUT "${SCELA_INTEROP_BIN}/openmpi_through_library"
   VERBATIM)
 list(APPEND programs "${SCELA_INTEROP_BIN}/openmpi_through_library")
 add_custom_target(interop_openmpi ALL DEPENDS ${programs})
-add_executable(pmix_client programs/pmix_client.c)
 find_library(SCELA_LIBPMIX pmix REQUIRED)
+find_package(Threads REQUIRED)
 get_target_property(SCELA_PMIX_INCLUDE scela-pmix INCLUDE_DIRECTORIES)
-target_include_directories(pmix_client SYSTEM PRIVATE ${SCELA_PMIX_INCLUDE})
-target_link_libraries(pmix_client PRIVATE ${SCELA_LIBPMIX})
-set_target_properties(pmix_client PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${SCELA_INTEROP_BIN}")
+foreach(program pmix_client pmix_observer pmix_tool)
+  add_executable(${program} programs/${program}.c)
+  target_include_directories(${program} SYSTEM PRIVATE ${SCELA_PMIX_INCLUDE})
+  target_link_libraries(${program} PRIVATE ${SCELA_LIBPMIX} Threads::Threads)
+  target_compile_definitions(${program} PRIVATE _GNU_SOURCE)
+  set_target_properties(${program} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${SCELA_INTEROP_BIN}")
+endforeach()
 set(mpi ${bin}/openmpi)
 set(client ${bin}/pmix_client)
 
@@ -96,6 +100,28 @@ interop_test("PMIx ranks find the topology that their node's server has found"
 interop_test("PMIx calls that are not offered return"
   CHECK --out "pmix refused: 4 ranks ok" --count 1 ".*"
   RUN --pmi pmix --sim-nodes 2 --ppn 2 ${client} refused)
+
+# Ranks that look on, on one and on several nodes.
+foreach(nodes 1 3)
+  foreach(what queries events signal)
+    interop_test("PMIx ${what}, simulated nodes: ${nodes}"
+      CHECK --quiet --out "pmix ${what}: 6 ranks ok" --count 1 ".*"
+      RUN --pmi pmix --sim-nodes ${nodes} -n 6 ${bin}/pmix_observer ${what})
+  endforeach()
+endforeach()
+interop_test("PMIx ranks hear of one that died, on every node"
+  CHECK --status 137 --count 5 "rank [02-5] heard that rank 1 died" --out "pmix death: 6 ranks ok"
+  RUN --pmi pmix --sim-nodes 3 --ppn 2 --on-failure wait ${bin}/pmix_observer death)
+interop_test("a PMIx rank pauses, continues and ends one of another node"
+  CHECK --status 143 --out "pmix control: 4 ranks ok"
+        --err "scela-run: rank 3 on sim1 .* killed by signal 15 .*"
+  RUN --pmi pmix --sim-nodes 2 --ppn 2 --on-failure wait ${bin}/pmix_observer control)
+interop_test("what PMIx ranks log is among their output, labelled"
+  CHECK --quiet --count 4 "([0-3]): logged by rank \\1" --out "0: pmix log: 4 ranks ok"
+  RUN --pmi pmix -l --sim-nodes 2 --ppn 2 ${bin}/pmix_observer log)
+interop_test("PMIx allocations and credentials are refused"
+  CHECK --quiet --out "credential: NOT-SUPPORTED" --out "pmix refused: 2 ranks ok"
+  RUN --pmi pmix --sim-nodes 2 --ppn 1 ${bin}/pmix_observer refused)
 
 # Python, which shows no MPI: what the machine's mpiexec is decides. By /usr/bin/env it would be another interpreter's package.
 execute_process(COMMAND /usr/bin/python3 -c "import mpi4py" RESULT_VARIABLE mpi4py_missing ERROR_QUIET OUTPUT_QUIET)

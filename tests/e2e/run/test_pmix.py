@@ -10,6 +10,9 @@ import unittest
 import job
 from job import JobTest
 
+TOOL = os.path.join(os.environ.get("SCELA_PROGRAMS", ""), "pmix_tool")
+# As PMIx numbers them.
+RUNNING, KILLED_BY_SIGNAL = 5, 54
 SERVER = os.path.join(os.path.dirname(os.environ.get("SCELA_AGENT", "")), "scela-pmix")
 # Kills the server of the rank's own node.
 KILL = 'for p in /proc/[0-9]*; do s="$(cat $p/stat 2>/dev/null)" || continue; set -- ${s#*) }; ' \
@@ -95,6 +98,58 @@ class Pmix(JobTest):
                  "print(knocked.recv(1))")
         done = subprocess.run([sys.executable, "-c", knock], capture_output=True, text=True, timeout=job.DEADLINE_S, check=False)
         self.assertEqual((done.stdout, done.returncode), ("b''\n", 0), done.stderr)
+
+    def server_of(self, one, node):
+        """The process of a node's server."""
+        agent = one.nodes()[node].agent
+        return next(found.pid for found in self.processes() if found.name == "scela-pmix" and found.parent == agent)
+
+    def tool(self, *words, directory=None):
+        """Runs a tool as its user would, with nothing of a job in its environment."""
+        env = {"PATH": os.environ["PATH"], "TMPDIR": directory or self.temporary}
+        return subprocess.run(words, env=env, capture_output=True, text=True, timeout=job.DEADLINE_S, check=False)
+
+    def table(self, server):
+        """The table of the job's processes by rank, as a tool is told: host, process, state, exit code, program."""
+        done = self.tool(TOOL, str(server), "table")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        lines = [line.split() for line in done.stdout.splitlines()]
+        return {int(rank): (host, int(pid), int(state), int(code), program) for rank, host, pid, state, code, program in lines}
+
+    @unittest.skipUnless(shutil.which("pps") and shutil.which("pevent"), "libpmix-bin is not here")
+    def test_tools_of_libpmix_find_the_server(self):
+        one = self.start("--pmi", "pmix", "--sim-nodes", "2", "--ppn", "1", "sh", "-c", job.HOLD)
+        one.ranks(2)
+        for node in ("sim0", "sim1"):
+            with open(f"/proc/{self.server_of(one, node)}/environ", encoding="utf-8") as f:
+                directory = next(word for word in f.read().split("\0") if word.startswith("TMPDIR=")).partition("=")[2]
+            done = self.tool("pps", directory=directory)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertRegex(done.stderr, r"Active nspaces: [0-9a-f]+\n")
+            done = self.tool("pevent", "--event", "-3000", "--range", "5", directory=directory)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+
+    @unittest.skipUnless(os.path.exists(TOOL), "tools for the tests were not built")
+    def test_a_tool_sees_and_signals_processes_of_all_nodes(self):
+        one = self.start("--pmi", "pmix", "--on-failure", "wait", "--sim-nodes", "3", "--ppn", "2", "sh", "-c", job.HOLD)
+        pids = one.ranks(6)
+        server = self.server_of(one, "sim1")
+        self.assertEqual(self.table(server), {rank: (f"sim{rank // 2}", pids[rank], RUNNING, 0, "sh") for rank in range(6)})
+        done = self.tool(TOOL, str(server), "control", "5", str(int(signal.SIGKILL)))
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        job.wait_reaped(pids[5])
+        self.assertEqual(self.table(server)[5], ("sim2", 0, KILLED_BY_SIGNAL, 137, "sh"))
+        done = self.tool(TOOL, str(server), "lookup", "nobody has published it")
+        self.assertEqual((done.returncode, done.stderr), (1, "look up: NOT-FOUND\n"))
+
+    @unittest.skipUnless(os.path.exists(TOOL), "tools for the tests were not built")
+    def test_a_table_does_not_wait_for_a_node_that_is_gone(self):
+        one = self.start("--pmi", "pmix", "--on-failure", "wait", "--sim-nodes", "2", "--ppn", "1", "sh", "-c", job.HOLD)
+        one.ranks(2)
+        server = self.server_of(one, "sim0")
+        os.kill(one.nodes()["sim1"].agent, signal.SIGKILL)
+        table = self.table(server)
+        self.assertEqual((table[0][2], table[0][0]), (RUNNING, "sim0"))
 
     def test_a_server_ends_with_its_agent(self):
         one = self.start("--pmi", "pmix", "--sim-nodes", "2", "--ppn", "1", "sh", "-c", job.HOLD)

@@ -244,6 +244,30 @@ TEST_CASE("what a rank of another node has put is asked of its server, and broug
   }
 }
 
+TEST_CASE("a table of processes and an event go over the tree, also when ranks have ended") {
+  Nodes nodes(3, 2, OnFailure::wait);
+  nodes.say(2, pmix::msg::Connected{5});
+  for (const Rank rank : {2u, 3u}) {
+    nodes.exit(rank);
+    nodes.run();
+    nodes.nodes[1].desk->rank_ended(rank);
+    nodes.nodes[1].desk->note_end({rank, 0, pmix::ProcessState::exited, 0});
+  }
+  nodes.say(0, pmix::msg::TableWanted{9, false});
+  REQUIRE(nodes.answer_of(0, 9) != nullptr);
+  const auto table = pmix::decode_processes(nodes.answer_of(0, 9)->blob);
+  REQUIRE(table.has_value());
+  REQUIRE(table->size() == 6);
+  CHECK((*table)[2].state == pmix::ProcessState::exited);
+  CHECK((*table)[5].rank == 5);
+  nodes.say(1, pmix::msg::Notify{{}, "news"});
+  for (const std::uint32_t node : {0u, 2u}) {
+    const auto* event = nodes.last<pmix::msg::Event>(node);
+    REQUIRE(event != nullptr);
+    CHECK(event->blob == "news");
+  }
+}
+
 TEST_CASE("a rank that has initialized PMIx is unfinished until it finalizes") {
   Nodes nodes(1, 2);
   PmixDesk& desk = *nodes.nodes[0].desk;
@@ -274,6 +298,9 @@ TEST_CASE("a PMIx server that says what none says is not believed") {
   CHECK_FALSE(desk.receive(pmix::msg::Abort{1, 3, 1, ""}));
   CHECK_FALSE(desk.receive(pmix::msg::Publish{1, 2, "n", false, ""}));
   CHECK_FALSE(desk.receive(pmix::msg::Setup{}));
+  CHECK_FALSE(desk.receive(pmix::msg::Event{"x"}));
+  CHECK_FALSE(desk.receive(pmix::msg::RanksFailed{own}));
+  CHECK_FALSE(desk.receive(pmix::msg::Log{1, 2, false, "x"}));
   PmixDesk other(job, own, {[](const pmix::Message&) {}, [](Rank, RequestId, const Request&) {}});
   CHECK(other.receive(pmix::msg::Failed{"no memory"}));
   CHECK(other.fault() == "no memory");

@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "common/core/bytes.h"
+#include "pmix/core/process.h"
 
 using namespace scela;
 using namespace scela::pmix;
@@ -35,7 +36,13 @@ std::vector<Message> samples() {
           msg::Data{8, Status::too_large, "card"},
           msg::Publish{9, 2, "name", true, "value"},
           msg::Lookup{10, 2, "name", true},
-          msg::Unpublish{std::uint64_t{1} << 40, 2, "name"}};
+          msg::Unpublish{std::uint64_t{1} << 40, 2, "name"},
+          msg::TableWanted{11, true},
+          msg::Notify{some, std::string("\0event", 6)},
+          msg::Control{12, some, 9},
+          msg::Log{13, 2, true, "line"},
+          msg::Event{"event"},
+          msg::RanksFailed{some}};
 }
 
 // All that a stream holds, fed in steps of so many bytes; nothing if it is malformed.
@@ -105,4 +112,26 @@ TEST_CASE("flags, statuses and counts of PMIx messages are believed only where t
   environment.varint(0);
   environment.varint(std::uint64_t{1} << 60);
   CHECK_FALSE(decoded(frame(4, environment.bytes()), 4096).has_value());
+}
+
+TEST_CASE("a table of PMIx processes comes back as it was, and only as it was") {
+  const std::vector<Process> table = {{0, 4711, ProcessState::connected, 0},
+                                      {1, 0, ProcessState::signaled, 9},
+                                      {70000, 0, ProcessState::exited, -1}};
+  const std::string bytes = encode_processes(table);
+  CHECK(decode_processes(bytes) == table);
+  CHECK(decode_processes(encode_processes({})) == std::vector<Process>());
+  for (std::size_t size = 0; size < bytes.size(); ++size)
+    CHECK_FALSE(decode_processes(bytes.substr(0, size)).has_value());
+  CHECK_FALSE(decode_processes(bytes + '\0').has_value());
+  ByteWriter many;
+  many.varint(std::uint64_t{1} << 60);
+  CHECK_FALSE(decode_processes(many.bytes()).has_value());
+  ByteWriter other;  // a state that is none
+  other.varint(1);
+  other.varint(0);
+  other.varint(0);
+  other.u8(static_cast<std::uint8_t>(ProcessState::lost) + 1);
+  other.u32(0);
+  CHECK_FALSE(decode_processes(other.bytes()).has_value());
 }

@@ -1,0 +1,39 @@
+// One line of the table of a job's processes: what agents know of their ranks, told between them
+// and to their servers. Values.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/core/rank_set.h"
+
+namespace scela::pmix {
+
+enum class ProcessState : std::uint8_t {
+  waiting,      // to be started
+  running,      // knows nothing of PMIx, or not yet
+  connected,    // between PMIx_Init and PMIx_Finalize
+  exited,       // code is its exit status
+  unfinished,   // exited with 0 where it was connected
+  signaled,     // code is the signal
+  aborted,      // asked for the end of the job
+  not_started,  // code is errno
+  lost,         // its agent or its server is gone
+};
+
+struct Process {
+  Rank rank = 0;
+  std::uint32_t pid = 0;  // of its machine; 0: it has none, or has none any more
+  ProcessState state = ProcessState::waiting;
+  std::int32_t code = 0;
+  friend bool operator==(const Process&, const Process&) = default;
+};
+
+std::string encode_processes(const std::vector<Process>& processes);
+// The inverse; nothing if it is malformed.
+std::optional<std::vector<Process>> decode_processes(std::string_view bytes);
+
+}  // namespace scela::pmix

@@ -1,0 +1,116 @@
+// What libpmix asks of its host to do to ranks: signals, and text among their output.
+#include <csignal>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "pmix/server/infos.h"
+#include "pmix/server/server.h"
+#include "pmix/server/upcalls.h"
+
+// With a host that controls jobs, libpmix keeps the files that processes want removed after their
+// end, and removes them when it hears of PMIx_Finalize: Open MPI's shared memory, which Open MPI
+// removes later, and misses. So it removes nothing: what goes with the job is in directories that
+// go with it. libpmix calls this function of its own by its symbol, and the program's come first,
+// as in accept.cpp.
+// NOLINTNEXTLINE(readability-identifier-naming): libpmix's name.
+extern "C" __attribute__((visibility("default"))) void pmix_execute_epilog(void*) {}
+
+namespace scela::pmix {
+
+namespace {
+
+std::optional<int> number_of(const pmix_value_t& value) {
+  if (value.type == PMIX_INT) return value.data.integer;
+  if (value.type == PMIX_INT32) return value.data.int32;
+  if (value.type == PMIX_UINT32) return static_cast<int>(value.data.uint32);
+  return std::nullopt;
+}
+
+// The signal that one directive means; nothing: it is no action, or one that is not offered.
+std::optional<int> signal_of(const pmix_info_t& directive) {
+  if (is_key(directive, PMIX_JOB_CTRL_SIGNAL)) return number_of(directive.value);
+  constexpr std::pair<const char*, int> kActions[] = {{PMIX_JOB_CTRL_KILL, SIGKILL},
+                                                      {PMIX_JOB_CTRL_TERMINATE, SIGTERM},
+                                                      {PMIX_JOB_CTRL_PAUSE, SIGSTOP},
+                                                      {PMIX_JOB_CTRL_RESUME, SIGCONT}};
+  for (const auto& [key, signo] : kActions) {
+    if (is_key(directive, key) && PMIX_INFO_TRUE(&directive)) return signo;
+  }
+  return std::nullopt;
+}
+
+// Those who are to be removed, which come along, and names of requests say nothing of what to do.
+bool is_aside(const pmix_info_t& directive) {
+  for (const char* const key :
+       {PMIX_JOB_CTRL_ID, PMIX_REGISTER_CLEANUP, PMIX_REGISTER_CLEANUP_DIR, PMIX_CLEANUP_RECURSIVE,
+        PMIX_CLEANUP_IGNORE, PMIX_CLEANUP_LEAVE_TOPDIR}) {
+    if (is_key(directive, key)) return true;
+  }
+  return false;
+}
+
+pmix_status_t job_control(const pmix_proc_t* asker, const pmix_proc_t targets[], size_t count,
+                          const pmix_info_t directives[], size_t directive_count,
+                          pmix_info_cbfunc_t call, void* data) {
+  std::optional<int> signo;
+  for (size_t i = 0; i < directive_count; ++i) {
+    if (is_aside(directives[i])) continue;
+    const std::optional<int> one = signal_of(directives[i]);
+    if (!one || signo) return PMIX_ERR_NOT_SUPPORTED;  // one thing at a time
+    signo = one;
+  }
+  if (!signo) return PMIX_ERR_NOT_SUPPORTED;
+  if (*signo < 1 || *signo >= NSIG) return PMIX_ERR_BAD_PARAM;
+  RankSet ranks = served()->ranks_of(targets, targets == nullptr ? 0 : count);
+  if (targets == nullptr || count == 0) {  // all of the asker's
+    if (!served()->is_ours(*asker)) return PMIX_ERR_BAD_PARAM;
+    ranks = RankSet::run(0, served()->map().size());
+  }
+  if (ranks.empty()) return PMIX_ERR_NOT_FOUND;
+  served()->link().ask(msg::Control{0, std::move(ranks), *signo},
+                       [call, data](Status status, const std::string&) {
+                         call(status_of(status), nullptr, 0, data, nullptr, nullptr);
+                       });
+  return PMIX_SUCCESS;
+}
+
+// libpmix holds a lock meanwhile that its answer needs: it comes from another thread, always. One
+// call may hold several texts, and is answered with the last.
+void log(const pmix_proc_t* client, const pmix_info_t texts[], size_t count, const pmix_info_t*,
+         size_t, pmix_op_cbfunc_t call, void* data) {
+  const auto answer = [call, data](pmix_status_t status) {
+    if (call != nullptr) call(status, data);
+  };
+  bool fine = count > 0 && served()->is_ours(*client) && client->rank != PMIX_RANK_WILDCARD;
+  for (size_t i = 0; i < count; ++i) {
+    const bool stream = is_key(texts[i], PMIX_LOG_STDOUT) || is_key(texts[i], PMIX_LOG_STDERR);
+    const pmix_value_t& value = texts[i].value;
+    fine = fine && stream && value.type == PMIX_STRING && value.data.string != nullptr;
+  }
+  if (!fine) {
+    return served()->link().later([answer] { answer(PMIX_ERR_NOT_SUPPORTED); });
+  }
+  for (size_t i = 0; i < count; ++i) {
+    msg::Log one{0, client->rank, is_key(texts[i], PMIX_LOG_STDERR), texts[i].value.data.string};
+    const bool last = i + 1 == count;
+    served()->link().ask(std::move(one), [answer, last](Status status, const std::string&) {
+      if (last) answer(status_of(status));
+    });
+  }
+}
+
+pmix_status_t allocate(const pmix_proc_t*, pmix_alloc_directive_t, const pmix_info_t*, size_t,
+                       pmix_info_cbfunc_t, void*) {
+  return PMIX_ERR_NOT_SUPPORTED;  // a job keeps the hosts that it was started with
+}
+
+}  // namespace
+
+void add_control(pmix_server_module_t& table) {
+  table.job_control = job_control;
+  table.log = log;
+  table.allocate = allocate;
+}
+
+}  // namespace scela::pmix

@@ -1,0 +1,142 @@
+// Events between the servers of a job: what a process of this node tells goes to the servers of all
+// nodes that it is for, and each hands it to those of its own who have registered. What comes from
+// another server is handed over under the name of its source, which is not this server: libpmix
+// would ask its host to spread only what the server itself says.
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "pmix/server/infos.h"
+#include "pmix/server/packed.h"
+#include "pmix/server/server.h"
+#include "pmix/server/upcalls.h"
+
+namespace scela::pmix {
+
+namespace {
+
+// Each of so many ranks that fail at once is an event of its own; more are one.
+constexpr std::size_t kMaxSingleEvents = 64;
+
+// Nobody but ranks of this job is anywhere else.
+bool stays_here(pmix_data_range_t range) {
+  return range == PMIX_RANGE_LOCAL || range == PMIX_RANGE_PROC_LOCAL || range == PMIX_RANGE_RM;
+}
+
+// Those that an event of a custom range names; a range without names is for all.
+struct Targets {
+  bool named = false;
+  RankSet ranks;
+};
+
+void add_target(Targets& targets, const pmix_proc_t& proc) {
+  targets.named = true;
+  if (!served()->is_ours(proc)) return;
+  if (proc.rank == PMIX_RANK_WILDCARD) {
+    targets.ranks = RankSet::run(0, served()->map().size());
+  } else {
+    targets.ranks.add(proc.rank);
+  }
+}
+
+Targets targets_of(const pmix_info_t* infos, std::size_t count) {
+  Targets out;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (!is_key(infos[i], PMIX_EVENT_CUSTOM_RANGE)) continue;
+    const pmix_value_t& value = infos[i].value;
+    if (value.type == PMIX_PROC && value.data.proc != nullptr) add_target(out, *value.data.proc);
+    if (value.type != PMIX_DATA_ARRAY || value.data.darray == nullptr ||
+        value.data.darray->type != PMIX_PROC) {
+      continue;
+    }
+    const auto* procs = static_cast<const pmix_proc_t*>(value.data.darray->array);
+    for (std::size_t at = 0; at < value.data.darray->size; ++at)
+      add_target(out, procs[at]);
+  }
+  return out;
+}
+
+pmix_status_t register_events(pmix_status_t*, size_t, const pmix_info_t*, size_t, pmix_op_cbfunc_t,
+                              void*) {
+  return PMIX_OPERATION_SUCCEEDED;  // every server is told of every event
+}
+
+pmix_status_t deregister_events(pmix_status_t*, size_t, pmix_op_cbfunc_t, void*) {
+  return PMIX_OPERATION_SUCCEEDED;
+}
+
+pmix_status_t notify_event(pmix_status_t code, const pmix_proc_t* source, pmix_data_range_t range,
+                           pmix_info_t infos[], size_t count, pmix_op_cbfunc_t, void*) {
+  if (stays_here(range)) return PMIX_OPERATION_SUCCEEDED;
+  Targets targets = targets_of(infos, count);
+  if (targets.named && targets.ranks.empty()) return PMIX_OPERATION_SUCCEEDED;
+  Packed packed;
+  packed.put(&code, 1, PMIX_STATUS);
+  packed.put(source, 1, PMIX_PROC);
+  packed.put(&range, 1, PMIX_DATA_RANGE);
+  packed.put(&count, 1, PMIX_SIZE);
+  if (count > 0) packed.put(infos, static_cast<std::int32_t>(count), PMIX_INFO);
+  if (!packed.ok()) return PMIX_ERR_PACK_FAILURE;
+  served()->link().post(msg::Notify{std::move(targets.ranks), packed.bytes()});
+  return PMIX_OPERATION_SUCCEEDED;
+}
+
+// libpmix copies what it is told before it returns.
+void tell(pmix_status_t code, const pmix_proc_t& source, pmix_data_range_t range,
+          const pmix_info_t* infos, std::size_t count) {
+  static_cast<void>(PMIx_Notify_event(code, &source, range, infos, count, nullptr, nullptr));
+}
+
+void tell_failed(const Server& server, const std::vector<pmix_proc_t>& failed) {
+  Infos infos;
+  if (failed.size() == 1) {
+    infos.add_process(PMIX_EVENT_AFFECTED_PROC, failed.front());
+  } else {
+    std::vector<pmix_proc_t> copy = failed;
+    pmix_data_array_t array{PMIX_PROC, copy.size(), copy.data()};
+    infos.add_array(PMIX_EVENT_AFFECTED_PROCS, array);
+  }
+  // Handlers of everything, as Open MPI's, end their process by what they are told.
+  infos.add(PMIX_EVENT_NON_DEFAULT, true);
+  tell(PMIX_ERR_PROC_ABORTED, server.process(failed.front().rank), PMIX_RANGE_LOCAL, infos.data(),
+       infos.size());
+}
+
+}  // namespace
+
+void add_events(pmix_server_module_t& table) {
+  table.register_events = register_events;
+  table.deregister_events = deregister_events;
+  table.notify_event = notify_event;
+}
+
+void deliver(const Server&, const msg::Event& event) {
+  Packed packed(event.blob);
+  pmix_status_t code = PMIX_SUCCESS;
+  pmix_proc_t source{};
+  pmix_data_range_t range = PMIX_RANGE_UNDEF;
+  std::size_t count = 0;
+  packed.get(&code, 1, PMIX_STATUS);
+  packed.get(&source, 1, PMIX_PROC);
+  packed.get(&range, 1, PMIX_DATA_RANGE);
+  packed.get(&count, 1, PMIX_SIZE);
+  if (!packed.ok() || count > packed.left()) return;  // each takes a byte at least
+  pmix_info_t* infos = nullptr;
+  if (count > 0) {
+    PMIX_INFO_CREATE(infos, count);
+    packed.get(infos, static_cast<std::int32_t>(count), PMIX_INFO);
+  }
+  if (packed.ok()) tell(code, source, range, infos, count);
+  if (infos != nullptr) PMIX_INFO_FREE(infos, count);
+}
+
+void deliver(const Server& server, const msg::RanksFailed& failed) {
+  std::vector<pmix_proc_t> all;
+  failed.ranks.for_each([&](Rank rank) { all.push_back(server.process(rank)); });
+  if (all.empty()) return;
+  if (all.size() > kMaxSingleEvents) return tell_failed(server, all);
+  for (const pmix_proc_t& one : all)
+    tell_failed(server, {one});
+}
+
+}  // namespace scela::pmix

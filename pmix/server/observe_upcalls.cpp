@@ -1,0 +1,346 @@
+// What libpmix asks of its host for those who look on: queries, and tools that come to the server.
+//
+// libpmix does not say who has asked a query; without a namespace it is about this job. What needs
+// no table of processes is answered at once, the rest when the agent has asked the other nodes'.
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "common/core/text.h"
+#include "pmix/core/process.h"
+#include "pmix/server/infos.h"
+#include "pmix/server/server.h"
+#include "pmix/server/upcalls.h"
+
+namespace scela::pmix {
+
+namespace {
+
+// For the agents of other nodes to say what they know; what has come by then is not looked at.
+constexpr std::chrono::seconds kTableLimit{20};
+
+struct Want {
+  std::string key;
+  bool ours = true;  // about this job
+  bool local_only = false;
+  std::optional<Rank> rank;  // about this one
+};
+struct Query {
+  std::vector<Want> wants;
+  pmix_info_cbfunc_t call = nullptr;
+  void* data = nullptr;
+};
+
+// What a query may ask for, and whether that needs the table of processes: of all nodes, of this.
+enum class Need { nothing, here, everywhere };
+struct Key {
+  const char* name;
+  Need need;
+};
+constexpr Key kKeys[] = {
+    {PMIX_QUERY_NAMESPACES, Need::nothing},
+    {PMIX_QUERY_NAMESPACE_INFO, Need::everywhere},
+    {PMIX_QUERY_PROC_TABLE, Need::everywhere},
+    {PMIX_QUERY_LOCAL_PROC_TABLE, Need::here},
+    {PMIX_QUERY_JOB_STATUS, Need::everywhere},
+    {PMIX_EXIT_CODE, Need::everywhere},
+    {PMIX_PROC_STATE_STATUS, Need::everywhere},
+    {PMIX_PROC_PID, Need::everywhere},
+    {PMIX_QUERY_SUPPORTED_KEYS, Need::nothing},
+    {PMIX_JOB_SIZE, Need::nothing},
+    {PMIX_JOB_NUM_APPS, Need::nothing},
+    {PMIX_NUM_NODES, Need::nothing},
+    {PMIX_UNIV_SIZE, Need::nothing},
+};
+
+const Key* key_of(const std::string& name) {
+  for (const Key& key : kKeys) {
+    if (name == key.name) return &key;
+  }
+  return nullptr;
+}
+
+std::string supported_keys() {
+  std::string out;
+  for (const Key& key : kKeys)
+    out += cat(out.empty() ? "" : ",", key.name);
+  return out;
+}
+
+pmix_proc_state_t state_of(ProcessState state) {
+  switch (state) {
+    case ProcessState::waiting:
+      return PMIX_PROC_STATE_LAUNCH_UNDERWAY;
+    case ProcessState::running:
+      return PMIX_PROC_STATE_RUNNING;
+    case ProcessState::connected:
+      return PMIX_PROC_STATE_CONNECTED;
+    case ProcessState::exited:
+      return PMIX_PROC_STATE_TERMINATED;
+    case ProcessState::unfinished:
+      return PMIX_PROC_STATE_TERM_WO_SYNC;
+    case ProcessState::signaled:
+      return PMIX_PROC_STATE_ABORTED_BY_SIG;
+    case ProcessState::aborted:
+      return PMIX_PROC_STATE_CALLED_ABORT;
+    case ProcessState::not_started:
+      return PMIX_PROC_STATE_FAILED_TO_START;
+    case ProcessState::lost:
+      return PMIX_PROC_STATE_COMM_FAILED;
+  }
+  return PMIX_PROC_STATE_UNDEF;
+}
+
+int exit_code_of(const Process& process) {
+  constexpr int kSignalStatus = 128;  // as shells count
+  return process.state == ProcessState::signaled ? kSignalStatus + process.code : process.code;
+}
+
+bool has_failed(const Process& process) {
+  return process.state >= ProcessState::exited &&
+         (process.state != ProcessState::exited || process.code != 0);
+}
+
+// The first word of what the rank runs.
+std::string executable_of(Rank rank) {
+  for (const msg::Setup::Program& program : served()->setup().programs) {
+    if (program.ranks.contains(rank)) return program.words.substr(0, program.words.find(' '));
+  }
+  return {};
+}
+
+class ProcessArray {
+ public:
+  ProcessArray(const std::vector<Process>& processes, const RankSet& of) {
+    std::vector<const Process*> chosen;
+    for (const Process& one : processes) {
+      if (of.contains(one.rank)) chosen.push_back(&one);
+    }
+    PMIX_DATA_ARRAY_CONSTRUCT(&array_, chosen.size(), PMIX_PROC_INFO);
+    auto* to = static_cast<pmix_proc_info_t*>(array_.array);
+    for (const Process* one : chosen)
+      fill(*one, *to++);
+  }
+  ~ProcessArray() { PMIX_DATA_ARRAY_DESTRUCT(&array_); }
+  ProcessArray(const ProcessArray&) = delete;
+  ProcessArray& operator=(const ProcessArray&) = delete;
+  pmix_data_array_t& array() { return array_; }
+
+ private:
+  static void fill(const Process& from, pmix_proc_info_t& to) {
+    to.proc = served()->process(from.rank);
+    const auto node = served()->map().node_of(from.rank);
+    to.hostname = ::strdup(node ? served()->setup().hosts[*node].c_str() : "");
+    to.executable_name = ::strdup(executable_of(from.rank).c_str());
+    to.pid = static_cast<pid_t>(from.pid);
+    to.state = state_of(from.state);
+    to.exit_code = exit_code_of(from);
+  }
+  pmix_data_array_t array_{};
+};
+
+std::uint32_t nodes_with_ranks() {
+  std::uint32_t count = 0;
+  for (std::uint32_t node = 0; node < served()->setup().hosts.size(); ++node)
+    count += served()->map().ranks_of(node).empty() ? 0 : 1;
+  return count;
+}
+
+pmix_status_t job_status(const std::vector<Process>& processes) {
+  for (const Process& one : processes) {
+    if (has_failed(one)) return PMIX_ERR_JOB_NON_ZERO_TERM;
+  }
+  return PMIX_SUCCESS;
+}
+
+void add_namespace(Infos& list, const std::vector<Process>& processes) {
+  Infos of;
+  of.add(PMIX_NSPACE, served()->setup().nspace);
+  of.add(PMIX_JOB_SIZE, served()->map().size());
+  of.add(PMIX_NUM_NODES, nodes_with_ranks());
+  for (const msg::Setup::Program& program : served()->setup().programs)
+    of.add(PMIX_CMD_LINE, program.words);
+  of.add_status(PMIX_QUERY_JOB_STATUS, job_status(processes));
+  list.add(PMIX_JOB_INFO_ARRAY, of);
+}
+
+// What libpmix 4.2 leaves out of a table, and the rest of a line.
+bool add_process(Infos& infos, const Want& want, const std::vector<Process>& processes) {
+  for (const Process& one : processes) {
+    if (want.rank != one.rank) continue;
+    if (want.key == PMIX_EXIT_CODE) {
+      infos.add_int(PMIX_EXIT_CODE, exit_code_of(one));
+    } else if (want.key == PMIX_PROC_PID) {
+      infos.add_pid(PMIX_PROC_PID, static_cast<pid_t>(one.pid));
+    } else {
+      infos.add_state(PMIX_PROC_STATE_STATUS, state_of(one.state));
+    }
+    return true;
+  }
+  return false;
+}
+
+bool is_of_process(const std::string& key) {
+  return key == PMIX_EXIT_CODE || key == PMIX_PROC_STATE_STATUS || key == PMIX_PROC_PID;
+}
+
+// False: there is no such thing.
+bool add_answer(Infos& infos, const Want& want, const std::vector<Process>& processes) {
+  const msg::Setup& setup = served()->setup();
+  const RankSet own = served()->map().ranks_of(setup.node);
+  const RankSet all = want.local_only ? own : RankSet::run(0, served()->map().size());
+  if (want.key == PMIX_QUERY_NAMESPACES) {
+    infos.add(PMIX_QUERY_NAMESPACES, setup.nspace);
+  } else if (want.key == PMIX_QUERY_SUPPORTED_KEYS) {
+    infos.add(PMIX_QUERY_SUPPORTED_KEYS, supported_keys());
+  } else if (!want.ours || key_of(want.key) == nullptr) {
+    return false;
+  } else if (is_of_process(want.key)) {
+    return add_process(infos, want, processes);
+  } else if (want.key == PMIX_QUERY_NAMESPACE_INFO) {
+    Infos list;
+    add_namespace(list, processes);
+    infos.add(PMIX_QUERY_NAMESPACE_INFO, list);
+  } else if (want.key == PMIX_QUERY_PROC_TABLE || want.key == PMIX_QUERY_LOCAL_PROC_TABLE) {
+    ProcessArray array(processes, want.key == PMIX_QUERY_PROC_TABLE ? all : own);
+    infos.add_array(want.key.c_str(), array.array());
+  } else if (want.key == PMIX_QUERY_JOB_STATUS) {
+    infos.add_status(PMIX_QUERY_JOB_STATUS, job_status(processes));
+  } else if (want.key == PMIX_JOB_SIZE) {
+    infos.add(PMIX_JOB_SIZE, served()->map().size());
+  } else if (want.key == PMIX_JOB_NUM_APPS) {
+    infos.add(PMIX_JOB_NUM_APPS, static_cast<std::uint32_t>(setup.programs.size()));
+  } else if (want.key == PMIX_NUM_NODES) {
+    infos.add(PMIX_NUM_NODES, nodes_with_ranks());
+  } else {
+    infos.add(PMIX_UNIV_SIZE, setup.universe);
+  }
+  return true;
+}
+
+void free_infos(void* infos) {
+  delete static_cast<Infos*>(infos);
+}
+
+void give(const Query& query, const std::vector<Process>& processes) {
+  auto infos = std::make_unique<Infos>();
+  std::size_t found = 0;
+  bool unknown = false;
+  for (const Want& want : query.wants) {
+    if (add_answer(*infos, want, processes)) {
+      ++found;
+    } else {
+      unknown = unknown || key_of(want.key) == nullptr;
+    }
+  }
+  if (found == 0) {
+    const pmix_status_t why = unknown ? PMIX_ERR_NOT_SUPPORTED : PMIX_ERR_NOT_FOUND;
+    return query.call(why, nullptr, 0, query.data, nullptr, nullptr);
+  }
+  const bool all = found == query.wants.size();
+  pmix_info_t* const data = infos->data();
+  const std::size_t size = infos->size();
+  query.call(all ? PMIX_SUCCESS : PMIX_ERR_PARTIAL_SUCCESS, data, size, query.data, free_infos,
+             infos.release());
+}
+
+// What the qualifiers of a query say.
+Want common_of(const pmix_query_t& query) {
+  Want out;
+  for (std::size_t i = 0; i < query.nqual; ++i) {
+    const pmix_info_t& one = query.qualifiers[i];
+    const pmix_value_t& value = one.value;
+    if (is_key(one, PMIX_NSPACE) && value.type == PMIX_STRING && value.data.string != nullptr) {
+      out.ours = served()->setup().nspace == value.data.string;
+    } else if (is_key(one, PMIX_PROCID) && value.type == PMIX_PROC && value.data.proc != nullptr) {
+      out.ours = served()->is_ours(*value.data.proc);
+      out.rank = value.data.proc->rank;
+    } else if (is_key(one, PMIX_RANK) && value.type == PMIX_PROC_RANK) {
+      out.rank = value.data.rank;
+    } else if (is_key(one, PMIX_QUERY_LOCAL_ONLY)) {
+      out.local_only = PMIX_INFO_TRUE(&one);
+    }
+  }
+  return out;
+}
+
+pmix_status_t query(pmix_proc_t*, pmix_query_t* queries, size_t count, pmix_info_cbfunc_t call,
+                    void* data) {
+  auto question = std::make_shared<Query>();
+  question->call = call;
+  question->data = data;
+  Need need = Need::nothing;
+  for (size_t i = 0; i < count; ++i) {
+    Want want = common_of(queries[i]);
+    for (char** key = queries[i].keys; key != nullptr && *key != nullptr; ++key) {
+      want.key = *key;
+      question->wants.push_back(want);
+      const Key* const known = key_of(want.key);
+      if (known == nullptr || !want.ours) continue;
+      need = std::max(need, want.local_only ? std::min(known->need, Need::here) : known->need);
+    }
+  }
+  if (need == Need::nothing) {
+    give(*question, {});
+    return PMIX_SUCCESS;
+  }
+  const auto then = [question](Status status, const std::string& blob) {
+    const auto processes = decode_processes(blob);
+    if (status == Status::ok && processes) return give(*question, *processes);
+    const pmix_status_t why = status == Status::failed ? PMIX_ERR_TIMEOUT : status_of(status);
+    question->call(why, nullptr, 0, question->data, nullptr, nullptr);
+  };
+  served()->link().ask(msg::TableWanted{0, need == Need::here}, then, kTableLimit);
+  return PMIX_SUCCESS;
+}
+
+// Tools. Who may come this far is of this user (accept.cpp).
+
+std::optional<pmix_proc_t> own_name(const pmix_info_t* infos, size_t count) {
+  pmix_proc_t proc{};
+  bool named = false;
+  for (size_t i = 0; i < count; ++i) {
+    const pmix_value_t& value = infos[i].value;
+    if (is_key(infos[i], PMIX_NSPACE) && value.type == PMIX_STRING &&
+        value.data.string != nullptr) {
+      std::strncpy(proc.nspace, value.data.string, PMIX_MAX_NSLEN);
+      named = true;
+    }
+    if (is_key(infos[i], PMIX_RANK) && value.type == PMIX_PROC_RANK) proc.rank = value.data.rank;
+  }
+  if (!named) return std::nullopt;
+  return proc;
+}
+
+void tool_connected(pmix_info_t* infos, size_t count, pmix_tool_connection_cbfunc_t call,
+                    void* data) {
+  static std::atomic<unsigned> next{1};
+  const msg::Setup& setup = served()->setup();
+  pmix_status_t status = PMIX_SUCCESS;
+  pmix_proc_t proc{};
+  if (const auto named = own_name(infos, count)) {
+    proc = *named;
+    // A rank may be a tool too, under its own name.
+    const RankSet own = served()->map().ranks_of(setup.node);
+    if (setup.nspace == proc.nspace && !own.contains(proc.rank)) status = PMIX_ERR_NO_PERMISSIONS;
+  } else {
+    cat(setup.nspace, "-tool-", setup.node, "-", next++).copy(proc.nspace, PMIX_MAX_NSLEN);
+  }
+  call(status, &proc, data);
+}
+
+}  // namespace
+
+void add_observation(pmix_server_module_t& table) {
+  table.query = query;
+  table.tool_connected = tool_connected;
+}
+
+}  // namespace scela::pmix

@@ -1,0 +1,53 @@
+// Bytes that libpmix packs and unpacks. Private to pmix/server.
+#pragma once
+
+#include <pmix.h>
+#include <pmix_server.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <string>
+
+namespace scela::pmix {
+
+class Packed {
+ public:
+  Packed() { PMIX_DATA_BUFFER_CONSTRUCT(&raw_); }
+  // To unpack a copy of these from. False from ok(): there is no memory for them.
+  explicit Packed(const std::string& bytes) : Packed() {
+    char* const copy = static_cast<char*>(std::malloc(bytes.size()));
+    ok_ = copy != nullptr;
+    if (!ok_) return;
+    std::memcpy(copy, bytes.data(), bytes.size());
+    raw_.base_ptr = copy;
+    raw_.unpack_ptr = copy;
+    raw_.pack_ptr = copy + bytes.size();
+    raw_.bytes_allocated = bytes.size();
+    raw_.bytes_used = bytes.size();
+  }
+  ~Packed() { PMIX_DATA_BUFFER_DESTRUCT(&raw_); }
+  Packed(const Packed&) = delete;
+  Packed& operator=(const Packed&) = delete;
+
+  // libpmix's functions take what they only read as if they wrote it.
+  void put(const void* values, std::int32_t count, pmix_data_type_t type) {
+    ok_ = ok_ &&
+          PMIx_Data_pack(nullptr, &raw_, const_cast<void*>(values), count, type) == PMIX_SUCCESS;
+  }
+  void get(void* values, std::int32_t count, pmix_data_type_t type) {
+    std::int32_t got = count;
+    ok_ =
+        ok_ && PMIx_Data_unpack(nullptr, &raw_, values, &got, type) == PMIX_SUCCESS && got == count;
+  }
+  bool ok() const { return ok_; }
+  std::string bytes() const { return {raw_.base_ptr, raw_.bytes_used}; }
+  std::size_t left() const {
+    return raw_.bytes_used - static_cast<std::size_t>(raw_.unpack_ptr - raw_.base_ptr);
+  }
+
+ private:
+  pmix_data_buffer_t raw_{};
+  bool ok_ = true;
+};
+
+}  // namespace scela::pmix
