@@ -153,16 +153,23 @@ std::uint64_t cost_of(const std::vector<nla::World>& worlds) {
   for (const nla::World& world : worlds) {
     cost += world.map.size() * kRankCost + bytes_of(world.preput);
     for (const nla::App& app : world.apps)
-      cost += kProgramCost + bytes_of(app.argv) + app.wdir.size() + app.path.size();
+      cost +=
+          kProgramCost + bytes_of(app.argv) + bytes_of(app.env) + app.wdir.size() + app.path.size();
   }
   return cost;
 }
 std::uint64_t cost_of(const nla::SpawnRequest& request) {
   std::uint64_t cost = bytes_of(request.preput);
   for (const nla::SpawnProgram& program : request.programs)
-    cost +=
-        program.ranks * kRankCost + kProgramCost + bytes_of(program.argv) + bytes_of(program.infos);
+    cost += program.ranks * kRankCost + kProgramCost + bytes_of(program.argv) +
+            bytes_of(program.env) + bytes_of(program.infos);
   return cost;
+}
+
+void set_variable(std::vector<std::string>& env, const std::string& variable) {
+  const std::string name = variable.substr(0, variable.find('=')) + '=';
+  std::erase_if(env, [&](const std::string& other) { return other.starts_with(name); });
+  env.push_back(variable);
 }
 
 }  // namespace
@@ -177,7 +184,9 @@ Result<SpawnPlan> plan_spawn(const Plan& plan, const RankSet& failed, Rank paren
   if (job.worlds.size() >= kMaxWorlds) {
     return refused(cat("the ranks of this job have spawned ", kMaxWorlds, " times, which is all"));
   }
-  if (cost_of(job.worlds) + cost_of(request) > kMaxSpawnCost) {
+  const std::uint64_t each = job.pmi == nla::PmiKind::pmix ? kNamespaceCost : 0;
+  const std::uint64_t cost = cost_of(job.worlds) + cost_of(request);
+  if (cost + (job.worlds.size() + 1) * each > kMaxSpawnCost) {
     return refused(cat("the ranks of this job have spawned so much that its agents would need ",
                        kMaxSpawnCost >> 20, " MiB for it"));
   }
@@ -196,6 +205,8 @@ Result<SpawnPlan> plan_spawn(const Plan& plan, const RankSet& failed, Rank paren
     nla::App app;
     app.argv = program.argv;
     app.env = job.apps[job.app_of(parent)].env;
+    for (const std::string& variable : program.env)
+      set_variable(app.env, variable);
     std::string hosts;
     for (const auto& [key, value] : program.infos) {
       if (key == "host" || key == "hosts") hosts = value;

@@ -21,6 +21,8 @@ inline constexpr std::size_t kMaxWorlds = 10'000;
 inline constexpr std::uint64_t kMaxSpawnCost = std::uint64_t{256} * 1024 * 1024;
 inline constexpr std::uint64_t kRankCost = 3 * 1024;
 inline constexpr std::uint64_t kProgramCost = 8 * 1024;
+// And, where ranks speak PMIx, for each time: what libpmix keeps of a namespace.
+inline constexpr std::uint64_t kNamespaceCost = 48 * 1024;
 
 struct SpawnPlan {
   nla::World world;

@@ -57,16 +57,18 @@ std::string advice(int status) {
 
 }  // namespace
 
-PmixHelper::PmixHelper(const RanksHost& host, const Job& job, const RankSet& own, Poller& poller,
-                       Reach reach, News news)
+PmixHelper::PmixHelper(const RanksHost& host, const Job& job, const RankSet& own,
+                       std::uint32_t node, Poller& poller, Reach reach, News news)
     : host_(host),
       job_(job),
       own_(own),
       poller_(poller),
       news_(std::move(news)),
-      desk_(job, own,
+      desk_(job, own, node,
             with_reach(std::move(reach), {[this](const pmix::Message& message) { tell(message); },
                                           [this](Rank rank, RequestId id, Request request) {
+                                            if (auto* spawn = std::get_if<ask::Spawn>(&request))
+                                              drop_defaults(spawn->request);
                                             host_.emit(event::Asked{rank, id, std::move(request)});
                                           }})) {}
 
@@ -111,13 +113,15 @@ Result<void> PmixHelper::start(const NodeFacts& node) {
                   "install it with libpmix (package libpmix2) there, or use another --pmi");
   }
   pmix::msg::Setup setup;
-  setup.nspace = job_.id;
+  setup.job = job_.id;
   setup.directory = cat(node.directory, "/pmix");
   setup.rank_directory = cat(node.directory, "/ranks");
   for (const std::string& directory : {setup.directory, setup.rank_directory}) {
     if (auto made = make_private_directory(directory); !made) return fail(made.error());
   }
   make_shared_directory(node.name);
+  fallback_ = setup.rank_directory;
+  processors_ = node.processors;
   Result<SocketPair> pair = make_socket_pair(SOCK_STREAM);
   if (!pair) return fail(pair.error());
   Result<Pipe> errors = make_pipe();
@@ -158,33 +162,38 @@ Result<void> PmixHelper::start(const NodeFacts& node) {
   errors_ = std::move(errors->read);
 
   setup.node = node.index;
-  setup.universe = static_cast<std::uint32_t>(std::max<std::int64_t>(job_.universe_size(), 0));
   setup.hosts = job_.hosts;
-  setup.map = job_.map_of_world(0).blocks();
-  for (const App& app : job_.apps) {
-    std::string words;
-    for (const std::string& word : app.argv)
-      words += cat(words.empty() ? "" : " ", word);
-    setup.programs.push_back(
-        {app.ranks, std::move(words), app.wdir.empty() ? job_.wdir : app.wdir});
-  }
   tell(setup);
+  desk_.tell_worlds();
   return {};
 }
 
-std::vector<std::string> PmixHelper::defaults(const NodeFacts& node, std::uint64_t ranks) const {
+std::vector<std::string> PmixHelper::defaults(std::uint64_t ranks) {
   // Open MPI 4 believes in a server only if somebody is known to have started it (docs/pmix.md).
   std::vector<std::string> out = {"JSM_JSRUN_PORT=1"};
   // It spins while it waits, which starves the others where ranks share a core.
-  if (ranks > node.processors) out.emplace_back("OMPI_MCA_mpi_yield_when_idle=1");
+  if (ranks > processors_) out.emplace_back("OMPI_MCA_mpi_yield_when_idle=1");
   // Its trial of another kind of shared memory, which it does not use, leaves a file if it is
   // killed.
   out.emplace_back("OMPI_MCA_shmem=mmap");
   // It leaves its shared memory when it is killed, and names it by the machine: nodes that share
   // one would take each other's.
-  const std::string fallback = cat(node.directory, "/ranks");
-  out.push_back(cat("OMPI_MCA_btl_vader_backing_directory=", shared_.empty() ? fallback : shared_));
+  out.push_back(
+      cat("OMPI_MCA_btl_vader_backing_directory=", shared_.empty() ? fallback_ : shared_));
+  for (const std::string& variable : out) {
+    if (std::ranges::find(defaults_, variable) == defaults_.end()) defaults_.push_back(variable);
+  }
   return out;
+}
+
+// Open MPI passes its variables on to ranks that it spawns. Those that run on another node must
+// not be told of this one's.
+void PmixHelper::drop_defaults(SpawnRequest& request) const {
+  for (SpawnProgram& program : request.programs) {
+    std::erase_if(program.env, [&](const std::string& variable) {
+      return std::ranges::find(defaults_, variable) != defaults_.end();
+    });
+  }
 }
 
 void PmixHelper::set_reading(bool on) {
@@ -257,7 +266,7 @@ bool PmixHelper::read() {
       give_up("it said what no server says there");
     } else if (!desk_.fault().empty()) {
       give_up(desk_.fault());
-    } else if (desk_.ready() && !std::exchange(served_, true)) {
+    } else if (std::exchange(served_, desk_.ready_worlds()) != desk_.ready_worlds()) {
       news_("");
     }
   }

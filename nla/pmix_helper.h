@@ -25,7 +25,7 @@ namespace scela::nla {
 
 class PmixHelper final : Poller::Watcher {
  public:
-  // Empty: it serves from now on. Else why it does not, or does not any more; last.
+  // Empty: it serves one more world. Else why it does not, or does not any more; last.
   using News = std::function<void(std::string why)>;
 
   // What it may know and do of the ranks of this node.
@@ -36,17 +36,19 @@ class PmixHelper final : Poller::Watcher {
   };
 
   // All are borrowed.
-  PmixHelper(const RanksHost& host, const Job& job, const RankSet& own, Poller& poller, Reach reach,
-             News news);
+  PmixHelper(const RanksHost& host, const Job& job, const RankSet& own, std::uint32_t node,
+             Poller& poller, Reach reach, News news);
   PmixHelper(const PmixHelper&) = delete;
   PmixHelper& operator=(const PmixHelper&) = delete;
 
   // Error (launch): there is no such program, or it cannot be started.
   Result<void> start(const NodeFacts& node);
-  // What all ranks of this node are given unless the user has set it otherwise.
-  std::vector<std::string> defaults(const NodeFacts& node, std::uint64_t ranks) const;
+  // What ranks of this node are given unless the user has set it otherwise, where so many run.
+  std::vector<std::string> defaults(std::uint64_t ranks);
 
-  bool serves() const { return desk_.ready() && link_; }
+  // The job has more worlds.
+  void tell_worlds() { desk_.tell_worlds(); }
+  bool serves(Rank rank) const { return link_ && job_.world_of(rank) < desk_.ready_worlds(); }
   std::vector<std::string> environment(Rank rank) const { return desk_.environment(rank); }
   void reply(const action::Reply& reply) { desk_.reply(reply); }
   void peers_failed(const RankSet& ranks) { desk_.peers_failed(ranks); }
@@ -73,6 +75,7 @@ class PmixHelper final : Poller::Watcher {
   std::string last_words() const;
   static PmixDesk::Sides with_reach(Reach reach, PmixDesk::Sides sides);
   void make_shared_directory(const std::string& node);
+  void drop_defaults(SpawnRequest& request) const;
 
   const RanksHost& host_;
   const Job& job_;
@@ -85,11 +88,14 @@ class PmixHelper final : Poller::Watcher {
   Fd errors_;           // what it writes to its standard error
   std::string shared_;  // directory in memory; empty: there is none
   Fd shared_hold_;
+  std::string fallback_;  // where there is none
+  std::uint32_t processors_ = 1;
+  std::vector<std::string> defaults_;  // all that were ever given
   pid_t pid_ = 0;
   std::string output_;
   std::size_t written_ = 0;
-  std::string why_;  // it is being ended
-  bool served_ = false;
+  std::string why_;         // it is being ended
+  std::size_t served_ = 0;  // worlds
   bool let_go_ = false;
   bool may_read_ = true;
   bool watched_ = false;

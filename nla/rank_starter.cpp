@@ -111,7 +111,7 @@ RankStarter::Program RankStarter::prepare(const App& app) const {
   Program program;
   program.words = app.argv;
   program.directory = app.wdir.empty() ? job_->wdir : app.wdir;
-  program.environment = merged({&node_.environment, &job_->env, &app.env});
+  program.environment = merged({&node_.environment, &defaults_, &job_->env, &app.env});
   struct stat facts {};
   if (job_->once_per_host && app.wdir.empty() && ::stat(program.directory.c_str(), &facts) != 0) {
     program.directory = value_of(program.environment, "HOME");
@@ -217,7 +217,7 @@ std::vector<std::string> RankStarter::variables(Rank number) const {
       cat("SCELA_NODE=", node_.name),  cat("SCELA_NODE_INDEX=", node_.index),
       cat("SCELA_JOB_ID=", job_->id),  cat("SCELA_NODE_DIR=", node_.directory),
       cat("MPI_LOCALRANKID=", local),  cat("MPI_LOCALNRANKS=", here.size())};
-  if (world > 0) out.emplace_back("PMI_SPAWNED=1");
+  if (world > 0 && job_->pmi != PmiKind::pmix) out.emplace_back("PMI_SPAWNED=1");
   const auto add = [&](std::initializer_list<std::string> more) { out.insert(out.end(), more); };
   switch (job_->pmi) {
     case PmiKind::fd:

@@ -23,6 +23,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/core/result.h"
@@ -69,6 +70,8 @@ class RankStarter {
   tl::expected<StartedRank, RankFailure> start(Rank rank);
   // More ranks of this node; the job has them already.
   void add(const RankSet& more) { own_.add(more); }
+  // Variables of programs that are started from now on, below the job's.
+  void set_defaults(std::vector<std::string> variables) { defaults_ = std::move(variables); }
   // Where they run; the others do where this process may.
   void bind(const std::map<Rank, CpuSet>& places);
   // Of the terminal of a rank that is started later.
@@ -97,6 +100,7 @@ class RankStarter {
   NodeFacts node_;
   Fd null_;
   WindowSize window_;
+  std::vector<std::string> defaults_;
   std::map<std::size_t, Program> programs_;
   std::map<Rank, CpuMask> places_;
 };

@@ -73,10 +73,16 @@ struct Ranks::State {
   void start_one(Rank number);
   void use_terminal(RankState& rank, StartedRank& started);
   void ended(RankState& rank, int status);
-  bool waits_for_server() const { return pmix && setup_error.empty() && !pmix->serves(); }
+  // Worlds are served in the order in which their ranks are to start.
+  bool waits_for_server() const {
+    return pmix && setup_error.empty() && !to_start.empty() && !pmix->serves(to_start.front());
+  }
   void start_server(const NodeFacts& node);
   void server_news(std::string why);
   void signal_one(RankState& rank, int signo);
+  void set_defaults(const RankSet& more) {
+    if (pmix) starter->set_defaults(pmix->defaults(running.size() + more.size()));
+  }
   void not_started(Rank rank) {
     streams.close_input(rank);
     host.emit(event::RankNotStarted{rank, ECANCELED, "the job was ended first"});
@@ -105,12 +111,12 @@ struct Ranks::State {
 
 void Ranks::State::start_batch() {
   starting = false;
-  for (int i = 0; i < kStartBatch && !to_start.empty(); ++i) {
+  for (int i = 0; i < kStartBatch && !to_start.empty() && !waits_for_server(); ++i) {
     const Rank rank = to_start.front();
     to_start.pop_front();
     start_one(rank);
   }
-  if (!to_start.empty()) {
+  if (!to_start.empty() && !waits_for_server()) {
     starting = true;
     boost::asio::post(host.io, [this] { start_batch(); });
   }
@@ -120,7 +126,7 @@ void Ranks::State::start_batch() {
 // Its ranks start once it serves them.
 void Ranks::State::start_server(const NodeFacts& node) {
   pmix = std::make_unique<PmixHelper>(
-      host, job, own, *poller,
+      host, job, own, node.index, *poller,
       PmixHelper::Reach{[this](Rank rank) { return of(rank).pid; },
                         [this](Rank rank, int signo) { signal_one(of(rank), signo); },
                         [this](Rank rank, Stream stream, const std::string& text) {
@@ -248,13 +254,12 @@ Ranks::Ranks(RanksHost host, const Job& job, const RankSet& own, NodeFacts node,
   }
   if (job.pmi == PmiKind::pmix && state_->setup_error.empty()) {
     state_->start_server(node);
-    const std::vector<std::string> more = state_->pmix->defaults(node, own.size());
-    node.environment.insert(node.environment.end(), more.begin(), more.end());
     node.of_rank = [state = state_.get()](Rank rank) { return state->pmix->environment(rank); };
   }
   Result<RankStarter> starter = RankStarter::create(job, own, std::move(node));
   if (starter) {
     state_->starter.emplace(std::move(*starter));
+    state_->set_defaults(own);
   } else if (state_->setup_error.empty()) {
     state_->setup_error = starter.error().text();
   }
@@ -273,7 +278,13 @@ void Ranks::add(const RankSet& more) {
   state_->add(more);
   state_->streams.add(more);
   state_->pmi.add(more);
-  if (state_->starter) state_->starter->add(more);
+  if (!state_->starter) return;
+  state_->starter->add(more);
+  state_->set_defaults(more);
+}
+
+void Ranks::worlds_added() {
+  if (state_->pmix) state_->pmix->tell_worlds();
 }
 
 void Ranks::bind(const std::map<Rank, CpuSet>& places) {

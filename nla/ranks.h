@@ -49,6 +49,8 @@ class Ranks {
 
   // Ranks that the job has by now; their numbers are larger than those that are here.
   void add(const RankSet& more);
+  // The job has more worlds, whether or not with ranks of this node; before they start.
+  void worlds_added();
   // Where they run; before they start.
   void bind(const std::map<Rank, CpuSet>& places);
   void start(const RankSet& ranks);

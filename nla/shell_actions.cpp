@@ -215,7 +215,8 @@ void Shell::State::carry_out(action::UseJob& use) {
 }
 
 void Shell::State::carry_out(action::AddWorld& add) {
-  if (job) static_cast<void>(job->add(std::move(add.world)));  // the core has done the same
+  if (!job || !job->add(std::move(add.world))) return;  // the core has done the same
+  if (ranks) ranks->worlds_added();
 }
 
 void Shell::State::carry_out(action::StartRanks& start) {

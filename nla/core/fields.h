@@ -55,7 +55,7 @@ auto fields(Is<Outcome> auto& o) {
   return std::tie(o.ending, o.code, o.core_dumped, o.ended_by_us, o.why);
 }
 auto fields(Is<SpawnProgram> auto& program) {
-  return std::tie(program.argv, program.ranks, program.infos);
+  return std::tie(program.argv, program.ranks, program.infos, program.env);
 }
 auto fields(Is<SpawnRequest> auto& request) {
   return std::tie(request.programs, request.preput);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "common/core/bytes.h"
+#include "common/core/text.h"
 #include "nla/core/names.h"
 
 namespace scela::nla {
@@ -31,8 +32,12 @@ std::uint32_t tag_of(const RankSet& ranks, std::string_view name) {
 
 }  // namespace
 
-PmixDesk::PmixDesk(const Job& job, const RankSet& own, Sides sides)
-    : job_(job), own_(own), sides_(std::move(sides)), watch_(job, own, watch_sides()) {}
+PmixDesk::PmixDesk(const Job& job, const RankSet& own, std::uint32_t node, Sides sides)
+    : job_(job),
+      own_(own),
+      node_(node),
+      sides_(std::move(sides)),
+      watch_(job, own, watch_sides()) {}
 
 PmixWatch::Sides PmixDesk::watch_sides() {
   PmixWatch::Sides out;
@@ -66,7 +71,7 @@ bool PmixDesk::receive(pmix::Message message) {
   const bool begins = std::holds_alternative<pmix::msg::Environment>(message) ||
                       std::holds_alternative<pmix::msg::Ready>(message) ||
                       std::holds_alternative<pmix::msg::Failed>(message);
-  if (begins == ready_) return false;
+  if (begins ? told_.empty() : ready_worlds_ == 0) return false;
   return std::visit([this](auto& one) { return take(one); }, message);
 }
 
@@ -76,14 +81,55 @@ const std::vector<std::string>& PmixDesk::environment(Rank rank) const {
   return at == environments_.end() ? none : at->second;
 }
 
+// Worlds.
+
+pmix::msg::World PmixDesk::world(std::size_t number) const {
+  const RankSet ranks = job_.ranks_of_world(number);
+  pmix::msg::World world;
+  world.nspace = job_.name_of_world(number);
+  world.first = ranks.front();
+  world.map = job_.map_of_world(number).blocks();
+  const RankSet here = job_.map.ranks_of(node_);
+  world.neighbours =
+      static_cast<std::uint32_t>(here.intersection(RankSet::run(0, world.first)).size());
+  const std::int64_t universe = job_.universe_size();
+  const auto size = static_cast<std::int64_t>(ranks.size());
+  if (universe >= 0) world.universe = static_cast<std::uint32_t>(std::max(universe, size));
+  if (number > 0) world.parent = job_.worlds[number - 1].parent;
+  const bool is_last = number == job_.worlds.size();
+  const std::size_t end = is_last ? job_.apps.size() : job_.first_app_of_world(number + 1);
+  for (std::size_t i = job_.first_app_of_world(number); i < end; ++i) {
+    const App& app = job_.apps[i];
+    std::string words;
+    for (const std::string& word : app.argv)
+      words += cat(words.empty() ? "" : " ", word);
+    world.programs.push_back(
+        {app.ranks, std::move(words), app.wdir.empty() ? job_.wdir : app.wdir});
+  }
+  return world;
+}
+
+void PmixDesk::tell_worlds() {
+  for (std::size_t next = ready_worlds_ + told_.size(); next <= job_.worlds.size(); ++next) {
+    told_.push_back(job_.map.ranks_of(node_).intersection(job_.ranks_of_world(next)));
+    sides_.tell(world(next));
+  }
+}
+
 bool PmixDesk::take(pmix::msg::Environment& message) {
-  return own_.contains(message.rank) &&
-         environments_.emplace(message.rank, std::move(message.variables)).second;
+  if (!told_.front().contains(message.rank)) return false;
+  told_.front().remove(RankSet::single(message.rank));
+  environments_[message.rank] = std::move(message.variables);
+  return true;
 }
 
 bool PmixDesk::take(pmix::msg::Ready&) {
-  ready_ = environments_.size() == own_.size();
-  return ready_;
+  if (!told_.front().empty()) return false;
+  told_.pop_front();
+  ++ready_worlds_;
+  for (const Visitor& visitor : std::exchange(early_, {}))
+    wanted(visitor);
+  return true;
 }
 
 bool PmixDesk::take(pmix::msg::Failed& message) {
@@ -123,17 +169,23 @@ PmixDesk::Fences& PmixDesk::fences_of(const Gathering& gathering) {
   Fences& fences = at->second;
   const RankSet& ranks = gathering.ranks;
   fences.tag = tag_of(ranks, gathering.name);
-  for (const RankMap::Block& block : job_.map_of_world(0).blocks()) {
-    for (std::uint32_t i = 0; i < block.nodes; ++i) {
-      const RankSet here = job_.map_of_world(0).ranks_of(block.first_node + i).intersection(ranks);
-      if (!here.empty()) fences.leaders.add(here.front());
+  // By the whole job's map: a set may have ranks of several worlds.
+  RankSet led;  // nodes
+  Rank first = 0;
+  for (const RankMap::Block& block : job_.map.blocks()) {
+    for (std::uint32_t i = 0; i < block.nodes; ++i, first += block.ranks_per_node) {
+      const RankSet here = RankSet::run(first, block.ranks_per_node).intersection(ranks);
+      if (here.empty() || led.contains(block.first_node + i)) continue;
+      fences.leaders.add(here.front());
+      led.add(block.first_node + i);
     }
   }
   return fences;
 }
 
 bool PmixDesk::take(pmix::msg::Fence& message) {
-  if (!message.ranks.intersects(own_) || !job_.ranks_of_world(0).contains_all(message.ranks)) {
+  if (!message.ranks.intersects(own_) ||
+      !RankSet::run(0, job_.map.size()).contains_all(message.ranks)) {
     return false;
   }
   const Gathering gathering{std::move(message.ranks), std::move(message.name)};
@@ -227,12 +279,36 @@ bool PmixDesk::take(pmix::msg::Unpublish& message) {
                   Status::not_found);
 }
 
+// More ranks.
+
+bool PmixDesk::take(pmix::msg::Spawn& message) {
+  if (!own_.contains(message.rank)) return false;
+  if (!is_here(message.rank)) {
+    answer(message.id, Status::failed);
+    return true;
+  }
+  ask::Spawn wanted;
+  for (pmix::msg::Spawn::Program& program : message.programs) {
+    if (program.argv.empty()) return false;
+    SpawnProgram out{std::move(program.argv), program.ranks, {}, std::move(program.env)};
+    const auto hint = [&](const char* key, std::string& value) {
+      if (!value.empty()) out.infos.emplace_back(key, std::move(value));
+    };
+    hint("host", program.hosts);
+    hint("wdir", program.directory);
+    hint("path", program.path);
+    wanted.request.programs.push_back(std::move(out));
+  }
+  ask({message.id, message.rank, {}, Status::not_spawned}, std::move(wanted));
+  return true;
+}
+
 // What ranks of other nodes have put.
 
 bool PmixDesk::take(pmix::msg::DataWanted& message) {
   const RankSet alive = own_.minus(ended_);
-  if (own_.contains(message.rank) || !job_.ranks_of_world(0).contains(message.rank) ||
-      alive.empty() || failed_.contains(message.rank)) {
+  if (own_.contains(message.rank) || message.rank >= job_.map.size() || alive.empty() ||
+      failed_.contains(message.rank)) {
     answer(message.id, Status::not_found);
     return true;
   }
@@ -262,7 +338,9 @@ void PmixDesk::heard(const action::Reply& message) {
 }
 
 void PmixDesk::wanted(const Visitor& visitor) {
-  if (!ready_ || !is_here(visitor.rank)) return send_data(visitor, Status::not_found, {});
+  // Its world is on its way: somebody has started, and was faster.
+  if (job_.world_of(visitor.rank) >= ready_worlds_) return early_.push_back(visitor);
+  if (!is_here(visitor.rank)) return send_data(visitor, Status::not_found, {});
   const pmix::Id id = next_visitor_++;
   visitors_.emplace(id, visitor);
   sides_.tell(pmix::msg::DataAsked{id, visitor.rank});

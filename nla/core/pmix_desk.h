@@ -12,8 +12,11 @@
 // is asked of that node by a message (direct modex), which its server answers once the rank has put
 // it.
 //
+// Each world of the job (job.h) is told to the server as a namespace, in order, before any of its
+// ranks starts here; sets may have ranks of several. Ranks that ask for more are heard as those of
+// the other protocols (spawns.h).
+//
 // Pure: no descriptor, no process. The shell feeds both sides and owns both ends (pmix_helper.h).
-// Only for the job as it began: its ranks are what PMIx calls the namespace.
 #pragma once
 
 #include <cstdint>
@@ -49,8 +52,12 @@ class PmixDesk {
     std::function<void(Rank, std::int32_t)> kill = nullptr;
     std::function<bool(Rank, bool error, std::string)> write = nullptr;
   };
-  // `own`: the ranks of this node; both are borrowed.
-  PmixDesk(const Job& job, const RankSet& own, Sides sides);
+  // `own`: the ranks of this node, which is `node`; both are borrowed, and grow.
+  PmixDesk(const Job& job, const RankSet& own, std::uint32_t node, Sides sides);
+
+  // Tells the server of the worlds that the job has and it does not know yet; first of all, and
+  // whenever there are more.
+  void tell_worlds();
 
   // False: no server of this kind says that here; it is not to be spoken to any more.
   bool receive(pmix::Message message);
@@ -61,7 +68,8 @@ class PmixDesk {
   // Ranks of this job, wherever, that the job goes on without.
   void peers_failed(const RankSet& ranks);
 
-  bool ready() const { return ready_; }
+  // Of the worlds whose ranks may start: so many from the first on.
+  std::size_t ready_worlds() const { return ready_worlds_; }
   const std::string& fault() const { return fault_; }  // that the server has told instead
   const std::vector<std::string>& environment(Rank rank) const;
   // It said PMIx_Init and not PMIx_Finalize.
@@ -111,6 +119,7 @@ class PmixDesk {
   bool take(pmix::msg::Notify& message) { return watch_.receive(message); }
   bool take(pmix::msg::Control& message) { return watch_.receive(message); }
   bool take(pmix::msg::Log& message) { return watch_.receive(message); }
+  bool take(pmix::msg::Spawn& message);
   template <class Other>
   bool take(Other&) {
     return false;
@@ -126,6 +135,7 @@ class PmixDesk {
   bool ask_name(pmix::Id id, Rank rank, ask::Name name, pmix::Status refused);
   void ask(Question question, Request request);
   void heard(const action::Reply& message);
+  pmix::msg::World world(std::size_t number) const;
   void wanted(const Visitor& visitor);
   void send_data(const Visitor& visitor, pmix::Status status, std::string_view blob);
   bool is_incomplete(const RankSet& ranks) const;
@@ -133,8 +143,10 @@ class PmixDesk {
 
   const Job& job_;
   const RankSet& own_;
+  const std::uint32_t node_;
   Sides sides_;
-  bool ready_ = false;
+  std::deque<RankSet> told_;  // of worlds, this node's ranks whose environment is to come
+  std::size_t ready_worlds_ = 0;
   std::string fault_;
   std::map<Rank, std::vector<std::string>> environments_;
   RankSet connected_;
@@ -147,6 +159,7 @@ class PmixDesk {
   std::map<pmix::Id, Rank> wanted_;  // here, of ranks elsewhere
   std::map<pmix::Id, Visitor> visitors_;
   pmix::Id next_visitor_ = 1;
+  std::vector<Visitor> early_;  // of worlds that are not ready
   PmixWatch watch_;
 };
 

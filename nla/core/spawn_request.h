@@ -15,7 +15,8 @@ using KeyValues = std::vector<std::pair<std::string, std::string>>;
 struct SpawnProgram {
   std::vector<std::string> argv;  // at least the program
   std::uint32_t ranks = 1;
-  KeyValues infos;  // hints; those that are not known are no error
+  KeyValues infos;                    // hints; those that are not known are no error
+  std::vector<std::string> env = {};  // "K=V", beside what the asker's program has
   friend bool operator==(const SpawnProgram&, const SpawnProgram&) = default;
 };
 

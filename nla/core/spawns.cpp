@@ -24,8 +24,10 @@ std::size_t size_of(const SpawnRequest& request) {
   std::size_t size = size_of(request.preput);
   for (const SpawnProgram& program : request.programs) {
     size += size_of(program.infos) + 32;
-    for (const std::string& word : program.argv)
-      size += word.size() + 4;
+    for (const auto* words : {&program.argv, &program.env}) {
+      for (const std::string& word : *words)
+        size += word.size() + 4;
+    }
   }
   return size;
 }

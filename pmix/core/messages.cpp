@@ -17,12 +17,8 @@ concept Is = std::same_as<std::remove_cv_t<T>, Struct>;
 auto fields(Is<RankMap::Block> auto& block) {
   return std::tie(block.first_node, block.nodes, block.ranks_per_node);
 }
-auto fields(Is<msg::Setup::Program> auto& m) {
-  return std::tie(m.ranks, m.words, m.directory);
-}
 auto fields(Is<msg::Setup> auto& m) {
-  return std::tie(m.nspace, m.directory, m.rank_directory, m.node, m.universe, m.hosts, m.map,
-                  m.programs);
+  return std::tie(m.job, m.directory, m.rank_directory, m.node, m.hosts);
 }
 auto fields(Is<msg::Answer> auto& m) {
   return std::tie(m.id, m.status, m.blob);
@@ -84,6 +80,18 @@ auto fields(Is<msg::Event> auto& m) {
 auto fields(Is<msg::RanksFailed> auto& m) {
   return std::tie(m.ranks);
 }
+auto fields(Is<msg::World::Program> auto& m) {
+  return std::tie(m.ranks, m.words, m.directory);
+}
+auto fields(Is<msg::World> auto& m) {
+  return std::tie(m.nspace, m.first, m.parent, m.universe, m.map, m.neighbours, m.programs);
+}
+auto fields(Is<msg::Spawn::Program> auto& m) {
+  return std::tie(m.argv, m.env, m.ranks, m.directory, m.hosts, m.path);
+}
+auto fields(Is<msg::Spawn> auto& m) {
+  return std::tie(m.id, m.rank, m.programs);
+}
 
 class Writer {
  public:
@@ -104,6 +112,10 @@ class Writer {
     out_.varint(items.size());
     for (const Item& item : items)
       put(item);
+  }
+  void put(const std::optional<Rank>& value) {
+    put(value.has_value());
+    if (value) put(*value);
   }
   std::string take() { return out_.take(); }
 
@@ -126,7 +138,7 @@ class Reader {
   }
   void get(Status& value) {
     const std::uint8_t byte = in_.u8();
-    if (byte > static_cast<std::uint8_t>(Status::too_large)) in_.fail();
+    if (byte > static_cast<std::uint8_t>(Status::not_spawned)) in_.fail();
     value = in_.ok() ? static_cast<Status>(byte) : Status::failed;
   }
   void get(std::uint32_t& value) { value = in_.varint32(); }
@@ -140,6 +152,11 @@ class Reader {
     if (count > in_.rest().size()) in_.fail();  // an item takes a byte at least
     for (std::uint64_t i = 0; in_.ok() && i < count; ++i)
       get(items.emplace_back());
+  }
+  void get(std::optional<Rank>& value) {
+    bool there = false;
+    get(there);
+    if (there) get(value.emplace());
   }
   bool done() const { return in_.done(); }
 

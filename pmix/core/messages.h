@@ -9,8 +9,9 @@
 // and statuses one byte, strings and lists with a varint count). Only a body larger than a frame
 // travels in pieces. Reading is strict and bounded: what does not fit its grammar ends the stream.
 //
-// Ranks are those of the job's first world, which is what PMIx calls the namespace. Both ends run
-// on one machine and are built together, so there is no version here.
+// Ranks have the numbers that they have in the job. Each world of it (nla/core/job.h) is what PMIx
+// calls a namespace, where ranks count from 0: the server translates. Both ends run on one machine
+// and are built together, so there is no version here.
 #pragma once
 
 #include <cstdint>
@@ -43,28 +44,20 @@ enum class Status : std::uint8_t {
   exists,         // a name that is published already
   not_supported,  // by this launcher
   too_large,
+  not_spawned,  // the ranks that were asked for
 };
 
 using Id = std::uint64_t;  // of a question, chosen by who asks; unique per direction
 
 namespace msg {
 
-// To the server, once and first: what it is to serve.
+// To the server, once and first: whom it is to serve. The worlds of the job follow.
 struct Setup {
-  std::string nspace;
+  std::string job;             // its identifier
   std::string directory;       // its own, private to this user, below the node's; exists
   std::string rank_directory;  // where ranks may keep what they need for the job; exists
   std::uint32_t node = 0;
-  std::uint32_t universe = 0;      // slots of the job's hosts; 0: no bound
   std::vector<std::string> hosts;  // names of all nodes, by number
-  std::vector<RankMap::Block> map;
-  struct Program {
-    RankSet ranks;
-    std::string words;  // the command line, for those who read it
-    std::string directory;
-    friend bool operator==(const Program&, const Program&) = default;
-  };
-  std::vector<Program> programs;  // by number; their ranks partition those of the map
   friend bool operator==(const Setup&, const Setup&) = default;
 };
 // To the server: an answer to what it asked.
@@ -81,7 +74,8 @@ struct DataAsked {
   friend bool operator==(const DataAsked&, const DataAsked&) = default;
 };
 
-// From the server, in answer to Setup: one of these for each rank of the node, then Ready.
+// From the server, in answer to each World: one of these for each of its ranks on the node, then
+// Ready.
 struct Environment {
   Rank rank = 0;
   std::vector<std::string> variables;  // "K=V"
@@ -194,6 +188,40 @@ struct RanksFailed {
   RankSet ranks;
   friend bool operator==(const RanksFailed&, const RanksFailed&) = default;
 };
+// To the server: a world of the job, before any of its ranks starts here; also where it has none.
+// The first one is that which the job began with.
+struct World {
+  std::string nspace;
+  Rank first = 0;                   // its ranks: [first, first + those of the map)
+  std::optional<Rank> parent;       // who has asked for it
+  std::uint32_t universe = 0;       // slots of the job's hosts; 0: no bound
+  std::vector<RankMap::Block> map;  // of rank - first
+  std::uint32_t neighbours = 0;     // ranks of earlier worlds on this node
+  struct Program {
+    RankSet ranks;
+    std::string words;  // the command line, for those who read it
+    std::string directory;
+    friend bool operator==(const Program&, const Program&) = default;
+  };
+  std::vector<Program> programs;  // by number; their ranks partition those of the world
+  friend bool operator==(const World&, const World&) = default;
+};
+// From the server: a rank wants more ranks. The answer's blob is the namespace that they have.
+struct Spawn {
+  Id id = 0;
+  Rank rank = 0;
+  struct Program {
+    std::vector<std::string> argv;  // at least the program
+    std::vector<std::string> env;   // "K=V", beside what the asker's program has
+    std::uint32_t ranks = 0;
+    std::string directory;  // these three may be empty
+    std::string hosts;
+    std::string path;
+    friend bool operator==(const Program&, const Program&) = default;
+  };
+  std::vector<Program> programs;
+  friend bool operator==(const Spawn&, const Spawn&) = default;
+};
 
 }  // namespace msg
 
@@ -201,7 +229,7 @@ using Message =
     std::variant<msg::Setup, msg::Answer, msg::DataAsked, msg::Environment, msg::Ready, msg::Failed,
                  msg::Connected, msg::Finalized, msg::Abort, msg::Fence, msg::DataWanted, msg::Data,
                  msg::Publish, msg::Lookup, msg::Unpublish, msg::TableWanted, msg::Notify,
-                 msg::Control, msg::Log, msg::Event, msg::RanksFailed>;
+                 msg::Control, msg::Log, msg::Event, msg::RanksFailed, msg::World, msg::Spawn>;
 
 // The message with its pieces, ready for the stream. Requires a body of at most kMaxBody.
 std::string encode(const Message& message);

@@ -64,8 +64,9 @@ pmix_status_t job_control(const pmix_proc_t* asker, const pmix_proc_t targets[],
   if (*signo < 1 || *signo >= NSIG) return PMIX_ERR_BAD_PARAM;
   RankSet ranks = served()->ranks_of(targets, targets == nullptr ? 0 : count);
   if (targets == nullptr || count == 0) {  // all of the asker's
-    if (!served()->is_ours(*asker)) return PMIX_ERR_BAD_PARAM;
-    ranks = RankSet::run(0, served()->map().size());
+    const auto space = served()->space(asker->nspace);
+    if (space == nullptr) return PMIX_ERR_BAD_PARAM;
+    ranks = space->ranks();
   }
   if (ranks.empty()) return PMIX_ERR_NOT_FOUND;
   served()->link().ask(msg::Control{0, std::move(ranks), *signo},
@@ -82,7 +83,8 @@ void log(const pmix_proc_t* client, const pmix_info_t texts[], size_t count, con
   const auto answer = [call, data](pmix_status_t status) {
     if (call != nullptr) call(status, data);
   };
-  bool fine = count > 0 && served()->is_ours(*client) && client->rank != PMIX_RANK_WILDCARD;
+  const auto rank = served()->rank_of(*client);
+  bool fine = count > 0 && rank;
   for (size_t i = 0; i < count; ++i) {
     const bool stream = is_key(texts[i], PMIX_LOG_STDOUT) || is_key(texts[i], PMIX_LOG_STDERR);
     const pmix_value_t& value = texts[i].value;
@@ -92,7 +94,7 @@ void log(const pmix_proc_t* client, const pmix_info_t texts[], size_t count, con
     return served()->link().later([answer] { answer(PMIX_ERR_NOT_SUPPORTED); });
   }
   for (size_t i = 0; i < count; ++i) {
-    msg::Log one{0, client->rank, is_key(texts[i], PMIX_LOG_STDERR), texts[i].value.data.string};
+    msg::Log one{0, *rank, is_key(texts[i], PMIX_LOG_STDERR), texts[i].value.data.string};
     const bool last = i + 1 == count;
     served()->link().ask(std::move(one), [answer, last](Status status, const std::string&) {
       if (last) answer(status_of(status));

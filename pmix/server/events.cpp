@@ -31,12 +31,7 @@ struct Targets {
 
 void add_target(Targets& targets, const pmix_proc_t& proc) {
   targets.named = true;
-  if (!served()->is_ours(proc)) return;
-  if (proc.rank == PMIX_RANK_WILDCARD) {
-    targets.ranks = RankSet::run(0, served()->map().size());
-  } else {
-    targets.ranks.add(proc.rank);
-  }
+  targets.ranks.add(served()->ranks_of(&proc, 1));
 }
 
 Targets targets_of(const pmix_info_t* infos, std::size_t count) {
@@ -87,7 +82,7 @@ void tell(pmix_status_t code, const pmix_proc_t& source, pmix_data_range_t range
   static_cast<void>(PMIx_Notify_event(code, &source, range, infos, count, nullptr, nullptr));
 }
 
-void tell_failed(const Server& server, const std::vector<pmix_proc_t>& failed) {
+void tell_failed(const std::vector<pmix_proc_t>& failed) {
   Infos infos;
   if (failed.size() == 1) {
     infos.add_process(PMIX_EVENT_AFFECTED_PROC, failed.front());
@@ -98,8 +93,7 @@ void tell_failed(const Server& server, const std::vector<pmix_proc_t>& failed) {
   }
   // Handlers of everything, as Open MPI's, end their process by what they are told.
   infos.add(PMIX_EVENT_NON_DEFAULT, true);
-  tell(PMIX_ERR_PROC_ABORTED, server.process(failed.front().rank), PMIX_RANGE_LOCAL, infos.data(),
-       infos.size());
+  tell(PMIX_ERR_PROC_ABORTED, failed.front(), PMIX_RANGE_LOCAL, infos.data(), infos.size());
 }
 
 }  // namespace
@@ -134,9 +128,9 @@ void deliver(const Server& server, const msg::RanksFailed& failed) {
   std::vector<pmix_proc_t> all;
   failed.ranks.for_each([&](Rank rank) { all.push_back(server.process(rank)); });
   if (all.empty()) return;
-  if (all.size() > kMaxSingleEvents) return tell_failed(server, all);
+  if (all.size() > kMaxSingleEvents) return tell_failed(all);
   for (const pmix_proc_t& one : all)
-    tell_failed(server, {one});
+    tell_failed({one});
 }
 
 }  // namespace scela::pmix

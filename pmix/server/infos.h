@@ -29,6 +29,7 @@ class Infos {
   void add(const char* key, bool value) { put(key, &value, PMIX_BOOL); }
   void add_rank(const char* key, pmix_rank_t value) { put(key, &value, PMIX_PROC_RANK); }
   void add_short(const char* key, std::uint16_t value) { put(key, &value, PMIX_UINT16); }
+  void add(const char* key, const pmix_proc_t& value) { put(key, &value, PMIX_PROC); }
   // What PMIx_generate_regex() and PMIx_generate_ppn() have made.
   void add_regex(const char* key, const char* value) {
     const bool is_blob = std::string_view(value).starts_with("blob");

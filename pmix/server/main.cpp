@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <string>
 #include <string_view>
 
 #include "common/os/private_dir.h"
@@ -41,13 +42,14 @@ int main(int count, char** words) {
   const auto setup = link().first();
   if (!setup || !std::holds_alternative<pmix::msg::Setup>(*setup)) return 71;
   static pmix::Server server(link());
-  const std::string fault = server.set_up(std::get<pmix::msg::Setup>(*setup));
-  if (!fault.empty()) {
+  const auto leave_if = [](const std::string& fault) {
+    if (fault.empty()) return;
     link().post(pmix::msg::Failed{fault});
     link().flush();
     ::_exit(71);
-  }
-  link().run([](const pmix::Message& message) { server.receive(message); });
+  };
+  leave_if(server.set_up(std::get<pmix::msg::Setup>(*setup)));
+  link().run([&](const pmix::Message& message) { leave_if(server.receive(message)); });
   // The ranks are gone, or end with the agent. It removes the directory with all that libpmix has
   // there, and nobody waits for its farewells.
   if (count > 1) static_cast<void>(remove_tree(words[1]));

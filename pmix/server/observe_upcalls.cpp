@@ -1,6 +1,7 @@
 // What libpmix asks of its host for those who look on: queries, and tools that come to the server.
 //
-// libpmix does not say who has asked a query; without a namespace it is about this job. What needs
+// libpmix does not say who has asked a query; without a namespace it is about the first one, and
+// tables are of all. What needs
 // no table of processes is answered at once, the rest when the agent has asked the other nodes'.
 #include <unistd.h>
 
@@ -28,9 +29,10 @@ constexpr std::chrono::seconds kTableLimit{20};
 
 struct Want {
   std::string key;
-  bool ours = true;  // about this job
+  Server::SpacePtr space;  // about this one; none: there is no such
+  bool named = false;      // it was said
   bool local_only = false;
-  std::optional<Rank> rank;  // about this one
+  std::optional<Rank> rank;  // about this one of it
 };
 struct Query {
   std::vector<Want> wants;
@@ -110,10 +112,19 @@ bool has_failed(const Process& process) {
 
 // The first word of what the rank runs.
 std::string executable_of(Rank rank) {
-  for (const msg::Setup::Program& program : served()->setup().programs) {
-    if (program.ranks.contains(rank)) return program.words.substr(0, program.words.find(' '));
+  for (const Server::SpacePtr& space : served()->spaces()) {
+    for (const msg::World::Program& program : space->programs) {
+      if (program.ranks.contains(rank)) return program.words.substr(0, program.words.find(' '));
+    }
   }
   return {};
+}
+
+std::string host_of(const pmix_proc_t& proc) {
+  const auto space = served()->space(proc.nspace);
+  const auto node = space ? space->map.node_of(proc.rank) : std::nullopt;
+  const auto& hosts = served()->setup().hosts;
+  return node && *node < hosts.size() ? hosts[*node] : std::string();
 }
 
 class ProcessArray {
@@ -136,8 +147,7 @@ class ProcessArray {
  private:
   static void fill(const Process& from, pmix_proc_info_t& to) {
     to.proc = served()->process(from.rank);
-    const auto node = served()->map().node_of(from.rank);
-    to.hostname = ::strdup(node ? served()->setup().hosts[*node].c_str() : "");
+    to.hostname = ::strdup(host_of(to.proc).c_str());
     to.executable_name = ::strdup(executable_of(from.rank).c_str());
     to.pid = static_cast<pid_t>(from.pid);
     to.state = state_of(from.state);
@@ -146,35 +156,36 @@ class ProcessArray {
   pmix_data_array_t array_{};
 };
 
-std::uint32_t nodes_with_ranks() {
+std::uint32_t nodes_with_ranks(const Space& space) {
   std::uint32_t count = 0;
   for (std::uint32_t node = 0; node < served()->setup().hosts.size(); ++node)
-    count += served()->map().ranks_of(node).empty() ? 0 : 1;
+    count += space.map.ranks_of(node).empty() ? 0 : 1;
   return count;
 }
 
-pmix_status_t job_status(const std::vector<Process>& processes) {
+pmix_status_t job_status(const Space& space, const std::vector<Process>& processes) {
+  const RankSet ranks = space.ranks();
   for (const Process& one : processes) {
-    if (has_failed(one)) return PMIX_ERR_JOB_NON_ZERO_TERM;
+    if (ranks.contains(one.rank) && has_failed(one)) return PMIX_ERR_JOB_NON_ZERO_TERM;
   }
   return PMIX_SUCCESS;
 }
 
-void add_namespace(Infos& list, const std::vector<Process>& processes) {
+void add_namespace(Infos& list, const Space& space, const std::vector<Process>& processes) {
   Infos of;
-  of.add(PMIX_NSPACE, served()->setup().nspace);
-  of.add(PMIX_JOB_SIZE, served()->map().size());
-  of.add(PMIX_NUM_NODES, nodes_with_ranks());
-  for (const msg::Setup::Program& program : served()->setup().programs)
+  of.add(PMIX_NSPACE, space.name);
+  of.add(PMIX_JOB_SIZE, space.map.size());
+  of.add(PMIX_NUM_NODES, nodes_with_ranks(space));
+  for (const msg::World::Program& program : space.programs)
     of.add(PMIX_CMD_LINE, program.words);
-  of.add_status(PMIX_QUERY_JOB_STATUS, job_status(processes));
+  of.add_status(PMIX_QUERY_JOB_STATUS, job_status(space, processes));
   list.add(PMIX_JOB_INFO_ARRAY, of);
 }
 
 // What libpmix 4.2 leaves out of a table, and the rest of a line.
 bool add_process(Infos& infos, const Want& want, const std::vector<Process>& processes) {
   for (const Process& one : processes) {
-    if (want.rank != one.rank) continue;
+    if (!want.rank || want.space->first + *want.rank != one.rank) continue;
     if (want.key == PMIX_EXIT_CODE) {
       infos.add_int(PMIX_EXIT_CODE, exit_code_of(one));
     } else if (want.key == PMIX_PROC_PID) {
@@ -191,36 +202,51 @@ bool is_of_process(const std::string& key) {
   return key == PMIX_EXIT_CODE || key == PMIX_PROC_STATE_STATUS || key == PMIX_PROC_PID;
 }
 
+// Of the namespace that was said, else of all.
+RankSet chosen_ranks(const Want& want, bool here) {
+  RankSet out;
+  for (const Server::SpacePtr& one : served()->spaces()) {
+    if (want.named && one != want.space) continue;
+    out.add(here ? one->ranks_of(served()->setup().node) : one->ranks());
+  }
+  return out;
+}
+
 // False: there is no such thing.
 bool add_answer(Infos& infos, const Want& want, const std::vector<Process>& processes) {
-  const msg::Setup& setup = served()->setup();
-  const RankSet own = served()->map().ranks_of(setup.node);
-  const RankSet all = want.local_only ? own : RankSet::run(0, served()->map().size());
   if (want.key == PMIX_QUERY_NAMESPACES) {
-    infos.add(PMIX_QUERY_NAMESPACES, setup.nspace);
-  } else if (want.key == PMIX_QUERY_SUPPORTED_KEYS) {
+    std::string names;
+    for (const Server::SpacePtr& one : served()->spaces())
+      names += cat(names.empty() ? "" : ",", one->name);
+    infos.add(PMIX_QUERY_NAMESPACES, names);
+    return true;
+  }
+  if (want.key == PMIX_QUERY_SUPPORTED_KEYS) {
     infos.add(PMIX_QUERY_SUPPORTED_KEYS, supported_keys());
-  } else if (!want.ours || key_of(want.key) == nullptr) {
-    return false;
-  } else if (is_of_process(want.key)) {
-    return add_process(infos, want, processes);
-  } else if (want.key == PMIX_QUERY_NAMESPACE_INFO) {
+    return true;
+  }
+  if (want.space == nullptr || key_of(want.key) == nullptr) return false;
+  const Space& space = *want.space;
+  if (is_of_process(want.key)) return add_process(infos, want, processes);
+  if (want.key == PMIX_QUERY_NAMESPACE_INFO) {
     Infos list;
-    add_namespace(list, processes);
+    for (const Server::SpacePtr& one : served()->spaces())
+      if (!want.named || one == want.space) add_namespace(list, *one, processes);
     infos.add(PMIX_QUERY_NAMESPACE_INFO, list);
   } else if (want.key == PMIX_QUERY_PROC_TABLE || want.key == PMIX_QUERY_LOCAL_PROC_TABLE) {
-    ProcessArray array(processes, want.key == PMIX_QUERY_PROC_TABLE ? all : own);
+    const bool here = want.local_only || want.key == PMIX_QUERY_LOCAL_PROC_TABLE;
+    ProcessArray array(processes, chosen_ranks(want, here));
     infos.add_array(want.key.c_str(), array.array());
   } else if (want.key == PMIX_QUERY_JOB_STATUS) {
-    infos.add_status(PMIX_QUERY_JOB_STATUS, job_status(processes));
+    infos.add_status(PMIX_QUERY_JOB_STATUS, job_status(space, processes));
   } else if (want.key == PMIX_JOB_SIZE) {
-    infos.add(PMIX_JOB_SIZE, served()->map().size());
+    infos.add(PMIX_JOB_SIZE, space.map.size());
   } else if (want.key == PMIX_JOB_NUM_APPS) {
-    infos.add(PMIX_JOB_NUM_APPS, static_cast<std::uint32_t>(setup.programs.size()));
+    infos.add(PMIX_JOB_NUM_APPS, static_cast<std::uint32_t>(space.programs.size()));
   } else if (want.key == PMIX_NUM_NODES) {
-    infos.add(PMIX_NUM_NODES, nodes_with_ranks());
+    infos.add(PMIX_NUM_NODES, nodes_with_ranks(space));
   } else {
-    infos.add(PMIX_UNIV_SIZE, setup.universe);
+    infos.add(PMIX_UNIV_SIZE, space.universe);
   }
   return true;
 }
@@ -254,13 +280,19 @@ void give(const Query& query, const std::vector<Process>& processes) {
 // What the qualifiers of a query say.
 Want common_of(const pmix_query_t& query) {
   Want out;
+  const auto about = [&](const char* nspace) {
+    out.space = served()->space(nspace);
+    out.named = true;
+  };
+  const auto all = served()->spaces();
+  if (!all.empty()) out.space = all.front();
   for (std::size_t i = 0; i < query.nqual; ++i) {
     const pmix_info_t& one = query.qualifiers[i];
     const pmix_value_t& value = one.value;
     if (is_key(one, PMIX_NSPACE) && value.type == PMIX_STRING && value.data.string != nullptr) {
-      out.ours = served()->setup().nspace == value.data.string;
+      about(value.data.string);
     } else if (is_key(one, PMIX_PROCID) && value.type == PMIX_PROC && value.data.proc != nullptr) {
-      out.ours = served()->is_ours(*value.data.proc);
+      about(value.data.proc->nspace);
       out.rank = value.data.proc->rank;
     } else if (is_key(one, PMIX_RANK) && value.type == PMIX_PROC_RANK) {
       out.rank = value.data.rank;
@@ -283,7 +315,7 @@ pmix_status_t query(pmix_proc_t*, pmix_query_t* queries, size_t count, pmix_info
       want.key = *key;
       question->wants.push_back(want);
       const Key* const known = key_of(want.key);
-      if (known == nullptr || !want.ours) continue;
+      if (known == nullptr || want.space == nullptr) continue;
       need = std::max(need, want.local_only ? std::min(known->need, Need::here) : known->need);
     }
   }
@@ -328,10 +360,12 @@ void tool_connected(pmix_info_t* infos, size_t count, pmix_tool_connection_cbfun
   if (const auto named = own_name(infos, count)) {
     proc = *named;
     // A rank may be a tool too, under its own name.
-    const RankSet own = served()->map().ranks_of(setup.node);
-    if (setup.nspace == proc.nspace && !own.contains(proc.rank)) status = PMIX_ERR_NO_PERMISSIONS;
+    const auto space = served()->space(proc.nspace);
+    if (space && !space->map.ranks_of(setup.node).contains(proc.rank)) {
+      status = PMIX_ERR_NO_PERMISSIONS;
+    }
   } else {
-    cat(setup.nspace, "-tool-", setup.node, "-", next++).copy(proc.nspace, PMIX_MAX_NSLEN);
+    cat(setup.job, "-tool-", setup.node, "-", next++).copy(proc.nspace, PMIX_MAX_NSLEN);
   }
   call(status, &proc, data);
 }

@@ -2,12 +2,14 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <climits>
 #include <cstdlib>
+#include <iterator>
 #include <memory>
+#include <string_view>
 #include <utility>
 
-#include "common/core/overloaded.h"
 #include "common/core/text.h"
 #include "pmix/server/infos.h"
 
@@ -60,37 +62,34 @@ void data_there(pmix_status_t status, char* data, std::size_t size, void* about)
 
 }  // namespace
 
-std::string Server::set_up(const msg::Setup& setup) {
-  setup_ = setup;
-  nspace_ = setup.nspace;
-  map_ = RankMap::from_blocks(setup.map);
-  own_ = map_.ranks_of(setup.node);
-  if (setup.node >= setup.hosts.size() || nspace_.empty() || nspace_.size() > PMIX_MAX_NSLEN) {
-    return "the job has no name that PMIx could use, or no names of nodes";
-  }
-  pmix_status_t status = initialise(setup);
-  if (!is_fine(status)) return said("begin", status);
-  status = register_job(setup);
-  if (!is_fine(status)) return said("take the job", status);
-  status = register_ranks();
-  if (!is_fine(status)) return said("take the ranks", status);
-  link_.post(msg::Ready{});
-  return {};
+RankSet Space::ranks_of(std::uint32_t node) const {
+  RankSet out;
+  map.ranks_of(node).for_each([&](Rank rank) { out.add(first + rank); });
+  return out;
 }
 
-pmix_status_t Server::initialise(const msg::Setup& setup) {
+std::string Server::set_up(const msg::Setup& setup) {
+  setup_ = setup;
+  if (setup.node >= setup.hosts.size() || setup.job.empty()) {
+    return "the job has no name that PMIx could use, or no names of nodes";
+  }
+  const pmix_status_t status = initialise();
+  return is_fine(status) ? std::string() : said("begin", status);
+}
+
+pmix_status_t Server::initialise() {
   Infos infos;
-  infos.add(PMIX_SERVER_NSPACE, cat(nspace_, "-servers"));
-  infos.add_rank(PMIX_SERVER_RANK, setup.node);
-  infos.add(PMIX_SERVER_TMPDIR, setup.directory);
-  infos.add(PMIX_SYSTEM_TMPDIR, setup.directory);
+  infos.add(PMIX_SERVER_NSPACE, cat(setup_.job, "-servers"));
+  infos.add_rank(PMIX_SERVER_RANK, setup_.node);
+  infos.add(PMIX_SERVER_TMPDIR, setup_.directory);
+  infos.add(PMIX_SYSTEM_TMPDIR, setup_.directory);
   // Nodes that share a machine are told apart by their names, not by the machine's.
-  infos.add(PMIX_HOSTNAME, setup.hosts[setup.node]);
+  infos.add(PMIX_HOSTNAME, setup_.hosts[setup_.node]);
   infos.add(PMIX_SERVER_TOOL_SUPPORT, true);
   // Else every rank of Open MPI finds it out again, a third of what its start costs.
   infos.add(PMIX_SERVER_SHARE_TOPOLOGY, true);
   const pmix_status_t status = PMIx_server_init(upcalls_for(*this), infos.data(), infos.size());
-  if (is_fine(status)) help_tools(setup);
+  if (is_fine(status)) help_tools(setup_);
   return status;
 }
 
@@ -107,16 +106,39 @@ void Server::help_tools(const msg::Setup& setup) {
   static_cast<void>(::symlink(of_node.c_str(), of_machine.c_str()));
 }
 
-pmix_status_t Server::register_job(const msg::Setup& setup) {
+std::string Server::take(const msg::World& world) {
+  const RankMap map = RankMap::from_blocks(world.map);
+  if (world.nspace.empty() || world.nspace.size() > PMIX_MAX_NSLEN || map.size() == 0) {
+    return "ranks of the job have no name that PMIx could use";
+  }
+  const auto space = std::make_shared<const Space>(
+      Space{world.nspace, world.first, map, world.universe, world.programs});
+  {
+    const std::lock_guard guard(lock_);
+    spaces_.push_back(space);
+  }
+  pmix_status_t status = register_world(world, map);
+  if (!is_fine(status)) return said("take the job", status);
+  status = register_ranks(space->ranks_of(setup_.node));
+  if (!is_fine(status)) return said("take the ranks", status);
+  {
+    const std::lock_guard guard(lock_);
+    registered_ = spaces_.size();
+  }
+  link_.post(msg::Ready{});
+  return {};
+}
+
+pmix_status_t Server::register_world(const msg::World& world, const RankMap& map) {
   std::string names;
   std::string places;
   std::uint32_t nodes = 0;
-  for_each_node(map_, setup.hosts.size(), [&](std::uint32_t node, const RankSet& ranks) {
+  for_each_node(map, setup_.hosts.size(), [&](std::uint32_t node, const RankSet& ranks) {
     if (nodes++ > 0) {
       names += ',';
       places += ';';
     }
-    names += setup.hosts[node];
+    names += setup_.hosts[node];
     places += listed(ranks);
   });
   char* made = nullptr;
@@ -128,51 +150,54 @@ pmix_status_t Server::register_job(const msg::Setup& setup) {
   const Text proc_map(made);
   if (!is_fine(status)) return status;
 
-  const std::uint32_t size = map_.size();
-  const auto local = static_cast<std::uint32_t>(own_.size());
+  const RankSet own = map.ranks_of(setup_.node);
   Infos infos;
   infos.add_regex(PMIX_NODE_MAP, node_map.get());
   infos.add_regex(PMIX_PROC_MAP, proc_map.get());
-  infos.add(PMIX_JOBID, nspace_);
-  if (setup.universe > 0) infos.add(PMIX_UNIV_SIZE, setup.universe);
-  infos.add(PMIX_JOB_SIZE, size);
-  infos.add(PMIX_MAX_PROCS, size);
-  infos.add(PMIX_JOB_NUM_APPS, static_cast<std::uint32_t>(setup.programs.size()));
+  infos.add(PMIX_JOBID, world.nspace);
+  if (world.universe > 0) infos.add(PMIX_UNIV_SIZE, world.universe);
+  infos.add(PMIX_JOB_SIZE, map.size());
+  infos.add(PMIX_MAX_PROCS, map.size());
+  infos.add(PMIX_JOB_NUM_APPS, static_cast<std::uint32_t>(world.programs.size()));
   infos.add(PMIX_NUM_NODES, nodes);
-  infos.add(PMIX_LOCAL_SIZE, local);
-  infos.add(PMIX_LOCAL_PEERS, listed(own_));
-  infos.add_rank(PMIX_LOCALLDR, own_.empty() ? 0 : own_.front());
-  infos.add(PMIX_NODEID, setup.node);
-  infos.add(PMIX_TMPDIR, setup.rank_directory);
-  infos.add(PMIX_NSDIR, setup.rank_directory);
+  infos.add(PMIX_LOCAL_SIZE, static_cast<std::uint32_t>(own.size()));
+  infos.add(PMIX_LOCAL_PEERS, listed(own));
+  infos.add_rank(PMIX_LOCALLDR, own.empty() ? 0 : own.front());
+  infos.add(PMIX_NODEID, setup_.node);
+  infos.add(PMIX_TMPDIR, setup_.rank_directory);
+  infos.add(PMIX_NSDIR, setup_.rank_directory);
   infos.add(PMIX_TDIR_RMCLEAN, true);  // the agent removes it with the node's
+  if (world.parent) {
+    infos.add(PMIX_SPAWNED, true);
+    infos.add(PMIX_PARENT_ID, process(*world.parent));
+  }
   // Per rank only of this node: what others need of the rest follows from the two maps.
-  own_.for_each([&](Rank rank) {
+  own.for_each([&](Rank rank) {
     Infos of;
     of.add_rank(PMIX_RANK, rank);
-    const auto position = static_cast<std::uint16_t>(own_.index_of(rank));
-    of.add_short(PMIX_LOCAL_RANK, position);
-    of.add_short(PMIX_NODE_RANK, position);
-    of.add(PMIX_NODEID, setup.node);
-    of.add(PMIX_HOSTNAME, setup.hosts[setup.node]);
-    of.add_rank(PMIX_GLOBAL_RANK, rank);
-    of.add(PMIX_PROCDIR, setup.rank_directory);
-    for (std::uint32_t number = 0; number < setup.programs.size(); ++number) {
-      const RankSet& ranks = setup.programs[number].ranks;
-      if (!ranks.contains(rank)) continue;
+    const auto position = static_cast<std::uint32_t>(own.index_of(rank));
+    of.add_short(PMIX_LOCAL_RANK, static_cast<std::uint16_t>(position));
+    of.add_short(PMIX_NODE_RANK, static_cast<std::uint16_t>(world.neighbours + position));
+    of.add(PMIX_NODEID, setup_.node);
+    of.add(PMIX_HOSTNAME, setup_.hosts[setup_.node]);
+    of.add_rank(PMIX_GLOBAL_RANK, world.first + rank);
+    of.add(PMIX_PROCDIR, setup_.rank_directory);
+    for (std::uint32_t number = 0; number < world.programs.size(); ++number) {
+      const RankSet& ranks = world.programs[number].ranks;
+      if (!ranks.contains(world.first + rank)) continue;
       of.add(PMIX_APPNUM, number);
-      of.add_rank(PMIX_APPLDR, ranks.front());
-      of.add_rank(PMIX_APP_RANK, static_cast<pmix_rank_t>(ranks.index_of(rank)));
+      of.add_rank(PMIX_APPLDR, ranks.front() - world.first);
+      of.add_rank(PMIX_APP_RANK, static_cast<pmix_rank_t>(ranks.index_of(world.first + rank)));
     }
     infos.add(PMIX_PROC_INFO_ARRAY, of);
   });
-  return PMIx_server_register_nspace(nspace_.c_str(), static_cast<int>(local), infos.data(),
-                                     infos.size(), nullptr, nullptr);
+  return PMIx_server_register_nspace(world.nspace.c_str(), static_cast<int>(own.size()),
+                                     infos.data(), infos.size(), nullptr, nullptr);
 }
 
-pmix_status_t Server::register_ranks() {
+pmix_status_t Server::register_ranks(const RankSet& ranks) {
   pmix_status_t status = PMIX_SUCCESS;
-  own_.for_each([&](Rank rank) {
+  ranks.for_each([&](Rank rank) {
     const pmix_proc_t proc = process(rank);
     if (is_fine(status)) {
       status =
@@ -192,45 +217,91 @@ pmix_status_t Server::register_ranks() {
   return status;
 }
 
-void Server::receive(const Message& message) {
-  if (const auto* event = std::get_if<msg::Event>(&message)) return deliver(*this, *event);
-  if (const auto* failed = std::get_if<msg::RanksFailed>(&message)) return deliver(*this, *failed);
-  const auto* asked = std::get_if<msg::DataAsked>(&message);
-  if (asked == nullptr) return;
-  auto about = std::make_unique<Asked>(Asked{link_, asked->id});
-  const pmix_proc_t proc = process(asked->rank);
+std::string Server::receive(const Message& message) {
+  if (const auto* world = std::get_if<msg::World>(&message)) return take(*world);
+  if (const auto* asked = std::get_if<msg::DataAsked>(&message)) return take(*asked);
+  if (const auto* event = std::get_if<msg::Event>(&message)) deliver(*this, *event);
+  if (const auto* failed = std::get_if<msg::RanksFailed>(&message)) deliver(*this, *failed);
+  return {};
+}
+
+std::string Server::take(const msg::DataAsked& asked) {
+  auto about = std::make_unique<Asked>(Asked{link_, asked.id});
+  const pmix_proc_t proc = process(asked.rank);
   const pmix_status_t status = PMIx_server_dmodex_request(&proc, data_there, about.get());
   if (status == PMIX_SUCCESS) {
     static_cast<void>(about.release());  // data_there() has it
   } else {
-    link_.post(msg::Data{asked->id, Status::not_found, {}});
+    link_.post(msg::Data{asked.id, Status::not_found, {}});
   }
+  return {};
+}
+
+std::vector<Server::SpacePtr> Server::spaces() const {
+  const std::lock_guard guard(lock_);
+  return spaces_;
+}
+
+Server::SpacePtr Server::space(const char* nspace) const {
+  const std::lock_guard guard(lock_);
+  const auto at =
+      std::ranges::find_if(spaces_, [&](const SpacePtr& one) { return one->name == nspace; });
+  return at == spaces_.end() ? nullptr : *at;
 }
 
 pmix_proc_t Server::process(Rank rank) const {
   pmix_proc_t proc{};
-  nspace_.copy(proc.nspace, PMIX_MAX_NSLEN);
-  proc.rank = rank;
+  const auto all = spaces();
+  const auto next =
+      std::ranges::upper_bound(all, rank, {}, [](const SpacePtr& one) { return one->first; });
+  if (next == all.begin()) return proc;
+  const Space& space = **std::prev(next);
+  space.name.copy(proc.nspace, PMIX_MAX_NSLEN);
+  proc.rank = rank - space.first;
   return proc;
 }
 
-bool Server::is_ours(const pmix_proc_t& proc) const {
-  return nspace_ == proc.nspace && (proc.rank == PMIX_RANK_WILDCARD || proc.rank < map_.size());
+std::optional<Rank> Server::rank_of(const pmix_proc_t& proc) const {
+  const SpacePtr found = space(proc.nspace);
+  if (found == nullptr || proc.rank >= found->map.size()) return std::nullopt;
+  return found->first + proc.rank;
 }
 
 Rank Server::speaker(const pmix_proc_t& proc) const {
-  if (nspace_ == proc.nspace) return proc.rank;
-  return own_.empty() ? 0 : own_.front();
+  if (const auto rank = rank_of(proc)) return *rank;
+  for (const SpacePtr& one : spaces()) {
+    const RankSet here = one->ranks_of(setup_.node);
+    if (!here.empty()) return here.front();
+  }
+  return 0;
 }
 
 RankSet Server::ranks_of(const pmix_proc_t procs[], std::size_t count) const {
   RankSet ranks;
   for (std::size_t i = 0; i < count; ++i) {
-    if (!is_ours(procs[i])) return {};
-    if (procs[i].rank == PMIX_RANK_WILDCARD) return RankSet::run(0, map_.size());
-    ranks.add(procs[i].rank);
+    const SpacePtr found = space(procs[i].nspace);
+    if (found == nullptr) return {};
+    if (procs[i].rank == PMIX_RANK_WILDCARD) {
+      ranks.add(found->ranks());
+    } else if (procs[i].rank < found->map.size()) {
+      ranks.add(found->first + procs[i].rank);
+    } else {
+      return {};
+    }
   }
   return ranks;
+}
+
+bool Server::is_coming(const pmix_proc_t& proc) const {
+  const std::lock_guard guard(lock_);
+  for (std::size_t i = 0; i < spaces_.size(); ++i) {
+    if (spaces_[i]->name != proc.nspace) continue;
+    return i >= registered_ && spaces_[i]->map.ranks_of(setup_.node).contains(proc.rank);
+  }
+  const std::string_view name = proc.nspace;
+  const std::string prefix = setup_.job + '.';
+  return name.starts_with(prefix) && name.size() > prefix.size() &&
+         name.find_first_not_of("0123456789", prefix.size()) == std::string_view::npos;
 }
 
 }  // namespace scela::pmix

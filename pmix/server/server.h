@@ -1,4 +1,5 @@
 // libpmix's server of one node: set up from what the agent says, and told what the agent answers.
+// Each world of the job is a namespace.
 //
 // libpmix calls the host (upcalls.cpp) from threads of its own; those calls only queue. One server
 // per process, as libpmix has it. Private to pmix/server.
@@ -7,7 +8,11 @@
 #include <pmix.h>
 #include <pmix_server.h>
 
+#include <memory>
+#include <mutex>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "common/core/rank_map.h"
 #include "common/core/result.h"
@@ -16,36 +21,60 @@
 
 namespace scela::pmix {
 
+// A namespace: the ranks that the job began with, or those of one spawn.
+struct Space {
+  std::string name;
+  Rank first = 0;
+  RankMap map;  // of rank - first
+  std::uint32_t universe = 0;
+  std::vector<msg::World::Program> programs;
+
+  // By the job's numbers.
+  RankSet ranks() const { return RankSet::run(first, map.size()); }
+  RankSet ranks_of(std::uint32_t node) const;
+};
+
 class Server {
  public:
   explicit Server(AgentLink& link) : link_(link) {}
 
-  // Initialises libpmix, registers the job and its ranks, and posts their environment.
-  // Empty, or why it cannot be.
+  // Initialises libpmix. Empty, or why it cannot be.
   std::string set_up(const msg::Setup& setup);
-  void receive(const Message& message);
+  // Registers worlds, posts the environment of their ranks, and asks ranks for their data. Empty,
+  // or why it cannot serve any more.
+  std::string receive(const Message& message);
 
   AgentLink& link() { return link_; }
+  // Between the job's numbers and libpmix's names; any thread may ask.
   // Empty: one of them is not of this job.
   RankSet ranks_of(const pmix_proc_t procs[], std::size_t count) const;
+  std::optional<Rank> rank_of(const pmix_proc_t& proc) const;
   pmix_proc_t process(Rank rank) const;
-  bool is_ours(const pmix_proc_t& proc) const;
-  // In whose name a process asks that is no rank of this node: a tool.
+  // In whose name a process asks: a tool in that of a rank of this node.
   Rank speaker(const pmix_proc_t& proc) const;
+  // The job's namespaces, by first rank, and that of this name, or none.
+  using SpacePtr = std::shared_ptr<const Space>;
+  std::vector<SpacePtr> spaces() const;
+  SpacePtr space(const char* nspace) const;
   const msg::Setup& setup() const { return setup_; }
-  const RankMap& map() const { return map_; }
+  // libpmix finds it by itself, later: one of this job that is not known here yet, as a rank may
+  // hear of it by MPI first; or one of this node that is just being registered.
+  bool is_coming(const pmix_proc_t& proc) const;
 
  private:
-  pmix_status_t initialise(const msg::Setup& setup);
+  pmix_status_t initialise();
   static void help_tools(const msg::Setup& setup);
-  pmix_status_t register_job(const msg::Setup& setup);
-  pmix_status_t register_ranks();
+  std::string take(const msg::World& world);
+  std::string take(const msg::DataAsked& asked);
+  pmix_status_t register_world(const msg::World& world, const RankMap& map);
+  pmix_status_t register_ranks(const RankSet& ranks);
 
   AgentLink& link_;
   msg::Setup setup_;
-  std::string nspace_;
-  RankMap map_;
-  RankSet own_;
+
+  mutable std::mutex lock_;  // of what follows
+  std::vector<SpacePtr> spaces_;
+  std::size_t registered_ = 0;  // of them
 };
 
 // The functions that libpmix calls. `server` is the one they work for, and outlives libpmix.

@@ -46,6 +46,8 @@ pmix_status_t status_of(Status status) {
       return PMIX_ERR_NOT_SUPPORTED;
     case Status::too_large:
       return PMIX_ERR_OUT_OF_RESOURCE;
+    case Status::not_spawned:
+      return PMIX_ERR_JOB_FAILED_TO_LAUNCH;
   }
   return PMIX_ERROR;
 }
@@ -76,22 +78,25 @@ AgentLink::OnAnswer with_blob(pmix_modex_cbfunc_t call, void* data) {
 
 pmix_status_t connected(const pmix_proc_t* proc, void*, pmix_info_t*, size_t, pmix_op_cbfunc_t,
                         void*) {
-  if (served()->is_ours(*proc)) served()->link().post(msg::Connected{proc->rank});
+  const auto rank = served()->rank_of(*proc);
+  if (rank) served()->link().post(msg::Connected{*rank});
   return PMIX_OPERATION_SUCCEEDED;  // libpmix 4.2 gives no function to say it later
 }
 
 pmix_status_t finalized(const pmix_proc_t* proc, void*, pmix_op_cbfunc_t call, void* data) {
-  if (!served()->is_ours(*proc)) return PMIX_OPERATION_SUCCEEDED;  // a tool
+  const auto rank = served()->rank_of(*proc);
+  if (!rank) return PMIX_OPERATION_SUCCEEDED;  // a tool
   // Answered by the agent, so that it knows before the process can end.
-  served()->link().ask(msg::Finalized{0, proc->rank}, done(call, data));
+  served()->link().ask(msg::Finalized{0, *rank}, done(call, data));
   return PMIX_SUCCESS;
 }
 
 pmix_status_t abort_job(const pmix_proc_t* proc, void*, int status, const char* message,
                         pmix_proc_t*, size_t, pmix_op_cbfunc_t call, void* data) {
-  if (!served()->is_ours(*proc)) return PMIX_ERR_NOT_SUPPORTED;
+  const auto rank = served()->rank_of(*proc);
+  if (!rank) return PMIX_ERR_NOT_SUPPORTED;
   const std::string text = message == nullptr ? "" : message;
-  served()->link().ask(msg::Abort{0, proc->rank, status, text}, done(call, data));
+  served()->link().ask(msg::Abort{0, *rank, status, text}, done(call, data));
   return PMIX_SUCCESS;
 }
 
@@ -110,8 +115,12 @@ pmix_status_t fence(const pmix_proc_t* procs, size_t count, const pmix_info_t*, 
 
 pmix_status_t direct_modex(const pmix_proc_t* proc, const pmix_info_t*, size_t,
                            pmix_modex_cbfunc_t call, void* data) {
-  if (!served()->is_ours(*proc)) return PMIX_ERR_NOT_SUPPORTED;
-  served()->link().ask(msg::DataWanted{0, proc->rank}, with_blob(call, data));
+  // libpmix asks again once it knows the namespace, answers by itself for a rank of this node, and
+  // breaks when it is answered twice.
+  if (served()->is_coming(*proc)) return PMIX_SUCCESS;
+  const auto rank = served()->rank_of(*proc);
+  if (!rank) return PMIX_ERR_NOT_FOUND;
+  served()->link().ask(msg::DataWanted{0, *rank}, with_blob(call, data));
   return PMIX_SUCCESS;
 }
 
@@ -276,6 +285,7 @@ pmix_server_module_t* upcalls_for(Server& server) {
   add_observation(table);
   add_events(table);
   add_control(table);
+  table.spawn = spawn_upcall;
   return &table;
 }
 

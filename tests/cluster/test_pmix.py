@@ -27,7 +27,12 @@ class PmixTest(JobTest):
                              ("pmix publish: 10 ranks ok", "pmix_client", "publish"),
                              ("pmix queries: 10 ranks ok", "pmix_observer", "queries"),
                              ("pmix events: 10 ranks ok", "pmix_observer", "events"),
-                             ("pmix signal: 10 ranks ok", "pmix_observer", "signal")):
+                             ("pmix signal: 10 ranks ok", "pmix_observer", "signal"),
+                             ("pmix spawn: 10 ranks ok", "pmix_client", "spawn"),
+                             ("dynamic spawn: 10 ranks ok", "openmpi_dynamic_mpi", "spawn", "5"),
+                             ("dynamic nested: 10 ranks ok", "openmpi_dynamic_mpi", "nested", "2"),
+                             ("dynamic multiple: 10 ranks ok", "openmpi_dynamic_mpi", "multiple", "4"),
+                             ("dynamic connect: 10 ranks ok", "openmpi_dynamic_mpi", "connect")):
             done = self.run_job(*self.ALL, os.path.join(PROGRAMS, words[0]), *words[1:])
             self.assertEqual((done.stdout, done.stderr), (line + "\n", ""), words)
 
@@ -70,6 +75,11 @@ class PmixTest(JobTest):
         job.kill()
         job.communicate(timeout=DEADLINE_S)
         self.cluster.assert_empty(*self.cluster.everyone)
+
+    def test_ranks_are_spawned_on_hosts_that_had_none(self):
+        done = self.run_job("-w", "node[001-005]", "--degree", "2", "--usize", "5", "-n", "1", "--pmi", "pmix",
+                            os.path.join(PROGRAMS, "openmpi_dynamic_mpi"), "spawn", "8")
+        self.assertEqual((done.stdout, done.stderr), ("dynamic spawn: 1 ranks ok\n", ""))
 
     def test_an_abort_of_open_mpi_ends_all_hosts(self):
         done = self.run_job(*self.ALL, os.path.join(PROGRAMS, "openmpi_failing"), "abort", status=7)

@@ -6,7 +6,7 @@ if(NOT SCELA_OMPICC OR NOT TARGET scela-pmix)
 endif()
 set(programs)
 foreach(source programs/point_to_point.c programs/collectives.c programs/failing.c programs/names_mpi.c
-    programs/hold_mpi.c
+    programs/hold_mpi.c programs/dynamic_mpi.c
     ${PROJECT_SOURCE_DIR}/examples/hello_mpi.c ${PROJECT_SOURCE_DIR}/examples/ring_mpi.c)
   cmake_path(ABSOLUTE_PATH source)
   cmake_path(GET source STEM program)
@@ -77,6 +77,57 @@ add_test(NAME "interop: two jobs of Open MPI at once on the same nodes" COMMAND
     $<TARGET_FILE:scela-run> --pmi pmix --sim-nodes 2 --ppn 2 ${mpi}_hold_mpi)
 set_tests_properties("interop: two jobs of Open MPI at once on the same nodes" PROPERTIES LABELS interop TIMEOUT 150
   RESOURCE_LOCK cores)
+# Dynamic processes. What mpirun runs too must look the same there.
+find_program(SCELA_MPIRUN_OPENMPI mpirun.openmpi)
+foreach(what spawn self multiple nested connect)
+  interop_test("Open MPI ranks: ${what}, on one node"
+    CHECK --quiet --out "dynamic ${what}: 2 ranks ok" --count 1 ".*"
+    RUN --pmi pmix -n 2 ${mpi}_dynamic_mpi ${what} 2)
+  interop_test("Open MPI ranks: ${what}, on nodes"
+    CHECK --quiet --out "dynamic ${what}: 4 ranks ok" --count 1 ".*"
+    RUN --pmi pmix --sim-nodes 2 --ppn 2 ${mpi}_dynamic_mpi ${what} 2)
+  if(SCELA_MPIRUN_OPENMPI)
+    add_test(NAME "interop: mpirun, ${what}" COMMAND ${Python3_EXECUTABLE} "${CMAKE_CURRENT_SOURCE_DIR}/check_run.py"
+      --out "dynamic ${what}: 4 ranks ok" --count 1 ".*" -- ${SCELA_MPIRUN_OPENMPI} --allow-run-as-root --oversubscribe
+      -n 4 ${mpi}_dynamic_mpi ${what} 2)
+    set_tests_properties("interop: mpirun, ${what}" PROPERTIES LABELS interop TIMEOUT 150 RESOURCE_LOCK cores)
+  endif()
+endforeach()
+interop_test("Open MPI spawns where its hints say"
+  CHECK --quiet --out "rank 0 of 2 on sim2 in /usr" --out "rank 1 of 2 on sim1 in /usr"
+        --out "dynamic where: 1 ranks ok"
+  RUN --pmi pmix --usize 4 --sim-nodes 3 -n 1 ${mpi}_dynamic_mpi where 2 host sim2,sim1 wdir /usr)
+interop_test("Open MPI spawns on nodes that had no rank, which talk among each other"
+  CHECK --quiet --out "dynamic spawn: 1 ranks ok" --count 1 ".*"
+  RUN --pmi pmix --usize 8 --sim-nodes 4 -n 1 ${mpi}_dynamic_mpi spawn 6)
+interop_test("a program that Open MPI cannot spawn is an error to the rank, which goes on"
+  CHECK --out "dynamic missing: 4 ranks ok"
+        --err "scela-run: rank 0 .*could not spawn: .*no-such-program.*"
+  RUN --pmi pmix --sim-nodes 2 --ppn 2 ${mpi}_dynamic_mpi missing)
+interop_test("MPI_Abort of a spawned Open MPI rank ends the job"
+  CHECK --status 5 --err "scela-run: rank 3 on .* aborted the job with code 5"
+  RUN --pmi pmix --sim-nodes 2 --ppn 1 ${mpi}_dynamic_mpi abort 2)
+interop_test("a segmentation fault of a spawned Open MPI rank ends the job"
+  CHECK --status 139 --err "scela-run: rank 3 on .* killed by signal 11 .*"
+  RUN --pmi pmix --sim-nodes 2 --ppn 1 ${mpi}_dynamic_mpi fault 2)
+interop_test("a spawned Open MPI rank that leaves without MPI_Finalize ends the job"
+  CHECK --status 1 --err "scela-run: rank 3 on .* ended without finalizing.*"
+  RUN --pmi pmix --sim-nodes 2 --ppn 1 ${mpi}_dynamic_mpi leave 2)
+interop_test("PMIx ranks spawn, connect with and read what spawned ranks have put"
+  CHECK --quiet --out "pmix spawn: 4 ranks ok" --count 1 ".*"
+  RUN --pmi pmix --sim-nodes 2 --ppn 2 ${client} spawn)
+foreach(where "one node" "other nodes")
+  set(options --sim-nodes 3 -n 4 --map-by node)
+  if(where STREQUAL "one node")
+    set(options -n 4)
+  endif()
+  interop_test("PMIx ranks may ask for what a rank has put that is still to be spawned, on ${where}"
+    CHECK --quiet --out "pmix early: 4 ranks ok" --count 1 ".*"
+    RUN --pmi pmix ${options} ${client} early)
+endforeach()
+interop_test("what PMIx ranks cannot spawn is an error to them"
+  CHECK --out "pmix unspawned: 2 ranks ok" --count 1 ".*" --err ".*no-such-program.*" --err ".*no-such-host.*"
+  RUN --pmi pmix --sim-nodes 2 --ppn 1 ${client} unspawned)
 find_program(SCELA_NETPIPE_OPENMPI NPopenmpi)
 if(SCELA_NETPIPE_OPENMPI)
   interop_test("NetPIPE of Debian's netpipe-openmpi"

@@ -64,6 +64,7 @@ class TreeHarness {
   std::vector<action::JobEnded> ended;
   std::vector<action::WorldLaunched> worlds;
   std::vector<Slice> added;  // by add_hosts(), as the root has told
+  std::vector<World> added_worlds;
   bool ready = false;
   std::uint32_t ready_agents = 0;
   bool launched = false;
@@ -360,6 +361,7 @@ class TreeHarness {
   void carry_out(int, action::Spawn& spawn) {
     event::Planned planned{spawn.rank, spawn.id, {}, {}};
     planned.world.first = size_;
+    planned.world.parent = spawn.rank;
     planned.world.preput = spawn.request.preput;
     std::uint32_t host = 0;
     for (const SpawnProgram& program : spawn.request.programs) {
@@ -384,7 +386,9 @@ class TreeHarness {
   }
   void carry_out(int, action::HostsAdded& all) { added.push_back(all.nodes); }
   std::uint32_t hosts() const { return static_cast<std::uint32_t>(begin_.hosts.size()) + later_; }
-  void carry_out(int, action::AddWorld&) {}
+  void carry_out(int from, action::AddWorld& add) {
+    if (from == 0) added_worlds.push_back(add.world);
+  }
   void carry_out(int, action::UseJob&) {}
   void carry_out(int, action::ReadOutput&) {}
   void carry_out(int, action::DropStreams&) {}

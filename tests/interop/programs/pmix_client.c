@@ -4,6 +4,9 @@
  *   direct    the same with a fence that brings nothing along: each get asks the other's node
  *   publish   looks up what rank 0 publishes last; then names that are gone with the first look-up
  *   groups    makes groups of all and of every second rank, and gets what members have put
+ *   spawn     each rank spawns two, connects with them, and gets what they have put
+ *   early     the same of one, whose data is asked for before it is there
+ *   unspawned asks for ranks that cannot be
  *   universe  rank 0 says its size
  *   topology  looks for the node's topology
  *   refused   connects two ranks; asks for what is not offered: every call must return
@@ -116,12 +119,6 @@ static void refuse(const char* what, pmix_status_t status) {
 }
 
 static void refused(void) {
-  pmix_app_t app;
-  PMIX_APP_CONSTRUCT(&app);
-  app.cmd = strdup("true");
-  app.maxprocs = 1;
-  pmix_nspace_t spawned;
-  refuse("spawn", PMIx_Spawn(NULL, 0, &app, 1, spawned));
   pmix_info_t* results = NULL;
   size_t count = 0;
   refuse("allocate", PMIx_Allocation_request(PMIX_ALLOC_NEW, NULL, 0, &results, &count));
@@ -222,6 +219,119 @@ static void groups(void) {
   compare_contexts(everybody, some, again);
 }
 
+/* Each rank spawns one, which finds its parent and what it has put, connects with it, and puts
+   something for it. */
+static void spawn(const char* program) {
+  char mark[32];
+  pmix_value_t value;
+  snprintf(mark, sizeof mark, "of %u", me.rank);
+  PMIX_VALUE_LOAD(&value, mark, PMIX_STRING);
+  check("put", PMIx_Put(PMIX_GLOBAL, "parent", &value));
+  PMIX_VALUE_DESTRUCT(&value);
+  check("commit", PMIx_Commit());
+  pmix_app_t app;
+  PMIX_APP_CONSTRUCT(&app);
+  app.cmd = strdup(program);
+  app.argv = calloc(3, sizeof *app.argv);
+  app.argv[0] = strdup(program);
+  app.argv[1] = strdup("spawned");
+  app.env = calloc(2, sizeof *app.env);
+  app.env[0] = malloc(64);
+  snprintf(app.env[0], 64, "MARK=%s", mark);
+  app.cwd = strdup("/usr");
+  app.maxprocs = 2;
+  pmix_proc_t both[2] = {me, all};
+  check("spawn", PMIx_Spawn(NULL, 0, &app, 1, both[1].nspace));
+  PMIX_APP_DESTRUCT(&app);
+  check("connect", PMIx_Connect(both, 2, NULL, 0));
+  for (uint32_t rank = 0; rank < 2; ++rank) {
+    pmix_proc_t child = both[1];
+    pmix_value_t* got = NULL;
+    child.rank = rank;
+    check("get of a child", PMIx_Get(&child, "card", NULL, 0, &got));
+    if (strcmp(got->data.string, mark) != 0) printf("a child has put '%s'\n", got->data.string);
+    PMIX_VALUE_RELEASE(got);
+  }
+  check("disconnect", PMIx_Disconnect(both, 2, NULL, 0));
+}
+
+static void spawned(void) {
+  pmix_proc_t both[2];
+  pmix_value_t* got = NULL;
+  check("get the parent", PMIx_Get(&all, PMIX_PARENT_ID, NULL, 0, &got));
+  both[0] = *got->data.proc;
+  both[1] = all;
+  PMIX_VALUE_RELEASE(got);
+  check("get of the parent", PMIx_Get(&both[0], "parent", NULL, 0, &got));
+  const char* mark = getenv("MARK");
+  if (mark == NULL || strcmp(got->data.string, mark) != 0) printf("the mark is not the parent's\n");
+  check("put", PMIx_Put(PMIX_GLOBAL, "card", got));
+  check("commit", PMIx_Commit());
+  PMIX_VALUE_RELEASE(got);
+  char where[64] = "";
+  if (strcmp(getcwd(where, sizeof where), "/usr") != 0) printf("a child runs in %s\n", where);
+  check("fence", fence(true));
+  check("connect", PMIx_Connect(both, 2, NULL, 0));
+  check("disconnect", PMIx_Disconnect(both, 2, NULL, 0));
+}
+
+/* The last rank asks for what a rank has put that the first one has still to spawn. */
+static void early(const char* program) {
+  if (me.rank == 0) {
+    pmix_app_t app;
+    pmix_nspace_t nspace;
+    PMIX_APP_CONSTRUCT(&app);
+    app.cmd = strdup(program);
+    app.argv = calloc(3, sizeof *app.argv);
+    app.argv[0] = strdup(program);
+    app.argv[1] = strdup("late");
+    app.maxprocs = 1;
+    check("spawn", PMIx_Spawn(NULL, 0, &app, 1, nspace));
+    PMIX_APP_DESTRUCT(&app);
+  }
+  if (me.rank == size - 1) {
+    pmix_proc_t child;
+    pmix_value_t* got = NULL;
+    PMIX_PROC_CONSTRUCT(&child);
+    snprintf(child.nspace, sizeof child.nspace, "%.200s.1", me.nspace);
+    check("get", PMIx_Get(&child, "card", NULL, 0, &got));
+    if (strcmp(got->data.string, "late") != 0) printf("the child has put '%s'\n", got->data.string);
+    PMIX_VALUE_RELEASE(got);
+    publish_one("read", "yes", PMIX_PERSIST_SESSION);
+  }
+}
+
+static void late(void) {
+  char text[64] = "";
+  pmix_value_t value;
+  PMIX_VALUE_LOAD(&value, "late", PMIX_STRING);
+  check("put", PMIx_Put(PMIX_GLOBAL, "card", &value));
+  PMIX_VALUE_DESTRUCT(&value);
+  check("commit", PMIx_Commit());
+  check("look up", look_up("read", true, text));
+}
+
+/* What cannot be spawned is an error, and nothing else. */
+static void unspawned(void) {
+  pmix_app_t app;
+  pmix_nspace_t nspace;
+  pmix_info_t info;
+  PMIX_APP_CONSTRUCT(&app);
+  app.cmd = strdup("no-such-program");
+  app.maxprocs = 2;
+  const pmix_status_t missing = PMIx_Spawn(NULL, 0, &app, 1, nspace);
+  if (missing != PMIX_ERR_JOB_FAILED_TO_LAUNCH) printf("%s\n", PMIx_Error_string(missing));
+  free(app.cmd);
+  app.cmd = strdup("true");
+  PMIX_INFO_LOAD(&info, PMIX_HOST, "no-such-host", PMIX_STRING);
+  const pmix_status_t nowhere = PMIx_Spawn(&info, 1, &app, 1, nspace);
+  if (nowhere != PMIX_ERR_JOB_FAILED_TO_LAUNCH) printf("%s\n", PMIx_Error_string(nowhere));
+  PMIX_INFO_LOAD(&info, PMIX_PREFIX, "/somewhere", PMIX_STRING);
+  PMIX_INFO_REQUIRED(&info);
+  const pmix_status_t demanded = PMIx_Spawn(&info, 1, &app, 1, nspace);
+  if (demanded != PMIX_ERR_NOT_SUPPORTED) printf("%s\n", PMIx_Error_string(demanded));
+}
+
 static void universe(void) {
   pmix_value_t* value = NULL;
   const pmix_status_t status = PMIx_Get(&all, PMIX_UNIV_SIZE, NULL, 0, &value);
@@ -265,6 +375,15 @@ int main(int argc, char** argv) {
   if (strcmp(how, "publish") == 0) publish();
   if (strcmp(how, "groups") == 0) groups();
   if (strcmp(how, "refused") == 0) refused();
+  if (strcmp(how, "spawn") == 0) spawn(argv[0]);
+  if (strcmp(how, "unspawned") == 0 && me.rank == 0) unspawned();
+  if (strcmp(how, "early") == 0) early(argv[0]);
+  if (strcmp(how, "spawned") == 0 || strcmp(how, "late") == 0) {
+    if (strcmp(how, "late") == 0) late();
+    if (strcmp(how, "spawned") == 0) spawned();
+    check("finalize", PMIx_Finalize(NULL, 0));
+    return 0;
+  }
   if (me.rank == 1 && strcmp(how, "leave") == 0) _exit(0);
   if (me.rank == 1 && strcmp(how, "die") == 0) raise(SIGKILL);
   if (me.rank == 1 && strcmp(how, "abort") == 0) PMIx_Abort(9, "no more of this", NULL, 0);

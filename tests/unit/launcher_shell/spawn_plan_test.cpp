@@ -2,6 +2,8 @@
 
 #include <catch2/catch.hpp>
 
+#include <algorithm>
+
 using namespace scela;
 
 namespace {
@@ -114,6 +116,33 @@ TEST_CASE("a hint may name hosts in an order of its own, with numbers of ranks")
   CHECK(placed(4, "c:1,a:3") == "(vector,(2,1,1),(0,1,3))");
   CHECK(placed(2, "c:1,a:3") == "(vector,(2,1,1),(0,1,1))");
   CHECK(placed(6, "c:1,a:3") == "(vector,(2,1,3),(0,1,3))");  // the least loaded get the rest
+}
+
+TEST_CASE("spawned programs have the variables of the asker's and their own, which win") {
+  const Plan made = plan({"-n", "1", "--env", "A=1", "--env", "B=2", "./p"});
+  const std::vector<std::string> own = made.job.apps.front().env;
+  const auto has = [](const nla::World& world, const std::string& variable) {
+    const auto& env = world.apps.front().env;
+    return std::count(env.begin(), env.end(), variable);
+  };
+  const nla::World world = spawned(made, {{{"q"}, 1, {}, {"B=3", "C=", "C=4"}}});
+  CHECK(world.apps.front().env.size() == own.size() + 1);
+  CHECK(has(world, "A=1") == 1);
+  CHECK(has(world, "B=3") == 1);
+  CHECK(has(world, "C=4") == 1);
+}
+
+TEST_CASE("each spawn of ranks that speak PMIx counts for what libpmix keeps of it") {
+  Plan made = plan({"--pmi", "pmix", "-n", "1", "./p"});
+  std::size_t worlds = 0;
+  while (refusal(made, {{{"q"}, 1, {}}}).empty()) {
+    auto world = plan_spawn(made, {}, 0, {{{{"q"}, 1, {}}}, {}});
+    REQUIRE(world);
+    REQUIRE(made.job.add(std::move(*world)));
+    ++worlds;
+  }
+  CHECK(worlds > 1000);
+  CHECK(worlds * (kNamespaceCost + kRankCost + kProgramCost) <= kMaxSpawnCost);
 }
 
 TEST_CASE("a spawn is told with programs and hosts") {

@@ -34,22 +34,40 @@ struct Nodes : TreeHarness {
       Node& node = nodes[i];
       node.own = work.map.ranks_of(i);
       node.desk = std::make_unique<PmixDesk>(
-          work, node.own,
+          work, node.own, i,
           PmixDesk::Sides{
               [&node](pmix::Message message) { node.told.push_back(std::move(message)); },
               [this, i](Rank rank, RequestId id, Request request) {
                 // Also in the name of a rank that has ended.
                 post(agent_of(i), event::Asked{rank, id, std::move(request)});
               }});
-      node.own.for_each([&](Rank rank) {
-        REQUIRE(node.desk->receive(pmix::msg::Environment{rank, {"PMIX_RANK=x"}}));
-      });
-      REQUIRE(node.desk->receive(pmix::msg::Ready{}));
+      node.desk->tell_worlds();
+      serve(node, node.own);
+    }
+  }
+  void serve(Node& node, const RankSet& ranks) {
+    ranks.for_each([&](Rank rank) {
+      REQUIRE(node.desk->receive(pmix::msg::Environment{rank, {"PMIX_RANK=x"}}));
+    });
+    REQUIRE(node.desk->receive(pmix::msg::Ready{}));
+  }
+  // Worlds that the agents know by now become known here, to the servers too.
+  void add_worlds() {
+    for (; work.worlds.size() < added_worlds.size();) {
+      const World world = added_worlds[work.worlds.size()];
+      REQUIRE(work.add(world));
+      for (std::uint32_t i = 0; i < nodes.size(); ++i) {
+        const RankSet more = work.map.ranks_of(i).intersection(world.ranks());
+        nodes[i].own.add(more);
+        nodes[i].desk->tell_worlds();
+        serve(nodes[i], more);
+      }
     }
   }
   // Lets the agents work, and tells the desks of their answers until there are no more.
   void settle() {
     run();
+    add_worlds();
     while (passed < answers.size()) {
       const Answered one = answers[passed++];
       nodes[*work.map.node_of(one.rank)].desk->reply({one.rank, one.id, one.response});
@@ -282,7 +300,11 @@ TEST_CASE("a rank that has initialized PMIx is unfinished until it finalizes") {
 TEST_CASE("a PMIx server that says what none says is not believed") {
   const Job job = TreeHarness::job(2, 2);
   const RankSet own = RankSet::run(0, 2);
-  PmixDesk desk(job, own, {[](const pmix::Message&) {}, [](Rank, RequestId, const Request&) {}});
+  const PmixDesk::Sides deaf = {[](const pmix::Message&) {},
+                                [](Rank, RequestId, const Request&) {}};
+  PmixDesk desk(job, own, 0, deaf);
+  CHECK_FALSE(desk.receive(pmix::msg::Ready{}));  // of nothing
+  desk.tell_worlds();
   CHECK_FALSE(desk.receive(pmix::msg::Connected{0}));        // before it is ready
   CHECK_FALSE(desk.receive(pmix::msg::Environment{2, {}}));  // of another node
   CHECK_FALSE(desk.receive(pmix::msg::Ready{}));             // without its ranks
@@ -301,8 +323,130 @@ TEST_CASE("a PMIx server that says what none says is not believed") {
   CHECK_FALSE(desk.receive(pmix::msg::Event{"x"}));
   CHECK_FALSE(desk.receive(pmix::msg::RanksFailed{own}));
   CHECK_FALSE(desk.receive(pmix::msg::Log{1, 2, false, "x"}));
-  PmixDesk other(job, own, {[](const pmix::Message&) {}, [](Rank, RequestId, const Request&) {}});
+  CHECK_FALSE(desk.receive(pmix::msg::World{}));
+  CHECK_FALSE(desk.receive(pmix::msg::Spawn{1, 2, {}}));                         // of another node
+  CHECK_FALSE(desk.receive(pmix::msg::Spawn{1, 0, {{{}, {}, 1, "", "", ""}}}));  // of no program
+  PmixDesk other(job, own, 0, deaf);
+  other.tell_worlds();
   CHECK(other.receive(pmix::msg::Failed{"no memory"}));
   CHECK(other.fault() == "no memory");
   CHECK_FALSE(other.receive(pmix::msg::Environment{0, {}}));
+}
+
+namespace {
+
+pmix::msg::Spawn spawn_of(pmix::Id id, Rank rank, std::uint32_t ranks) {
+  return {id, rank, {{{"./worker", "x"}, {"A=1"}, ranks, "/work", "n0", "/bin"}}};
+}
+
+}  // namespace
+
+TEST_CASE("ranks that a PMIx rank asks for are a namespace that every server is told of") {
+  Nodes nodes(3, 1);
+  CHECK(nodes.last<pmix::msg::World>(0)->nspace == nodes.work.id);
+  CHECK_FALSE(nodes.last<pmix::msg::World>(0)->parent);
+  nodes.say(1, spawn_of(7, 1, 2));
+  REQUIRE(nodes.answer_of(1, 7) != nullptr);
+  CHECK(nodes.answer_of(1, 7)->status == Status::ok);
+  CHECK(nodes.answer_of(1, 7)->blob == nodes.work.id + ".1");
+  for (std::uint32_t node = 0; node < 3; ++node) {
+    const pmix::msg::World* world = nullptr;
+    for (const pmix::Message& message : nodes.nodes[node].told) {
+      if (const auto* one = std::get_if<pmix::msg::World>(&message)) world = one;
+    }
+    REQUIRE(world != nullptr);
+    CHECK(world->nspace == nodes.work.id + ".1");
+    CHECK(world->first == 3);
+    CHECK(world->parent == Rank{1});
+    CHECK(world->neighbours == 1);
+    REQUIRE(world->programs.size() == 1);
+    CHECK(world->programs.front().ranks == RankSet::run(3, 2));
+    CHECK(nodes.nodes[node].desk->ready_worlds() == 2);
+  }
+}
+
+TEST_CASE("what a PMIx rank says of ranks that it wants reaches the plan") {
+  const Job job = TreeHarness::job(1, 1);
+  const RankSet own = RankSet::run(0, 1);
+  std::vector<Request> asked;
+  std::vector<pmix::Message> told;
+  PmixDesk desk(job, own, 0,
+                {[&](const pmix::Message& message) { told.push_back(message); },
+                 [&](Rank, RequestId, const Request& request) { asked.push_back(request); }});
+  desk.tell_worlds();
+  REQUIRE(desk.receive(pmix::msg::Environment{0, {}}));
+  REQUIRE(desk.receive(pmix::msg::Ready{}));
+  REQUIRE(desk.receive(spawn_of(5, 0, 2)));
+  REQUIRE(asked.size() == 1);
+  const SpawnRequest& request = std::get<ask::Spawn>(asked.front()).request;
+  REQUIRE(request.programs.size() == 1);
+  CHECK(request.programs.front() ==
+        SpawnProgram{
+            {"./worker", "x"}, 2, {{"host", "n0"}, {"wdir", "/work"}, {"path", "/bin"}}, {"A=1"}});
+  SECTION("and a refusal reaches the rank") {
+    desk.reply({0, 1, Response{false, "no room", false, {Chunk(std::string("1,1"))}}});
+    CHECK((told.back() == pmix::Message(pmix::msg::Answer{5, Status::not_spawned, {}})));
+  }
+}
+
+TEST_CASE("PMIx sets may have ranks of several namespaces") {
+  Nodes nodes(2, 1);
+  nodes.say(0, spawn_of(1, 0, 2));  // rank 2 on node 0, 3 on node 1
+  REQUIRE(nodes.work.map.size() == 4);
+  SECTION("a fence of both takes one of each node") {
+    const RankSet all = RankSet::run(0, 4);
+    nodes.say(0, pmix::msg::Fence{2, all, "a"});
+    CHECK(nodes.answer_of(0, 2) == nullptr);
+    nodes.say(1, pmix::msg::Fence{2, all, "b"});
+    REQUIRE(nodes.answer_of(0, 2) != nullptr);
+    CHECK(nodes.answer_of(0, 2)->blob == "ab");
+    CHECK(nodes.answer_of(1, 2)->blob == "ab");
+  }
+  SECTION("also where each node has ranks of one only") {
+    const RankSet pair = set_of({0, 3});
+    nodes.say(0, pmix::msg::Fence{2, pair, "a"});
+    nodes.say(1, pmix::msg::Fence{2, pair, "b"});
+    REQUIRE(nodes.answer_of(1, 2) != nullptr);
+    CHECK(nodes.answer_of(1, 2)->blob == "ab");
+  }
+  SECTION("a rank of one finds what a rank of the other has put") {
+    nodes.say(0, pmix::msg::DataWanted{7, 3});
+    const auto* asked = nodes.last<pmix::msg::DataAsked>(1);
+    REQUIRE(asked != nullptr);
+    CHECK(asked->rank == 3);
+    nodes.say(1, pmix::msg::Data{asked->id, Status::ok, "card"});
+    REQUIRE(nodes.answer_of(0, 7) != nullptr);
+    CHECK(nodes.answer_of(0, 7)->blob == "card");
+  }
+  SECTION("and a name that one publishes is found by the other") {
+    nodes.say(1, pmix::msg::Publish{2, 3, "port", false, "here"});
+    nodes.say(0, pmix::msg::Lookup{2, 0, "port", true});
+    REQUIRE(nodes.answer_of(0, 2) != nullptr);
+    CHECK(nodes.answer_of(0, 2)->blob == "here");
+  }
+  SECTION("a spawned rank is unfinished until it finalizes") {
+    nodes.say(1, pmix::msg::Connected{3});
+    CHECK(nodes.nodes[1].desk->unfinished(3));
+    nodes.say(1, pmix::msg::Finalized{2, 3});
+    CHECK_FALSE(nodes.nodes[1].desk->unfinished(3));
+  }
+}
+
+TEST_CASE("who asks a node for a rank whose namespace its server has still to take in waits") {
+  Nodes nodes(2, 1);
+  // As though node 1 were slower: its server has been told, and has not answered.
+  PmixDesk slow(nodes.work, nodes.nodes[1].own, 1,
+                {[&](pmix::Message message) { nodes.nodes[1].told.push_back(std::move(message)); },
+                 [&](Rank rank, RequestId id, Request request) {
+                   nodes.post(nodes.agent_of(1), event::Asked{rank, id, std::move(request)});
+                 }});
+  slow.tell_worlds();
+  nodes.nodes[0].desk->receive(pmix::msg::DataWanted{7, 1});
+  nodes.run();
+  for (const auto& one : nodes.answers)
+    slow.reply({one.rank, one.id, one.response});
+  CHECK(nodes.last<pmix::msg::DataAsked>(1) == nullptr);
+  REQUIRE(slow.receive(pmix::msg::Environment{1, {}}));
+  REQUIRE(slow.receive(pmix::msg::Ready{}));
+  REQUIRE(nodes.last<pmix::msg::DataAsked>(1) != nullptr);
 }

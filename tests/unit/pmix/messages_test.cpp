@@ -12,14 +12,21 @@ namespace {
 
 std::vector<Message> samples() {
   msg::Setup setup;
-  setup.nspace = "job";
+  setup.job = "job";
   setup.directory = "/tmp/node/pmix";
   setup.rank_directory = "/tmp/node/ranks";
   setup.node = 1;
-  setup.universe = 9;
   setup.hosts = {"n0", "n1"};
-  setup.map = {{0, 2, 3}};
-  setup.programs = {{RankSet::run(0, 4), "./a b", "/home"}, {RankSet::run(4, 2), "./c", ""}};
+  msg::World world;
+  world.nspace = "job.1";
+  world.first = 3;
+  world.parent = 2;
+  world.universe = 9;
+  world.map = {{0, 2, 3}};
+  world.neighbours = 4;
+  world.programs = {{RankSet::run(3, 4), "./a b", "/home"}, {RankSet::run(7, 2), "./c", ""}};
+  const msg::Spawn spawn{
+      11, 2, {{{"./a", "b"}, {"A=1"}, 3, "/home", "n0", "/bin"}, {{"./c"}, {}, 0, "", "", ""}}};
   RankSet some = RankSet::run(0, 3);
   some.add(7);
   return {setup,
@@ -42,7 +49,9 @@ std::vector<Message> samples() {
           msg::Control{12, some, 9},
           msg::Log{13, 2, true, "line"},
           msg::Event{"event"},
-          msg::RanksFailed{some}};
+          msg::RanksFailed{some},
+          world,
+          spawn};
 }
 
 // All that a stream holds, fed in steps of so many bytes; nothing if it is malformed.
@@ -105,7 +114,7 @@ TEST_CASE("flags, statuses and counts of PMIx messages are believed only where t
   CHECK_FALSE(decoded(frame(14, lookup.bytes()), 4096).has_value());
   ByteWriter answer;
   answer.varint(1);
-  answer.u8(static_cast<std::uint8_t>(Status::too_large) + 1);
+  answer.u8(static_cast<std::uint8_t>(Status::not_spawned) + 1);
   answer.text("");
   CHECK_FALSE(decoded(frame(2, answer.bytes()), 4096).has_value());
   ByteWriter environment;
