@@ -174,25 +174,31 @@ pmix_status_t Server::register_world(const msg::World& world, const RankMap& map
   // Per rank only of this node: what others need of the rest follows from the two maps.
   own.for_each([&](Rank rank) {
     Infos of;
-    of.add_rank(PMIX_RANK, rank);
-    const auto position = static_cast<std::uint32_t>(own.index_of(rank));
-    of.add_short(PMIX_LOCAL_RANK, static_cast<std::uint16_t>(position));
-    of.add_short(PMIX_NODE_RANK, static_cast<std::uint16_t>(world.neighbours + position));
-    of.add(PMIX_NODEID, setup_.node);
-    of.add(PMIX_HOSTNAME, setup_.hosts[setup_.node]);
-    of.add_rank(PMIX_GLOBAL_RANK, world.first + rank);
-    of.add(PMIX_PROCDIR, setup_.rank_directory);
-    for (std::uint32_t number = 0; number < world.programs.size(); ++number) {
-      const RankSet& ranks = world.programs[number].ranks;
-      if (!ranks.contains(world.first + rank)) continue;
-      of.add(PMIX_APPNUM, number);
-      of.add_rank(PMIX_APPLDR, ranks.front() - world.first);
-      of.add_rank(PMIX_APP_RANK, static_cast<pmix_rank_t>(ranks.index_of(world.first + rank)));
-    }
+    describe(world, own, rank, of);
     infos.add(PMIX_PROC_INFO_ARRAY, of);
   });
   return PMIx_server_register_nspace(world.nspace.c_str(), static_cast<int>(own.size()),
                                      infos.data(), infos.size(), nullptr, nullptr);
+}
+
+// `rank`: in its world, one of `own`, which are of this node.
+void Server::describe(const msg::World& world, const RankSet& own, Rank rank, Infos& of) const {
+  const Rank number = world.first + rank;
+  const auto position = static_cast<std::uint32_t>(own.index_of(rank));
+  of.add_rank(PMIX_RANK, rank);
+  of.add_short(PMIX_LOCAL_RANK, static_cast<std::uint16_t>(position));
+  of.add_short(PMIX_NODE_RANK, static_cast<std::uint16_t>(world.neighbours + position));
+  of.add(PMIX_NODEID, setup_.node);
+  of.add(PMIX_HOSTNAME, setup_.hosts[setup_.node]);
+  of.add_rank(PMIX_GLOBAL_RANK, number);
+  of.add(PMIX_PROCDIR, setup_.rank_directory);
+  for (std::uint32_t program = 0; program < world.programs.size(); ++program) {
+    const RankSet& ranks = world.programs[program].ranks;
+    if (!ranks.contains(number)) continue;
+    of.add(PMIX_APPNUM, program);
+    of.add_rank(PMIX_APPLDR, ranks.front() - world.first);
+    of.add_rank(PMIX_APP_RANK, static_cast<pmix_rank_t>(ranks.index_of(number)));
+  }
 }
 
 pmix_status_t Server::register_ranks(const RankSet& ranks) {

@@ -21,6 +21,8 @@
 
 namespace scela::pmix {
 
+class Infos;
+
 // A namespace: the ranks that the job began with, or those of one spawn.
 struct Space {
   std::string name;
@@ -67,6 +69,7 @@ class Server {
   std::string take(const msg::World& world);
   std::string take(const msg::DataAsked& asked);
   pmix_status_t register_world(const msg::World& world, const RankMap& map);
+  void describe(const msg::World& world, const RankSet& own, Rank rank, Infos& of) const;
   pmix_status_t register_ranks(const RankSet& ranks);
 
   AgentLink& link_;

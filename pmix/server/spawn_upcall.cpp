@@ -75,7 +75,7 @@ pmix_status_t spawn_upcall(const pmix_proc_t* proc, const pmix_info_t* infos, st
     if (!translate(apps[i], question.programs.back())) return PMIX_ERR_NOT_SUPPORTED;
     if (question.programs.back().argv.front().empty()) return PMIX_ERR_JOB_NO_EXE_SPECIFIED;
   }
-  served()->link().ask(std::move(question), [call, data](Status status, std::string name) {
+  served()->link().ask(std::move(question), [call, data](Status status, const std::string& name) {
     pmix_nspace_t nspace{};
     if (status == Status::ok) name.copy(nspace, PMIX_MAX_NSLEN);
     call(status_of(status), nspace, data);
