@@ -48,7 +48,8 @@ auto fields(Is<App> auto& app) {
   return std::tie(app.argv, app.env, app.wdir, app.path, app.ranks);
 }
 auto fields(Is<World> auto& world) {
-  return std::tie(world.first, world.parent, world.apps, world.preput);
+  return std::tie(world.first, world.parent, world.apps, world.preput, world.first_host,
+                  world.hosts);
 }
 
 namespace {
@@ -241,6 +242,10 @@ Result<void> Job::add(World world) {
   map = RankMap::from_blocks(std::move(blocks));
   nodes_of_worlds_.push_back(nodes_in(world.map));
   nodes_.add(nodes_of_worlds_.back());
+  // One that knows them already may be told again.
+  for (std::size_t i = 0; i < world.hosts.size(); ++i) {
+    if (world.first_host + i == hosts.size()) hosts.push_back(world.hosts[i]);
+  }
   first_apps_.push_back(apps.size());
   apps.insert(apps.end(), world.apps.begin(), world.apps.end());
   worlds.push_back(std::move(world));

@@ -43,6 +43,10 @@ struct World {
   std::vector<App> apps;  // their ranks partition those
   RankMap map;            // of rank - first
   KeyValues preput;       // what its key-value space begins with
+  // Names of nodes that the job got since it began, from this number on; only where ranks speak
+  // PMIx.
+  std::uint32_t first_host = 0;
+  std::vector<std::string> hosts = {};
   RankSet ranks() const { return RankSet::run(first, map.size()); }
   friend bool operator==(const World&, const World&) = default;
 };
@@ -78,7 +82,8 @@ struct Job {
   RankSet terminal_ranks;
   WindowSize window;
   TerminalModes modes;
-  std::vector<std::string> hosts;  // names of the nodes, by number; only where ranks speak PMIx
+  // Names of the nodes, by number, later ones included; only where ranks speak PMIx.
+  std::vector<std::string> hosts;
 
   // Since it began, and so no part of encode(): `apps` and `map` hold theirs too.
   std::vector<World> worlds;

@@ -42,7 +42,7 @@ PmixDesk::PmixDesk(const Job& job, const RankSet& own, std::uint32_t node, Sides
 PmixWatch::Sides PmixDesk::watch_sides() {
   PmixWatch::Sides out;
   out.tell = [this](pmix::Message message) {
-    if (ready_) sides_.tell(std::move(message));
+    if (ready_worlds_ > 0) sides_.tell(std::move(message));
   };
   // In anybody's name, who may have ended: the node answers as long as its agent does.
   out.send = [this](std::uint32_t tag, Rank to, std::string bytes) {
@@ -92,6 +92,7 @@ pmix::msg::World PmixDesk::world(std::size_t number) const {
   const RankSet here = job_.map.ranks_of(node_);
   world.neighbours =
       static_cast<std::uint32_t>(here.intersection(RankSet::run(0, world.first)).size());
+  if (number > 0 && !job_.worlds[number - 1].hosts.empty()) world.hosts = job_.hosts;
   const std::int64_t universe = job_.universe_size();
   const auto size = static_cast<std::int64_t>(ranks.size());
   if (universe >= 0) world.universe = static_cast<std::uint32_t>(std::max(universe, size));

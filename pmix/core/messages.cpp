@@ -84,7 +84,8 @@ auto fields(Is<msg::World::Program> auto& m) {
   return std::tie(m.ranks, m.words, m.directory);
 }
 auto fields(Is<msg::World> auto& m) {
-  return std::tie(m.nspace, m.first, m.parent, m.universe, m.map, m.neighbours, m.programs);
+  return std::tie(m.nspace, m.first, m.parent, m.universe, m.map, m.neighbours, m.hosts,
+                  m.programs);
 }
 auto fields(Is<msg::Spawn::Program> auto& m) {
   return std::tie(m.argv, m.env, m.ranks, m.directory, m.hosts, m.path);

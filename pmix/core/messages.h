@@ -57,7 +57,7 @@ struct Setup {
   std::string directory;       // its own, private to this user, below the node's; exists
   std::string rank_directory;  // where ranks may keep what they need for the job; exists
   std::uint32_t node = 0;
-  std::vector<std::string> hosts;  // names of all nodes, by number
+  std::vector<std::string> hosts;  // names of all nodes so far, by number
   friend bool operator==(const Setup&, const Setup&) = default;
 };
 // To the server: an answer to what it asked.
@@ -197,6 +197,7 @@ struct World {
   std::uint32_t universe = 0;       // slots of the job's hosts; 0: no bound
   std::vector<RankMap::Block> map;  // of rank - first
   std::uint32_t neighbours = 0;     // ranks of earlier worlds on this node
+  std::vector<std::string> hosts;   // names of all nodes, by number, if there are more than before
   struct Program {
     RankSet ranks;
     std::string words;  // the command line, for those who read it

@@ -122,9 +122,9 @@ std::string executable_of(Rank rank) {
 
 std::string host_of(const pmix_proc_t& proc) {
   const auto space = served()->space(proc.nspace);
-  const auto node = space ? space->map.node_of(proc.rank) : std::nullopt;
-  const auto& hosts = served()->setup().hosts;
-  return node && *node < hosts.size() ? hosts[*node] : std::string();
+  if (space == nullptr) return {};
+  const auto node = space->map.node_of(proc.rank);
+  return node ? served()->host(*node) : std::string();
 }
 
 class ProcessArray {
@@ -156,13 +156,6 @@ class ProcessArray {
   pmix_data_array_t array_{};
 };
 
-std::uint32_t nodes_with_ranks(const Space& space) {
-  std::uint32_t count = 0;
-  for (std::uint32_t node = 0; node < served()->setup().hosts.size(); ++node)
-    count += space.map.ranks_of(node).empty() ? 0 : 1;
-  return count;
-}
-
 pmix_status_t job_status(const Space& space, const std::vector<Process>& processes) {
   const RankSet ranks = space.ranks();
   for (const Process& one : processes) {
@@ -175,7 +168,7 @@ void add_namespace(Infos& list, const Space& space, const std::vector<Process>& 
   Infos of;
   of.add(PMIX_NSPACE, space.name);
   of.add(PMIX_JOB_SIZE, space.map.size());
-  of.add(PMIX_NUM_NODES, nodes_with_ranks(space));
+  of.add(PMIX_NUM_NODES, static_cast<std::uint32_t>(space.nodes()));
   for (const msg::World::Program& program : space.programs)
     of.add(PMIX_CMD_LINE, program.words);
   of.add_status(PMIX_QUERY_JOB_STATUS, job_status(space, processes));
@@ -244,7 +237,7 @@ bool add_answer(Infos& infos, const Want& want, const std::vector<Process>& proc
   } else if (want.key == PMIX_JOB_NUM_APPS) {
     infos.add(PMIX_JOB_NUM_APPS, static_cast<std::uint32_t>(space.programs.size()));
   } else if (want.key == PMIX_NUM_NODES) {
-    infos.add(PMIX_NUM_NODES, nodes_with_ranks(space));
+    infos.add(PMIX_NUM_NODES, static_cast<std::uint32_t>(space.nodes()));
   } else {
     infos.add(PMIX_UNIV_SIZE, space.universe);
   }

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <iterator>
 #include <memory>
+#include <set>
 #include <string_view>
 #include <utility>
 
@@ -31,12 +32,16 @@ std::string said(const char* what, pmix_status_t status) {
   return cat("libpmix could not ", what, ": ", PMIx_Error_string(status));
 }
 
+// In the order of their numbers.
 template <class Each>
-void for_each_node(const RankMap& map, std::size_t nodes, Each each) {
-  for (std::uint32_t node = 0; node < nodes; ++node) {
-    const RankSet ranks = map.ranks_of(node);
-    if (!ranks.empty()) each(node, ranks);
+void for_each_node(const RankMap& map, Each each) {
+  std::set<std::uint32_t> nodes;
+  for (const RankMap::Block& block : map.blocks()) {
+    for (std::uint32_t i = 0; i < block.nodes; ++i)
+      nodes.insert(block.first_node + i);
   }
+  for (const std::uint32_t node : nodes)
+    each(node, map.ranks_of(node));
 }
 
 std::string listed(const RankSet& ranks) {
@@ -62,6 +67,12 @@ void data_there(pmix_status_t status, char* data, std::size_t size, void* about)
 
 }  // namespace
 
+std::size_t Space::nodes() const {
+  std::size_t count = 0;
+  for_each_node(map, [&](std::uint32_t, const RankSet&) { ++count; });
+  return count;
+}
+
 RankSet Space::ranks_of(std::uint32_t node) const {
   RankSet out;
   map.ranks_of(node).for_each([&](Rank rank) { out.add(first + rank); });
@@ -70,6 +81,7 @@ RankSet Space::ranks_of(std::uint32_t node) const {
 
 std::string Server::set_up(const msg::Setup& setup) {
   setup_ = setup;
+  hosts_ = setup.hosts;
   if (setup.node >= setup.hosts.size() || setup.job.empty()) {
     return "the job has no name that PMIx could use, or no names of nodes";
   }
@@ -116,6 +128,7 @@ std::string Server::take(const msg::World& world) {
   {
     const std::lock_guard guard(lock_);
     spaces_.push_back(space);
+    if (world.hosts.size() > hosts_.size()) hosts_ = world.hosts;
   }
   pmix_status_t status = register_world(world, map);
   if (!is_fine(status)) return said("take the job", status);
@@ -133,12 +146,12 @@ pmix_status_t Server::register_world(const msg::World& world, const RankMap& map
   std::string names;
   std::string places;
   std::uint32_t nodes = 0;
-  for_each_node(map, setup_.hosts.size(), [&](std::uint32_t node, const RankSet& ranks) {
+  for_each_node(map, [&](std::uint32_t node, const RankSet& ranks) {
     if (nodes++ > 0) {
       names += ',';
       places += ';';
     }
-    names += setup_.hosts[node];
+    names += host(node);
     places += listed(ranks);
   });
   char* made = nullptr;
@@ -253,6 +266,11 @@ Server::SpacePtr Server::space(const char* nspace) const {
   const auto at =
       std::ranges::find_if(spaces_, [&](const SpacePtr& one) { return one->name == nspace; });
   return at == spaces_.end() ? nullptr : *at;
+}
+
+std::string Server::host(std::uint32_t node) const {
+  const std::lock_guard guard(lock_);
+  return node < hosts_.size() ? hosts_[node] : std::string();
 }
 
 pmix_proc_t Server::process(Rank rank) const {

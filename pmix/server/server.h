@@ -34,6 +34,7 @@ struct Space {
   // By the job's numbers.
   RankSet ranks() const { return RankSet::run(first, map.size()); }
   RankSet ranks_of(std::uint32_t node) const;
+  std::size_t nodes() const;  // those that have ranks of it
 };
 
 class Server {
@@ -59,6 +60,7 @@ class Server {
   std::vector<SpacePtr> spaces() const;
   SpacePtr space(const char* nspace) const;
   const msg::Setup& setup() const { return setup_; }
+  std::string host(std::uint32_t node) const;  // empty: there is none
   // libpmix finds it by itself, later: one of this job that is not known here yet, as a rank may
   // hear of it by MPI first; or one of this node that is just being registered.
   bool is_coming(const pmix_proc_t& proc) const;
@@ -77,7 +79,8 @@ class Server {
 
   mutable std::mutex lock_;  // of what follows
   std::vector<SpacePtr> spaces_;
-  std::size_t registered_ = 0;  // of them
+  std::vector<std::string> hosts_;  // of all nodes, by number
+  std::size_t registered_ = 0;      // of them
 };
 
 // The functions that libpmix calls. `server` is the one they work for, and outlives libpmix.

@@ -96,7 +96,7 @@ endforeach()
 interop_test("Open MPI spawns where its hints say"
   CHECK --quiet --out "rank 0 of 2 on sim2 in /usr" --out "rank 1 of 2 on sim1 in /usr"
         --out "dynamic where: 1 ranks ok"
-  RUN --pmi pmix --usize 4 --sim-nodes 3 -n 1 ${mpi}_dynamic_mpi where 2 host sim2,sim1 wdir /usr)
+  RUN --pmi pmix --sim-nodes 3 -n 1 ${mpi}_dynamic_mpi where 2 host sim2,sim1 wdir /usr)
 interop_test("Open MPI spawns on nodes that had no rank, which talk among each other"
   CHECK --quiet --out "dynamic spawn: 1 ranks ok" --count 1 ".*"
   RUN --pmi pmix --usize 8 --sim-nodes 4 -n 1 ${mpi}_dynamic_mpi spawn 6)

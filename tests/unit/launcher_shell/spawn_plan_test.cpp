@@ -138,7 +138,7 @@ TEST_CASE("each spawn of ranks that speak PMIx counts for what libpmix keeps of 
   while (refusal(made, {{{"q"}, 1, {}}}).empty()) {
     auto world = plan_spawn(made, {}, 0, {{{{"q"}, 1, {}}}, {}});
     REQUIRE(world);
-    REQUIRE(made.job.add(std::move(*world)));
+    REQUIRE(made.job.add(std::move(world->world)));
     ++worlds;
   }
   CHECK(worlds > 1000);

@@ -243,6 +243,22 @@ TEST_CASE("a world comes back as it was sent, and what is no world is refused") 
   CHECK_FALSE(decode_world(bytes + "x"));
 }
 
+TEST_CASE("names of hosts that came later are known once, however often they are told") {
+  Job job = small_job();
+  job.hosts = {"a", "b"};
+  World world = world_after(job, {{2, 1, 1}});
+  world.first_host = 2;
+  world.hosts = {"c"};
+  REQUIRE(job.add(world));
+  CHECK(job.hosts == std::vector<std::string>{"a", "b", "c"});
+  world.first = 5;
+  world.apps = {job.apps.back()};
+  world.apps.front().ranks = RankSet::single(5);
+  world.hosts = {"c", "d"};
+  REQUIRE(job.add(decode_world(encode(world)).value()));
+  CHECK(job.hosts == std::vector<std::string>{"a", "b", "c", "d"});
+}
+
 TEST_CASE("a world follows the ranks of the job, and both keep their own facts") {
   Job job = small_job();  // two ranks on each of two nodes
   const std::string first_mapping = job.map.process_mapping();

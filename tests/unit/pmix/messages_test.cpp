@@ -24,6 +24,7 @@ std::vector<Message> samples() {
   world.universe = 9;
   world.map = {{0, 2, 3}};
   world.neighbours = 4;
+  world.hosts = {"n0", "n1", "n2"};
   world.programs = {{RankSet::run(3, 4), "./a b", "/home"}, {RankSet::run(7, 2), "./c", ""}};
   const msg::Spawn spawn{
       11, 2, {{{"./a", "b"}, {"A=1"}, 3, "/home", "n0", "/bin"}, {{"./c"}, {}, 0, "", "", ""}}};
