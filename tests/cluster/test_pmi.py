@@ -55,7 +55,7 @@ class PmiTest(JobTest):
         for words in ((), ("--pmi", "port")):
             done = self.run_job("-w", "node[001-002]", "--ppn", "1", *words, *TOGETHER, "NPmpich2", "-i", "-n", "2", "-u",
                                 "4096", "-o", "/dev/null")
-            self.assertEqual(re.findall(r"^\d: (.*)", done.stdout, re.M), ["node001", "node002"])
+            self.assertEqual(sorted(re.findall(r"^(\d): (.*)", done.stdout, re.M)), [("0", "node001"), ("1", "node002")])
             self.assertEqual(len(re.findall("Integrity check passed$", done.stderr, re.M)), 20, done.stderr)
 
     def check_end(self, how, status, says):
