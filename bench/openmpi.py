@@ -10,7 +10,8 @@ Contestants take turns within one run. Suites:
           takes one key exchange only
   node    the same on one machine: 16 simulated nodes with 4 ranks each beside mpirun -n 64
   fence   fences of 512 ranks on 64 simulated nodes, without data and with it, beside the PMI-1 barrier of as many
-  weight  the agent, by file, memory and launch, in jobs that speak no PMIx, beside one of before there was PMIx (--before)
+  weight  the agent, by file, memory and launch, in jobs that speak no PMIx, beside one of before there was PMIx (--before:
+          the release preset of a work tree of that commit)
 Needs what bench/launch_ssh.py needs.
 """
 import os
@@ -35,6 +36,7 @@ LIMITS = {(16, 2): 1, (64, 1): 1 / 1.2}  # of scela-run's time over mpirun's
 NODES, PPN = 16, 4
 FENCE_NODES, FENCE_PPN, VALUE = 64, 8, 488
 LOCAL = "PMIx fence of one node's ranks"  # which never leaves libpmix
+PLAIN = ("PMI-1 barrier", "PMIx fence, no data")  # which bring nothing along, and are compared
 # How Open MPI's messages travel, the same under both: what it would find out by trying everything takes the longer.
 COMPONENTS = {"pml": "ob1", "btl": "self,vader,tcp"}
 
@@ -169,7 +171,8 @@ def ratios(times):
 def ssh_text(row):
     rows, ratio = ratios(row["times"])
     limit = LIMITS.get((row["hosts"], row["ppn"]), 1)
-    return (f"\n`hello` on {row['hosts']} hosts with {row['ppn']} ranks each over ssh; every sshd takes {KEX} only. s.\n\n" +
+    ranks = "one rank" if row["ppn"] == 1 else f"{row['ppn']} ranks"
+    return (f"\n`hello` on {row['hosts']} hosts with {ranks} each over ssh; every sshd takes {KEX} only. s.\n\n" +
             table(["launcher", "start to end", "CPU of all hosts"], rows) +
             f"\nOver mpirun's {verdict(ratio, round(limit, 2))}; mpirun takes {1 / ratio:.2f} times as long.\n")
 
@@ -188,7 +191,7 @@ def fence_text(row):
             "(least; quartiles) over the runs.\n\n" +
             table(["", "median", "least", "over the PMI-1 barrier"],
                   [[name, spread(each["median"], 1), spread(each["least"], 1),
-                    "" if name == LOCAL else f"{each['median']['median'] / base:.1f}"]
+                    f"{each['median']['median'] / base:.1f}" if name in PLAIN else ""]
                    for name, each in found.items()]) +
             f"\nlibpmix alone, which wakes the ranks of one node, takes {alone:.0f} us for {row['nodes']} nodes one after the other: the fence "
             f"without data takes {found['PMIx fence, no data']['median']['median'] / alone:.1f} times that.\n")
