@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 #include <utility>
 
 #include "common/core/text.h"
@@ -38,6 +39,31 @@ bool is_foreign(std::string_view variable) {
          variable.starts_with("TMPDIR=");
 }
 
+// What server and stand-ins are given of this agent's environment, and what they need.
+std::vector<std::string> environment_in(std::string_view directory) {
+  std::vector<std::string> out;
+  for (char** at = environ; *at != nullptr; ++at) {
+    if (!is_foreign(*at)) out.emplace_back(*at);
+  }
+  out.push_back(cat("TMPDIR=", directory));
+  // The other way to keep data, files that libpmix grows, breaks with values of some megabytes.
+  out.emplace_back("PMIX_MCA_gds=hash");
+  // Displays and accelerators are nothing that libpmix knows what to do with, and looking for them
+  // means to load X11 and to try ten displays.
+  if (::getenv("HWLOC_PLUGINS_BLACKLIST") == nullptr)
+    out.emplace_back("HWLOC_PLUGINS_BLACKLIST=hwloc_gl.so,hwloc_opencl.so");
+  return out;
+}
+
+// As execve() wants them; borrowed.
+std::vector<char*> pointers(std::vector<std::string>& texts) {
+  std::vector<char*> out;
+  for (std::string& text : texts)
+    out.push_back(text.data());
+  out.push_back(nullptr);
+  return out;
+}
+
 std::string end_text(int status) {
   if (WIFSIGNALED(status)) {
     const int number = WTERMSIG(status);
@@ -64,15 +90,19 @@ PmixHelper::PmixHelper(const RanksHost& host, const Job& job, const RankSet& own
       own_(own),
       poller_(poller),
       news_(std::move(news)),
-      desk_(job, own, node,
-            with_reach(std::move(reach), {[this](const pmix::Message& message) { tell(message); },
-                                          [this](Rank rank, RequestId id, Request request) {
-                                            if (auto* spawn = std::get_if<ask::Spawn>(&request))
-                                              drop_defaults(spawn->request);
-                                            host_.emit(event::Asked{rank, id, std::move(request)});
-                                          }})) {}
+      desk_(job, own, node, sides(std::move(reach))) {}
 
-PmixDesk::Sides PmixHelper::with_reach(Reach reach, PmixDesk::Sides sides) {
+PmixDesk::Sides PmixHelper::sides(Reach reach) {
+  PmixDesk::Sides sides;
+  sides.tell = [this](const pmix::Message& message) { tell(message); };
+  sides.ask = [this](Rank rank, RequestId id, Request request) {
+    if (auto* spawn = std::get_if<ask::Spawn>(&request)) drop_defaults(spawn->request);
+    host_.emit(event::Asked{rank, id, std::move(request)});
+  };
+  sides.stand_in = [this](Rank rank) {
+    stand_ins_.push_back(rank);
+    start_stand_in();
+  };
   sides.is_leaving = [process = reach.process](Rank rank) {
     const pid_t pid = process(rank);
     return pid != 0 && is_exiting(pid);
@@ -132,31 +162,21 @@ Result<void> PmixHelper::start(const NodeFacts& node) {
   for (const Fd* end : {&errors->read, &errors->write})
     ::fcntl(end->get(), F_SETFL, O_NONBLOCK);
 
-  std::string temporary = cat("TMPDIR=", setup.directory);
-  std::vector<char*> environment;
-  for (char** at = environ; *at != nullptr; ++at) {
-    if (!is_foreign(*at)) environment.push_back(*at);
-  }
-  environment.push_back(temporary.data());
-  // The other way to keep data, files that libpmix grows, breaks with values of some megabytes.
-  std::string storage = "PMIX_MCA_gds=hash";
-  environment.push_back(storage.data());
-  // Displays and accelerators are nothing that libpmix knows what to do with, and looking for them
-  // means to load X11 and to try ten displays.
-  std::string plugins = "HWLOC_PLUGINS_BLACKLIST=hwloc_gl.so,hwloc_opencl.so";
-  if (::getenv("HWLOC_PLUGINS_BLACKLIST") == nullptr) environment.push_back(plugins.data());
-  environment.push_back(nullptr);
+  program_ = *found;
+  directory_ = setup.directory;
+  std::vector<std::string> variables = environment_in(directory_);
+  const std::vector<char*> environment = pointers(variables);
   std::string program = kProgram;
   char* argv[] = {program.data(), shared_.empty() ? nullptr : shared_.data(), nullptr};
   const int descriptors[] = {null->get(), null->get(), errors->write.get(), pair->theirs.get()};
   ChildSpec spec;
-  spec.program = found->c_str();
+  spec.program = program_.c_str();
   spec.argv = argv;
   spec.envp = environment.data();
-  spec.directory = setup.directory.c_str();
+  spec.directory = directory_.c_str();
   spec.descriptors = descriptors;  // the end of the last one is the end of the server
   const auto pid = start_child(spec);
-  if (!pid) return failed(text_of(pid.error(), *found), "");
+  if (!pid) return failed(text_of(pid.error(), program_), "");
   pid_ = *pid;
   link_ = std::move(pair->ours);
   errors_ = std::move(errors->read);
@@ -306,9 +326,39 @@ void PmixHelper::note_end(Rank rank, const Outcome& outcome) {
   desk_.note_end({rank, 0, state, outcome.code});
 }
 
+// One that cannot be started is missed by those who wait for its rank, as if there were none.
+void PmixHelper::start_stand_in() {
+  while (stand_in_ == 0 && link_ && !stand_ins_.empty()) {
+    const Rank rank = stand_ins_.front();
+    stand_ins_.pop_front();
+    Result<Fd> null = open_file("/dev/null", O_RDWR);
+    if (!null) continue;
+    std::vector<std::string> variables = environment_in(directory_);
+    std::ranges::copy(desk_.environment(rank), std::back_inserter(variables));
+    const std::vector<char*> environment = pointers(variables);
+    std::vector<std::string> words = {kProgram, "--stand-in"};
+    const std::vector<char*> argv = pointers(words);
+    const int descriptors[] = {null->get(), null->get(), null->get()};
+    ChildSpec spec;
+    spec.program = program_.c_str();
+    spec.argv = argv.data();
+    spec.envp = environment.data();
+    spec.directory = directory_.c_str();
+    spec.descriptors = descriptors;
+    spec.dies_with_parent = true;
+    stand_in_ = start_child(spec).value_or(0);
+  }
+}
+
+void PmixHelper::end_stand_ins() {
+  stand_ins_.clear();
+  if (stand_in_ != 0) ::kill(stand_in_, SIGKILL);
+}
+
 void PmixHelper::let_go() {
   let_go_ = true;
   link_.reset();
+  end_stand_ins();
   // Else the server does, which outlives an agent that is killed.
   if (pid_ == 0 && !shared_.empty()) static_cast<void>(remove_tree(shared_));
 }
@@ -329,11 +379,17 @@ std::string PmixHelper::last_words() const {
 }
 
 bool PmixHelper::reaped(pid_t pid, int status) {
+  if (stand_in_ != 0 && pid == stand_in_) {
+    stand_in_ = 0;
+    start_stand_in();
+    return true;
+  }
   if (pid_ == 0 || pid != pid_) return false;
   pid_ = 0;  // nobody's any more, whatever it has said last
   while (link_ && read()) {
   }
   link_.reset();
+  end_stand_ins();
   if (let_go_) {
     // It was killed with what the ranks had left behind, before it could.
     if (!shared_.empty()) static_cast<void>(remove_tree(shared_));

@@ -2,13 +2,15 @@
 // jobs whose ranks speak PMIx, so that libpmix's threads, memory and crashes stay out of the agent.
 //
 // A thin shell around PmixDesk: starts the server, carries bytes, and says why it ended. The server
-// ends with its link or its agent, and has nothing outside of the node's directory. Runs on the
-// shell's loop; never blocks, but for the start, as start_child() does.
+// ends with its link or its agent, and has nothing outside of the node's directory. Stand-ins for
+// ranks that have ended (pmix_desk.h) run one after the other, and end with the agent. Runs on the
+// shell's loop; never blocks, but for the starts, as start_child() does.
 #pragma once
 
 #include <sys/types.h>
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -62,7 +64,7 @@ class PmixHelper final : Poller::Watcher {
   void note_end(Rank rank, const Outcome& outcome);
   // The job is over: it may go. Nothing is said of its end.
   void let_go();
-  // False: the process is not the server.
+  // False: the process is neither the server nor a stand-in.
   bool reaped(pid_t pid, int status);
 
  private:
@@ -73,9 +75,11 @@ class PmixHelper final : Poller::Watcher {
   void give_up(std::string why);
   void watch();
   std::string last_words() const;
-  static PmixDesk::Sides with_reach(Reach reach, PmixDesk::Sides sides);
+  PmixDesk::Sides sides(Reach reach);
   void make_shared_directory(const std::string& node);
   void drop_defaults(SpawnRequest& request) const;
+  void start_stand_in();
+  void end_stand_ins();
 
   const RanksHost& host_;
   const Job& job_;
@@ -91,7 +95,11 @@ class PmixHelper final : Poller::Watcher {
   std::string fallback_;  // where there is none
   std::uint32_t processors_ = 1;
   std::vector<std::string> defaults_;  // all that were ever given
+  std::string program_;                // its path
+  std::string directory_;              // where it keeps what it has
   pid_t pid_ = 0;
+  std::deque<Rank> stand_ins_;  // to start
+  pid_t stand_in_ = 0;
   std::string output_;
   std::size_t written_ = 0;
   std::string why_;         // it is being ended

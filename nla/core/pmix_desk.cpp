@@ -140,7 +140,10 @@ bool PmixDesk::take(pmix::msg::Failed& message) {
 
 bool PmixDesk::take(pmix::msg::Connected& message) {
   if (!own_.contains(message.rank)) return false;
+  if (ended_.contains(message.rank)) return true;  // its stand-in
   connected_.add(message.rank);
+  known_.add(message.rank);
+  send_stand_ins();
   return true;
 }
 
@@ -154,7 +157,7 @@ bool PmixDesk::take(pmix::msg::Finalized& message) {
 bool PmixDesk::take(pmix::msg::Abort& message) {
   if (!own_.contains(message.rank)) return false;
   answer(message.id, Status::ok);
-  note_end({message.rank, 0, pmix::ProcessState::aborted, message.status});
+  watch_.ended({message.rank, 0, pmix::ProcessState::aborted, message.status});
   if (message.message == kNoMessage) message.message.clear();
   if (is_here(message.rank)) {
     sides_.ask(message.rank, next_++, ask::Abort{message.status, std::move(message.message)});
@@ -409,6 +412,22 @@ void PmixDesk::go_on(const Gathering& gathering) {
   fences.under_way = false;
   enter(gathering, fences);
   if (!fences.under_way && !gathering.name.empty()) fences_.erase(gathering);
+}
+
+void PmixDesk::note_end(const pmix::Process& process) {
+  using pmix::ProcessState;
+  watch_.ended(process);
+  if (process.state == ProcessState::not_started) rank_ended(process.rank);
+  const bool is_fine = process.state == ProcessState::exited && process.code == 0;
+  // Else nobody will be left to wait for it.
+  if (!is_fine && job_.on_failure == OnFailure::kill) return;
+  if (!known_.contains(process.rank)) absent_.add(process.rank);
+  send_stand_ins();
+}
+
+void PmixDesk::send_stand_ins() {
+  if (connected_.empty() || !sides_.stand_in) return;
+  std::exchange(absent_, {}).for_each(sides_.stand_in);
 }
 
 void PmixDesk::rank_ended(Rank rank) {

@@ -8,6 +8,10 @@
 // from the node of their lowest rank. A member that has ended fails the fence on every node:
 // libpmix would let it pass.
 //
+// libpmix waits in its fences for every rank of its node, until it loses the connection of one. One
+// that ends before it has connected has none to lose: a stand-in connects in its name and ends. It
+// is sent once others are connected, which may wait for it.
+//
 // Published values are in the job's table of names (names.h). What a rank of another node has put
 // is asked of that node by a message (direct modex), which its server answers once the rank has put
 // it.
@@ -51,6 +55,8 @@ class PmixDesk {
     std::function<std::uint32_t(Rank)> process = nullptr;
     std::function<void(Rank, std::int32_t)> kill = nullptr;
     std::function<bool(Rank, bool error, std::string)> write = nullptr;
+    // A process that connects in the rank's name, which has ended, and ends; absent: there is none.
+    std::function<void(Rank)> stand_in = nullptr;
   };
   // `own`: the ranks of this node, which is `node`; both are borrowed, and grow.
   PmixDesk(const Job& job, const RankSet& own, std::uint32_t node, Sides sides);
@@ -64,7 +70,7 @@ class PmixDesk {
   void reply(const action::Reply& reply);
   void rank_ended(Rank rank);
   // How, for those who ask: after rank_ended(), or of one that was not started.
-  void note_end(const pmix::Process& process) { watch_.ended(process); }
+  void note_end(const pmix::Process& process);
   // Ranks of this job, wherever, that the job goes on without.
   void peers_failed(const RankSet& ranks);
 
@@ -139,6 +145,7 @@ class PmixDesk {
   void wanted(const Visitor& visitor);
   void send_data(const Visitor& visitor, pmix::Status status, std::string_view blob);
   bool is_incomplete(const RankSet& ranks) const;
+  void send_stand_ins();
   bool is_here(Rank rank) const { return own_.contains(rank) && !ended_.contains(rank); }
 
   const Job& job_;
@@ -150,6 +157,8 @@ class PmixDesk {
   std::string fault_;
   std::map<Rank, std::vector<std::string>> environments_;
   RankSet connected_;
+  RankSet known_;   // have ever connected
+  RankSet absent_;  // have ended before they did, and no stand-in was sent
   RankSet ended_;   // of this node
   RankSet failed_;  // anywhere, and the job goes on
   std::map<Gathering, Fences> fences_;

@@ -1,6 +1,10 @@
 // scela-pmix: the PMIx server of one node. The agent starts it for jobs whose ranks speak PMIx, and
 // talks to it over descriptor 3 (pmix/core/messages.h). It ends when the agent does, and takes the
 // directory that it is given along: where the ranks keep their shared memory.
+//
+// With --stand-in it is no server: it connects to one in the name of a rank that has ended, whose
+// environment it has, and ends, so that libpmix there loses that connection (nla/core/pmix_desk.h).
+#include <pmix.h>
 #include <signal.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -21,6 +25,17 @@ scela::pmix::AgentLink& link() {
   return made;
 }
 
+// For a server that does not answer any more.
+constexpr unsigned kStandInSeconds = 20;
+
+[[noreturn]] void stand_in() {
+  ::signal(SIGALRM, SIG_DFL);
+  ::alarm(kStandInSeconds);
+  pmix_proc_t self{};
+  const pmix_status_t status = PMIx_Init(&self, nullptr, 0);
+  ::_exit(status == PMIX_SUCCESS ? 0 : 71);  // not PMIx_Finalize: libpmix is to miss it
+}
+
 }  // namespace
 
 int main(int count, char** words) {
@@ -29,6 +44,7 @@ int main(int count, char** words) {
     std::puts("scela-pmix " SCELA_VERSION);
     return 0;
   }
+  if (count == 2 && std::string_view(words[1]) == "--stand-in") stand_in();
   int type = 0;
   socklen_t size = sizeof type;
   if (::getsockopt(pmix::kAgentDescriptor, SOL_SOCKET, SO_TYPE, &type, &size) != 0) {

@@ -239,7 +239,23 @@ interop_test("an Open MPI rank that leaves without MPI_Finalize ends the job wit
 interop_test("an Open MPI rank that exits with 3 before MPI_Init ends the job with 3"
   CHECK --status 3 --err "${rank} exited with code 3.*"
   RUN --pmi pmix --sim-nodes 3 --ppn 2 ${mpi}_failing early)
+# Under wait, and where a rank ends well, nobody else ends those that wait for it in MPI_Init.
+interop_test("Open MPI ranks are told of one of their node that ended before MPI_Init, under wait"
+  CHECK --status 3 --err "${rank} exited with code 3.*" --err "scela-run: .* aborted the job with code 1: 0,2"
+  RUN --pmi pmix -n 3 --on-failure wait ${mpi}_failing early)
+interop_test("Open MPI ranks on two nodes are told of one that ended before MPI_Init, under wait"
+  CHECK --status 3 --err "${rank} exited with code 3.*"
+  RUN --pmi pmix --sim-nodes 2 --ppn 2 --on-failure wait ${mpi}_failing early)
+interop_test("Open MPI ranks beside a program that speaks no PMIx and has ended fail"
+  CHECK --status 1 --count 0 "hello.*" --err "scela-run: rank [12] on [^ ]+ \\(.*\\) aborted the job with code 1.*"
+  RUN --pmi pmix -n 1 true : -n 2 ${mpi}_hello_mpi)
 set(rank "scela-run: rank 1 on [^ ]+ \\(.*pmix_client.*\\)")
+foreach(nodes 1 2)
+  interop_test("PMIx clients are told in each fence of one that never came, under wait, simulated nodes: ${nodes}"
+    CHECK --status 3 --err "${rank} exited with code 3.*" --count 0 "a fence passed"
+          --count 3 "rank [0-3]: the fence failed" --out "pmix absent: 4 ranks ok"
+    RUN --pmi pmix --sim-nodes ${nodes} -n 4 --on-failure wait ${client} absent)
+endforeach()
 interop_test("a PMIx client that dies between init and fence ends the job with 137"
   CHECK --status 137 --err "${rank} killed by signal 9 .*" --count 0 ".*"
   RUN --pmi pmix --sim-nodes 2 --ppn 2 ${client} die)

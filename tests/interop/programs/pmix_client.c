@@ -11,7 +11,8 @@
  *   topology  looks for the node's topology
  *   refused   connects two ranks; asks for what is not offered: every call must return
  *   leave     rank 1 exits with 0 before the fence; die: by SIGKILL; abort: PMIx_Abort(9);
- *   crash     rank 1 ends its server by SIGSEGV */
+ *   crash     rank 1 ends its server by SIGSEGV
+ *   absent    rank 1 exits with 3 before it initializes; the others fence twice */
 #include <pmix.h>
 #include <signal.h>
 #include <stdio.h>
@@ -360,6 +361,8 @@ static void crash_server(void) {
 
 int main(int argc, char** argv) {
   const char* how = argc > 1 ? argv[1] : "";
+  const char* given = getenv("SCELA_RANK");
+  if (strcmp(how, "absent") == 0 && given != NULL && strcmp(given, "1") == 0) _exit(3);
   check("init", PMIx_Init(&me, NULL, 0));
   all = me;
   all.rank = PMIX_RANK_WILDCARD;
@@ -389,7 +392,9 @@ int main(int argc, char** argv) {
   if (me.rank == 1 && strcmp(how, "abort") == 0) PMIx_Abort(9, "no more of this", NULL, 0);
   if (me.rank == 1 && strcmp(how, "crash") == 0) crash_server();
   if (strcmp(how, "leave") == 0 || strcmp(how, "die") == 0 || strcmp(how, "abort") == 0 ||
-      strcmp(how, "crash") == 0) {
+      strcmp(how, "crash") == 0 || strcmp(how, "absent") == 0) {
+    /* The second one begins when the first is known to be missing a rank. */
+    if (strcmp(how, "absent") == 0 && fence(false) == PMIX_SUCCESS) printf("a fence passed\n");
     const pmix_status_t status = fence(false);
     if (status != PMIX_SUCCESS) printf("rank %u: the fence failed\n", me.rank);
   } else {

@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <memory>
 #include <set>
 #include <tuple>
@@ -295,6 +296,57 @@ TEST_CASE("a rank that has initialized PMIx is unfinished until it finalizes") {
   nodes.say(0, pmix::msg::Finalized{3, 1});
   CHECK_FALSE(desk.unfinished(1));
   CHECK(nodes.answer_of(0, 3)->status == Status::ok);
+}
+
+TEST_CASE("a rank that ends before it speaks PMIx has one stand-in, where others may wait for it") {
+  using pmix::ProcessState;
+  Job job;
+  job.map = RankMap::from_blocks({{0, 1, 4}});
+  job.hosts = {"a"};
+  job.apps.push_back({{"program"}, {}, {}, {}, RankSet::run(0, 4)});
+  job.on_failure = GENERATE(OnFailure::kill, OnFailure::wait);
+  const RankSet own = RankSet::run(0, 4);
+  std::vector<Rank> sent;
+  PmixDesk::Sides sides;
+  sides.tell = [](const pmix::Message&) {};
+  sides.ask = [](Rank, RequestId, const Request&) {};
+  sides.stand_in = [&](Rank rank) { sent.push_back(rank); };
+  PmixDesk desk(job, own, 0, sides);
+  desk.tell_worlds();
+  own.for_each([&](Rank rank) { REQUIRE(desk.receive(pmix::msg::Environment{rank, {}})); });
+  REQUIRE(desk.receive(pmix::msg::Ready{}));
+  const auto end = [&](Rank rank, std::int32_t code) {
+    desk.rank_ended(rank);
+    desk.note_end({rank, 0, ProcessState::exited, code});
+  };
+  SECTION("also one that ended before the first of them came; never as a rank that has come") {
+    end(2, 0);
+    CHECK(sent.empty());
+    REQUIRE(desk.receive(pmix::msg::Connected{0}));
+    CHECK(sent == std::vector<Rank>{2});
+    REQUIRE(desk.receive(pmix::msg::Connected{2}));
+    CHECK_FALSE(desk.unfinished(2));
+    end(1, 0);
+    CHECK(sent == std::vector<Rank>{2, 1});
+  }
+  SECTION("but none that had come, whether it has finalized or not") {
+    for (const Rank rank : {0U, 1U, 2U})
+      REQUIRE(desk.receive(pmix::msg::Connected{rank}));
+    REQUIRE(desk.receive(pmix::msg::Finalized{1, 1}));
+    end(1, 0);
+    end(2, 0);
+    CHECK(sent.empty());
+  }
+  SECTION("but where its failure ends the job, or nobody is left to wait") {
+    REQUIRE(desk.receive(pmix::msg::Connected{0}));
+    end(1, 3);
+    desk.note_end({2, 0, ProcessState::not_started, 2});
+    const std::vector<Rank> both = {1, 2};
+    CHECK(sent == (job.on_failure == OnFailure::wait ? both : std::vector<Rank>{}));
+    end(0, 0);
+    end(3, 0);
+    CHECK_FALSE(std::ranges::count(sent, 3U));
+  }
 }
 
 TEST_CASE("a PMIx server that says what none says is not believed") {
