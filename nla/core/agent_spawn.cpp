@@ -128,6 +128,8 @@ void Agent::State::start_more(const RankSet& own) {
   streams_open[1].add(wanted);
   if (first) output.start_reading();
   context.act(action::StartRanks{wanted});
+  // What it was told when it had no ranks was for nobody.
+  if (first && !mailbox.failed().empty()) context.act(action::RanksFailed{mailbox.failed()});
   if (first && context.job->host_timeout_ms > 0) {
     context.act(action::SetTimer{Timer::limit, context.job->host_timeout_ms});
   }

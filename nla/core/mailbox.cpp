@@ -33,7 +33,12 @@ void Mailbox::ask(Rank rank, RequestId id, const ask::Send& send) {
 }
 
 bool Mailbox::receive(const msg::Parcel& parcel) {
-  return route(parcel);
+  if (!context_.job || parcel.source >= context_.job->map.size() || parcel.total > kMaxMessage ||
+      parcel.offset > parcel.total || parcel.bytes.size() > parcel.total - parcel.offset) {
+    return false;
+  }
+  route(parcel);
+  return true;
 }
 
 bool Mailbox::apart(Rank one, Rank other) const {
@@ -42,37 +47,34 @@ bool Mailbox::apart(Rank one, Rank other) const {
   });
 }
 
-bool Mailbox::route(const msg::Parcel& parcel) {
-  if (apart(parcel.source, parcel.destination)) return true;
+void Mailbox::route(const msg::Parcel& parcel) {
+  if (apart(parcel.source, parcel.destination)) return;
   if (context_.own_ranks.contains(parcel.destination)) return deliver(parcel);
   if (context_.subtree_ranks.contains(parcel.destination)) {
     if (const Child* child = children_.holding(parcel.destination)) {
       context_.send(child->link, parcel);
     }
-    return true;  // else lost since: nobody is left to read it
+    return;  // else lost since: nobody is left to read it
   }
   if (!context_.is_root()) context_.send_up(parcel);
-  return true;
 }
 
-bool Mailbox::deliver(const msg::Parcel& parcel) {
+// A piece that follows nothing is dropped: who has brought it may have come by it honestly.
+void Mailbox::deliver(const msg::Parcel& parcel) {
   const bool service = parcel.tag >= kServiceTags;
-  if (ended_.contains(parcel.destination) && !service) return true;
+  if (ended_.contains(parcel.destination) && !service) return;
   const Key key{parcel.destination, parcel.source, parcel.tag};
-  if (parcel.source >= context_.job->map.size() || parcel.total > kMaxMessage ||
-      parcel.offset > parcel.total || parcel.bytes.size() > parcel.total - parcel.offset) {
-    return false;
-  }
   Box& box = boxes_[key];
   if (parcel.offset != box.partial.size() || (parcel.offset > 0 && parcel.total != box.total)) {
-    return false;
+    box.partial.clear();
+    return;
   }
   box.total = parcel.total;
   if (parcel.bytes.size() == parcel.total) {
     box.messages.push_back(parcel.bytes);
   } else {
     box.partial += parcel.bytes.view();
-    if (box.partial.size() < parcel.total) return true;
+    if (box.partial.size() < parcel.total) return;
     box.messages.emplace_back(std::exchange(box.partial, {}));
   }
   if (service) {
@@ -81,7 +83,6 @@ bool Mailbox::deliver(const msg::Parcel& parcel) {
   } else {
     match(key, box);
   }
-  return true;
 }
 
 void Mailbox::serve(const Key& key, const Chunk& message) {
@@ -120,7 +121,10 @@ void Mailbox::ask(Rank rank, RequestId id, const ask::Receive& receive) {
 
 void Mailbox::ranks_ended(const RankSet& ranks) {
   ended_.add(ranks);
-  std::erase_if(boxes_, [&](const auto& box) { return ranks.contains(std::get<0>(box.first)); });
+  // What is for the node itself may be under way to any of its ranks.
+  std::erase_if(boxes_, [&](const auto& box) {
+    return ranks.contains(std::get<0>(box.first)) && std::get<2>(box.first) < kServiceTags;
+  });
 }
 
 void Mailbox::peers_failed(const RankSet& ranks) {

@@ -46,8 +46,8 @@ class Mailbox {
   };
   using Key = std::tuple<Rank, Rank, std::uint32_t>;
 
-  bool route(const msg::Parcel& parcel);
-  bool deliver(const msg::Parcel& parcel);
+  void route(const msg::Parcel& parcel);
+  void deliver(const msg::Parcel& parcel);
   void match(const Key& key, Box& box);
   void serve(const Key& key, const Chunk& message);
   bool apart(Rank one, Rank other) const;

@@ -1,5 +1,6 @@
 #include "nla/core/names.h"
 
+#include <iterator>
 #include <vector>
 
 #include "common/core/text.h"
@@ -128,6 +129,14 @@ void Names::answer_parked(const std::string& name) {
     reply({asker.rank, asker.id, true, take(name)});
   }
   if (askers.empty()) parked_.erase(at);
+}
+
+void Names::askers_failed(const RankSet& ranks) {
+  for (auto at = parked_.begin(); at != parked_.end();) {
+    std::erase_if(at->second, [&](const Asker& asker) { return ranks.contains(asker.rank); });
+    at = at->second.empty() ? parked_.erase(at) : std::next(at);
+  }
+  ranks.for_each([&](Rank rank) { waits_.erase(rank); });
 }
 
 void Names::reply(const msg::NameAnswer& answer) {

@@ -36,6 +36,8 @@ class Names {
   bool receive(const Child& from, const msg::NameAsked& message);
   bool receive(const msg::NameAnswer& message);
   void ranks_ended(const RankSet& ranks);
+  // The root: nothing is kept for them, and nothing that can be had once is given to them.
+  void askers_failed(const RankSet& ranks);
   // The way to the root was lost, here or above: what was under way may be lost too.
   void cut_off();
 

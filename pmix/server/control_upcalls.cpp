@@ -1,5 +1,6 @@
 // What libpmix asks of its host to do to ranks: signals, and text among their output.
 #include <csignal>
+#include <cstring>
 #include <optional>
 #include <string>
 #include <utility>
@@ -69,10 +70,11 @@ pmix_status_t job_control(const pmix_proc_t* asker, const pmix_proc_t targets[],
     ranks = space->ranks();
   }
   if (ranks.empty()) return PMIX_ERR_NOT_FOUND;
-  served()->link().ask(msg::Control{0, std::move(ranks), *signo},
-                       [call, data](Status status, const std::string&) {
-                         call(status_of(status), nullptr, 0, data, nullptr, nullptr);
-                       });
+  served()->link().ask(
+      msg::Control{0, std::move(ranks), *signo}, [call, data](Status status, const std::string&) {
+        in_libpmix(
+            [call, data, status] { call(status_of(status), nullptr, 0, data, nullptr, nullptr); });
+      });
   return PMIX_SUCCESS;
 }
 
@@ -88,7 +90,8 @@ void log(const pmix_proc_t* client, const pmix_info_t texts[], size_t count, con
   for (size_t i = 0; i < count; ++i) {
     const bool stream = is_key(texts[i], PMIX_LOG_STDOUT) || is_key(texts[i], PMIX_LOG_STDERR);
     const pmix_value_t& value = texts[i].value;
-    fine = fine && stream && value.type == PMIX_STRING && value.data.string != nullptr;
+    fine = fine && stream && value.type == PMIX_STRING && value.data.string != nullptr &&
+           std::strlen(value.data.string) <= kMaxSaid;
   }
   if (!fine) {
     return served()->link().later([answer] { answer(PMIX_ERR_NOT_SUPPORTED); });

@@ -72,7 +72,9 @@ pmix_status_t notify_event(pmix_status_t code, const pmix_proc_t* source, pmix_d
   packed.put(&count, 1, PMIX_SIZE);
   if (count > 0) packed.put(infos, static_cast<std::int32_t>(count), PMIX_INFO);
   if (!packed.ok()) return PMIX_ERR_PACK_FAILURE;
-  served()->link().post(msg::Notify{std::move(targets.ranks), packed.bytes()});
+  std::string bytes = packed.bytes();
+  if (bytes.size() > kMaxSaid) return PMIX_OPERATION_SUCCEEDED;
+  served()->link().post(msg::Notify{std::move(targets.ranks), std::move(bytes)});
   return PMIX_OPERATION_SUCCEEDED;
 }
 

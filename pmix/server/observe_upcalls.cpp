@@ -318,9 +318,12 @@ pmix_status_t query(pmix_proc_t*, pmix_query_t* queries, size_t count, pmix_info
   }
   const auto then = [question](Status status, const std::string& blob) {
     const auto processes = decode_processes(blob);
-    if (status == Status::ok && processes) return give(*question, *processes);
+    if (status == Status::ok && processes) {
+      return in_libpmix([question, processes] { give(*question, *processes); });
+    }
     const pmix_status_t why = status == Status::failed ? PMIX_ERR_TIMEOUT : status_of(status);
-    question->call(why, nullptr, 0, question->data, nullptr, nullptr);
+    in_libpmix(
+        [question, why] { question->call(why, nullptr, 0, question->data, nullptr, nullptr); });
   };
   served()->link().ask(msg::TableWanted{0, need == Need::here}, then, kTableLimit);
   return PMIX_SUCCESS;
@@ -354,9 +357,10 @@ void tool_connected(pmix_info_t* infos, size_t count, pmix_tool_connection_cbfun
     proc = *named;
     // A rank may be a tool too, under its own name.
     const auto space = served()->space(proc.nspace);
-    if (space && !space->map.ranks_of(setup.node).contains(proc.rank)) {
-      status = PMIX_ERR_NO_PERMISSIONS;
-    }
+    const bool other = space && !space->map.ranks_of(setup.node).contains(proc.rank);
+    const bool taken =
+        (!space && served()->is_coming(proc)) || proc.nspace == cat(setup.job, "-servers");
+    if (other || taken) status = PMIX_ERR_NO_PERMISSIONS;
   } else {
     cat(setup.job, "-tool-", setup.node, "-", next++).copy(proc.nspace, PMIX_MAX_NSLEN);
   }

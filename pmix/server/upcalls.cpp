@@ -12,6 +12,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <mutex>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -52,7 +54,39 @@ pmix_status_t status_of(Status status) {
   return PMIX_ERROR;
 }
 
+// To forget a process that there is not takes no more than the way to that thread.
+void in_libpmix(std::function<void()> call) {
+  using Call = std::function<void()>;
+  auto kept = std::make_unique<Call>(std::move(call));
+  const auto run = [](pmix_status_t, void* data) {
+    const std::unique_ptr<Call> one(static_cast<Call*>(data));
+    (*one)();
+  };
+  const pmix_proc_t nobody{};
+  PMIx_server_deregister_client(&nobody, run, kept.release());
+}
+
 namespace {
+
+// Trackers of libpmix that wait for data: it may ask twice for one, and breaks when it is answered
+// twice.
+class Awaited {
+ public:
+  // False: it is awaited already.
+  bool add(void* tracker) {
+    const std::lock_guard guard(lock_);
+    return trackers_.insert(tracker).second;
+  }
+  void remove(void* tracker) {
+    const std::lock_guard guard(lock_);
+    trackers_.erase(tracker);
+  }
+
+ private:
+  std::mutex lock_;
+  std::set<void*> trackers_;
+};
+Awaited awaited;
 
 AgentLink::OnAnswer done(pmix_op_cbfunc_t call, void* data) {
   return [call, data](Status status, const std::string&) {
@@ -115,12 +149,16 @@ pmix_status_t fence(const pmix_proc_t* procs, size_t count, const pmix_info_t*, 
 
 pmix_status_t direct_modex(const pmix_proc_t* proc, const pmix_info_t*, size_t,
                            pmix_modex_cbfunc_t call, void* data) {
-  // libpmix asks again once it knows the namespace, answers by itself for a rank of this node, and
-  // breaks when it is answered twice.
+  // libpmix asks again once it knows the namespace, and answers by itself for a rank of this node.
   if (served()->is_coming(*proc)) return PMIX_SUCCESS;
   const auto rank = served()->rank_of(*proc);
   if (!rank) return PMIX_ERR_NOT_FOUND;
-  served()->link().ask(msg::DataWanted{0, *rank}, with_blob(call, data));
+  if (!awaited.add(data)) return PMIX_SUCCESS;
+  served()->link().ask(msg::DataWanted{0, *rank},
+                       [data, answer = with_blob(call, data)](Status status, std::string blob) {
+                         awaited.remove(data);
+                         answer(status, std::move(blob));
+                       });
   return PMIX_SUCCESS;
 }
 
@@ -180,7 +218,7 @@ AgentLink::OnAnswer one_of(const SharedCall& call, const std::string& name) {
     if (status != Status::ok) call->worst = status;
     if (status == Status::ok && call->found != nullptr) call->values.emplace_back(name, blob);
     if (--call->open > 0) return;
-    if (call->found != nullptr) return give(*call);
+    if (call->found != nullptr) return in_libpmix([call] { give(*call); });
     call->call(status_of(call->worst), call->data);
   };
 }
@@ -216,6 +254,7 @@ pmix_status_t publish(const pmix_proc_t* proc, const pmix_info_t* infos, size_t 
     if (is_reserved(infos[i])) continue;
     std::string packed = pack(*proc, infos[i].value);
     if (packed.empty()) return PMIX_ERR_PACK_FAILURE;
+    if (packed.size() > kMaxSaid) return PMIX_ERR_OUT_OF_RESOURCE;
     questions.push_back({0, served()->speaker(*proc), infos[i].key, once, std::move(packed)});
   }
   if (questions.empty()) return PMIX_OPERATION_SUCCEEDED;

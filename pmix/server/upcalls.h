@@ -5,6 +5,7 @@
 #include <pmix_server.h>
 
 #include <cstddef>
+#include <functional>
 
 #include "pmix/server/server.h"
 
@@ -13,6 +14,13 @@ namespace scela::pmix {
 // The server that libpmix calls for.
 Server* served();
 pmix_status_t status_of(Status status);
+
+// Has it called by libpmix's own thread: the answers to look-ups, queries and job control change
+// what libpmix is sending without a lock. Others shift threads by themselves.
+void in_libpmix(std::function<void()> call);
+
+// Of what a process publishes, logs or tells in one call: no agent takes as much.
+inline constexpr std::size_t kMaxSaid = std::size_t{1024} * 1024;
 
 // group_upcalls.cpp
 pmix_status_t group_upcall(pmix_group_operation_t operation, char* name, const pmix_proc_t procs[],

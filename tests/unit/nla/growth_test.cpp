@@ -75,6 +75,7 @@ TEST_CASE("a late agent knows what others put, whatever the policy, and who has 
     tree.run();
     REQUIRE(tree.answer(0, 7)->ok);
     REQUIRE(tree.node(2).running.contains(9));
+    CHECK(tree.node(2).failed == RankSet::single(3));  // its ranks' server is told
     tree.ask(9, ask::Receive{3, 1}, 11);
     tree.run();
     REQUIRE(tree.answer(9, 11) != nullptr);

@@ -35,6 +35,41 @@ TEST_CASE("a rank's stream ends once: whatever a child sends of it later breaks 
   CHECK(chain.closed(1));
 }
 
+TEST_CASE("what is for a node goes on when the rank that it came to ends in the middle") {
+  Chain chain(true, 1000);
+  chain.launch();
+  const Chunk piece(std::string(1000, 'p'));
+  const std::uint32_t tag = kServiceTags + 1;
+  chain.from(kParentLink, msg::Parcel{7, 1, tag, 2000, 0, piece});
+  chain.give(event::RankExited{1, {Ending::exited, 0, false, false, {}}});
+  chain.from(kParentLink, msg::Parcel{7, 1, tag, 2000, 1000, piece});
+  CHECK_FALSE(chain.closed(kParentLink));
+  REQUIRE(chain.replies() == 1);
+  CHECK(chain.reply().parts.back().size() == 2000);
+}
+
+TEST_CASE("a message that cannot be ends its neighbour, a piece that follows nothing is dropped") {
+  Chain chain;
+  chain.launch();
+  const Chunk piece(std::string(10, 'p'));
+  SECTION("it follows nothing, and its sender is elsewhere") {
+    chain.from(kParentLink, msg::Parcel{7, 1, 3, 100, 50, piece});
+    CHECK_FALSE(chain.closed(kParentLink));
+    chain.from(1, msg::Parcel{4, 1, 3, 100, 50, piece});
+    CHECK_FALSE(chain.closed(1));
+    CHECK(chain.replies() == 0);
+  }
+  SECTION("it goes beyond its message, and is not passed on") {
+    chain.from(1, msg::Parcel{4, 7, 3, 5, 0, piece});
+    CHECK(chain.closed(1));
+    CHECK(chain.sent<msg::Parcel>(kParentLink).empty());
+  }
+  SECTION("it begins beyond its message") {
+    chain.from(1, msg::Parcel{4, 7, 3, 1, 5, {}});
+    CHECK(chain.closed(1));
+  }
+}
+
 TEST_CASE("a child hands back each node below its own once") {
   Chain chain(false);
   chain.from(1, msg::HandBack{{2, 3}});

@@ -108,6 +108,22 @@ TEST_CASE("a name that is there once is given to who waited first, and is gone")
   CHECK_FALSE(tree.of(1, lookup("once")).ok);
 }
 
+TEST_CASE("a name that is there once is not given to who has failed meanwhile") {
+  nla::testing::TreeHarness tree(9, 2);
+  tree.begin();
+  tree.launch(nla::testing::TreeHarness::job(9, 1, OnFailure::wait));
+  tree.ask(7, ask::Name{NameAct::await, "once", {}}, 1);
+  tree.run();
+  tree.ask(3, ask::Name{NameAct::await, "once", {}}, 2);
+  tree.run();
+  tree.exit(7, {Ending::signaled, 9, false, false, {}});
+  tree.run();
+  tree.ask(5, ask::Name{NameAct::publish_once, "once", "a"}, 3);
+  tree.run();
+  REQUIRE(tree.answer(3, 2) != nullptr);
+  CHECK(tree.answer(3, 2)->parts[0].view() == "a");
+}
+
 TEST_CASE("a child asks about names for its own ranks only, and not at any length") {
   Chain chain;
   chain.launch();
