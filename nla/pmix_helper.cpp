@@ -25,6 +25,8 @@ namespace scela::nla {
 namespace {
 
 constexpr char kProgram[] = "scela-pmix";
+// Of what waits to be read by the server, when events are dropped.
+constexpr std::size_t kMostBehind = std::size_t{16} * 1024 * 1024;
 
 // Where this agent's own file lies, which its companions were installed with.
 std::string own_directory() {
@@ -243,6 +245,9 @@ void PmixHelper::ready(bool readable, bool writable) {
 
 void PmixHelper::tell(const pmix::Message& message) {
   if (!link_) return;
+  // Events are not answered: a server that does not read misses some.
+  const bool behind = output_.size() - written_ > kMostBehind;
+  if (behind && std::holds_alternative<pmix::msg::Event>(message)) return;
   output_ += pmix::encode(message);
   write();
   watch();

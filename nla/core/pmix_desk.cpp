@@ -16,6 +16,13 @@ using pmix::Status;
 constexpr std::uint32_t kWantTag = kServiceTags;
 constexpr std::uint32_t kDataTag = kServiceTags + 1;
 
+// With room for what stands beside it in its message.
+constexpr std::size_t kMaxFenced = pmix::kMaxBody - 64;
+// Fences of one set that wait for each other, and spawns of one rank.
+constexpr std::size_t kMaxOpen = 64;
+// Nodes that wait for what ranks of this one have not put yet: as many as there may be.
+constexpr std::size_t kMaxVisitors = std::size_t{1} << 18;
+
 // What Open MPI says when it has nothing to say.
 constexpr std::string_view kNoMessage = "N/A";
 
@@ -194,8 +201,13 @@ bool PmixDesk::take(pmix::msg::Fence& message) {
   }
   const Gathering gathering{std::move(message.ranks), std::move(message.name)};
   Fences& fences = fences_of(gathering);
+  if (fences.waiting.size() >= kMaxOpen) {
+    answer(message.id, Status::too_large);
+    return true;
+  }
   fences.waiting.push_back({message.id, std::move(message.blob)});
   if (!fences.under_way) enter(gathering, fences);
+  if (!fences.under_way) fences_.erase(gathering);
   return true;
 }
 
@@ -249,6 +261,7 @@ pmix::msg::Answer PmixDesk::fenced(const Question& question, const Response& res
     if (!in.ok() || broken || other) out.status = Status::failed;
     if (out.status == Status::ok) out.blob += in.rest();
   }
+  if (out.status == Status::ok && out.blob.size() > kMaxFenced) out.status = Status::too_large;
   if (out.status != Status::ok) out.blob.clear();
   return out;
 }
@@ -256,7 +269,8 @@ pmix::msg::Answer PmixDesk::fenced(const Question& question, const Response& res
 // Names.
 
 bool PmixDesk::ask_name(pmix::Id id, Rank rank, ask::Name name, pmix::Status refused) {
-  if (!own_.contains(rank)) return false;
+  // Those of the node's that were refused never came, but a tool may speak in their name.
+  if (!own_.contains(rank) && !job_.map.ranks_of(node_).contains(rank)) return false;
   if (name.name.size() > kMaxName || name.port.size() > kMaxPublished) {
     answer(id, Status::too_large);
   } else if (!is_here(rank)) {
@@ -289,6 +303,13 @@ bool PmixDesk::take(pmix::msg::Spawn& message) {
   if (!own_.contains(message.rank)) return false;
   if (!is_here(message.rank)) {
     answer(message.id, Status::failed);
+    return true;
+  }
+  const auto open = std::ranges::count_if(asked_, [&](const auto& one) {
+    return one.second.rank == message.rank && one.second.refused == Status::not_spawned;
+  });
+  if (static_cast<std::size_t>(open) >= kMaxOpen) {
+    answer(message.id, Status::too_large);
     return true;
   }
   ask::Spawn wanted;
@@ -342,6 +363,9 @@ void PmixDesk::heard(const action::Reply& message) {
 }
 
 void PmixDesk::wanted(const Visitor& visitor) {
+  if (visitors_.size() + early_.size() >= kMaxVisitors) {
+    return send_data(visitor, Status::not_found, {});
+  }
   // Its world is on its way: somebody has started, and was faster.
   if (job_.world_of(visitor.rank) >= ready_worlds_) return early_.push_back(visitor);
   if (!is_here(visitor.rank)) return send_data(visitor, Status::not_found, {});
@@ -406,12 +430,12 @@ void PmixDesk::reply(const action::Reply& reply) {
   go_on(*question.fence);
 }
 
-// What waits for the one that is over; a gathering with a name is not kept for ever.
+// What waits for the one that is over; nothing is kept of a gathering that nobody is at.
 void PmixDesk::go_on(const Gathering& gathering) {
   Fences& fences = fences_.at(gathering);
   fences.under_way = false;
   enter(gathering, fences);
-  if (!fences.under_way && !gathering.name.empty()) fences_.erase(gathering);
+  if (!fences.under_way) fences_.erase(gathering);
 }
 
 void PmixDesk::note_end(const pmix::Process& process) {

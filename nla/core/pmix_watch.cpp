@@ -59,9 +59,11 @@ std::vector<Process> PmixWatch::here() const {
 }
 
 bool PmixWatch::receive(pmix::msg::TableWanted& message) {
+  // Of the oldest one what has come is told: who is gone says nothing.
   if (tables_.size() >= kMaxTables) {
-    answer(message.id, Status::too_large);
-    return true;
+    Table oldest = std::move(tables_.begin()->second);
+    tables_.erase(tables_.begin());
+    finish(oldest);
   }
   Table table{message.id, {}, here()};
   const Nodes nodes = message.here ? Nodes{} : others(RankSet::run(0, job_.map.size()));

@@ -171,6 +171,20 @@ TEST_CASE("PMIx fences with a name are apart, and each gets a number of its own"
   CHECK(numbers.size() == 3);
 }
 
+TEST_CASE("PMIx fences and spawns of one rank that wait have a bound") {
+  Nodes nodes(2, 1);
+  const RankSet all = RankSet::run(0, 2);
+  for (pmix::Id id = 1; id <= 65; ++id)
+    nodes.say(0, pmix::msg::Fence{id, all, "a"});
+  CHECK(nodes.answer_of(0, 65) == nullptr);  // one is under way
+  nodes.say(0, pmix::msg::Fence{66, all, "a"});
+  REQUIRE(nodes.answer_of(0, 66) != nullptr);
+  CHECK(nodes.answer_of(0, 66)->status == Status::too_large);
+  nodes.say(1, pmix::msg::Fence{1, all, "b"});
+  REQUIRE(nodes.answer_of(0, 1) != nullptr);
+  CHECK(nodes.answer_of(0, 1)->blob == "ab");
+}
+
 TEST_CASE("a member that has ended fails a PMIx fence on every node") {
   Nodes nodes(2, 2, OnFailure::wait);
   const RankSet all = RankSet::run(0, 4);
