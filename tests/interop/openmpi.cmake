@@ -113,6 +113,9 @@ interop_test("a segmentation fault of a spawned Open MPI rank ends the job"
 interop_test("a spawned Open MPI rank that leaves without MPI_Finalize ends the job"
   CHECK --status 1 --err "scela-run: rank 3 on .* ended without finalizing.*"
   RUN --pmi pmix --sim-nodes 2 --ppn 1 ${mpi}_dynamic_mpi leave 2)
+interop_test("a PMIx rank waits for what a rank elsewhere will put that it spawns itself"
+  CHECK --quiet --out "pmix ahead: 2 ranks ok" --count 1 ".*"
+  RUN --pmi pmix --sim-nodes 2 --ppn 2 -n 2 ${client} ahead)
 interop_test("PMIx ranks spawn, connect with and read what spawned ranks have put"
   CHECK --quiet --out "pmix spawn: 4 ranks ok" --count 1 ".*"
   RUN --pmi pmix --sim-nodes 2 --ppn 2 ${client} spawn)

@@ -6,6 +6,7 @@
  *   groups    makes groups of all and of every second rank, and gets what members have put
  *   spawn     each rank spawns two, connects with them, and gets what they have put
  *   early     the same of one, whose data is asked for before it is there
+ *   ahead     the same, asked by who spawns it, before
  *   unspawned asks for ranks that cannot be
  *   universe  rank 0 says its size
  *   topology  looks for the node's topology
@@ -14,6 +15,7 @@
  *   crash     rank 1 ends its server by SIGSEGV
  *   absent    rank 1 exits with 3 before it initializes; the others fence twice */
 #include <pmix.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -302,6 +304,41 @@ static void early(const char* program) {
   }
 }
 
+static sem_t answered;
+
+static void heard(pmix_status_t status, pmix_value_t* value, void* data) {
+  (void)data;
+  check("get of a rank to come", status);
+  if (strcmp(value->data.string, "late") != 0)
+    printf("the child has put '%s'\n", value->data.string);
+  sem_post(&answered);
+}
+
+/* Rank 0 spawns on all nodes while it waits for what the last of the new ranks, elsewhere, will
+ * put. */
+static void ahead(const char* program) {
+  if (me.rank != 0) return;
+  pmix_app_t app;
+  pmix_nspace_t nspace;
+  pmix_proc_t child;
+  sem_init(&answered, 0, 0);
+  PMIX_PROC_CONSTRUCT(&child);
+  snprintf(child.nspace, sizeof child.nspace, "%.200s.1", me.nspace);
+  child.rank = 3;
+  check("get ahead", PMIx_Get_nb(&child, "card", NULL, 0, heard, NULL));
+  PMIX_APP_CONSTRUCT(&app);
+  app.cmd = strdup(program);
+  app.argv = calloc(3, sizeof *app.argv);
+  app.argv[0] = strdup(program);
+  app.argv[1] = strdup("late");
+  app.maxprocs = 4;
+  check("spawn", PMIx_Spawn(NULL, 0, &app, 1, nspace));
+  PMIX_APP_DESTRUCT(&app);
+  while (sem_wait(&answered) != 0) {
+  }
+  publish_one("read", "yes", PMIX_PERSIST_SESSION);
+}
+
 static void late(void) {
   char text[64] = "";
   pmix_value_t value;
@@ -381,6 +418,7 @@ int main(int argc, char** argv) {
   if (strcmp(how, "spawn") == 0) spawn(argv[0]);
   if (strcmp(how, "unspawned") == 0 && me.rank == 0) unspawned();
   if (strcmp(how, "early") == 0) early(argv[0]);
+  if (strcmp(how, "ahead") == 0) ahead(argv[0]);
   if (strcmp(how, "spawned") == 0 || strcmp(how, "late") == 0) {
     if (strcmp(how, "late") == 0) late();
     if (strcmp(how, "spawned") == 0) spawned();
