@@ -48,6 +48,11 @@ int complain(const Error& error) {
   return exit_status(error.kind);
 }
 
+void warn(const std::vector<std::string>& lines) {
+  for (const std::string& line : lines)
+    print(2, cat("scela-run: ", line, "\n"));
+}
+
 int answer(std::string_view text) {
   if (print(1, text)) return kExitSuccess;
   return complain({ErrorKind::io, "write standard output", "", errno_text(errno), ""});
@@ -279,11 +284,11 @@ int run_command(int argc, char** argv) {
   if (options->version) return answer("scela-run " SCELA_VERSION "\n");
   if (options->nodeset) return run_nodeset(*options->nodeset);
   if (auto read = read_rankfile(*options); !read) return complain(read.error());
-  for (const std::string& warning : options->warnings)
-    print(2, cat("scela-run: ", warning, "\n"));
+  warn(options->warnings);
 
   auto around = surroundings(*options);
   if (!around) return complain(around.error());
+  warn(warn_of_pmi(*options, *around));
   auto why = choose_pmi(*options, *around);
   if (!why) return complain(why.error());
   around->pmi_why = std::move(*why);

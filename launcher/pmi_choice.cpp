@@ -1,5 +1,6 @@
 #include "launcher/pmi_choice.h"
 
+#include <algorithm>
 #include <climits>
 #include <cstdlib>
 #include <optional>
@@ -28,8 +29,28 @@ std::string_view path_of(const Surroundings& around) {
   return value_of(around, "PATH", kUsualPath);
 }
 
-// What the program is linked to says; unknown: it is not here, or nothing of it says.
-PmiGuess guess_for(const App& app, const Surroundings& around) {
+// What a program needs.
+struct Finding {
+  PmiNeed need = PmiNeed::unknown;  // unknown: it is not here, or nothing of it says
+  std::string why;                  // for a person
+  std::string file;                 // that says so
+};
+
+// With `wanted`, only libraries that say this count.
+PmiGuess guess_for(const std::string& file, const Surroundings& around,
+                   std::optional<PmiNeed> wanted = {}) {
+  PmiGuess guess;
+  for_each_library(file, value_of(around, "LD_LIBRARY_PATH", ""), [&](const std::string& name) {
+    PmiGuess one = pmi_need({name});
+    if (one.need == PmiNeed::unknown || (wanted && one.need != *wanted)) return true;
+    guess = std::move(one);
+    return false;
+  });
+  return guess;
+}
+
+Finding find_need(const App& app, const Surroundings& around) {
+  if (app.argv.empty()) return {};
   std::string directory = app.wdir.value_or(around.directory);
   if (!directory.starts_with('/')) directory = cat(around.directory, "/", directory);
   const std::string search =
@@ -37,12 +58,9 @@ PmiGuess guess_for(const App& app, const Surroundings& around) {
   auto found = find_program(app.argv.front(), search, directory);
   if (!found) return {};
   if (!found->starts_with('/')) found = cat(directory, "/", *found);
-  PmiGuess guess;
-  for_each_library(*found, value_of(around, "LD_LIBRARY_PATH", ""), [&](const std::string& name) {
-    guess = pmi_need({name});
-    return guess.need == PmiNeed::unknown;
-  });
-  return guess;
+  const PmiGuess guess = guess_for(*found, around);
+  if (guess.need == PmiNeed::unknown) return {};
+  return {guess.need, cat("'", app.argv.front(), "' needs ", guess.by), std::move(*found)};
 }
 
 struct Choice {
@@ -67,20 +85,44 @@ Choice by_system(const Options& options, const Surroundings& around) {
 
 }  // namespace
 
+std::vector<std::string> warn_of_pmi(const Options& options, const Surroundings& around) {
+  PmiNeed stated = PmiNeed::pmi;
+  std::string_view word = "fd";
+  if (options.pmi == PmiKind::pmix) {
+    stated = PmiNeed::pmix;
+    word = "pmix";
+  } else if (options.pmi == PmiKind::port) {
+    word = "port";
+  } else if (options.pmi != PmiKind::fd) {
+    return {};
+  }
+  std::vector<std::string> out;
+  for (const App& app : options.apps) {
+    const Finding found = find_need(app, around);
+    if (found.need == PmiNeed::unknown || found.need == stated) continue;
+    // Some are built to speak both.
+    if (guess_for(found.file, around, stated).need == stated) continue;
+    std::string text =
+        cat(found.why, found.need == PmiNeed::pmix ? " (PMIx)" : " (PMI)", ", and --pmi ", word,
+            " gives it none: each rank will be a world of its own");
+    if (std::ranges::find(out, text) == out.end()) out.push_back(std::move(text));
+  }
+  return out;
+}
+
 Result<std::string> choose_pmi(Options& options, const Surroundings& around) {
   if (options.pmi != PmiKind::automatic) return std::string();
   std::optional<Choice> chosen;
   for (const App& app : options.apps) {
     if (app.argv.empty()) return std::string();
-    const PmiGuess guess = guess_for(app, around);
-    if (guess.need == PmiNeed::unknown) continue;
-    std::string why = cat("'", app.argv.front(), "' needs ", guess.by);
+    Finding found = find_need(app, around);
+    if (found.need == PmiNeed::unknown) continue;
     if (!chosen) {
-      chosen = {guess.need, std::move(why)};
-    } else if (chosen->need != guess.need) {
+      chosen = {found.need, std::move(found.why)};
+    } else if (chosen->need != found.need) {
       return fail(Error{ErrorKind::usage, "choose what ranks speak (--pmi auto)", "",
-                        cat("the programs differ: ", chosen->why, ", ", why),
-                        "say which with --pmi: fd or pmix"});
+                        cat("the programs differ: ", chosen->why, ", ", found.why),
+                        "programs of MPICH and of Open MPI cannot be one job; run two"});
     }
   }
   if (!chosen && options.apps.empty()) return std::string();

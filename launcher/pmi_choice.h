@@ -7,6 +7,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "common/core/result.h"
 #include "launcher/core/options.h"
@@ -18,5 +19,9 @@ namespace scela {
 // where nothing had to be chosen.
 // Error (usage): the programs of the job speak different things.
 Result<std::string> choose_pmi(Options& options, const Surroundings& around);
+
+// Lines for a person about programs that find nothing of what they need by the stated --pmi. Such a
+// job goes on: MPI libraries have each rank run alone then.
+std::vector<std::string> warn_of_pmi(const Options& options, const Surroundings& around);
 
 }  // namespace scela

@@ -5,81 +5,14 @@
 #include "common/core/bytes.h"
 #include "common/core/random.h"
 #include "launcher/core/pmi_need.h"
+#include "tests/support/elf_program.h"
 
 using namespace scela;
+using test::kAddress;
+using test::program;
+using test::ProgramSample;
 
 namespace {
-
-constexpr std::uint64_t kAddress = 0x400000;
-
-struct Sample {
-  std::vector<std::string> libraries;
-  std::uint16_t segments = 2;
-  std::uint64_t dynamic_size = UINT64_MAX;  // as said; UINT64_MAX: the true one
-  std::uint64_t strings_size = UINT64_MAX;
-  std::uint64_t strings_at = UINT64_MAX;
-  std::string directories{};
-};
-
-void segment(ByteWriter& out, std::uint32_t type, std::uint64_t offset, std::uint64_t size) {
-  out.u32(type);
-  out.u32(4);
-  out.u64(offset);
-  out.u64(kAddress + offset);
-  out.u64(kAddress + offset);
-  out.u64(size);
-  out.u64(size);
-  out.u64(8);
-}
-
-// A program with one loaded segment: header, segments, dynamic section, strings.
-std::string program(const Sample& sample) {
-  const std::uint64_t dynamic_at = 64 + 2 * 56;
-  const std::uint64_t dynamic_size = (sample.libraries.size() + 4) * 16;
-  const std::uint64_t strings_at = dynamic_at + dynamic_size;
-  std::string strings(1, '\0');
-  std::vector<std::uint64_t> names;
-  for (const std::string& library : sample.libraries) {
-    names.push_back(strings.size());
-    strings += library + '\0';
-  }
-  const std::uint64_t directories_at = strings.size();
-  strings += sample.directories + '\0';
-  const auto said = [](std::uint64_t wanted, std::uint64_t real) {
-    return wanted == UINT64_MAX ? real : wanted;
-  };
-  ByteWriter out;
-  out.raw(std::string_view("\177ELF\2\1\1\0\0\0\0\0\0\0\0\0", 16));
-  out.u16(3);
-  out.u16(62);
-  out.u32(1);
-  out.u64(kAddress);
-  out.u64(64);
-  out.u64(0);
-  out.u32(0);
-  out.u16(64);
-  out.u16(56);
-  out.u16(sample.segments);
-  out.u16(0);
-  out.u16(0);
-  out.u16(0);
-  segment(out, 1, 0, strings_at + strings.size());
-  segment(out, 2, dynamic_at, said(sample.dynamic_size, dynamic_size));
-  for (const std::uint64_t name : names) {
-    out.u64(1);
-    out.u64(name);
-  }
-  out.u64(29);
-  out.u64(directories_at);
-  out.u64(5);
-  out.u64(said(sample.strings_at, kAddress + strings_at));
-  out.u64(10);
-  out.u64(said(sample.strings_size, strings.size()));
-  out.u64(0);
-  out.u64(0);
-  out.raw(strings);
-  return out.take();
-}
 
 std::optional<Linkage> linkage(const std::string& file) {
   return linkage_of([&](std::uint64_t offset, std::size_t size) {
@@ -127,7 +60,7 @@ TEST_CASE("the libraries that a program asks for are read from its dynamic secti
   const std::vector<std::string> two = {"libmpi.so.40", "libc.so.6"};
   CHECK(needed(program({two})) == two);
   CHECK(needed(program({{}})) == std::vector<std::string>{});
-  Sample without{two};
+  ProgramSample without{two};
   without.segments = 1;  // static: there is no dynamic section
   CHECK(needed(program(without)) == std::vector<std::string>{});
   CHECK_FALSE(needed("#!/bin/sh\nexit 0\n").has_value());
@@ -160,7 +93,7 @@ TEST_CASE(
 }
 
 TEST_CASE("where a program would have its libraries looked for is read with their names") {
-  Sample sample{{"libmpi.so.40"}};
+  ProgramSample sample{{"libmpi.so.40"}};
   CHECK(linkage(program(sample))->directories.empty());
   sample.directories = "$ORIGIN/../lib:/opt/lib";
   CHECK(linkage(program(sample))->directories == "$ORIGIN/../lib:/opt/lib");

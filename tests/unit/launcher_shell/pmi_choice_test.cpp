@@ -1,0 +1,92 @@
+#include "launcher/pmi_choice.h"
+
+#include <catch2/catch.hpp>
+#include <filesystem>
+
+#include "tests/support/elf_program.h"
+#include "tests/support/temporary_home.h"
+
+using namespace scela;
+
+namespace {
+
+// A machine with programs, none of which can run: they are only read.
+class Machine {
+ public:
+  Machine() {
+    around_.host_name = "here";
+    around_.directory = home_.path();
+    around_.environment = {cat("PATH=", home_.path("bin"))};
+  }
+
+  const std::string& path() const { return home_.path(); }
+
+  void write(const std::string& name, const std::string& text) {
+    home_.write(name, text);
+    std::filesystem::permissions(home_.path(name), std::filesystem::perms::owner_all);
+  }
+  void program(const std::string& name, std::vector<std::string> libraries) {
+    libraries.emplace_back("libc.so.6");
+    test::ProgramSample sample;
+    sample.libraries = std::move(libraries);
+    write(name, test::program(sample));
+  }
+
+  std::vector<std::string> warnings(std::vector<std::string> words) const {
+    return warn_of_pmi(options(std::move(words)), around_);
+  }
+  // What was chosen and why, or why nothing can be.
+  std::string choice(std::vector<std::string> words) const {
+    Options given = options(std::move(words));
+    const auto why = choose_pmi(given, around_);
+    return why ? *why : why.error().text();
+  }
+
+ private:
+  static Options options(std::vector<std::string> words) {
+    OptionSources sources;
+    sources.words = std::move(words);
+    auto parsed = parse_options(sources);
+    REQUIRE(parsed);
+    return *parsed;
+  }
+
+  test::TemporaryHome home_;
+  Surroundings around_;
+};
+
+using Lines = std::vector<std::string>;
+
+}  // namespace
+
+TEST_CASE("a stated way to meet that gives a program nothing is warned of") {
+  Machine machine;
+  machine.program("open", {"libmpi.so.40"});
+  machine.program("mpich", {"libmpich.so.12"});
+  machine.program("both", {"libmpich.so.12", "libpmix.so.2"});
+  machine.program("none", {});
+  const std::string alone = " gives it none: each rank will be a world of its own";
+  const std::string of_open = "'./open' needs libmpi.so.40 (PMIx), and --pmi ";
+  CHECK(machine.warnings({"--pmi", "fd", "./open"}) == Lines{of_open + "fd" + alone});
+  CHECK(machine.warnings({"--pmi", "port", "./open"}) == Lines{of_open + "port" + alone});
+  CHECK(machine.warnings({"--pmi", "pmix", "./mpich"}) ==
+        Lines{"'./mpich' needs libmpich.so.12 (PMI), and --pmi pmix" + alone});
+  CHECK(machine.warnings({"--pmi", "fd", "./open", ":", "-n", "2", "./open"}).size() == 1);
+  for (const char* const pmi : {"none", "pmgr", "auto", "pmix"})
+    CHECK(machine.warnings({"--pmi", pmi, "./open"}).empty());
+  for (const char* const program : {"./both", "./none", "./missing"}) {
+    CHECK(machine.warnings({"--pmi", "fd", program}).empty());
+    CHECK(machine.warnings({"--pmi", "pmix", program}).empty());
+  }
+}
+
+TEST_CASE("programs that cannot be one job are refused as such") {
+  Machine machine;
+  machine.program("open", {"libmpi.so.40"});
+  machine.program("mpich", {"libmpich.so.12"});
+  const std::string refused = machine.choice({"./mpich", ":", "./open"});
+  CHECK(refused.find("'./mpich' needs libmpich.so.12, './open' needs libmpi.so.40") !=
+        std::string::npos);
+  CHECK(refused.find("run two") != std::string::npos);
+  CHECK(refused.find("--pmi:") == std::string::npos);
+}
