@@ -590,7 +590,12 @@ Result<void> map_again(Plan& plan, const Options& options, const RankSet& failed
   auto mapping = map_programs(left, nodes);
   if (!mapping) {
     Error error = mapping.error();
-    if (plan.counts_room) {
+    const auto has_none = [](const MapNode& node) { return node.slots == 0u; };
+    if (plan.counts_room && !nodes.empty() && std::ranges::all_of(nodes, has_none)) {
+      std::optional<LargestHost> largest;
+      if (plan.units_here) largest = {nodes.front().name, *plan.units_here, plan.node_shares > 1};
+      error = no_room_error(plan.job.placement, largest);
+    } else if (plan.counts_room) {
       error.why +=
           " (counted by the processors that these may use, as --map-by and --cpus-per-rank ask)";
     }

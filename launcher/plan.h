@@ -67,6 +67,9 @@ struct Plan {
   // Hosts say how many ranks they have room for when they are reached, where no slots are stated:
   // until then the map is a guess, and none of them is left out.
   bool counts_room = false;
+  // Where the hosts are this machine: cores of each, or hardware threads if ranks are bound to
+  // those.
+  std::optional<std::uint32_t> units_here;
   bool pty = false;  // who reads standard input has a terminal
   nla::Job job;
   std::string pmi_why;  // see Surroundings

@@ -15,6 +15,7 @@
 #include "common/core/kary_tree.h"
 #include "common/core/text.h"
 #include "common/os/terminal.h"
+#include "common/os/topology.h"
 #include "launcher/core/report_text.h"
 #include "launcher/growth.h"
 #include "launcher/host_finder.h"
@@ -296,7 +297,15 @@ void Session::on(const action::AllReady& ready) {
   phases_.ready = monotonic_ns();
   log_.say(Subsystem::tree, cat(ready.agents, " of ", plan_.hosts.size(), " agents are ready"));
   if (ready.agents < plan_.min_nodes) return give_up_start(std::move(start_error_));
-  if (plan_.counts_room) use_rooms(plan_, ready.rooms);
+  if (plan_.counts_room) {
+    use_rooms(plan_, ready.rooms);
+    const bool by_thread = plan_.job.placement.bind_to == BindTo::hwthread;
+    if (!plan_.remote) {
+      plan_.units_here = read_topology()
+                             .share(0, plan_.node_shares)
+                             .count(by_thread ? Level::hwthread : Level::core);
+    }
+  }
   if (plan_.counts_room || (ready.agents < plan_.hosts.size() && !plan_.once_per_host)) {
     RankSet without = failed_;
     without.add(unneeded(plan_, failed_));

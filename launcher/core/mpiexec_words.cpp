@@ -1,6 +1,8 @@
 #include "launcher/core/mpiexec_words.h"
 
+#include <algorithm>
 #include <cstddef>
+#include <iterator>
 
 #include "common/core/text.h"
 #include "launcher/core/option_table.h"
@@ -22,6 +24,37 @@ constexpr MpiexecSpelling kSpellings[] = {
     {"-wdir", "--wdir", Argument::one},   {"-env", "--env", Argument::pair},
     {"-genv", "--genv", Argument::pair},  {"-pmi-port", "--pmi=port", Argument::none},
 };
+
+// What users of other launchers type, and what it is called here. Not understood in silence: some
+// of it means more there, or something else.
+struct ForeignOption {
+  std::string_view name;
+  std::string_view hint;
+};
+
+constexpr ForeignOption kForeign[] = {
+    {"mca", "say --env OMPI_MCA_NAME=VALUE"},
+    {"H", "say -w LIST"},
+    {"host", "say -w LIST"},
+    {"machinefile", "say --hostfile FILE"},
+    {"N", "say --ppn N"},
+    {"npernode", "say --ppn N"},
+    {"rf", "say --rankfile FILE"},
+    {"display-map", "say --show-map"},
+    {"tag-output", "say --label"},
+    {"prepend-rank", "say --label"},
+    {"genvall", "ranks inherit all variables: leave it out"},
+    {"envall", "ranks inherit all variables: leave it out"},
+    {"allow-run-as-root", "it is not needed: leave it out"},
+};
+
+// The value may stand with it: -N4.
+const ForeignOption* find_foreign(std::string_view word) {
+  word.remove_prefix(std::min(word.find_first_not_of('-'), word.size()));
+  word = word.substr(0, word.find_last_not_of("0123456789") + 1);
+  const auto found = std::ranges::find(kForeign, word, &ForeignOption::name);
+  return found == std::end(kForeign) ? nullptr : found;
+}
 
 class WordReader {
  public:
@@ -73,6 +106,7 @@ class WordReader {
       if (word() == spelling.word) return rewrite(spelling);
     }
     const std::string text = word();
+    if (text.size() > 2 && find_foreign(text) != nullptr) return fail(unknown_option(text));
     for (std::size_t i = 1; i < text.size(); ++i) {
       const OptionRow* row = find_option(text[i]);
       if (row == nullptr && text[i] == '=' && i > 1) return fail(value_of_a_letter(text, i));
@@ -139,6 +173,10 @@ Result<std::vector<ProgramWords>> split_programs(const std::vector<std::string>&
 }
 
 Error unknown_option(std::string_view word) {
+  if (const ForeignOption* foreign = find_foreign(word)) {
+    return Error{ErrorKind::usage, cat("unknown option ", word), "", "",
+                 cat(foreign->hint, "; see scela-run --help")};
+  }
   const std::string_view near = nearest_option(word);
   return Error{ErrorKind::usage, cat("unknown option ", word), "", "",
                near.empty() ? std::string("see scela-run --help")

@@ -55,6 +55,14 @@ Result<void> apply_hosts(Target t, Text v) {
   return store(parse_text(v), t.app.hosts);
 }
 
+// mpirun's -x sets a variable; no host's name has a '='.
+Result<void> apply_exclude(Target t, Text v) {
+  if (v.find('=') != Text::npos) {
+    return fail(value_error("-x leaves hosts out", cat("to set a variable say --env ", v)));
+  }
+  return store(parse_text(v), t.options.exclude);
+}
+
 // 0 is no limit, as for timeout(1).
 Result<void> store_limit(Text v, std::optional<std::chrono::milliseconds>& limit) {
   auto parsed = store(parse_duration(v), limit);
@@ -194,7 +202,7 @@ const OptionRow kOptions[] = {
      [](Target t, Text v) { return store(parse_text(v), t.options.hostfile); }},
     {"exclude", 'x', "SPEC", kValue, kJob, hosts, "SCELA_EXCLUDE",
      "hosts to leave out",
-     [](Target t, Text v) { return store(parse_text(v), t.options.exclude); }},
+     apply_exclude},
     {"launch", 0, "METHOD", kValue, kJob, hosts, "SCELA_LAUNCH",
      "start agents by auto (default), local, ssh, ssh-exec, rsh:COMMAND",
      apply_launch},

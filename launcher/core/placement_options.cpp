@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "common/core/counted.h"
 #include "common/core/text.h"
 #include "launcher/core/option_values.h"
 
@@ -73,6 +74,13 @@ BindTo default_binding(const PlacementOptions& said) {
 
 Result<void> parse_map_by(std::string_view text, PlacementOptions& out) {
   constexpr std::string_view kElements = "pe=";
+  constexpr std::string_view kPerNode = "ppr:";  // Open MPI's ppr:N:node
+  constexpr std::string_view kNode = ":node";
+  if (text.starts_with(kPerNode) && text.ends_with(kNode) &&
+      text.size() > kPerNode.size() + kNode.size()) {
+    const auto number = text.substr(kPerNode.size(), text.size() - kPerNode.size() - kNode.size());
+    return fail(value_error(cat("'", text, "' is not known"), cat("say --ppn ", number)));
+  }
   const auto colon = text.find(':');
   std::string_view object = text.substr(0, colon);
   std::string_view elements = colon == std::string_view::npos ? "" : text.substr(colon + 1);
@@ -97,6 +105,12 @@ Result<void> parse_rank_by(std::string_view text, PlacementOptions& out) {
 }
 
 Result<void> parse_bind_to(std::string_view text, PlacementOptions& out) {
+  constexpr std::string_view kOverload = ":overload-allowed";  // Open MPI's
+  if (text.ends_with(kOverload)) {
+    const auto object = text.substr(0, text.size() - kOverload.size());
+    return fail(value_error(cat("'", text, "' is not known"),
+                            cat("say --bind-to ", object, " --oversubscribe")));
+  }
   return choose<BindTo>(text, kBindTo, out.bind_to);
 }
 
@@ -116,6 +130,25 @@ PlacementPolicy placement_of(const PlacementOptions& said, bool oversubscribe) {
   out.overload = oversubscribe;
   out.report = said.report;
   return out;
+}
+
+Error no_room_error(const PlacementPolicy& placement, const std::optional<LargestHost>& largest) {
+  const bool by_thread = placement.bind_to == BindTo::hwthread;
+  // Those of a host do not help where they are of several objects.
+  const bool in_object = placement.map_by > MapBy::core;
+  std::string why = cat("a rank needs ",
+                        counted(placement.cpus_per_rank, by_thread ? "hardware thread" : "core"));
+  if (in_object) why += cat(" of the same ", name_of(placement.map_by));
+  if (in_object || !largest || largest->units >= placement.cpus_per_rank) {
+    why += "; no host has so many that ranks may use";
+  } else {
+    why += cat("; the largest host (", largest->name, ") has ", largest->units);
+  }
+  const bool shared = largest && largest->shares_machine;
+  if (shared) why += " of this machine's, which simulated nodes share";
+  return Error{ErrorKind::usage, "place the ranks", "", std::move(why),
+               cat("lower --cpus-per-rank (pe=N), or ",
+                   shared ? "simulate fewer nodes" : "name larger hosts")};
 }
 
 }  // namespace scela

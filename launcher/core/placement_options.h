@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "common/core/placement.h"
@@ -33,5 +34,14 @@ Result<void> parse_cpus_per_rank(std::string_view text, PlacementOptions& out);
 // With the defaults: ranks are bound to what they are mapped by if that is within a node, to cores
 // if it is said how many they need, else not.
 PlacementPolicy placement_of(const PlacementOptions& said, bool oversubscribe);
+
+// No host has what one rank needs.
+// `largest`: the host that has most, if it is known how many cores or threads that are.
+struct LargestHost {
+  std::string name;
+  std::uint32_t units = 0;
+  bool shares_machine = false;  // with other simulated nodes
+};
+Error no_room_error(const PlacementPolicy& placement, const std::optional<LargestHost>& largest);
 
 }  // namespace scela

@@ -74,7 +74,10 @@ class PlacementTest(JobTest):
         self.assertRegex(ended.err, rf"bind ranks to {MANY} cores each: the node does not have so many: it has \d+")
         ended = self.run_job("--map-by", f"pe={MANY}", "-n", 1, "echo", "x")
         self.assertEqual((ended.status, ended.out), (64, b""))
-        self.assertRegex(ended.err, "no host has room for a rank of the program")
+        self.assertRegex(ended.err, rf"a rank needs {MANY} cores; the largest host \(\S+\) has {len(cores())} "
+                                    r"\(lower --cpus-per-rank .*larger hosts")
+        ended = self.run_job("--map-by", f"pe={MANY}", "--sim-nodes", 2, "echo", "x")
+        self.assertRegex(ended.err, r"the largest host \(sim0\) has \d+ of this machine's, which simulated nodes share")
 
     def test_mapped_by_core_there_is_a_rank_for_each_core_of_each_node(self):
         count = len(cores())

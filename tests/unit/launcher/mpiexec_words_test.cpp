@@ -2,6 +2,8 @@
 
 #include <catch2/catch.hpp>
 
+#include "common/core/text.h"
+
 using namespace scela;
 
 namespace {
@@ -110,4 +112,26 @@ TEST_CASE("an unknown option is named, with the option it may have meant") {
         "unknown option --timout (did you mean --timeout? see scela-run --help)");
   CHECK(split_programs({"--quux", "p"}).error().text() ==
         "unknown option --quux (see scela-run --help)");
+}
+
+TEST_CASE("options of other launchers are answered with what they are called here") {
+  const auto hint = [](std::vector<std::string> words) {
+    words.emplace_back("p");
+    const auto split = split_programs(words);
+    return split ? std::string() : split.error().text();
+  };
+  const std::string see = "; see scela-run --help)";
+  CHECK(hint({"--mca", "btl", "self"}) ==
+        "unknown option --mca (say --env OMPI_MCA_NAME=VALUE" + see);
+  CHECK(hint({"-mca", "btl", "self"}) ==
+        "unknown option -mca (say --env OMPI_MCA_NAME=VALUE" + see);
+  for (const char* const word : {"-H", "-host", "--host"})
+    CHECK(hint({word, "a,b"}) == cat("unknown option ", word, " (say -w LIST", see));
+  for (const char* const word : {"-N", "-N4", "-npernode", "--npernode"})
+    CHECK(hint({word, "4"}) == cat("unknown option ", word, " (say --ppn N", see));
+  CHECK(hint({"--rf", "f"}).find("(say --rankfile FILE;") != std::string::npos);
+  CHECK(hint({"--display-map"}).find("(say --show-map;") != std::string::npos);
+  CHECK(hint({"--allow-run-as-root"}).find("(it is not needed: leave it out;") !=
+        std::string::npos);
+  CHECK(hint({"-n4", "-n", "4"}).empty());
 }

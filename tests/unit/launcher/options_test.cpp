@@ -176,6 +176,13 @@ TEST_CASE("help, version and node sets need no program") {
         "see scela-run --help)");
 }
 
+TEST_CASE("hosts are no variables: mpirun's -x NAME=VALUE is refused with the word for it") {
+  for (const Words& words : {Words{"-x", "A=1", "p"}, Words{"-xA=1", "p"}}) {
+    const std::string text = refusal(words);
+    CHECK(text.find("-x leaves hosts out (to set a variable say --env A=1") != std::string::npos);
+  }
+}
+
 TEST_CASE("a missing program is an error that shows how to name one") {
   CHECK(refusal({}) ==
         "read the command line: no program is named "

@@ -48,3 +48,38 @@ TEST_CASE("words of placement that are not known are named, with those that are"
   CHECK_FALSE(parse_bind_to("board", said));
   CHECK_FALSE(parse_cpus_per_rank("65537", said));
 }
+
+TEST_CASE("where no host has what a rank needs, it is said what that is, and the ways out") {
+  PlacementPolicy placement;
+  placement.cpus_per_rank = 9;
+  const auto text = [&](const std::optional<LargestHost>& largest) {
+    return no_room_error(placement, largest).text();
+  };
+  CHECK(text(LargestHost{"vm", 2}) ==
+        "place the ranks: a rank needs 9 cores; the largest host (vm) has 2 (lower --cpus-per-rank "
+        "(pe=N), or name larger hosts)");
+  CHECK(text(std::nullopt).find("9 cores; no host has so many that ranks may use (lower") !=
+        std::string::npos);
+  const std::string shared = text(LargestHost{"sim0", 1, true});
+  CHECK(shared.find("(sim0) has 1 of this machine's, which simulated nodes share (lower") !=
+        std::string::npos);
+  CHECK(shared.find("simulate fewer nodes") != std::string::npos);
+  placement.map_by = MapBy::numa;
+  CHECK(text(LargestHost{"vm", 16}).find("9 cores of the same numa; no host has so many") !=
+        std::string::npos);
+  placement = {};
+  placement.cpus_per_rank = 9;
+  placement.bind_to = BindTo::hwthread;
+  CHECK(text(LargestHost{"vm", 2}).find("a rank needs 9 hardware threads;") != std::string::npos);
+}
+
+TEST_CASE("Open MPI's words for ranks per node and shared cores are answered with ours") {
+  PlacementOptions out;
+  const auto per_node = parse_map_by("ppr:4:node", out);
+  REQUIRE_FALSE(per_node);
+  CHECK(per_node.error().hint == "say --ppn 4");
+  CHECK_FALSE(parse_map_by("ppr:node", out));
+  const auto shared = parse_bind_to("core:overload-allowed", out);
+  REQUIRE_FALSE(shared);
+  CHECK(shared.error().hint == "say --bind-to core --oversubscribe");
+}
