@@ -208,13 +208,17 @@ std::string placement_text(const PlacementPolicy& placement) {
 }
 
 // What the ranks will find, as the options and their defaults have it.
-std::string choices_text(const nla::Job& job) {
+std::string choices_text(const Plan& plan) {
+  const nla::Job& job = plan.job;
   std::string limit;
   if (job.cache_policy == cache::PolicyKind::dht && job.cache_limit == 0) {
     limit = cat(", copies of at most ", cache::kDefaultCopies, " bytes an agent");
   }
   if (job.cache_limit > 0) limit = cat(", at most ", job.cache_limit, " bytes an agent");
-  return cat(placement_text(job.placement), "pmi: ", pmi_text(job.pmi),
+  const std::size_t colon = plan.pmi_why.find(": ");
+  const std::string why =
+      colon == std::string::npos ? "" : cat("; auto: ", plan.pmi_why.substr(colon + 2));
+  return cat(placement_text(job.placement), "pmi: ", pmi_text(job.pmi), why,
              "\ncache: ", cache::name_of(job.cache_policy), limit, "\n");
 }
 
@@ -224,7 +228,7 @@ std::string plan_text(const Plan& plan) {
   if (plan.counts_room)
     guess = "slots: as many as the hosts have room for; the map below is a guess\n";
   return guess + map_text({plan.job.map, plan.hosts, parents, plan.segments, plan.commands}) +
-         choices_text(plan.job);
+         choices_text(plan);
 }
 
 struct Prepared {

@@ -36,31 +36,52 @@ struct Finding {
   std::string file;                 // that says so
 };
 
-// With `wanted`, only libraries that say this count.
-PmiGuess guess_for(const std::string& file, const Surroundings& around,
-                   std::optional<PmiNeed> wanted = {}) {
+// Absent: the file is no program, or a script. With `wanted`, only libraries that say this count.
+std::optional<PmiGuess> guess_for(const std::string& file, const Surroundings& around,
+                                  std::optional<PmiNeed> wanted = {}) {
   PmiGuess guess;
-  for_each_library(file, value_of(around, "LD_LIBRARY_PATH", ""), [&](const std::string& name) {
+  const auto see = [&](const std::string& name) {
     PmiGuess one = pmi_need({name});
     if (one.need == PmiNeed::unknown || (wanted && one.need != *wanted)) return true;
     guess = std::move(one);
     return false;
-  });
+  };
+  if (!for_each_library(file, value_of(around, "LD_LIBRARY_PATH", ""), see)) return std::nullopt;
   return guess;
 }
 
-Finding find_need(const App& app, const Surroundings& around) {
+// Of those that programs are given, the first so many are looked at.
+constexpr std::size_t kMostWords = 32;
+
+// What a program has been given to run (by env,
+// gdb, numactl) counts where it shows nothing itself; scripts are not looked into.
+Finding find_need(const App& app, const Surroundings& around, bool once_per_host) {
   if (app.argv.empty()) return {};
   std::string directory = app.wdir.value_or(around.directory);
   if (!directory.starts_with('/')) directory = cat(around.directory, "/", directory);
   const std::string search =
       app.path ? cat(*app.path, ":", path_of(around)) : std::string(path_of(around));
-  auto found = find_program(app.argv.front(), search, directory);
+  const std::string& program = app.argv.front();
+  auto found = find_program(program, search, directory);
   if (!found) return {};
   if (!found->starts_with('/')) found = cat(directory, "/", *found);
-  const PmiGuess guess = guess_for(*found, around);
-  if (guess.need == PmiNeed::unknown) return {};
-  return {guess.need, cat("'", app.argv.front(), "' needs ", guess.by), std::move(*found)};
+  const auto guess = guess_for(*found, around);
+  if (!guess) return {};
+  if (guess->need != PmiNeed::unknown)
+    return {guess->need, cat("'", program, "' needs ", guess->by), std::move(*found)};
+  // Once on each host, files are what commands are about: ls -l /opt/bin/solver.
+  if (once_per_host) return {};
+  for (std::size_t i = 1; i < std::min(app.argv.size(), kMostWords); ++i) {
+    const std::string& word = app.argv[i];
+    if (word.find('/') == std::string::npos) continue;
+    auto file = find_program(word, "", directory);
+    if (!file) continue;
+    const auto inner = guess_for(*file, around);
+    if (!inner || inner->need == PmiNeed::unknown) continue;
+    return {inner->need, cat("'", program, "' runs '", word, "', which needs ", inner->by),
+            std::move(*file)};
+  }
+  return {};
 }
 
 struct Choice {
@@ -68,9 +89,9 @@ struct Choice {
   std::string why;
 };
 
-Choice by_system(const Options& options, const Surroundings& around) {
+Choice by_system(const Options& options, const Surroundings& around, bool once_per_host) {
   const std::string shows_none = cat("'", options.apps.front().argv.front(), "' shows no MPI");
-  if (runs_once_per_host(options, around)) {
+  if (once_per_host) {
     return {PmiNeed::pmi, cat(shows_none, ", and runs once on each host")};
   }
   const auto found = find_program("mpiexec", path_of(around), around.directory);
@@ -78,9 +99,17 @@ Choice by_system(const Options& options, const Surroundings& around) {
   if (!found || ::realpath(found->c_str(), real) == nullptr) {
     return {PmiNeed::pmi, cat(shows_none, ", and there is no mpiexec here")};
   }
-  const PmiNeed need = pmi_need_of_launcher(real);
-  return {need == PmiNeed::unknown ? PmiNeed::pmi : need,
-          cat(shows_none, ", and mpiexec is ", real)};
+  std::string why = cat(shows_none, ", and mpiexec is ", real);
+  PmiNeed need = pmi_need_of_launcher(real);
+  if (need == PmiNeed::unknown) {
+    // Open MPI 5 calls it mpirun, as others do.
+    const auto guess = guess_for(real, around);
+    if (guess && guess->need == PmiNeed::pmix) {
+      need = guess->need;
+      why += cat(" (", guess->by, ")");
+    }
+  }
+  return {need == PmiNeed::unknown ? PmiNeed::pmi : need, std::move(why)};
 }
 
 }  // namespace
@@ -96,12 +125,14 @@ std::vector<std::string> warn_of_pmi(const Options& options, const Surroundings&
   } else if (options.pmi != PmiKind::fd) {
     return {};
   }
+  const bool once_per_host = runs_once_per_host(options, around);
   std::vector<std::string> out;
   for (const App& app : options.apps) {
-    const Finding found = find_need(app, around);
+    const Finding found = find_need(app, around, once_per_host);
     if (found.need == PmiNeed::unknown || found.need == stated) continue;
     // Some are built to speak both.
-    if (guess_for(found.file, around, stated).need == stated) continue;
+    const auto other = guess_for(found.file, around, stated);
+    if (other && other->need == stated) continue;
     std::string text =
         cat(found.why, found.need == PmiNeed::pmix ? " (PMIx)" : " (PMI)", ", and --pmi ", word,
             " gives it none: each rank will be a world of its own");
@@ -112,10 +143,11 @@ std::vector<std::string> warn_of_pmi(const Options& options, const Surroundings&
 
 Result<std::string> choose_pmi(Options& options, const Surroundings& around) {
   if (options.pmi != PmiKind::automatic) return std::string();
+  const bool once_per_host = runs_once_per_host(options, around);
   std::optional<Choice> chosen;
   for (const App& app : options.apps) {
     if (app.argv.empty()) return std::string();
-    Finding found = find_need(app, around);
+    Finding found = find_need(app, around, once_per_host);
     if (found.need == PmiNeed::unknown) continue;
     if (!chosen) {
       chosen = {found.need, std::move(found.why)};
@@ -126,7 +158,7 @@ Result<std::string> choose_pmi(Options& options, const Surroundings& around) {
     }
   }
   if (!chosen && options.apps.empty()) return std::string();
-  if (!chosen) chosen = by_system(options, around);
+  if (!chosen) chosen = by_system(options, around, once_per_host);
   const bool pmix = chosen->need == PmiNeed::pmix;
   options.pmi = pmix ? PmiKind::pmix : PmiKind::fd;
   return cat("--pmi ", pmix ? "pmix" : "fd", ": ", chosen->why);

@@ -24,7 +24,8 @@ PmiNeed need_of_libmpi(std::string_view library) {
 }
 
 PmiNeed need_of(std::string_view library) {
-  for (const std::string_view stem : {"libpmix", "libopen-rte", "libopen-pal", "liboshmem"}) {
+  for (const std::string_view stem :
+       {"libpmix", "libprrte", "libopen-rte", "libopen-pal", "liboshmem"}) {
     if (is_of(library, stem)) return PmiNeed::pmix;
   }
   for (const std::string_view stem : {"libmpich", "libpmi", "libpmi2", "libmpichcxx"}) {

@@ -94,7 +94,7 @@ class OptionsTest(JobTest):
 
     def test_dry_run_shows_tree_map_and_commands_and_starts_nothing(self):
         witness = os.path.join(self.folder, "witness")
-        out = self.dry_run("--sim-nodes", 3, "--degree", 1, "-n", 6, "touch", witness, "two words")
+        out = self.dry_run("--pmi", "fd", "--sim-nodes", 3, "--degree", 1, "-n", 6, "touch", witness, "two words")
         self.assertEqual(out, "6 ranks on 3 nodes\nscela-run\n`-- sim0  ranks 0-1\n    `-- sim1  ranks 2-3\n"
                               f"        `-- sim2  ranks 4-5\nranks 0-5: touch {witness} 'two words'\n{CHOICES}")
         self.assertFalse(os.path.exists(witness))
@@ -131,14 +131,14 @@ class OptionsTest(JobTest):
         witness = os.path.join(self.folder, "witness")
         hosts = self.file("hosts", "far[1-3] slots=2\n")
         for words in (["-w", "far[1-3]:2"], ["-f", hosts]):
-            ended = self.run_job("--dry-run", *words, "--degree", 1, "touch", witness,
+            ended = self.run_job("--dry-run", "--pmi", "fd", *words, "--degree", 1, "touch", witness,
                                  env={"SCELA_AGENT": "/nowhere/scela-nla"})
             self.assertEqual(ended, (0, b"6 ranks on 3 nodes\nscela-run\n`-- far1  ranks 0-1\n    `-- far2  ranks 2-3\n"
                                      b"        `-- far3  ranks 4-5\n" + f"ranks 0-5: touch {witness}\n{CHOICES}".encode(), ""))
         self.assertFalse(os.path.exists(witness))
 
     def test_dry_run_shows_every_program(self):
-        out = self.dry_run("-w", "a:2,b:2", "--launch", "local", "-n", 1, "./p", ":", "-n", 3, "./q", "x y")
+        out = self.dry_run("--pmi", "fd", "-w", "a:2,b:2", "--launch", "local", "-n", 1, "./p", ":", "-n", 3, "./q", "x y")
         self.assertEqual({name: ranks for name, (_, ranks) in tree_of(out).items()}, {"a": "0-1", "b": "2-3"})
         self.assertTrue(out.endswith("rank 0: ./p\nranks 1-3: ./q 'x y'\n" + CHOICES), out)
 

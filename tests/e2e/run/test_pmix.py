@@ -63,6 +63,9 @@ class Pmix(JobTest):
             self.assertEqual(ended.status, 0, ended.err)
             self.assertIn(f"--pmi {what}: '{self.folder}/program-{mpi}' shows no MPI, and mpiexec is {launcher}", ended.err)
             self.assertEqual(any(line.startswith("PMIX_RANK=") for line in ended.lines), what == "pmix")
+            ended = self.run_job("--dry-run", "-n", "1", f"{self.folder}/program-{mpi}",
+                                 env={"PATH": f"{folder}:/usr/bin:/bin"})
+            self.assertRegex(ended.out.decode(), rf"(?m)^pmi: {what} \(.*\); auto: '.*' shows no MPI, and mpiexec is {launcher}$")
 
     def test_without_pmi_a_script_goes_by_mpiexec_but_not_once_on_each_host(self):
         folder = os.path.join(self.folder, "bin")

@@ -129,6 +129,7 @@ TEST_CASE("libraries say what a program speaks") {
   CHECK(need({"libmpi_mpifh.so.40", "libmpi.so.40"}) == PmiNeed::pmix);
   CHECK(need({"libpmix.so.2"}) == PmiNeed::pmix);
   CHECK(need({"liboshmem.so.40"}) == PmiNeed::pmix);
+  CHECK(need({"libprrte.so.3"}) == PmiNeed::pmix);
   CHECK(need({"libmpich.so.12"}) == PmiNeed::pmi);
   CHECK(need({"libmpi.so.12"}) == PmiNeed::pmi);
   CHECK(need({"libpmi2.so.0"}) == PmiNeed::pmi);

@@ -90,3 +90,35 @@ TEST_CASE("programs that cannot be one job are refused as such") {
   CHECK(refused.find("run two") != std::string::npos);
   CHECK(refused.find("--pmi:") == std::string::npos);
 }
+
+TEST_CASE("a program that runs another is taken for that") {
+  Machine machine;
+  machine.program("open", {"libmpi.so.40"});
+  machine.program("mpich", {"libmpich.so.12"});
+  machine.program("bin/env", {});
+  machine.write("script", "#!/bin/sh\n");
+  CHECK(machine.choice({"env", "A=/b", "/missing", "./script", "./open", "./mpich"}) ==
+        "--pmi pmix: 'env' runs './open', which needs libmpi.so.40");
+  CHECK(machine.choice({"./mpich", "./open"}) == "--pmi fd: './mpich' needs libmpich.so.12");
+  CHECK(machine.choice({"env", "open"}) ==
+        "--pmi fd: 'env' shows no MPI, and there is no mpiexec here");
+  CHECK(machine.choice({"./script", "./open"}) ==
+        "--pmi fd: './script' shows no MPI, and there is no mpiexec here");
+  CHECK(machine.choice({"-w", "a,b", "env", "./open"}) ==
+        "--pmi fd: 'env' shows no MPI, and runs once on each host");
+  CHECK(machine.warnings({"--pmi", "fd", "env", "./open"}).front().find("'env' runs './open'") ==
+        0);
+}
+
+TEST_CASE("an mpiexec whose name says nothing is known by its libraries") {
+  Machine machine;
+  machine.program("bin/mpirun", {"libprrte.so.3"});
+  std::filesystem::create_symlink("mpirun", machine.path() + "/bin/mpiexec");
+  machine.write("script", "#!/bin/sh\n");
+  const std::string real = std::filesystem::canonical(machine.path() + "/bin/mpirun");
+  CHECK(machine.choice({"./script"}) ==
+        cat("--pmi pmix: './script' shows no MPI, and mpiexec is ", real, " (libprrte.so.3)"));
+  machine.program("bin/mpirun", {});
+  CHECK(machine.choice({"./script"}) ==
+        cat("--pmi fd: './script' shows no MPI, and mpiexec is ", real));
+}
