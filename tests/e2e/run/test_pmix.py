@@ -231,6 +231,21 @@ class Pmix(JobTest):
         self.assertEqual(ended.status, 71)
         self.assertIn("(scela-pmix) was killed by signal 9 (SIGKILL)", ended.last)
 
+    def test_a_stand_in_that_hangs_does_not_outlive_job_or_agent(self):
+        """It is sent for a rank that ended before it spoke PMIx, once another one does."""
+        init = "import ctypes, time; ctypes.CDLL('libpmix.so.2').PMIx_Init(None, None, 0); time.sleep(1000)"
+        env = self.installed(f'[ "$1" != --stand-in ] && exec {SERVER} "$@"; {job.HOLD.replace("$SCELA_RANK", "0")}')
+        for end, status in (("job", 143), ("agent", 68)):
+            with self.subTest(end=end):
+                one = self.start("--pmi", "pmix", "-n", "1", "true", ":", "-n", "1", sys.executable, "-c", init, env=env)
+                stand_in = one.ranks(1)[0]
+                if end == "job":
+                    one.signal(signal.SIGTERM)
+                else:
+                    os.kill(job.process(stand_in).parent, signal.SIGKILL)
+                self.assertEqual(one.wait().status, status)
+                self.assertEqual(self.wait_nothing_runs(), [])
+
     def test_a_server_that_talks_nonsense_is_ended(self):
         ended = self.run_job("--pmi", "pmix", "-n", "1", "true",
                              env=self.installed("echo nonsense and more of it >&3; exec sleep 1000"))
