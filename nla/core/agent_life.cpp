@@ -138,7 +138,7 @@ void Agent::State::first_failure(Rank rank, const Outcome& outcome) {
     children.broadcast(msg::PeersFailed{RankSet::single(rank)});
     mailbox.peers_failed(RankSet::single(rank));  // for those that are adopted later
     name_table.askers_failed(RankSet::single(rank));
-    bulletin.fail_waiting("");                    // who waits below is told by that message
+    bulletin.fail_waiting("");  // who waits below is told by that message
   }
 }
 

@@ -316,7 +316,7 @@ class PtyTest(job.JobTest):
     def test_ctrl_c_ends_a_job_whose_ranks_are_being_started(self):
         terminal = Terminal(self)
         path, wait, release = self.held_program()
-        running = self.start_on(terminal, "-v", "--pmi", "fd", "-n", 1, "--pty", path)
+        running = self.start_on(terminal, "-v", "--pmi", "none", "-n", 1, "--pty", path)
         wait()
         terminal.type("\x03")
         terminal.read("received SIGINT")
@@ -326,7 +326,7 @@ class PtyTest(job.JobTest):
     def test_what_is_typed_while_the_rank_is_being_started_is_there(self):
         terminal = Terminal(self)
         path, wait, release = self.held_program()
-        running = self.start_on(terminal, "--pmi", "fd", "-n", 1, "--pty", path)
+        running = self.start_on(terminal, "--pmi", "none", "-n", 1, "--pty", path)
         wait()
         terminal.type("word\r")
         release()
