@@ -263,8 +263,9 @@ foreach(nodes 1 2)
           --count 3 "rank [0-3]: the fence failed" --out "pmix absent: 4 ranks ok"
     RUN --pmi pmix --sim-nodes ${nodes} -n 4 --on-failure wait ${client} absent)
 endforeach()
+# The others may pass the fence before the job ends: libpmix lets them.
 interop_test("a PMIx client that dies between init and fence ends the job with 137"
-  CHECK --status 137 --err "${rank} killed by signal 9 .*" --count 0 ".*"
+  CHECK --status 137 --err "${rank} killed by signal 9 .*"
   RUN --pmi pmix --sim-nodes 2 --ppn 2 ${client} die)
 interop_test("PMIx clients in a fence are told of one that died, under wait"
   CHECK --status 137 --count 3 "rank [0-3]: the fence failed" --out "pmix die: 4 ranks ok"
