@@ -53,8 +53,8 @@ std::optional<PmiGuess> guess_for(const std::string& file, const Surroundings& a
 // Of those that programs are given, the first so many are looked at.
 constexpr std::size_t kMostWords = 32;
 
-// What a program has been given to run (by env,
-// gdb, numactl) counts where it shows nothing itself; scripts are not looked into.
+// What a program has been given to run (by env, gdb, numactl) counts where it shows nothing itself;
+// scripts are not looked into.
 Finding find_need(const App& app, const Surroundings& around, bool once_per_host) {
   if (app.argv.empty()) return {};
   std::string directory = app.wdir.value_or(around.directory);

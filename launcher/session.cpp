@@ -377,11 +377,6 @@ void Session::on(const action::HostsAdded& added) {
 void Session::spawn_planned(const action::Spawn& spawn, Result<nla::World> world) {
   event::Planned planned{spawn.rank, spawn.id, {}, {}};
   if (world) {
-    if (plan_.job.pmi == nla::PmiKind::pmix) {
-      const auto known = static_cast<std::ptrdiff_t>(plan_.job.hosts.size());
-      world->first_host = static_cast<std::uint32_t>(known);
-      world->hosts.assign(plan_.hosts.begin() + known, plan_.hosts.end());
-    }
     planned.world = *world;
     if (auto added = plan_.job.add(std::move(*world)); !added) planned.why = added.error().why;
   } else {

@@ -221,6 +221,12 @@ Result<SpawnPlan> plan_spawn(const Plan& plan, const RankSet& failed, Rank paren
     world.apps.push_back(std::move(app));
   }
   if (world.apps.empty()) return refused("no program was named");
+  // Nodes that have come since agents were last told of some.
+  if (job.pmi == nla::PmiKind::pmix) {
+    const std::size_t known = job.hosts.size();
+    world.first_host = static_cast<std::uint32_t>(known);
+    world.hosts.assign(plan.hosts.begin() + static_cast<std::ptrdiff_t>(known), plan.hosts.end());
+  }
   return SpawnPlan{std::move(world), placement.later()};
 }
 

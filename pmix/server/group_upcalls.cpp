@@ -14,16 +14,13 @@
 
 #include "common/core/bytes.h"
 #include "common/core/text.h"
+#include "pmix/server/infos.h"
 #include "pmix/server/server.h"
 #include "pmix/server/upcalls.h"
 
 namespace scela::pmix {
 
 namespace {
-
-bool is(const pmix_info_t& info, const char* key) {
-  return std::strncmp(info.key, key, PMIX_MAX_KEYLEN) == 0;
-}
 
 // What libpmix is answered with; it says when it is done with it.
 struct Made {
@@ -77,9 +74,9 @@ pmix_status_t group_upcall(pmix_group_operation_t operation, char* name, const p
   bool number_wanted = false;
   for (size_t i = 0; i < info_count; ++i) {
     const pmix_value_t& value = infos[i].value;
-    if (is(infos[i], PMIX_GROUP_ASSIGN_CONTEXT_ID)) {
+    if (is_key(infos[i], PMIX_GROUP_ASSIGN_CONTEXT_ID)) {
       number_wanted = value.type != PMIX_BOOL || value.data.flag;
-    } else if (is(infos[i], PMIX_GROUP_ENDPT_DATA) && value.type == PMIX_BYTE_OBJECT &&
+    } else if (is_key(infos[i], PMIX_GROUP_ENDPT_DATA) && value.type == PMIX_BYTE_OBJECT &&
                value.data.bo.bytes != nullptr) {
       question.blob.assign(value.data.bo.bytes, value.data.bo.size);
     }

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "pmix/server/infos.h"
 #include "pmix/server/server.h"
 #include "pmix/server/upcalls.h"
 
@@ -16,10 +17,6 @@ namespace {
 void append(std::vector<std::string>& out, char** words) {
   while (words != nullptr && *words != nullptr)
     out.emplace_back(*words++);
-}
-
-bool is_key(const pmix_info_t& info, const char* key) {
-  return std::strncmp(info.key, key, PMIX_MAX_KEYLEN) == 0;
 }
 
 std::string text_of(const pmix_info_t& info) {

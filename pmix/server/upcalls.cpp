@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "pmix/server/infos.h"
 #include "pmix/server/packed.h"
 #include "pmix/server/server.h"
 #include "pmix/server/upcalls.h"
@@ -229,7 +230,7 @@ bool is_reserved(const pmix_info_t& info) {
 
 bool persists_once(const pmix_info_t* infos, size_t count) {
   for (size_t i = 0; i < count; ++i) {
-    if (std::strncmp(infos[i].key, PMIX_PERSISTENCE, PMIX_MAX_KEYLEN) != 0) continue;
+    if (!is_key(infos[i], PMIX_PERSISTENCE)) continue;
     return infos[i].value.type == PMIX_PERSIST &&
            infos[i].value.data.persist == PMIX_PERSIST_FIRST_READ;
   }
@@ -239,7 +240,7 @@ bool persists_once(const pmix_info_t* infos, size_t count) {
 // Given as a flag, or as the number of values to wait for.
 bool asks_to_wait(const pmix_info_t* infos, size_t count) {
   for (size_t i = 0; i < count; ++i) {
-    if (std::strncmp(infos[i].key, PMIX_WAIT, PMIX_MAX_KEYLEN) != 0) continue;
+    if (!is_key(infos[i], PMIX_WAIT)) continue;
     const pmix_value_t& value = infos[i].value;
     return value.type == PMIX_BOOL ? value.data.flag : true;
   }

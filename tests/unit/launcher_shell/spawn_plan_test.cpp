@@ -107,6 +107,19 @@ TEST_CASE("hosts without an agent take part, and are told of") {
   CHECK(plan({"--sim-nodes", "3", "--usize", "system", "-n", "1", "./p"}).later.empty());
 }
 
+TEST_CASE("who speaks PMIx is told of hosts that have come since, once") {
+  Plan made = plan({"-w", "a:1,b:2,c:1", "-n", "1", "--pmi", "pmix", "./p"});
+  CHECK(made.job.hosts == std::vector<std::string>{"a"});
+  add_later(made, {0});
+  const nla::World first = spawned(made, {{{"q"}, 1, {{"host", "b"}}}});
+  CHECK(first.first_host == 1);
+  CHECK(first.hosts == std::vector<std::string>{"b"});
+  REQUIRE(made.job.add(first));
+  const nla::World second = spawned(made, {{{"q"}, 1, {}}});
+  CHECK(second.first_host == 2);
+  CHECK(second.hosts.empty());
+}
+
 TEST_CASE("a hint may name hosts in an order of its own, with numbers of ranks") {
   const Plan made = plan({"--launch", "local", "-w", "a:2,b:4,c:4", "-n", "10", "./p"});
   const auto placed = [&](std::uint32_t ranks, const char* hosts) {
