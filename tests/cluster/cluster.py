@@ -323,6 +323,14 @@ class Cluster(faults.Faults):
         """Processes and files, as text."""
         return [f"process {process}" for process in self.processes(*hosts)] + self.files(*hosts)
 
+    def assert_left(self, host, words, within=EMPTY_DEADLINE_S):
+        """Waits until the host's processes are these, by their command lines."""
+        start = time.monotonic()
+        while (left := {process.words for process in self.processes(host)}) != words:
+            if time.monotonic() - start > within:
+                raise AssertionError(f"left on {host} {within} s later: {left}, not {words}")
+            select.select([], [], [], POLL_S)
+
     def assert_empty(self, *hosts, within=EMPTY_DEADLINE_S):
         """Waits until the hosts, or all nodes, are as they were at first; returns the seconds that it took."""
         start = time.monotonic()

@@ -103,8 +103,8 @@ class StartTest(FaultsTest):
     def test_a_login_shell_that_hangs(self):
         self.cluster.set_shell(BAD, "silent")
         self.check("start agent", r"its login shell has the command, but no agent answers within 2000 ms", *QUICK, status=LAUNCH)
-        # No client of sshd can end the shell of root itself; nothing but that is left.
-        self.assertEqual({process.words for process in self.cluster.processes(BAD)}, {"sleep 1000000"})
+        # No client of sshd can end the shell of root itself; nothing but that stays.
+        self.cluster.assert_left(BAD, {"sleep 1000000"})
         self.cluster.kill_processes(BAD)
 
     def test_a_users_login_shell_that_hangs_is_ended(self):
