@@ -1,0 +1,39 @@
+// The device under test, as the options name it.
+#pragma once
+
+#include <infiniband/verbs.h>
+
+#include <string>
+
+#include "tests/verbs/semantics/handles.h"
+
+namespace semantics {
+
+struct Settings {
+  std::string device;  // empty: the first one
+  int gid_index = -1;  // -1: the first GID that is not link-local, or else 0
+};
+Settings& settings();
+
+struct Device {
+  Context context;
+  ibv_device_attr attr{};
+  ibv_port_attr port{};
+  ibv_gid gid{};
+  int gid_index = 0;
+  bool global = false;  // addresses need a GRH
+};
+
+inline constexpr uint8_t kPort = 1;
+
+Device open_device();
+// Opened at the first use in the process of a case.
+const Device& device();
+
+bool is_able(unsigned flag);
+// Skips the case where the device has no shared receive queues, or no extended reliable
+// connections.
+void need_srq();
+void need_xrc();
+
+}  // namespace semantics
