@@ -16,7 +16,10 @@ PARTS = ("./boot/vmlinuz-*", "./lib/modules/*/modules.*", "./lib/modules/*/kerne
 
 
 def run(*words, **options):
-    return subprocess.run(words, check=True, stdout=subprocess.PIPE, text=True, **options).stdout
+    # depmod and modprobe are not on every user's path.
+    places = os.environ.get("PATH", "") + ":/usr/sbin:/sbin"
+    return subprocess.run(words, check=True, stdout=subprocess.PIPE, text=True, env={**os.environ, "PATH": places},
+                          **options).stdout
 
 
 def package():

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """verbs-semantics and Debian's ping-pong programs on the kernel's soft-RoCE, in an emulated machine.
 
-usage: test_rxe.py run KERNEL WORK SEMANTICS   boots the machine once; WORK/console, WORK/semantics.txt
+usage: test_rxe.py run KERNEL WORK SEMANTICS FAULTS   boots the machine once; WORK/console, WORK/semantics.txt
        test_rxe.py semantics WORK SEMANTICS    no case fails but the known deviations
        test_rxe.py ping-pongs WORK             all of them ran
+       test_rxe.py faults WORK                 a device with a fault does not pass
        test_rxe.py self-test                   wrong results are seen
 
 semantics.txt has one line for each case, sorted: what other devices are compared with.
@@ -18,13 +19,26 @@ import deviations
 import kernel
 import machine
 
-SECONDS = 270  # the machine needs about 40 where nothing else runs
+SECONDS = 270  # the machine needs about 50 where nothing else runs
 PING_PONGS = ("ibv_rc_pingpong", "ibv_uc_pingpong", "ibv_ud_pingpong", "ibv_srq_pingpong")
 # Few iterations, by events: polling pairs cost a scheduler's slice each on one processor. The client
 # comes again until the server listens.
 PAIR = ("{0} -d rxe0 -g 1 -e -n 40 > /tmp/server 2>&1 & tries=0; "
         "until {0} -d rxe0 -g 1 -e -n 40 127.0.0.1 > /tmp/client 2>&1; do tries=$((tries + 1)); "
         "[ $tries -lt 50 ] || break; sleep 0.2; done; wait $!; status=$?; cat /tmp/server /tmp/client; exit $status")
+# Faults of tests/verbs/faults.cpp, and the case that must see each.
+FAULTS = {
+    "flush-succeeds": "errors.flushed-in-order", "wrong-error": "protection.bad-rkey",
+    "wrong-number": "transfers.shared-cq", "wrong-length": "transfers.rc-send",
+    "plain-receive": "memory.write-with-immediate", "no-source": "datagrams.many-peers",
+    "out-of-order": "accounting.completions-in-order", "always-signalled": "accounting.unsignalled-is-silent",
+    "no-inline": "transfers.inline-unregistered", "no-immediate": "transfers.uc-immediate",
+    "add-for-swap": "memory.compare-swap", "any-qkey": "datagrams.wrong-qkey",
+    "pieces-reversed": "transfers.several-pieces", "never-refused": "accounting.queue-full",
+    "wrong-bad": "posting.bad-in-list", "all-solicited": "events.solicited", "impatient": "errors.not-ready-waits",
+    "any-step": "states.wrong-steps", "all-rights": "protection.region-denies-write",
+    "wide-region": "protection.beyond-target", "never-busy": "objects.domain-in-use", "no-limit": "srq.query",
+}
 
 
 def commands():
@@ -34,6 +48,8 @@ def commands():
     yield "second-device", "verbs-semantics -d rxe1 --only 'transfers.*'"
     for program in PING_PONGS:
         yield program, PAIR.format(program)
+    for fault, case in FAULTS.items():
+        yield fault, f"FAULT={fault} LD_PRELOAD=/bin/verbs-faults.so verbs-semantics -d rxe0 --only {case}"
 
 
 def read_parts(work):
@@ -51,11 +67,11 @@ def verdicts(lines):
     return found
 
 
-def run(kernel_folder, work, semantics):
+def run(kernel_folder, work, semantics, faults):
     kernel.prepare(kernel_folder)
     shutil.rmtree(work, ignore_errors=True)
     os.makedirs(work)
-    programs = [semantics, *(shutil.which(program) for program in PING_PONGS)]
+    programs = [semantics, faults, *(shutil.which(program) for program in PING_PONGS)]
     initramfs = machine.build(kernel_folder, work, programs, list(commands()))
     machine.boot(kernel_folder, initramfs, os.path.join(work, "console"), SECONDS)
     shutil.rmtree(os.path.join(work, "root"))
@@ -105,6 +121,16 @@ def ping_pongs_ran(work):
     return wrong
 
 
+def faults_are_seen(work):
+    parts, _ = read_parts(work)
+    wrong = []
+    for fault, case in FAULTS.items():
+        verdict = verdicts(parts.get(fault, (None, []))[1]).get(case, "no verdict")
+        if not verdict.startswith("not ok: ") or "nothing came" in verdict:
+            wrong.append(f"{fault}: {case} says {verdict}")
+    return wrong
+
+
 def self_test():
     cases, known = ["a.x", "a.y", "a.z"], {"a.y": "reason"}
     fine = {"a.x": "ok", "a.y": "not ok: 3", "a.z": "skip: device lacks XRC"}
@@ -122,7 +148,8 @@ def self_test():
 
 
 def main(words):
-    modes = {"run": run, "semantics": semantics_agree, "ping-pongs": ping_pongs_ran, "self-test": self_test}
+    modes = {"run": run, "semantics": semantics_agree, "ping-pongs": ping_pongs_ran, "faults": faults_are_seen,
+             "self-test": self_test}
     wrong = modes[words[0]](*words[1:])
     for line in wrong:
         print(line)

@@ -28,8 +28,10 @@ struct Plan {
   int cq_depth = 128;
   bool all_signalled = false;
   int qp_access = kAllAccess;
-  uint8_t timeout = 14;  // 4.096 us * 2^14 = 67 ms
-  uint8_t retries = 7;
+  // 4.096 us * 2^14 = 67 ms, seven times: long for a machine that is busy, short for a case that
+  // waits until they are used up. Soft-RoCE would take 7 retries for retries without end.
+  uint8_t timeout = 14;
+  uint8_t retries = 6;
   uint8_t rnr_retries = 7;  // without end
   uint8_t rd_atomic = 4;
   ibv_pd* pd = nullptr;

@@ -10,13 +10,6 @@
 namespace semantics {
 namespace {
 
-Plan impatient() {
-  Plan plan;
-  plan.timeout = 8;  // 1 ms
-  plan.retries = 1;
-  return plan;
-}
-
 void receive_too_small() {
   Pair pair;
   pair.b.post_receive(1, 0, 16);
@@ -100,7 +93,7 @@ void write_immediate_waits() {
 }
 
 void peer_destroyed() {
-  Pair pair(impatient());
+  Pair pair;
   pair.b.qp.reset();
   Request(IBV_WR_SEND, 1).piece(pair.a.piece(0, 8)).post(pair.a);
   Request(IBV_WR_SEND, 2).piece(pair.a.piece(0, 8)).post(pair.a);
@@ -114,14 +107,14 @@ void peer_destroyed() {
 }
 
 void peer_in_error() {
-  Pair pair(impatient());
+  Pair pair;
   expect_works("to ERR", go_to(pair.b.qp.get(), IBV_QPS_ERR));
   Request(IBV_WR_RDMA_WRITE, 1).piece(pair.a.piece(0, 8)).remote(pair.b.address()).post(pair.a);
   expect_status("a write to a queue pair in ERR", IBV_WC_RETRY_EXC_ERR, pair.a.sent());
 }
 
 void peer_not_connected() {
-  End a(impatient());
+  End a;
   End b;
   a.connect(b.address());
   expect_works("to INIT", apply(b.qp.get(), init_step(IBV_QPT_RC)));

@@ -215,10 +215,7 @@ void by_events() {
 void peer_killed() {
   in_two(
       [](Line& line) {
-        Plan plan;
-        plan.timeout = 8;
-        plan.retries = 1;
-        End end(plan);
+        End end;
         end.connect(line.swap(end.address()));
         line.meet();
         const Address pid = line.hear();
@@ -250,8 +247,6 @@ Plan xrc_plan() {
   Plan plan;
   plan.type = IBV_QPT_XRC_SEND;
   plan.recv_depth = 0;
-  plan.timeout = 8;
-  plan.retries = 1;
   return plan;
 }
 

@@ -65,6 +65,10 @@ void walk_uc() {
 void walk_ud() {
   walk(IBV_QPT_UD);
 }
+void walk_xrc_sender() {
+  need_xrc();
+  walk(IBV_QPT_XRC_SEND);
+}
 
 void reset_and_error() {
   for (const ibv_qp_state start :
@@ -129,6 +133,10 @@ void missing_uc() {
 }
 void missing_ud() {
   missing(IBV_QPT_UD);
+}
+void missing_xrc_sender() {
+  need_xrc();
+  missing(IBV_QPT_XRC_SEND);
 }
 
 // Attributes that a step of this type does not take.
@@ -271,11 +279,13 @@ constexpr Case kCases[] = {
     {"states.walk-rc", walk_rc},
     {"states.walk-uc", walk_uc},
     {"states.walk-ud", walk_ud},
+    {"states.walk-xrc-sender", walk_xrc_sender},
     {"states.reset-and-error", reset_and_error},
     {"states.wrong-steps", wrong_steps},
     {"states.missing-rc", missing_rc},
     {"states.missing-uc", missing_uc},
     {"states.missing-ud", missing_ud},
+    {"states.missing-xrc-sender", missing_xrc_sender},
     {"states.unfit-attributes", unfit_attributes},
     {"states.bad-port", bad_port},
     {"states.bad-pkey", bad_pkey},

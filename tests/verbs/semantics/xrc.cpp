@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 #include <memory>
+#include <string>
 
 #include "tests/verbs/semantics/judge.h"
 
@@ -18,8 +19,6 @@ Plan sender_plan() {
   Plan plan;
   plan.type = IBV_QPT_XRC_SEND;
   plan.recv_depth = 0;
-  plan.timeout = 8;
-  plan.retries = 1;
   return plan;
 }
 
@@ -199,6 +198,63 @@ void too_small() {
   expect_status("the send", IBV_WC_REM_INV_REQ_ERR, xrc.sender->sent());
 }
 
+// A target takes the steps of a receiver, and all that they need.
+void target_states() {
+  Xrc xrc;
+  const Qp target = make_target(device().context.get(), xrc.domain.get());
+  Plan plan;
+  plan.type = IBV_QPT_XRC_RECV;
+  const Address peer = xrc.sender->address();
+  for (const Step& full :
+       {init_step(plan.type), rtr_step(plan.type, peer, plan), rts_step(plan.type, plan)}) {
+    for (int bit = 1; bit < 25; ++bit) {
+      if ((full.mask & (1 << bit)) == 0) continue;
+      Step less = full;
+      less.mask &= ~(1 << bit);
+      expect_error("to state " + std::to_string(full.attr.qp_state) + " without attribute bit " +
+                       std::to_string(bit),
+                   EINVAL, apply(target.get(), less));
+    }
+    expect_works("with all attributes", apply(target.get(), full));
+    expect_equal("state", static_cast<int>(full.attr.qp_state),
+                 static_cast<int>(state_of(target.get())));
+  }
+}
+
+// The extended interface names the queue by a call.
+void extended() {
+  Xrc xrc;
+  ibv_qp_init_attr_ex init{};
+  init.send_cq = xrc.sender->send_cq.get();
+  init.cap = {8, 0, 2, 0, 32};
+  init.qp_type = IBV_QPT_XRC_SEND;
+  init.pd = xrc.sender->pd;
+  init.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+  init.send_ops_flags = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM;
+  const Qp qp(ibv_create_qp_ex(device().context.get(), &init));
+  if (qp == nullptr) skip("device lacks the extended post interface");
+  const Qp target = make_target(device().context.get(), xrc.domain.get());
+  connect_target(target.get(), address_of(qp.get()));
+  const Plan plan = sender_plan();
+  expect_works("to INIT", apply(qp.get(), init_step(plan.type)));
+  expect_works("to RTR", apply(qp.get(), rtr_step(plan.type, address_of(target.get()), plan)));
+  expect_works("to RTS", apply(qp.get(), rts_step(plan.type, plan)));
+  xrc.two->post(1);
+  ibv_qp_ex* ex = ibv_qp_to_qp_ex(qp.get());
+  const ibv_sge sge = xrc.sender->piece(0, 8);
+  ibv_wr_start(ex);
+  ex->wr_id = 5;
+  ex->wr_flags = IBV_SEND_SIGNALED;
+  ibv_wr_send_imm(ex, htobe32(3));
+  ibv_wr_set_xrc_srqn(ex, xrc.two->number);
+  ibv_wr_set_sge(ex, sge.lkey, sge.addr, sge.length);
+  expect_works("ibv_wr_complete", ibv_wr_complete(ex));
+  expect_completion("the send", xrc.sender->sent(), 5, IBV_WC_SEND);
+  const ibv_wc wc = xrc.two->received();
+  expect_completion("the receive", wc, 1, IBV_WC_RECV);
+  expect_equal("immediate data", 3U, be32toh(wc.imm_data));
+}
+
 void two_targets() {
   Xrc xrc;
   End other(sender_plan());
@@ -341,6 +397,8 @@ constexpr Case kCases[] = {
     {"xrc.basic-queue", basic_queue},
     {"xrc.too-small", too_small},
     {"xrc.two-targets", two_targets},
+    {"xrc.target-states", target_states},
+    {"xrc.extended", extended},
     {"xrc.limit-event", limit_event},
     {"xrc.wrong-posts", wrong_posts},
     {"xrc.domain-of-file", domain_of_file},
