@@ -112,10 +112,10 @@ int ibv_modify_qp(ibv_qp* qp, ibv_qp_attr* attr, int mask) {
 }
 
 #undef ibv_reg_mr  // a macro that adds a fourth argument's check
-ibv_mr* ibv_reg_mr(ibv_pd* pd, void* memory, size_t length, int access) {
+ibv_mr* ibv_reg_mr(ibv_pd* pd, void* addr, size_t length, int access) {
   if (is_on("all-rights")) access = 15;
   if (is_on("wide-region")) length += 64;
-  return real<ibv_mr*(ibv_pd*, void*, size_t, int)>("ibv_reg_mr")(pd, memory, length, access);
+  return real<ibv_mr*(ibv_pd*, void*, size_t, int)>("ibv_reg_mr")(pd, addr, length, access);
 }
 
 int ibv_dealloc_pd(ibv_pd* pd) {

@@ -70,6 +70,7 @@ std::span<const Case> event_cases();
 std::span<const Case> srq_cases();
 std::span<const Case> object_cases();
 std::span<const Case> extended_cases();
+std::span<const Case> thread_cases();
 std::span<const Case> xrc_cases();
 std::span<const Case> process_cases();
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 #include <string>
+#include <vector>
 
 #include "tests/verbs/semantics/ends.h"
 #include "tests/verbs/semantics/judge.h"
@@ -179,6 +180,36 @@ void compare_swap() {
   }
 }
 
+// Nobody's addition is lost, and no two fetch the same.
+void two_adders() {
+  const Pd pd = make_pd();
+  Plan target;
+  target.pd = pd.get();
+  Pair first(Plan{}, target);
+  Pair second(Plan{}, target);
+  const Address peer = first.b.address();
+  std::vector<bool> fetched(40);
+  for (uint64_t round = 0; round < 10; ++round) {
+    for (Pair* pair : {&first, &second}) {
+      for (const size_t place : {0, 8}) {
+        Request(IBV_WR_ATOMIC_FETCH_AND_ADD, place)
+            .piece(pair->a.piece(place, 8))
+            .atomic(peer, 0, 1)
+            .post(pair->a);
+      }
+    }
+    for (Pair* pair : {&first, &second}) {
+      for (const size_t place : {0, 8}) {
+        expect_completion("an addition", pair->a.sent(), place, IBV_WC_FETCH_ADD);
+        const uint64_t old = word(pair->a, place);
+        expect(old < 40 && !fetched[old], "the value " + std::to_string(old) + " came twice");
+        fetched[old] = true;
+      }
+    }
+  }
+  expect_equal("the sum", uint64_t{40}, word(first.b, 0));
+}
+
 // The region's addresses need not be those of the memory.
 void other_addresses() {
   Pair pair;
@@ -270,6 +301,7 @@ constexpr Case kCases[] = {
     {"memory.fetch-add", fetch_add},
     {"memory.fetch-add-wraps", fetch_add_wraps},
     {"memory.compare-swap", compare_swap},
+    {"memory.two-adders", two_adders},
     {"memory.other-addresses", other_addresses},
     {"memory.fence-after-read", fence_after_read},
     {"memory.fence-after-atomic", fence_after_atomic},

@@ -168,6 +168,34 @@ void uc_many() {
   many_in_order(IBV_QPT_UC);
 }
 
+// Several times round every queue, with messages of all sizes and a few under way at a time.
+void long_run() {
+  Pair pair;
+  constexpr uint64_t kMessages = 600;
+  constexpr uint64_t kWindow = 8;
+  const auto length_of = [](uint64_t id) { return static_cast<uint32_t>(id * 617 % 7000); };
+  const auto place_of = [](uint64_t id) { return id % kWindow * 7168; };
+  uint64_t posted = 0;
+  for (; posted < kWindow; ++posted)
+    pair.b.post_receive(posted, place_of(posted), 7168);
+  for (uint64_t id = 0; id < kWindow; ++id) {
+    pair.a.fill(place_of(id), length_of(id), static_cast<uint8_t>(id));
+    Request(IBV_WR_SEND, id).piece(pair.a.piece(place_of(id), length_of(id))).post(pair.a);
+  }
+  for (uint64_t id = 0; id < kMessages; ++id) {
+    const ibv_wc wc = pair.b.received();
+    expect_completion("a receive", wc, id, IBV_WC_RECV);
+    expect_equal("its byte_len", length_of(id), wc.byte_len);
+    pair.b.expect_bytes("its data", place_of(id), wc.byte_len, static_cast<uint8_t>(id));
+    expect_completion("a send", pair.a.sent(), id, IBV_WC_SEND);
+    const uint64_t next = id + kWindow;
+    if (next >= kMessages) continue;
+    pair.b.post_receive(next, place_of(next), 7168);
+    pair.a.fill(place_of(next), length_of(next), static_cast<uint8_t>(next));
+    Request(IBV_WR_SEND, next).piece(pair.a.piece(place_of(next), length_of(next))).post(pair.a);
+  }
+}
+
 void both_directions() {
   Pair pair;
   for (uint64_t id = 1; id <= 8; ++id) {
@@ -275,6 +303,7 @@ constexpr Case kCases[] = {
     {"transfers.several-pieces-inline", several_pieces_inline},
     {"transfers.empty-receive", empty_receive},
     {"transfers.both-directions", both_directions},
+    {"transfers.long-run", long_run},
     {"transfers.to-itself", to_itself},
     {"transfers.shared-cq", shared_cq},
     {"transfers.two-contexts", two_contexts},
