@@ -45,7 +45,10 @@ constexpr CollectiveKind last_value(CollectiveKind) {
   return CollectiveKind::alltoall;
 }
 constexpr NameAct last_value(NameAct) {
-  return NameAct::publish_once;
+  return NameAct::withdraw;
+}
+constexpr NameRange last_value(NameRange) {
+  return NameRange::rank;
 }
 constexpr Ending last_value(Ending) {
   return Ending::timed_out;

@@ -116,7 +116,7 @@ auto fields(Is<Resize> auto& m) {
   return std::tie(m.size);
 }
 auto fields(Is<NameAsked> auto& m) {
-  return std::tie(m.rank, m.id, m.act, m.name, m.port);
+  return std::tie(m.rank, m.id, m.act, m.name, m.port, m.range);
 }
 auto fields(Is<NameAnswer> auto& m) {
   return std::tie(m.rank, m.id, m.ok, m.text);

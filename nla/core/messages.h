@@ -57,9 +57,23 @@ enum class CollectiveKind : std::uint8_t {
 };
 std::string_view name_of(CollectiveKind kind);
 
-// await: a look-up that is answered once the name is published. publish_once: of a name that is
-// gone with the first look-up.
-enum class NameAct : std::uint8_t { publish, lookup, unpublish, await, publish_once };
+// await: a look-up that is answered once the name is published; give_up: not any more, if it still
+// waits. publish_once: of a name that is gone with the first look-up; publish_own: with its rank,
+// which has ended when it says withdraw.
+enum class NameAct : std::uint8_t {
+  publish,
+  lookup,
+  unpublish,
+  await,
+  publish_once,
+  publish_own,
+  give_up,
+  withdraw
+};
+
+// Whom a name is for, or whose a look-up wants: of all ranks those that are of the same job, of the
+// same world, on the same node, or the rank itself.
+enum class NameRange : std::uint8_t { job, world, node, rank };
 
 // One collective operation: the seq-th (from 0) among the ranks of `set` that has this tag.
 struct CollectiveId {
@@ -306,6 +320,7 @@ struct NameAsked {  // u: a rank asks about a name; the root answers
   NameAct act = NameAct::lookup;
   std::string name;
   std::string port;
+  NameRange range = NameRange::job;
   friend bool operator==(const NameAsked&, const NameAsked&) = default;
 };
 struct NameAnswer {  // d

@@ -19,12 +19,17 @@ constexpr char kCutOff[] = "the way to the table of names was lost";
 }  // namespace
 
 void Names::ask(Rank rank, RequestId id, const ask::Name& question) {
+  const bool gives_up = question.act == NameAct::give_up;
+  // Answered meanwhile, or there is nobody to say it to.
+  if (gives_up && !waiting_.contains({rank, id})) return;
+  if (way_is_lost() && question.act == NameAct::withdraw) return;
   if (way_is_lost()) {
     context_.act(action::Reply{rank, id, Response{false, kCutOff, false, {}}});
     return;
   }
-  waiting_.emplace(rank, id);
-  context_.send_up(msg::NameAsked{rank, id, question.act, question.name, question.port});
+  if (question.act != NameAct::withdraw) waiting_.emplace(rank, id);
+  context_.send_up(
+      msg::NameAsked{rank, id, question.act, question.name, question.port, question.range});
 }
 
 bool Names::receive(const Child& from, const msg::NameAsked& message) {
@@ -61,37 +66,69 @@ bool Names::receive(const msg::NameAnswer& message) {
   return true;
 }
 
+// Which of its kind: the world, node or rank that a rank belongs to.
+std::uint64_t Names::where(NameRange range, Rank rank) const {
+  switch (range) {
+    case NameRange::job:
+      break;
+    case NameRange::world:
+      return context_.job->world_of(rank);
+    case NameRange::node:
+      return context_.job->map.node_of(rank).value_or(0);
+    case NameRange::rank:
+      return rank;
+  }
+  return 0;
+}
+
+Names::Table::iterator Names::find(const std::string& name, Rank rank, NameRange range) {
+  for (const NameRange one : {NameRange::rank, NameRange::node, NameRange::world, NameRange::job}) {
+    const auto at = table_.find({name, one, where(one, rank)});
+    if (at == table_.end()) continue;
+    if (where(range, at->second.owner) == where(range, rank)) return at;
+  }
+  return table_.end();
+}
+
 void Names::serve(const msg::NameAsked& message) {
+  if (!context_.job) return;
   msg::NameAnswer result{message.rank, message.id, true, {}};
-  const auto at = table_.find(message.name);
-  const bool there = at != table_.end();
+  auto at = table_.end();
   switch (message.act) {
     case NameAct::publish:
     case NameAct::publish_once:
+    case NameAct::publish_own:
       publish(message, result);
       reply(result);
       return answer_parked(message.name);
     case NameAct::await:
-      if (!there) return park(message);
-      [[fallthrough]];
     case NameAct::lookup:
-      if (there) result.text = take(message.name);
+      at = find(message.name, message.rank, message.range);
+      if (at != table_.end()) {
+        result.text = take(at);
+        return reply(result);
+      }
+      if (message.act == NameAct::await) return park(message);
       break;
     case NameAct::unpublish:
-      if (!there) break;
+      at = table_.find({message.name, message.range, where(message.range, message.rank)});
+      if (at == table_.end()) break;
       --published_[at->second.owner];
       table_.erase(at);
-      break;
+      return reply(result);
+    case NameAct::give_up:
+      return give_up(message);
+    case NameAct::withdraw:
+      return withdraw(RankSet::single(message.rank));
   }
-  if (!there) {
-    result.ok = false;
-    result.text = cat("the name '", message.name, "' is not published");
-  }
+  result.ok = false;
+  result.text = cat("the name '", message.name, "' is not published");
   reply(result);
 }
 
 void Names::publish(const msg::NameAsked& message, msg::NameAnswer& answer) {
-  if (table_.contains(message.name)) {
+  Key key{message.name, message.range, where(message.range, message.rank)};
+  if (table_.contains(key)) {
     answer.ok = false;
     answer.text = cat("the name '", message.name, "' is published already");
     return;
@@ -104,12 +141,13 @@ void Names::publish(const msg::NameAsked& message, msg::NameAnswer& answer) {
   }
   ++count;
   const bool once = message.act == NameAct::publish_once;
-  table_.emplace(message.name, Entry{message.port, message.rank, once});
+  const bool own = message.act == NameAct::publish_own;
+  table_.emplace(std::move(key), Entry{message.port, message.rank, once, own});
 }
 
 void Names::park(const msg::NameAsked& message) {
   if (waits_[message.rank]++ < kWaitsPerRank) {
-    parked_[message.name].push_back({message.rank, message.id});
+    parked_[message.name].push_back({message.rank, message.id, message.range});
     return;
   }
   --waits_[message.rank];
@@ -121,14 +159,37 @@ void Names::park(const msg::NameAsked& message) {
 void Names::answer_parked(const std::string& name) {
   const auto at = parked_.find(name);
   if (at == parked_.end()) return;
-  std::deque<Asker>& askers = at->second;
-  while (!askers.empty() && table_.contains(name)) {
-    const Asker asker = askers.front();
-    askers.pop_front();
+  std::erase_if(at->second, [&](const Asker& asker) {
+    const auto found = find(name, asker.rank, asker.range);
+    if (found == table_.end()) return false;
     --waits_[asker.rank];
-    reply({asker.rank, asker.id, true, take(name)});
-  }
-  if (askers.empty()) parked_.erase(at);
+    reply({asker.rank, asker.id, true, take(found)});
+    return true;
+  });
+  if (at->second.empty()) parked_.erase(at);
+}
+
+// Answered here, so that nothing that is there once is lost between who waits and the table.
+void Names::give_up(const msg::NameAsked& message) {
+  const auto at = parked_.find(message.name);
+  if (at == parked_.end()) return;
+  const std::size_t gone = std::erase_if(at->second, [&](const Asker& asker) {
+    return asker.rank == message.rank && asker.id == message.id;
+  });
+  if (at->second.empty()) parked_.erase(at);
+  if (gone == 0) return;
+  --waits_[message.rank];
+  const std::string why = cat("the name '", message.name, "' was not published in time");
+  reply({message.rank, message.id, false, why});
+}
+
+void Names::withdraw(const RankSet& owners) {
+  std::erase_if(table_, [&](const auto& one) {
+    const Entry& entry = one.second;
+    if (!entry.own || !owners.contains(entry.owner)) return false;
+    --published_[entry.owner];
+    return true;
+  });
 }
 
 void Names::askers_failed(const RankSet& ranks) {
@@ -137,6 +198,7 @@ void Names::askers_failed(const RankSet& ranks) {
     at = at->second.empty() ? parked_.erase(at) : std::next(at);
   }
   ranks.for_each([&](Rank rank) { waits_.erase(rank); });
+  withdraw(ranks);
 }
 
 void Names::reply(const msg::NameAnswer& answer) {
@@ -144,8 +206,7 @@ void Names::reply(const msg::NameAnswer& answer) {
   if (const Child* child = children_.holding(answer.rank)) context_.send(child->link, answer);
 }
 
-std::string Names::take(const std::string& name) {
-  const auto at = table_.find(name);
+std::string Names::take(Table::iterator at) {
   if (!at->second.once) return at->second.port;
   std::string port = std::move(at->second.port);
   --published_[at->second.owner];

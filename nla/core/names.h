@@ -5,6 +5,9 @@
 // for: when the way to the root is lost, and with it perhaps a question or an answer, it says so,
 // and the rank cannot know whether what it asked was done. A look-up that waits does so at the
 // root.
+//
+// A name is published for a range of ranks, and there once in it: the same name may stand for
+// others elsewhere. A look-up finds what is for its asker, the narrowest range first.
 #pragma once
 
 #include <cstdint>
@@ -36,34 +39,48 @@ class Names {
   bool receive(const Child& from, const msg::NameAsked& message);
   bool receive(const msg::NameAnswer& message);
   void ranks_ended(const RankSet& ranks);
-  // The root: nothing is kept for them, and nothing that can be had once is given to them.
+  // The root: nothing is kept for them, and nothing that can be had once is given to them; what
+  // goes with them is gone.
   void askers_failed(const RankSet& ranks);
   // The way to the root was lost, here or above: what was under way may be lost too.
   void cut_off();
 
  private:
+  struct Key {
+    std::string name;
+    NameRange range = NameRange::job;
+    std::uint64_t where = 0;  // which of them
+    friend auto operator<=>(const Key&, const Key&) = default;
+  };
   struct Entry {
     std::string port;
     Rank owner = 0;
     bool once = false;
+    bool own = false;  // gone with its owner
   };
+  using Table = std::map<Key, Entry>;
   struct Asker {
     Rank rank = 0;
     RequestId id = 0;
+    NameRange range = NameRange::job;  // of those that it would hear
   };
 
   bool way_is_lost() const { return context_.orphaned || context_.parent_lost; }
+  std::uint64_t where(NameRange range, Rank rank) const;
+  Table::iterator find(const std::string& name, Rank rank, NameRange range);
   void serve(const msg::NameAsked& message);
   void publish(const msg::NameAsked& message, msg::NameAnswer& answer);
   void park(const msg::NameAsked& message);
   void answer_parked(const std::string& name);
+  void give_up(const msg::NameAsked& message);
+  void withdraw(const RankSet& owners);
   void reply(const msg::NameAnswer& answer);
-  std::string take(const std::string& name);
+  std::string take(Table::iterator at);
 
   Context& context_;
   Children& children_;
   std::set<std::pair<Rank, RequestId>> waiting_;     // of this node
-  std::map<std::string, Entry, std::less<>> table_;  // the root's
+  Table table_;                                      // the root's
   std::map<Rank, std::uint32_t> published_;          // the root's: names in it, by owner
   std::map<std::string, std::deque<Asker>> parked_;  // the root's: who waits for a name
   std::map<Rank, std::uint32_t> waits_;              // the root's: how many of those, by asker

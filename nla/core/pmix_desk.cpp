@@ -26,6 +26,20 @@ constexpr std::size_t kMaxVisitors = std::size_t{1} << 18;
 // What Open MPI says when it has nothing to say.
 constexpr std::string_view kNoMessage = "N/A";
 
+NameRange range_of(pmix::Range range) {
+  switch (range) {
+    case pmix::Range::job:
+      break;
+    case pmix::Range::space:
+      return NameRange::world;
+    case pmix::Range::node:
+      return NameRange::node;
+    case pmix::Range::rank:
+      return NameRange::rank;
+  }
+  return NameRange::job;
+}
+
 // FNV-1a of set and name: the same at every node.
 std::uint32_t tag_of(const RankSet& ranks, std::string_view name) {
   ByteWriter out;
@@ -268,33 +282,52 @@ pmix::msg::Answer PmixDesk::fenced(const Question& question, const Response& res
 
 // Names.
 
-bool PmixDesk::ask_name(pmix::Id id, Rank rank, ask::Name name, pmix::Status refused) {
+bool PmixDesk::ask_name(Question question, ask::Name name) {
+  const Rank rank = question.rank;
   // Those of the node's that were refused never came, but a tool may speak in their name.
   if (!own_.contains(rank) && !job_.map.ranks_of(node_).contains(rank)) return false;
   if (name.name.size() > kMaxName || name.port.size() > kMaxPublished) {
-    answer(id, Status::too_large);
+    answer(question.id, Status::too_large);
   } else if (!is_here(rank)) {
-    answer(id, Status::failed);
+    answer(question.id, Status::failed);
   } else {
-    ask({id, rank, std::nullopt, refused}, std::move(name));
+    ask(std::move(question), std::move(name));
   }
   return true;
 }
 
 bool PmixDesk::take(pmix::msg::Publish& message) {
-  const NameAct act = message.once ? NameAct::publish_once : NameAct::publish;
-  return ask_name(message.id, message.rank, {act, std::move(message.name), std::move(message.blob)},
-                  Status::exists);
+  NameAct act = NameAct::publish;
+  if (message.keep == pmix::Keep::first_read) act = NameAct::publish_once;
+  if (message.keep == pmix::Keep::rank) {
+    act = NameAct::publish_own;
+    publishers_.add(message.rank);
+  }
+  return ask_name({message.id, message.rank, {}, Status::exists},
+                  {act, std::move(message.name), std::move(message.blob), range_of(message.range)});
 }
 
 bool PmixDesk::take(pmix::msg::Lookup& message) {
+  Question question{message.id, message.rank, {}, Status::not_found};
+  if (message.wait) question.name = message.name;
   const NameAct act = message.wait ? NameAct::await : NameAct::lookup;
-  return ask_name(message.id, message.rank, {act, std::move(message.name), {}}, Status::not_found);
+  return ask_name(std::move(question), {act, std::move(message.name), {}, range_of(message.range)});
 }
 
 bool PmixDesk::take(pmix::msg::Unpublish& message) {
-  return ask_name(message.id, message.rank, {NameAct::unpublish, std::move(message.name), {}},
-                  Status::not_found);
+  return ask_name({message.id, message.rank, {}, Status::not_found},
+                  {NameAct::unpublish, std::move(message.name), {}, range_of(message.range)});
+}
+
+// The root says what has become of it: it may have been published in this moment.
+bool PmixDesk::take(pmix::msg::GiveUp& message) {
+  const auto at = std::ranges::find_if(asked_, [&](const auto& one) {
+    return one.second.id == message.id && !one.second.name.empty();
+  });
+  if (at == asked_.end()) return true;  // its answer is on its way
+  at->second.refused = Status::timed_out;
+  sides_.ask(at->second.rank, at->first, ask::Name{NameAct::give_up, at->second.name});
+  return true;
 }
 
 // More ranks.
@@ -456,6 +489,9 @@ void PmixDesk::send_stand_ins() {
 
 void PmixDesk::rank_ended(Rank rank) {
   connected_.remove(RankSet::single(rank));
+  // While the agent still listens to it.
+  if (publishers_.contains(rank)) sides_.ask(rank, next_++, ask::Name{NameAct::withdraw, {}});
+  publishers_.remove(RankSet::single(rank));
   ended_.add(rank);
   for (auto at = visitors_.begin(); at != visitors_.end();) {
     if (at->second.rank == rank) {

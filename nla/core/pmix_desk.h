@@ -12,9 +12,9 @@
 // that ends before it has connected has none to lose: a stand-in connects in its name and ends. It
 // is sent once others are connected, which may wait for it.
 //
-// Published values are in the job's table of names (names.h). What a rank of another node has put
-// is asked of that node by a message (direct modex), which its server answers once the rank has put
-// it.
+// Published values are in the job's table of names (names.h), which is told when a rank ends that
+// has published what goes with it. What a rank of another node has put is asked of that node by a
+// message (direct modex), which its server answers once the rank has put it.
 //
 // Each world of the job (job.h) is told to the server as a namespace, in order, before any of its
 // ranks starts here; sets may have ranks of several. Ranks that ask for more are heard as those of
@@ -107,6 +107,7 @@ class PmixDesk {
     Rank rank = 0;                                // in whose name it was asked
     std::optional<Gathering> fence = {};          // of this one
     pmix::Status refused = pmix::Status::failed;  // what a refusal means
+    std::string name = {};                        // that it waits for
   };
 
   bool take(pmix::msg::Environment& message);
@@ -121,6 +122,7 @@ class PmixDesk {
   bool take(pmix::msg::Publish& message);
   bool take(pmix::msg::Lookup& message);
   bool take(pmix::msg::Unpublish& message);
+  bool take(pmix::msg::GiveUp& message);
   bool take(pmix::msg::TableWanted& message) { return watch_.receive(message); }
   bool take(pmix::msg::Notify& message) { return watch_.receive(message); }
   bool take(pmix::msg::Control& message) { return watch_.receive(message); }
@@ -138,7 +140,7 @@ class PmixDesk {
   void go_on(const Gathering& gathering);
   pmix::msg::Answer fenced(const Question& question, const Response& response) const;
   void answer(pmix::Id id, pmix::Status status, std::string blob = {});
-  bool ask_name(pmix::Id id, Rank rank, ask::Name name, pmix::Status refused);
+  bool ask_name(Question question, ask::Name name);
   void ask(Question question, Request request);
   void heard(const action::Reply& message);
   pmix::msg::World world(std::size_t number) const;
@@ -165,6 +167,7 @@ class PmixDesk {
   std::uint32_t numbered_ = 0;  // fences with a name, of which this node had a part
   std::map<RequestId, Question> asked_;
   RequestId next_ = 1;
+  RankSet publishers_;               // of what goes with them
   std::map<pmix::Id, Rank> wanted_;  // here, of ranks elsewhere
   std::map<pmix::Id, Visitor> visitors_;
   pmix::Id next_visitor_ = 1;

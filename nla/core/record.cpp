@@ -132,7 +132,7 @@ auto fields(Is<GetNode> auto& r) {
   return std::tie(r.key, r.wait);
 }
 auto fields(Is<Name> auto& r) {
-  return std::tie(r.act, r.name, r.port);
+  return std::tie(r.act, r.name, r.port, r.range);
 }
 auto fields(Is<Failed> auto&) {
   return std::tie();

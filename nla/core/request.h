@@ -71,11 +71,13 @@ struct GetNode {
   bool wait = false;
 };
 // Names of the whole job. An error: to publish one that is there, to look up or unpublish one that
-// is not. Await is answered when it is there.
+// is not. Await is answered when it is there, or was given up by a question with the same id. What
+// gives up or withdraws has no answer of its own.
 struct Name {
   NameAct act = NameAct::lookup;
   std::string name;
-  std::string port;  // publish
+  std::string port = {};  // publish
+  NameRange range = NameRange::job;
 };
 // More ranks, as a world of their own (nla/core/job.h): answered when all of them have been
 // started, with its name, or when one could not be, with an error. Its part is then what became of

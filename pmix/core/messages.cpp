@@ -54,13 +54,16 @@ auto fields(Is<msg::Data> auto& m) {
   return std::tie(m.id, m.status, m.blob);
 }
 auto fields(Is<msg::Publish> auto& m) {
-  return std::tie(m.id, m.rank, m.name, m.once, m.blob);
+  return std::tie(m.id, m.rank, m.name, m.keep, m.blob, m.range);
 }
 auto fields(Is<msg::Lookup> auto& m) {
-  return std::tie(m.id, m.rank, m.name, m.wait);
+  return std::tie(m.id, m.rank, m.name, m.wait, m.range);
 }
 auto fields(Is<msg::Unpublish> auto& m) {
-  return std::tie(m.id, m.rank, m.name);
+  return std::tie(m.id, m.rank, m.name, m.range);
+}
+auto fields(Is<msg::GiveUp> auto& m) {
+  return std::tie(m.id);
 }
 auto fields(Is<msg::TableWanted> auto& m) {
   return std::tie(m.id, m.here);
@@ -94,6 +97,17 @@ auto fields(Is<msg::Spawn> auto& m) {
   return std::tie(m.id, m.rank, m.programs);
 }
 
+// Enumerations are one byte, up to their last value.
+constexpr Status last_value(Status) {
+  return Status::timed_out;
+}
+constexpr Range last_value(Range) {
+  return Range::rank;
+}
+constexpr Keep last_value(Keep) {
+  return Keep::rank;
+}
+
 class Writer {
  public:
   template <class Struct>
@@ -102,7 +116,9 @@ class Writer {
     std::apply([&](const auto&... member) { (put(member), ...); }, fields(value));
   }
   void put(bool value) { out_.flag(value); }
-  void put(Status value) { out_.u8(static_cast<std::uint8_t>(value)); }
+  template <class Enum>
+  requires std::is_enum_v<Enum>
+  void put(Enum value) { out_.u8(static_cast<std::uint8_t>(value)); }
   void put(std::uint32_t value) { out_.varint(value); }
   void put(std::uint64_t value) { out_.varint(value); }
   void put(std::int32_t value) { out_.u32(static_cast<std::uint32_t>(value)); }
@@ -137,10 +153,12 @@ class Reader {
     if (byte > 1) in_.fail();
     value = byte == 1;
   }
-  void get(Status& value) {
+  template <class Enum>
+  requires std::is_enum_v<Enum>
+  void get(Enum& value) {
     const std::uint8_t byte = in_.u8();
-    if (byte > static_cast<std::uint8_t>(Status::not_spawned)) in_.fail();
-    value = in_.ok() ? static_cast<Status>(byte) : Status::failed;
+    if (byte > static_cast<std::uint8_t>(last_value(Enum{}))) in_.fail();
+    if (in_.ok()) value = static_cast<Enum>(byte);
   }
   void get(std::uint32_t& value) { value = in_.varint32(); }
   void get(std::uint64_t& value) { value = in_.varint(); }

@@ -45,7 +45,14 @@ enum class Status : std::uint8_t {
   not_supported,  // by this launcher
   too_large,
   not_spawned,  // the ranks that were asked for
+  timed_out,    // what was awaited, for as long as was asked for
 };
+
+// Whom a published value is for, or whose a look-up wants: the ranks of the job, of the same
+// namespace, of the same node, or the rank itself.
+enum class Range : std::uint8_t { job, space, node, rank };
+// How long a published value stays: with the job, until it is read, with its rank.
+enum class Keep : std::uint8_t { job, first_read, rank };
 
 using Id = std::uint64_t;  // of a question, chosen by who asks; unique per direction
 
@@ -132,8 +139,9 @@ struct Publish {
   Id id = 0;
   Rank rank = 0;
   std::string name;
-  bool once = false;  // gone with the first look-up
+  Keep keep = Keep::job;
   std::string blob;
+  Range range = Range::job;
   friend bool operator==(const Publish&, const Publish&) = default;
 };
 struct Lookup {
@@ -141,13 +149,21 @@ struct Lookup {
   Rank rank = 0;
   std::string name;
   bool wait = false;  // until it is published
+  Range range = Range::job;
   friend bool operator==(const Lookup&, const Lookup&) = default;
 };
 struct Unpublish {
   Id id = 0;
   Rank rank = 0;
   std::string name;
+  Range range = Range::job;
   friend bool operator==(const Unpublish&, const Unpublish&) = default;
+};
+// A look-up with this id need not wait any more: it is answered now, with `timed_out` if not with
+// what it has waited for.
+struct GiveUp {
+  Id id = 0;
+  friend bool operator==(const GiveUp&, const GiveUp&) = default;
 };
 // What has become of the ranks? The blob of the answer is an encode_processes(): of all that could
 // be asked; those of a node that is gone are missing.
@@ -226,11 +242,11 @@ struct Spawn {
 
 }  // namespace msg
 
-using Message =
-    std::variant<msg::Setup, msg::Answer, msg::DataAsked, msg::Environment, msg::Ready, msg::Failed,
-                 msg::Connected, msg::Finalized, msg::Abort, msg::Fence, msg::DataWanted, msg::Data,
-                 msg::Publish, msg::Lookup, msg::Unpublish, msg::TableWanted, msg::Notify,
-                 msg::Control, msg::Log, msg::Event, msg::RanksFailed, msg::World, msg::Spawn>;
+using Message = std::variant<msg::Setup, msg::Answer, msg::DataAsked, msg::Environment, msg::Ready,
+                             msg::Failed, msg::Connected, msg::Finalized, msg::Abort, msg::Fence,
+                             msg::DataWanted, msg::Data, msg::Publish, msg::Lookup, msg::Unpublish,
+                             msg::TableWanted, msg::Notify, msg::Control, msg::Log, msg::Event,
+                             msg::RanksFailed, msg::World, msg::Spawn, msg::GiveUp>;
 
 // The message with its pieces, ready for the stream. Requires a body of at most kMaxBody.
 std::string encode(const Message& message);

@@ -81,10 +81,13 @@ pmix_status_t group_upcall(pmix_group_operation_t operation, char* name, const p
       question.blob.assign(value.data.bo.bytes, value.data.bo.size);
     }
   }
-  served()->link().ask(std::move(question),
-                       [number_wanted, call, data](Status status, const std::string& blob) {
-                         made(status, blob, number_wanted, call, data);
-                       });
+  const Deadline deadline(timeout_of(infos, info_count));
+  served()->link().ask(
+      std::move(question),
+      [number_wanted, call, data, deadline](Status status, const std::string& blob) {
+        deadline.answer([=] { made(status, blob, number_wanted, call, data); });
+      },
+      deadline.limit());
   return PMIX_SUCCESS;
 }
 

@@ -4,6 +4,9 @@
 #include <pmix.h>
 #include <pmix_server.h>
 
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -11,6 +14,24 @@ namespace scela::pmix {
 
 inline bool is_key(const pmix_info_t& info, const char* key) {
   return std::string_view(info.key) == key;
+}
+
+// What PMIX_TIMEOUT says, which callers put as they like; 0: it does not, or for ever.
+inline std::chrono::seconds timeout_of(const pmix_info_t* infos, std::size_t count) {
+  constexpr std::int64_t kMost = INT32_MAX;  // what libpmix would keep of it
+  for (std::size_t i = 0; i < count; ++i) {
+    if (!is_key(infos[i], PMIX_TIMEOUT)) continue;
+    const pmix_value_t& value = infos[i].value;
+    std::int64_t said = 0;
+    if (value.type == PMIX_INT) said = value.data.integer;
+    if (value.type == PMIX_UINT) said = value.data.uint;
+    if (value.type == PMIX_INT32) said = value.data.int32;
+    if (value.type == PMIX_UINT32) said = value.data.uint32;
+    if (value.type == PMIX_INT64) said = value.data.int64;
+    if (value.type == PMIX_SIZE) said = static_cast<std::int64_t>(value.data.size);
+    return std::chrono::seconds(std::clamp<std::int64_t>(said, 0, kMost));
+  }
+  return std::chrono::seconds(0);
 }
 
 // A copy of everything that is added.

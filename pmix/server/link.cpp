@@ -35,11 +35,11 @@ void AgentLink::later(std::function<void()> call) {
   static_cast<void>(::eventfd_write(wake_.get(), 1));
 }
 
-Id AgentLink::expect(OnAnswer then, std::chrono::seconds limit) {
+Id AgentLink::expect(OnAnswer then, Limit limit, Overdue overdue) {
   const std::lock_guard guard(lock_);
   asked_.emplace(next_, std::move(then));
   if (limit != kEver) {
-    limits_.emplace(Clock::now() + limit, next_);
+    limits_.emplace(Clock::now() + limit, std::pair(next_, overdue));
     static_cast<void>(::eventfd_write(wake_.get(), 1));  // who waits must know for how long
   }
   return next_++;
@@ -98,19 +98,24 @@ void AgentLink::wait(bool read) {
 // What somebody wants called, and answers that are overdue.
 void AgentLink::call_due() {
   std::vector<std::function<void()>> calls;
-  std::vector<Id> overdue;
+  std::vector<Id> answered;
+  std::vector<Id> given_up;
   {
     const std::lock_guard guard(lock_);
     calls.swap(calls_);
     const auto end = limits_.upper_bound(Clock::now());
-    for (auto at = limits_.begin(); at != end; ++at)
-      overdue.push_back(at->second);
+    for (auto at = limits_.begin(); at != end; ++at) {
+      const auto [id, overdue] = at->second;
+      if (asked_.contains(id)) (overdue == Overdue::answered ? answered : given_up).push_back(id);
+    }
     limits_.erase(limits_.begin(), end);
   }
   for (const auto& call : calls)
     call();
-  for (const Id id : overdue)
-    take({id, Status::failed, {}});
+  for (const Id id : answered)
+    take({id, Status::timed_out, {}});
+  for (const Id id : given_up)
+    post(msg::GiveUp{id});
 }
 
 std::optional<Message> AgentLink::first() {

@@ -10,6 +10,7 @@
 #include <map>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/os/fd.h"
@@ -25,17 +26,21 @@ class AgentLink {
   bool open();
 
   void post(const Message& message);
-  // Sets the message's id, and has `then` called once it is answered; or with `failed`, if that
-  // takes longer than `limit`.
+  using Limit = std::chrono::milliseconds;
+  // What becomes of a question that takes longer than its limit: it is answered with `timed_out`,
+  // or the agent is told, whose answer decides.
+  enum class Overdue { answered, given_up };
+  // Sets the message's id, and has `then` called once it is answered.
   template <class Question>
-  void ask(Question question, OnAnswer then, std::chrono::seconds limit = kEver) {
-    question.id = expect(std::move(then), limit);
+  void ask(Question question, OnAnswer then, Limit limit = kEver,
+           Overdue overdue = Overdue::answered) {
+    question.id = expect(std::move(then), limit, overdue);
     post(Message(std::move(question)));
   }
   // Has the main thread call it.
   void later(std::function<void()> call);
 
-  static constexpr std::chrono::seconds kEver{0};
+  static constexpr Limit kEver{0};
 
   // The first message of the agent; an empty one when the agent is gone, or speaks nonsense.
   std::optional<Message> first();
@@ -47,7 +52,7 @@ class AgentLink {
  private:
   using Clock = std::chrono::steady_clock;
 
-  Id expect(OnAnswer then, std::chrono::seconds limit);
+  Id expect(OnAnswer then, Limit limit, Overdue overdue);
   bool read();
   bool write();
   bool write_some();  // under the lock
@@ -66,7 +71,7 @@ class AgentLink {
   std::string posted_;
   std::map<Id, OnAnswer> asked_;
   Id next_ = 1;
-  std::multimap<Clock::time_point, Id> limits_;
+  std::multimap<Clock::time_point, std::pair<Id, Overdue>> limits_;
   std::vector<std::function<void()>> calls_;
 };
 

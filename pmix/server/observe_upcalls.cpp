@@ -321,7 +321,7 @@ pmix_status_t query(pmix_proc_t*, pmix_query_t* queries, size_t count, pmix_info
     if (status == Status::ok && processes) {
       return in_libpmix([question, processes] { give(*question, *processes); });
     }
-    const pmix_status_t why = status == Status::failed ? PMIX_ERR_TIMEOUT : status_of(status);
+    const pmix_status_t why = status_of(status);
     in_libpmix(
         [question, why] { question->call(why, nullptr, 0, question->data, nullptr, nullptr); });
   };

@@ -13,6 +13,7 @@
 #include <cstring>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -51,6 +52,8 @@ pmix_status_t status_of(Status status) {
       return PMIX_ERR_OUT_OF_RESOURCE;
     case Status::not_spawned:
       return PMIX_ERR_JOB_FAILED_TO_LAUNCH;
+    case Status::timed_out:
+      return PMIX_ERR_TIMEOUT;
   }
   return PMIX_ERROR;
 }
@@ -137,38 +140,57 @@ pmix_status_t abort_job(const pmix_proc_t* proc, void*, int status, const char* 
 
 // Exchange.
 
-pmix_status_t fence(const pmix_proc_t* procs, size_t count, const pmix_info_t*, size_t, char* bytes,
-                    size_t size, pmix_modex_cbfunc_t call, void* data) {
+// Until a node's processes have all come libpmix looks at the time by itself.
+pmix_status_t fence(const pmix_proc_t* procs, size_t count, const pmix_info_t* infos,
+                    size_t info_count, char* bytes, size_t size, pmix_modex_cbfunc_t call,
+                    void* data) {
   msg::Fence question;
   question.ranks = served()->ranks_of(procs, count);
   if (bytes != nullptr) question.blob.assign(bytes, size);
   std::free(bytes);
   if (question.ranks.empty()) return PMIX_ERR_NOT_SUPPORTED;
-  served()->link().ask(std::move(question), with_blob(call, data));
+  served()->link().ask(std::move(question), with_blob(call, data), timeout_of(infos, info_count));
   return PMIX_SUCCESS;
 }
 
-pmix_status_t direct_modex(const pmix_proc_t* proc, const pmix_info_t*, size_t,
+pmix_status_t direct_modex(const pmix_proc_t* proc, const pmix_info_t* infos, size_t count,
                            pmix_modex_cbfunc_t call, void* data) {
   // libpmix asks again once it knows the namespace, and answers by itself for a rank of this node.
   if (served()->is_coming(*proc)) return PMIX_SUCCESS;
   const auto rank = served()->rank_of(*proc);
   if (!rank) return PMIX_ERR_NOT_FOUND;
   if (!awaited.add(data)) return PMIX_SUCCESS;
-  served()->link().ask(msg::DataWanted{0, *rank},
-                       [data, answer = with_blob(call, data)](Status status, std::string blob) {
-                         awaited.remove(data);
-                         answer(status, std::move(blob));
-                       });
+  served()->link().ask(
+      msg::DataWanted{0, *rank},
+      [data, answer = with_blob(call, data)](Status status, std::string blob) {
+        awaited.remove(data);
+        answer(status, std::move(blob));
+      },
+      timeout_of(infos, count));
   return PMIX_SUCCESS;
 }
 
 // Both are an exchange of nothing: who has come so far is connected.
-pmix_status_t connect(const pmix_proc_t* procs, size_t count, const pmix_info_t*, size_t,
-                      pmix_op_cbfunc_t call, void* data) {
+pmix_status_t connect(const pmix_proc_t* procs, size_t count, const pmix_info_t* infos,
+                      size_t info_count, pmix_op_cbfunc_t call, void* data) {
   const RankSet ranks = served()->ranks_of(procs, count);
   if (ranks.empty()) return PMIX_ERR_NOT_SUPPORTED;
-  served()->link().ask(msg::Fence{0, ranks, {}, {}}, done(call, data));
+  const Deadline deadline(timeout_of(infos, info_count));
+  served()->link().ask(
+      msg::Fence{0, ranks, {}, {}},
+      [call, data, deadline](Status status, const std::string&) {
+        deadline.answer([call, data, status] { call(status_of(status), data); });
+      },
+      deadline.limit());
+  return PMIX_SUCCESS;
+}
+
+pmix_status_t disconnect(const pmix_proc_t* procs, size_t count, const pmix_info_t* infos,
+                         size_t info_count, pmix_op_cbfunc_t call, void* data) {
+  const RankSet ranks = served()->ranks_of(procs, count);
+  if (ranks.empty()) return PMIX_ERR_NOT_SUPPORTED;
+  served()->link().ask(msg::Fence{0, ranks, {}, {}}, done(call, data),
+                       timeout_of(infos, info_count));
   return PMIX_SUCCESS;
 }
 
@@ -228,13 +250,37 @@ bool is_reserved(const pmix_info_t& info) {
   return std::strncmp(info.key, "pmix", 4) == 0;
 }
 
-bool persists_once(const pmix_info_t* infos, size_t count) {
+// As long as the application, the session or for ever is as long as the job.
+Keep keep_of(const pmix_info_t* infos, size_t count) {
   for (size_t i = 0; i < count; ++i) {
-    if (!is_key(infos[i], PMIX_PERSISTENCE)) continue;
-    return infos[i].value.type == PMIX_PERSIST &&
-           infos[i].value.data.persist == PMIX_PERSIST_FIRST_READ;
+    if (!is_key(infos[i], PMIX_PERSISTENCE) || infos[i].value.type != PMIX_PERSIST) continue;
+    if (infos[i].value.data.persist == PMIX_PERSIST_FIRST_READ) return Keep::first_read;
+    if (infos[i].value.data.persist == PMIX_PERSIST_PROC) return Keep::rank;
   }
-  return false;
+  return Keep::job;
+}
+
+// None: it is for those whom nobody here can tell apart.
+std::optional<Range> range_of(const pmix_info_t* infos, size_t count) {
+  for (size_t i = 0; i < count; ++i) {
+    if (!is_key(infos[i], PMIX_RANGE)) continue;
+    if (infos[i].value.type != PMIX_DATA_RANGE) return std::nullopt;
+    switch (infos[i].value.data.range) {
+      case PMIX_RANGE_UNDEF:
+      case PMIX_RANGE_SESSION:
+      case PMIX_RANGE_GLOBAL:
+        return Range::job;
+      case PMIX_RANGE_NAMESPACE:
+        return Range::space;
+      case PMIX_RANGE_LOCAL:
+        return Range::node;
+      case PMIX_RANGE_PROC_LOCAL:
+        return Range::rank;
+      default:
+        return std::nullopt;
+    }
+  }
+  return Range::job;
 }
 
 // Given as a flag, or as the number of values to wait for.
@@ -249,14 +295,17 @@ bool asks_to_wait(const pmix_info_t* infos, size_t count) {
 
 pmix_status_t publish(const pmix_proc_t* proc, const pmix_info_t* infos, size_t count,
                       pmix_op_cbfunc_t call, void* data) {
-  const bool once = persists_once(infos, count);
+  const auto range = range_of(infos, count);
+  if (!range) return PMIX_ERR_NOT_SUPPORTED;
+  const Keep keep = keep_of(infos, count);
   std::vector<msg::Publish> questions;
   for (size_t i = 0; i < count; ++i) {
     if (is_reserved(infos[i])) continue;
     std::string packed = pack(*proc, infos[i].value);
     if (packed.empty()) return PMIX_ERR_PACK_FAILURE;
     if (packed.size() > kMaxSaid) return PMIX_ERR_OUT_OF_RESOURCE;
-    questions.push_back({0, served()->speaker(*proc), infos[i].key, once, std::move(packed)});
+    questions.push_back(
+        {0, served()->speaker(*proc), infos[i].key, keep, std::move(packed), *range});
   }
   if (questions.empty()) return PMIX_OPERATION_SUCCEEDED;
   const SharedCall shared = std::make_shared<NameCall>();
@@ -281,27 +330,32 @@ pmix_status_t lookup(const pmix_proc_t* proc, char** keys, const pmix_info_t* in
                      pmix_lookup_cbfunc_t call, void* data) {
   const std::size_t names = count_of(keys);
   if (names == 0) return PMIX_ERR_BAD_PARAM;
+  const auto range = range_of(infos, count);
+  if (!range) return PMIX_ERR_NOT_SUPPORTED;
   const bool wait = asks_to_wait(infos, count);
   const SharedCall shared = std::make_shared<NameCall>();
   shared->open = names;
   shared->found = call;
   shared->data = data;
   for (std::size_t i = 0; i < names; ++i)
-    served()->link().ask(msg::Lookup{0, served()->speaker(*proc), keys[i], wait},
-                         one_of(shared, keys[i]));
+    served()->link().ask(msg::Lookup{0, served()->speaker(*proc), keys[i], wait, *range},
+                         one_of(shared, keys[i]), timeout_of(infos, count),
+                         AgentLink::Overdue::given_up);
   return PMIX_SUCCESS;
 }
 
-pmix_status_t unpublish(const pmix_proc_t* proc, char** keys, const pmix_info_t*, size_t,
-                        pmix_op_cbfunc_t call, void* data) {
+pmix_status_t unpublish(const pmix_proc_t* proc, char** keys, const pmix_info_t* infos,
+                        size_t count, pmix_op_cbfunc_t call, void* data) {
   const std::size_t names = count_of(keys);
+  const auto range = range_of(infos, count);
+  if (!range) return PMIX_ERR_NOT_SUPPORTED;
   if (names == 0) return PMIX_ERR_NOT_SUPPORTED;  // all that the process has published
   const SharedCall shared = std::make_shared<NameCall>();
   shared->open = names;
   shared->call = call;
   shared->data = data;
   for (std::size_t i = 0; i < names; ++i)
-    served()->link().ask(msg::Unpublish{0, served()->speaker(*proc), keys[i]},
+    served()->link().ask(msg::Unpublish{0, served()->speaker(*proc), keys[i], *range},
                          one_of(shared, keys[i]));
   return PMIX_SUCCESS;
 }
@@ -317,7 +371,7 @@ pmix_server_module_t* upcalls_for(Server& server) {
   table.fence_nb = fence;
   table.direct_modex = direct_modex;
   table.connect = connect;
-  table.disconnect = connect;
+  table.disconnect = disconnect;
   table.publish = publish;
   table.lookup = lookup;
   table.unpublish = unpublish;

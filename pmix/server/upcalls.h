@@ -4,8 +4,10 @@
 #include <pmix.h>
 #include <pmix_server.h>
 
+#include <chrono>
 #include <cstddef>
 #include <functional>
+#include <utility>
 
 #include "pmix/server/server.h"
 
@@ -18,6 +20,30 @@ pmix_status_t status_of(Status status);
 // Has it called by libpmix's own thread: the answers to look-ups, queries and job control change
 // what libpmix is sending without a lock. Others shift threads by themselves.
 void in_libpmix(std::function<void()> call);
+
+// Of connect and of groups: libpmix 4.2 keeps a timer of its own while its host is asked, and
+// breaks when it and the host both answer. So the host is a little earlier, and says nothing
+// afterwards.
+class Deadline {
+ public:
+  explicit Deadline(std::chrono::seconds timeout)
+      : limit_(timeout.count() == 0 ? AgentLink::kEver : AgentLink::Limit(timeout) - 4 * kMargin),
+        last_(Clock::now() + limit_ + 3 * kMargin) {}
+  AgentLink::Limit limit() const { return limit_; }
+  // In libpmix's thread, which is the timer's.
+  void answer(std::function<void()> call) const {
+    if (limit_ == AgentLink::kEver) return call();
+    in_libpmix([last = last_, call = std::move(call)] {
+      if (Clock::now() < last) call();
+    });
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  static constexpr AgentLink::Limit kMargin{50};
+  AgentLink::Limit limit_;
+  Clock::time_point last_;
+};
 
 // Of what a process publishes, logs or tells in one call: no agent takes as much.
 inline constexpr std::size_t kMaxSaid = std::size_t{1024} * 1024;

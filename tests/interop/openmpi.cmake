@@ -29,7 +29,7 @@ add_custom_target(interop_openmpi ALL DEPENDS ${programs})
 find_library(SCELA_LIBPMIX pmix REQUIRED)
 find_package(Threads REQUIRED)
 get_target_property(SCELA_PMIX_INCLUDE scela-pmix INCLUDE_DIRECTORIES)
-foreach(program pmix_client pmix_observer pmix_tool)
+foreach(program pmix_client pmix_observer pmix_terms pmix_tool)
   add_executable(${program} programs/${program}.c)
   target_include_directories(${program} SYSTEM PRIVATE ${SCELA_PMIX_INCLUDE})
   target_link_libraries(${program} PRIVATE ${SCELA_LIBPMIX} Threads::Threads)
@@ -141,6 +141,11 @@ foreach(what exchange direct publish groups)
   interop_test("PMIx ${what} across nodes"
     CHECK --quiet --out "pmix ${what}: 6 ranks ok" --count 1 ".*"
     RUN --pmi pmix --sim-nodes 3 --ppn 2 ${client} ${what})
+endforeach()
+foreach(what timeouts ranges invite)
+  interop_test("PMIx ${what} on two nodes"
+    CHECK --quiet --out "pmix ${what}: 4 ranks ok" --count 1 ".*"
+    RUN --pmi pmix --sim-nodes 2 --ppn 2 ${bin}/pmix_terms ${what})
 endforeach()
 interop_test("PMIx ranks exchange 8 MiB each"
   CHECK --quiet --out "pmix large: 4 ranks ok" --count 1 ".*"

@@ -124,6 +124,115 @@ TEST_CASE("a name that is there once is not given to who has failed meanwhile") 
   CHECK(tree.answer(3, 2)->parts[0].view() == "a");
 }
 
+TEST_CASE("who gives up waiting for a name is told at the root, and is not given it any more") {
+  Tree tree(9, 2);
+  const auto ask = [&](Rank rank, RequestId id, const ask::Name& question) {
+    tree.ask(rank, question, id);
+    tree.run();
+    return tree.answer(rank, id);
+  };
+  CHECK(ask(7, 100, {NameAct::await, "once"}) == nullptr);
+  CHECK(ask(3, 100, {NameAct::await, "once"}) == nullptr);
+  CHECK(ask(7, 101, {NameAct::await, "once"}) == nullptr);
+  const Response* given_up = ask(7, 100, {NameAct::give_up, "once"});
+  REQUIRE(given_up != nullptr);
+  CHECK(given_up->error == "the name 'once' was not published in time");
+  CHECK(tree.of(5, ask::Name{NameAct::publish_once, "once", "a"}).ok);
+  REQUIRE(tree.answer(3, 100) != nullptr);
+  CHECK(tree.answer(3, 100)->parts[0].view() == "a");
+  CHECK(tree.of(5, ask::Name{NameAct::publish_once, "once", "b"}).ok);
+  REQUIRE(tree.answer(7, 101) != nullptr);
+  CHECK(tree.answer(7, 101)->parts[0].view() == "b");
+  const std::size_t said = tree.answers.size();
+  ask(7, 101, {NameAct::give_up, "once"});  // too late: it has what it waited for
+  CHECK(tree.answers.size() == said);
+  // Who has given up counts no more among those who wait.
+  for (RequestId id = 200; id < 400; ++id) {
+    REQUIRE(ask(2, id, {NameAct::await, "never"}) == nullptr);
+    REQUIRE(ask(2, id, {NameAct::give_up, "never"}) != nullptr);
+  }
+}
+
+TEST_CASE(
+    "a name is found by those that it is for, the narrowest first, and is there once for them") {
+  nla::testing::TreeHarness tree(3, 2);
+  tree.begin();
+  tree.launch(nla::testing::TreeHarness::job(3, 2));
+  RequestId last = 0;
+  const auto ask = [&](Rank rank, const ask::Name& question) {
+    tree.ask(rank, question, ++last);
+    tree.run();
+    REQUIRE(tree.answer(rank, last) != nullptr);
+    return *tree.answer(rank, last);
+  };
+  const auto publish_for = [&](Rank rank, NameRange range, const std::string& port) {
+    return ask(rank, {NameAct::publish, "n", port, range}).ok;
+  };
+  const auto found = [&](Rank rank, NameRange range) {
+    const Response response = ask(rank, {NameAct::lookup, "n", {}, range});
+    return response.ok ? std::string(response.parts[0].view()) : "";
+  };
+  CHECK(publish_for(2, NameRange::node, "node 1"));
+  CHECK_FALSE(publish_for(3, NameRange::node, "again"));
+  CHECK(publish_for(4, NameRange::node, "node 2"));
+  CHECK(publish_for(3, NameRange::rank, "rank 3"));
+  CHECK(found(0, NameRange::job).empty());
+  CHECK(found(2, NameRange::job) == "node 1");
+  CHECK(found(3, NameRange::job) == "rank 3");
+  CHECK(found(5, NameRange::job) == "node 2");
+  CHECK(found(5, NameRange::rank).empty());  // another has published it
+  CHECK(publish_for(5, NameRange::job, "job"));
+  CHECK(publish_for(0, NameRange::world, "world"));
+  CHECK(found(1, NameRange::job) == "world");
+  CHECK(found(1, NameRange::node) == "world");
+  CHECK(found(2, NameRange::node) == "node 1");
+  // Only that of the range is gone.
+  CHECK(ask(3, {NameAct::unpublish, "n", {}, NameRange::node}).ok);
+  CHECK(found(2, NameRange::job) == "world");
+  CHECK(found(3, NameRange::job) == "rank 3");
+  CHECK(ask(3, {NameAct::unpublish, "n", {}, NameRange::world}).ok);
+  CHECK(found(2, NameRange::job) == "job");
+  CHECK(found(2, NameRange::node).empty());
+
+  SECTION("who waits is given what is for it, not what is for others") {
+    tree.ask(1, ask::Name{NameAct::await, "m", {}}, ++last);
+    const RequestId waits = last;
+    tree.run();
+    ask(2, {NameAct::publish, "m", "theirs", NameRange::node});
+    CHECK(tree.answer(1, waits) == nullptr);
+    ask(0, {NameAct::publish, "m", "ours", NameRange::node});
+    REQUIRE(tree.answer(1, waits) != nullptr);
+    CHECK(tree.answer(1, waits)->parts[0].view() == "ours");
+  }
+}
+
+TEST_CASE("names that go with their rank are withdrawn when it ends, or is lost with its node") {
+  nla::testing::TreeHarness tree(3, 2);
+  tree.begin();
+  tree.launch(nla::testing::TreeHarness::job(3, 2, OnFailure::wait));
+  RequestId last = 0;
+  const auto ask = [&](Rank rank, const ask::Name& question) {
+    tree.ask(rank, question, ++last);
+    tree.run();
+    return tree.answer(rank, last) != nullptr && tree.answer(rank, last)->ok;
+  };
+  for (const Rank rank : {3u, 4u}) {
+    const std::string name = cat("of ", rank);
+    CHECK(ask(rank, {NameAct::publish_own, name, "own"}));
+    CHECK(ask(rank, {NameAct::publish, name + ", kept", "kept"}));
+    CHECK(ask(0, {NameAct::lookup, name}));
+  }
+  tree.ask(3, ask::Name{NameAct::withdraw, {}}, ++last);
+  tree.run();
+  CHECK(tree.answer(3, last) == nullptr);
+  tree.exit(4, {Ending::signaled, 9, false, false, {}});
+  tree.run();
+  for (const Rank rank : {3u, 4u}) {
+    CHECK_FALSE(ask(0, {NameAct::lookup, cat("of ", rank)}));
+    CHECK(ask(0, {NameAct::lookup, cat("of ", rank, ", kept")}));
+  }
+}
+
 TEST_CASE("a child asks about names for its own ranks only, and not at any length") {
   Chain chain;
   chain.launch();

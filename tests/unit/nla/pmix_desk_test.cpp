@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "common/core/bytes.h"
+#include "common/core/text.h"
 #include "nla/core/names.h"
 #include "tests/support/tree_harness.h"
 
@@ -214,22 +215,72 @@ TEST_CASE(
   CHECK(nodes.answer_of(2, 1)->status == Status::not_found);
   nodes.say(2, pmix::msg::Lookup{2, 2, "port", true});
   CHECK(nodes.answer_of(2, 2) == nullptr);
-  nodes.say(0, pmix::msg::Publish{1, 0, "port", false, "value"});
+  nodes.say(0, pmix::msg::Publish{1, 0, "port", pmix::Keep::job, "value"});
   CHECK(nodes.answer_of(0, 1)->status == Status::ok);
   REQUIRE(nodes.answer_of(2, 2) != nullptr);
   CHECK(nodes.answer_of(2, 2)->blob == "value");
-  nodes.say(1, pmix::msg::Publish{1, 1, "port", false, "other"});
+  nodes.say(1, pmix::msg::Publish{1, 1, "port", pmix::Keep::job, "other"});
   CHECK(nodes.answer_of(1, 1)->status == Status::exists);
   nodes.say(1, pmix::msg::Unpublish{2, 1, "port"});
   CHECK(nodes.answer_of(1, 2)->status == Status::ok);
 
-  nodes.say(0, pmix::msg::Publish{2, 0, "once", true, "first"});
+  nodes.say(0, pmix::msg::Publish{2, 0, "once", pmix::Keep::first_read, "first"});
   nodes.say(1, pmix::msg::Lookup{3, 1, "once", true});
   CHECK(nodes.answer_of(1, 3)->blob == "first");
   nodes.say(2, pmix::msg::Lookup{3, 2, "once", false});
   CHECK(nodes.answer_of(2, 3)->status == Status::not_found);
-  nodes.say(0, pmix::msg::Publish{3, 0, "large", false, std::string(kMaxPublished + 1, 'x')});
+  nodes.say(
+      0, pmix::msg::Publish{3, 0, "large", pmix::Keep::job, std::string(kMaxPublished + 1, 'x')});
   CHECK(nodes.answer_of(0, 3)->status == Status::too_large);
+}
+
+TEST_CASE("a PMIx look-up is given up with what the root says of it") {
+  Nodes nodes(2, 1);
+  nodes.say(0, pmix::msg::Lookup{1, 0, "port", true});
+  nodes.say(0, pmix::msg::Lookup{2, 0, "port", true});
+  nodes.say(0, pmix::msg::GiveUp{1});
+  REQUIRE(nodes.answer_of(0, 1) != nullptr);
+  CHECK(nodes.answer_of(0, 1)->status == Status::timed_out);
+  CHECK(nodes.answer_of(0, 2) == nullptr);
+  // It is published while that is on its way.
+  REQUIRE(nodes.nodes[1].desk->receive(
+      pmix::msg::Publish{1, 1, "port", pmix::Keep::first_read, "value"}));
+  REQUIRE(nodes.nodes[0].desk->receive(pmix::msg::GiveUp{2}));
+  nodes.settle();
+  REQUIRE(nodes.answer_of(0, 2) != nullptr);
+  const bool there = nodes.answer_of(0, 2)->status == Status::ok;
+  nodes.say(1, pmix::msg::Lookup{3, 1, "port", false});
+  CHECK((nodes.answer_of(1, 3)->status == Status::ok) != there);
+  const std::size_t told = nodes.nodes[0].told.size();
+  nodes.say(0, pmix::msg::GiveUp{2});
+  nodes.say(0, pmix::msg::GiveUp{9});
+  CHECK(nodes.nodes[0].told.size() == told);
+}
+
+TEST_CASE("PMIx values are for a range, and go with their rank if that was asked for") {
+  Nodes nodes(2, 2);
+  const auto publish = [&](pmix::Id id, Rank rank, pmix::Keep keep, pmix::Range range) {
+    nodes.say(rank / 2, pmix::msg::Publish{id, rank, "name", keep, cat("of ", rank), range});
+    return nodes.answer_of(rank / 2, id)->status;
+  };
+  const auto found = [&](pmix::Id id, Rank rank) {
+    nodes.say(rank / 2, pmix::msg::Lookup{id, rank, "name", false});
+    return nodes.answer_of(rank / 2, id)->blob;
+  };
+  CHECK(publish(1, 0, pmix::Keep::job, pmix::Range::job) == Status::ok);
+  CHECK(publish(2, 2, pmix::Keep::rank, pmix::Range::node) == Status::ok);
+  CHECK(publish(3, 3, pmix::Keep::rank, pmix::Range::node) == Status::exists);
+  CHECK(publish(4, 3, pmix::Keep::rank, pmix::Range::rank) == Status::ok);
+  CHECK(found(5, 1) == "of 0");
+  CHECK(found(6, 2) == "of 2");
+  CHECK(found(7, 3) == "of 3");
+  nodes.nodes[1].desk->rank_ended(2);
+  nodes.settle();
+  CHECK(found(8, 3) == "of 3");
+  nodes.say(1, pmix::msg::Unpublish{9, 3, "name", pmix::Range::rank});
+  CHECK(found(10, 3) == "of 0");
+  nodes.say(1, pmix::msg::Unpublish{11, 3, "name", pmix::Range::space});
+  CHECK(nodes.answer_of(1, 11)->status == Status::not_found);
 }
 
 TEST_CASE("what a rank of another node has put is asked of its server, and brought back") {
@@ -384,7 +435,7 @@ TEST_CASE("a PMIx server that says what none says is not believed") {
   CHECK_FALSE(desk.receive(pmix::msg::Fence{1, RankSet::run(2, 2), ""}));  // none of its own
   CHECK_FALSE(desk.receive(pmix::msg::Fence{1, RankSet::run(0, 5), ""}));  // not of the job
   CHECK_FALSE(desk.receive(pmix::msg::Abort{1, 3, 1, ""}));
-  CHECK_FALSE(desk.receive(pmix::msg::Publish{1, 2, "n", false, ""}));
+  CHECK_FALSE(desk.receive(pmix::msg::Publish{1, 2, "n", pmix::Keep::job, ""}));
   CHECK_FALSE(desk.receive(pmix::msg::Setup{}));
   CHECK_FALSE(desk.receive(pmix::msg::Event{"x"}));
   CHECK_FALSE(desk.receive(pmix::msg::RanksFailed{own}));
@@ -485,7 +536,7 @@ TEST_CASE("PMIx sets may have ranks of several namespaces") {
     CHECK(nodes.answer_of(0, 7)->blob == "card");
   }
   SECTION("and a name that one publishes is found by the other") {
-    nodes.say(1, pmix::msg::Publish{2, 3, "port", false, "here"});
+    nodes.say(1, pmix::msg::Publish{2, 3, "port", pmix::Keep::job, "here"});
     nodes.say(0, pmix::msg::Lookup{2, 0, "port", true});
     REQUIRE(nodes.answer_of(0, 2) != nullptr);
     CHECK(nodes.answer_of(0, 2)->blob == "here");

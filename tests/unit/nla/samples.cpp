@@ -207,7 +207,8 @@ void fill(Random& r, msg::Resize& m) {
 }
 
 void fill(Random& r, msg::NameAsked& m) {
-  m = {number(r), large_number(r), one_of(r, NameAct::publish_once), text(r), text(r)};
+  m = {number(r), large_number(r), one_of(r, NameAct::withdraw),
+       text(r),   text(r),         one_of(r, NameRange::rank)};
 }
 void fill(Random& r, msg::NameAnswer& m) {
   m = {number(r), large_number(r), flag(r), text(r)};

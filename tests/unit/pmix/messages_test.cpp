@@ -42,7 +42,7 @@ std::vector<Message> samples() {
           msg::Fence{6, some, std::string(3 * kMaxPiece + 1, 'x'), "group"},
           msg::DataWanted{7, 9},
           msg::Data{8, Status::too_large, "card"},
-          msg::Publish{9, 2, "name", true, "value"},
+          msg::Publish{9, 2, "name", Keep::rank, "value", Range::node},
           msg::Lookup{10, 2, "name", true},
           msg::Unpublish{std::uint64_t{1} << 40, 2, "name"},
           msg::TableWanted{11, true},
@@ -52,7 +52,8 @@ std::vector<Message> samples() {
           msg::Event{"event"},
           msg::RanksFailed{some},
           world,
-          spawn};
+          spawn,
+          msg::GiveUp{14}};
 }
 
 // All that a stream holds, fed in steps of so many bytes; nothing if it is malformed.
@@ -115,7 +116,7 @@ TEST_CASE("flags, statuses and counts of PMIx messages are believed only where t
   CHECK_FALSE(decoded(frame(14, lookup.bytes()), 4096).has_value());
   ByteWriter answer;
   answer.varint(1);
-  answer.u8(static_cast<std::uint8_t>(Status::not_spawned) + 1);
+  answer.u8(static_cast<std::uint8_t>(Status::timed_out) + 1);
   answer.text("");
   CHECK_FALSE(decoded(frame(2, answer.bytes()), 4096).has_value());
   ByteWriter environment;
