@@ -50,6 +50,8 @@ std::vector<std::string> environment_in(std::string_view directory) {
   out.push_back(cat("TMPDIR=", directory));
   // The other way to keep data, files that libpmix grows, breaks with values of some megabytes.
   out.emplace_back("PMIX_MCA_gds=hash");
+  // Of copies of output that no tool has asked for it would keep a million.
+  out.emplace_back("PMIX_MCA_pmix_max_iof_cache=1");
   // Displays and accelerators are nothing that libpmix knows what to do with, and looking for them
   // means to load X11 and to try ten displays.
   if (::getenv("HWLOC_PLUGINS_BLACKLIST") == nullptr)

@@ -53,6 +53,9 @@ class PmixHelper final : Poller::Watcher {
   bool serves(Rank rank) const { return link_ && job_.world_of(rank) < desk_.ready_worlds(); }
   std::vector<std::string> environment(Rank rank) const { return desk_.environment(rank); }
   void reply(const action::Reply& reply) { desk_.reply(reply); }
+  void output(Rank rank, Stream stream, std::string_view bytes) {
+    desk_.output(rank, stream == Stream::err, bytes);
+  }
   void peers_failed(const RankSet& ranks) { desk_.peers_failed(ranks); }
   void set_reading(bool on);
   // It is ending, which ranks may know, and act on, before it is reaped.

@@ -96,6 +96,7 @@ struct RankStreams::State final : EndListener {
   const RankSet& own;
   const std::string node_name;
   std::optional<Poller>& poller;
+  Onlooker onlooker;                             // may be absent
   std::vector<std::unique_ptr<OneRank>> states;  // by position in own
   // Bytes of output that may be emitted. What is put before the lines may take it below zero.
   std::int64_t credit = 0;
@@ -144,6 +145,8 @@ void RankStreams::State::read_output(OneRank& rank, OutputPipe& pipe) {
       [&] { return ::read(pipe.end.fd.get(), host.buffer.bytes, static_cast<size_t>(most)); });
   if (got < 0 && errno == EAGAIN) return;
   if (got <= 0) return end_output(rank, pipe);
+  if (onlooker)
+    onlooker(rank.rank, pipe.stream, {host.buffer.bytes, static_cast<std::size_t>(got)});
   emit_output(rank, pipe, mark, std::string(host.buffer.bytes, static_cast<std::size_t>(got)));
 }
 
@@ -261,6 +264,10 @@ void RankStreams::allow_output(std::uint64_t bytes) {
       if (std::exchange(pipe->starved, false)) pipe->end.watch(*state_->poller, true, false);
     }
   }
+}
+
+void RankStreams::show_output(Onlooker onlooker) {
+  state_->onlooker = std::move(onlooker);
 }
 
 void RankStreams::drop_output() {

@@ -5,9 +5,11 @@
 // the shell's loop; tells what happens by RanksHost::emit.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "common/os/fd.h"
 #include "nla/poller.h"
@@ -35,6 +37,9 @@ class RankStreams {
 
   void allow_output(std::uint64_t bytes);
   void drop_output();  // reads no more of it
+  // Is shown all that ranks write, as they write it.
+  using Onlooker = std::function<void(Rank, Stream, std::string_view)>;
+  void show_output(Onlooker onlooker);
   // Text that others want among a rank's output, labelled likewise; of what there is no credit for,
   // some is kept. False: that stream has ended, or too much is kept.
   bool insert(Rank number, Stream stream, const std::string& text);

@@ -133,6 +133,9 @@ void Ranks::State::start_server(const NodeFacts& node) {
                           return streams.insert(rank, stream, text);
                         }},
       [this](std::string why) { server_news(std::move(why)); });
+  streams.show_output([this](Rank rank, Stream stream, std::string_view bytes) {
+    pmix->output(rank, stream, bytes);
+  });
   const Result<void> started = pmix->start(node);
   if (!started) setup_error = started.error().text();
 }

@@ -58,7 +58,8 @@ PmixDesk::PmixDesk(const Job& job, const RankSet& own, std::uint32_t node, Sides
       own_(own),
       node_(node),
       sides_(std::move(sides)),
-      watch_(job, own, watch_sides()) {}
+      watch_(job, own, watch_sides()),
+      copies_(job, own, copies_sides()) {}
 
 PmixWatch::Sides PmixDesk::watch_sides() {
   PmixWatch::Sides out;
@@ -77,6 +78,11 @@ PmixWatch::Sides PmixDesk::watch_sides() {
     return sides_.write && sides_.write(rank, error, std::move(text));
   };
   return out;
+}
+
+PmixCopies::Sides PmixDesk::copies_sides() {
+  const PmixWatch::Sides same = watch_sides();
+  return {same.tell, same.send};
 }
 
 pmix::Process PmixDesk::look(Rank rank) const {
@@ -386,6 +392,7 @@ void PmixDesk::heard(const action::Reply& message) {
   const Rank from = source.varint32();
   const std::uint32_t about = tag.varint32();
   if (source.ok() && tag.ok() && watch_.heard(about, from, parts[2].view())) return;
+  if (source.ok() && tag.ok() && copies_.heard(about, from, parts[2].view())) return;
   const pmix::Id id = in.varint();
   if (!source.ok() || !tag.ok() || !in.ok()) return;
   if (about == kWantTag) return wanted({from, id, message.rank});
@@ -425,6 +432,7 @@ void PmixDesk::send_data(const Visitor& visitor, pmix::Status status, std::strin
 void PmixDesk::peers_failed(const RankSet& ranks) {
   failed_.add(ranks);
   watch_.peers_failed(ranks);
+  copies_.peers_failed(ranks);
   for (auto at = wanted_.begin(); at != wanted_.end();) {
     if (ranks.contains(at->second)) {
       answer(at->first, Status::not_found);

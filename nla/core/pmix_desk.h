@@ -35,6 +35,7 @@
 
 #include "nla/core/actions.h"
 #include "nla/core/job.h"
+#include "nla/core/pmix_copies.h"
 #include "nla/core/pmix_watch.h"
 #include "nla/core/request.h"
 #include "pmix/core/messages.h"
@@ -71,6 +72,8 @@ class PmixDesk {
   void rank_ended(Rank rank);
   // How, for those who ask: after rank_ended(), or of one that was not started.
   void note_end(const pmix::Process& process);
+  // A rank of this node has written it: somebody's tool may want to see that.
+  void output(Rank rank, bool error, std::string_view bytes) { copies_.output(rank, error, bytes); }
   // Ranks of this job, wherever, that the job goes on without.
   void peers_failed(const RankSet& ranks);
 
@@ -128,12 +131,16 @@ class PmixDesk {
   bool take(pmix::msg::Control& message) { return watch_.receive(message); }
   bool take(pmix::msg::Log& message) { return watch_.receive(message); }
   bool take(pmix::msg::Spawn& message);
+  bool take(pmix::msg::Pull& message) { return copies_.receive(message); }
+  bool take(pmix::msg::PullNoMore& message) { return copies_.receive(message); }
+  bool take(pmix::msg::Taken& message) { return copies_.receive(message); }
   template <class Other>
   bool take(Other&) {
     return false;
   }
 
   PmixWatch::Sides watch_sides();
+  PmixCopies::Sides copies_sides();
   pmix::Process look(Rank rank) const;
   Fences& fences_of(const Gathering& gathering);
   void enter(const Gathering& gathering, Fences& fences);
@@ -173,6 +180,7 @@ class PmixDesk {
   pmix::Id next_visitor_ = 1;
   std::vector<Visitor> early_;  // of worlds that are not ready
   PmixWatch watch_;
+  PmixCopies copies_;
 };
 
 }  // namespace scela::nla

@@ -65,6 +65,18 @@ auto fields(Is<msg::Unpublish> auto& m) {
 auto fields(Is<msg::GiveUp> auto& m) {
   return std::tie(m.id);
 }
+auto fields(Is<msg::Pull> auto& m) {
+  return std::tie(m.ranks, m.out, m.err);
+}
+auto fields(Is<msg::PullNoMore> auto&) {
+  return std::tuple<>();
+}
+auto fields(Is<msg::Copy> auto& m) {
+  return std::tie(m.rank, m.error, m.left_out, m.bytes);
+}
+auto fields(Is<msg::Taken> auto& m) {
+  return std::tie(m.rank, m.bytes);
+}
 auto fields(Is<msg::TableWanted> auto& m) {
   return std::tie(m.id, m.here);
 }

@@ -194,6 +194,30 @@ struct Log {
   std::string text;
   friend bool operator==(const Log&, const Log&) = default;
 };
+// What these ranks write, wherever, is wanted from now on, besides what was.
+struct Pull {
+  RankSet ranks;
+  bool out = false;
+  bool err = false;
+  friend bool operator==(const Pull&, const Pull&) = default;
+};
+struct PullNoMore {  // of nobody
+  friend bool operator==(const PullNoMore&, const PullNoMore&) = default;
+};
+// To the server: what a rank has written, after so many bytes that are left out.
+struct Copy {
+  Rank rank = 0;
+  bool error = false;  // its standard error
+  std::uint64_t left_out = 0;
+  std::string bytes;
+  friend bool operator==(const Copy&, const Copy&) = default;
+};
+// From the server: so much of what the rank has written was passed on.
+struct Taken {
+  Rank rank = 0;
+  std::uint64_t bytes = 0;
+  friend bool operator==(const Taken&, const Taken&) = default;
+};
 // To the server: an event of another node, as its server has packed it.
 struct Event {
   std::string blob;
@@ -242,11 +266,12 @@ struct Spawn {
 
 }  // namespace msg
 
-using Message = std::variant<msg::Setup, msg::Answer, msg::DataAsked, msg::Environment, msg::Ready,
-                             msg::Failed, msg::Connected, msg::Finalized, msg::Abort, msg::Fence,
-                             msg::DataWanted, msg::Data, msg::Publish, msg::Lookup, msg::Unpublish,
-                             msg::TableWanted, msg::Notify, msg::Control, msg::Log, msg::Event,
-                             msg::RanksFailed, msg::World, msg::Spawn, msg::GiveUp>;
+using Message =
+    std::variant<msg::Setup, msg::Answer, msg::DataAsked, msg::Environment, msg::Ready, msg::Failed,
+                 msg::Connected, msg::Finalized, msg::Abort, msg::Fence, msg::DataWanted, msg::Data,
+                 msg::Publish, msg::Lookup, msg::Unpublish, msg::TableWanted, msg::Notify,
+                 msg::Control, msg::Log, msg::Event, msg::RanksFailed, msg::World, msg::Spawn,
+                 msg::GiveUp, msg::Pull, msg::PullNoMore, msg::Copy, msg::Taken>;
 
 // The message with its pieces, ready for the stream. Requires a body of at most kMaxBody.
 std::string encode(const Message& message);

@@ -1,10 +1,73 @@
 // libpmix listens on TCP within the machine and believes the user that a peer claims to be, after
 // a greeting for which its only thread waits. So nobody but this user gets that far: libpmix calls
-// the accept() below instead of the C library's, as the program's own symbols come first.
+// the accept() below instead of the C library's, as the program's own symbols come first. By that
+// its connections are known, too.
+#include <poll.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <mutex>
+#include <vector>
+
 #include "common/os/socket_owner.h"
+#include "pmix/server/copies.h"
+
+namespace {
+
+struct Connection {
+  int fd = -1;
+  ino_t socket = 0;  // libpmix closes it, and its number may mean another then
+};
+
+ino_t socket_of(int fd) {
+  struct stat found {};
+  return ::fstat(fd, &found) == 0 && S_ISSOCK(found.st_mode) ? found.st_ino : 0;
+}
+
+struct Connections {
+  std::mutex lock;
+  std::vector<Connection> all;
+};
+
+Connections& connections() {
+  static Connections made;
+  return made;
+}
+
+void remember(int fd) {
+  Connections& known = connections();
+  const std::lock_guard guard(known.lock);
+  std::erase_if(known.all, [](const Connection& one) { return socket_of(one.fd) != one.socket; });
+  known.all.push_back({fd, socket_of(fd)});
+}
+
+std::vector<pollfd> ends_that_are_full() {
+  std::vector<pollfd> ends;
+  {
+    Connections& known = connections();
+    const std::lock_guard guard(known.lock);
+    for (const Connection& one : known.all)
+      if (socket_of(one.fd) == one.socket) ends.push_back({one.fd, POLLOUT, 0});
+  }
+  static_cast<void>(::poll(ends.data(), ends.size(), 0));
+  // An end of the other side is told as an event of its own.
+  std::erase_if(ends, [](const pollfd& end) { return end.revents != 0; });
+  return ends;
+}
+
+}  // namespace
+
+void scela::pmix::wait_for_readers() {
+  // Looked at again now and then, as one that is closed meanwhile wakes nobody.
+  constexpr int kLookAgainMs = 500;
+  while (true) {
+    std::vector<pollfd> full = ends_that_are_full();
+    if (full.empty()) return;
+    static_cast<void>(::poll(full.data(), 1, kLookAgainMs));
+  }
+}
 
 // NOLINTNEXTLINE(readability-inconsistent-declaration-parameter-name): the header's are reserved.
 extern "C" __attribute__((visibility("default"))) int accept(int fd, sockaddr* address,
@@ -12,7 +75,10 @@ extern "C" __attribute__((visibility("default"))) int accept(int fd, sockaddr* a
   for (;;) {
     const int taken = ::accept4(fd, address, size, SOCK_CLOEXEC);
     if (taken < 0) return taken;
-    if (scela::peer_is_this_user(taken)) return taken;
+    if (scela::peer_is_this_user(taken)) {
+      remember(taken);
+      return taken;
+    }
     ::close(taken);
   }
 }

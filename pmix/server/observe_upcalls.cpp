@@ -364,6 +364,7 @@ void tool_connected(pmix_info_t* infos, size_t count, pmix_tool_connection_cbfun
   } else {
     cat(setup.job, "-tool-", setup.node, "-", next++).copy(proc.nspace, PMIX_MAX_NSLEN);
   }
+  if (status == PMIX_SUCCESS) tool_came(proc);
   call(status, &proc, data);
 }
 

@@ -13,6 +13,7 @@
 
 #include "common/core/text.h"
 #include "pmix/server/infos.h"
+#include "pmix/server/upcalls.h"
 
 namespace scela::pmix {
 
@@ -98,10 +99,15 @@ pmix_status_t Server::initialise() {
   // Nodes that share a machine are told apart by their names, not by the machine's.
   infos.add(PMIX_HOSTNAME, setup_.hosts[setup_.node]);
   infos.add(PMIX_SERVER_TOOL_SUPPORT, true);
+  // Else it writes itself what it is to pass on to tools, and keeps lines until they end.
+  infos.add(PMIX_IOF_LOCAL_OUTPUT, false);
   // Else every rank of Open MPI finds it out again, a third of what its start costs.
   infos.add(PMIX_SERVER_SHARE_TOPOLOGY, true);
   const pmix_status_t status = PMIx_server_init(upcalls_for(*this), infos.data(), infos.size());
-  if (is_fine(status)) help_tools(setup_);
+  if (is_fine(status)) {
+    help_tools(setup_);
+    watch_tools();
+  }
   return status;
 }
 
@@ -241,6 +247,7 @@ std::string Server::receive(const Message& message) {
   if (const auto* asked = std::get_if<msg::DataAsked>(&message)) return take(*asked);
   if (const auto* event = std::get_if<msg::Event>(&message)) deliver(*this, *event);
   if (const auto* failed = std::get_if<msg::RanksFailed>(&message)) deliver(*this, *failed);
+  if (const auto* copy = std::get_if<msg::Copy>(&message)) pass_copy(*copy);
   return {};
 }
 

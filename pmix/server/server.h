@@ -89,5 +89,7 @@ pmix_server_module_t* upcalls_for(Server& server);
 // Hand what the agent says to those who have registered for it, on this node.
 void deliver(const Server& server, const msg::Event& event);
 void deliver(const Server& server, const msg::RanksFailed& failed);
+// To the tools that want it.
+void pass_copy(msg::Copy copy);
 
 }  // namespace scela::pmix

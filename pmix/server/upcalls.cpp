@@ -379,6 +379,7 @@ pmix_server_module_t* upcalls_for(Server& server) {
   add_observation(table);
   add_events(table);
   add_control(table);
+  add_copies(table);
   table.spawn = spawn_upcall;
   return &table;
 }

@@ -58,6 +58,11 @@ pmix_status_t group_upcall(pmix_group_operation_t operation, char* name, const p
 void add_observation(pmix_server_module_t& table);
 void add_events(pmix_server_module_t& table);
 void add_control(pmix_server_module_t& table);
+// copies.cpp
+void add_copies(pmix_server_module_t& table);
+void tool_came(const pmix_proc_t& proc);
+// Once libpmix is initialized: it says which tools go.
+void watch_tools();
 // spawn_upcall.cpp
 pmix_status_t spawn_upcall(const pmix_proc_t* proc, const pmix_info_t* infos, std::size_t count,
                            const pmix_app_t* apps, std::size_t programs, pmix_spawn_cbfunc_t call,

@@ -154,6 +154,69 @@ class Pmix(JobTest):
         table = self.table(server)
         self.assertEqual((table[0][2], table[0][0]), (RUNNING, "sim0"))
 
+    def pulling(self, server, *words):
+        """A tool that pulls, once it does."""
+        env = {"PATH": os.environ["PATH"], "TMPDIR": self.temporary}
+        tool = subprocess.Popen((TOOL, str(server), "pull") + words, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(tool.wait)
+        self.addCleanup(tool.kill)
+        self.addCleanup(tool.stderr.close)
+        self.addCleanup(tool.stdout.close)
+        self.assertEqual(tool.stdout.readline(), "pulled\n")
+        return tool
+
+    def writers(self, nodes, program):
+        """A job whose ranks, two to a node, do this once the first call says so, and end with the second; and the calls."""
+        steps = [[f"{self.folder}/{name}{rank}" for rank in range(2 * nodes)] for name in ("go", "end")]
+        for fifo in steps[0] + steps[1]:
+            os.mkfifo(fifo)
+
+        def step(number):
+            for fifo in steps[number]:
+                os.close(os.open(fifo, os.O_WRONLY))
+        one = self.start("--pmi", "pmix", "--sim-nodes", str(nodes), "--ppn", "2", "sh", "-c",
+                         f"{job.TELL} cat {self.folder}/go$SCELA_RANK; {program}; {job.TELL} cat {self.folder}/end$SCELA_RANK")
+        one.ranks(2 * nodes)
+        return one, lambda: step(0), lambda: step(1)
+
+    @unittest.skipUnless(os.path.exists(TOOL), "tools for the tests were not built")
+    def test_tools_have_copies_of_what_ranks_of_all_nodes_write(self):
+        one, go, end = self.writers(2, "echo out; echo error $SCELA_RANK >&2")
+        tools = [self.pulling(self.server_of(one, node), str(4 * (4 + 8))) for node in ("sim0", "sim1")]
+        killed = self.pulling(self.server_of(one, "sim0"), "1000")
+        killed.kill()
+        go()
+        for tool in tools:
+            out, err = tool.communicate(timeout=job.DEADLINE_S)
+            self.assertEqual((out, err), ("".join(f"{rank}: 4 8\n" for rank in range(4)) + "left out: 0\n", ""))
+        done = self.tool(TOOL, str(self.server_of(one, "sim0")), "push")
+        self.assertEqual((done.returncode, done.stderr), (1, "push: NOT-SUPPORTED\n"))
+        end()
+        ended = one.wait()
+        self.assertEqual((ended.status, ended.lines), (0, ["out"] * 4))
+
+    @unittest.skipUnless(os.path.exists(TOOL), "tools for the tests were not built")
+    def test_a_tool_that_does_not_read_its_copies_holds_nobody_up(self):
+        """Neither the ranks, nor memory: what it has missed is left out, and it is told how much."""
+        size = 64 << 20
+        one, go, end = self.writers(2, f"[ $SCELA_RANK != 3 ] || head -c {size} /dev/zero; echo done >&2")
+        server = self.server_of(one, "sim0")
+        tool = self.pulling(server, str(size + 4 * 5), "stop")
+        go()
+        one.ranks(4)
+        with open(f"/proc/{server}/status", encoding="ascii") as f:
+            most_kib = next(int(line.split()[1]) for line in f if line.startswith("VmHWM:"))
+        self.assertLess(most_kib << 10, 48 << 20)
+        tool.send_signal(signal.SIGCONT)
+        out, err = tool.communicate(timeout=job.DEADLINE_S)
+        self.assertEqual(err, "")
+        counts = [int(number) for line in out.splitlines() for number in line.partition(":")[2].split()]
+        self.assertEqual(sum(counts), size + 4 * 5)
+        self.assertGreater(counts[-1], size // 4)
+        end()
+        ended = one.wait()
+        self.assertEqual((ended.status, len(ended.out)), (0, size))
+
     def test_a_server_ends_with_its_agent(self):
         one = self.start("--pmi", "pmix", "--sim-nodes", "2", "--ppn", "1", "sh", "-c", job.HOLD)
         one.ranks(2)

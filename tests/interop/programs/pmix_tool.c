@@ -1,9 +1,14 @@
-/* A tool that comes to a job from outside: pmix_tool PID table|lookup|event|control...
+/* A tool that comes to a job from outside: pmix_tool PID table|lookup|event|control|pull|push...
 
    PID is that of the job's scela-pmix on this machine. table: a line for each process of the job.
-   lookup NAME: what is published under it. event CODE: tells all ranks. control RANK SIGNAL. */
+   lookup NAME: what is published under it. event CODE: tells all ranks. control RANK SIGNAL. pull
+   BYTES [stop]: has copies of what all ranks write, until it knows of so many bytes of theirs; how
+   many of each stream it has had, and how many were left out; stops itself before. push: writes to
+   ranks. */
 #include <pmix.h>
 #include <pmix_tool.h>
+#include <semaphore.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -68,6 +73,74 @@ static void control(const char* rank, const char* signo) {
   check("control", PMIx_Job_control(&target, 1, &info, 1, &results, &count));
 }
 
+enum { kRanks = 64 };
+static size_t had[kRanks][2]; /* of standard output and error */
+static size_t left_out;
+static size_t awaited;
+static sem_t there;
+
+static void copied(size_t handler, pmix_iof_channel_t channel, pmix_proc_t* source,
+                   pmix_byte_object_t* bytes, pmix_info_t info[], size_t count) {
+  (void)handler;
+  (void)info;
+  (void)count;
+  static const char kMark[] = "\n[scela: ";
+  if (source->rank >= kRanks) return;
+  if (bytes->size > sizeof kMark && memcmp(bytes->bytes, kMark, sizeof kMark - 1) == 0) {
+    char text[32] = "";
+    memcpy(text, bytes->bytes + sizeof kMark - 1, sizeof text - 1);
+    left_out += strtoull(text, NULL, 10);
+  } else {
+    had[source->rank][channel == PMIX_FWD_STDERR_CHANNEL] += bytes->size;
+  }
+  size_t known = left_out;
+  for (size_t i = 0; i < kRanks; ++i)
+    known += had[i][0] + had[i][1];
+  if (known >= awaited) sem_post(&there);
+}
+
+/* Without such a function libpmix 4.2 may wait for ever. */
+static void answered(pmix_status_t status, void* what) {
+  check(what, status);
+  sem_post(&there);
+}
+
+static void pull(const char* bytes, int stop) {
+  sem_init(&there, 0, 0);
+  awaited = strtoull(bytes, NULL, 10);
+  pmix_proc_t all;
+  PMIX_PROC_LOAD(&all, job, PMIX_RANK_WILDCARD);
+  const pmix_status_t handler = PMIx_IOF_pull(
+      &all, 1, NULL, 0, PMIX_FWD_STDOUT_CHANNEL | PMIX_FWD_STDERR_CHANNEL, copied, NULL, NULL);
+  if (handler < 0) check("pull", handler);
+  /* All nodes answer this, and have heard what is wanted of them before. */
+  pmix_info_t* found = ask(PMIX_QUERY_PROC_TABLE, NULL);
+  PMIX_INFO_FREE(found, 1);
+  printf("pulled\n");
+  fflush(stdout);
+  if (stop) raise(SIGSTOP);
+  while (sem_wait(&there) != 0) {
+  }
+  for (size_t i = 0; i < kRanks; ++i)
+    if (had[i][0] + had[i][1] > 0) printf("%zu: %zu %zu\n", i, had[i][0], had[i][1]);
+  printf("left out: %zu\n", left_out);
+  fflush(stdout);
+  check("stop", PMIx_IOF_deregister((size_t)handler, NULL, 0, answered, "stop"));
+  while (sem_wait(&there) != 0) {
+  }
+}
+
+static void push(void) {
+  char text[] = "text";
+  pmix_byte_object_t bytes = {text, sizeof text};
+  pmix_proc_t target;
+  PMIX_PROC_LOAD(&target, job, 0);
+  sem_init(&there, 0, 0);
+  check("push", PMIx_IOF_push(&target, 1, &bytes, NULL, 0, answered, "push"));
+  while (sem_wait(&there) != 0) {
+  }
+}
+
 int main(int argc, char** argv) {
   if (argc < 3) return 64;
   pmix_proc_t me;
@@ -84,6 +157,8 @@ int main(int argc, char** argv) {
   if (strcmp(argv[2], "event") == 0 && argc > 3) {
     check("event", PMIx_Notify_event(atoi(argv[3]), &me, PMIX_RANGE_GLOBAL, NULL, 0, NULL, NULL));
   }
+  if (strcmp(argv[2], "pull") == 0 && argc > 3) pull(argv[3], argc > 4);
+  if (strcmp(argv[2], "push") == 0) push();
   check("finalize", PMIx_tool_finalize());
   return 0;
 }

@@ -53,7 +53,11 @@ std::vector<Message> samples() {
           msg::RanksFailed{some},
           world,
           spawn,
-          msg::GiveUp{14}};
+          msg::GiveUp{14},
+          msg::Pull{some, true, false},
+          msg::PullNoMore{},
+          msg::Copy{3, true, 12, "written"},
+          msg::Taken{3, 7}};
 }
 
 // All that a stream holds, fed in steps of so many bytes; nothing if it is malformed.
