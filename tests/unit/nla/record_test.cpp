@@ -62,10 +62,10 @@ std::vector<Request> requests() {
                               {[](auto& r) { r.key = "k"; }, [](auto& r) { r.value = "v"; }});
   vary<Request, ask::GetNode>(out, {},
                               {[](auto& r) { r.key = "k"; }, [](auto& r) { r.wait = true; }});
-  vary<Request, ask::Name>(out, {},
-                           {[](auto& r) { r.act = NameAct::unpublish; },
-                            [](auto& r) { r.name = "n"; }, [](auto& r) { r.port = "p"; },
-                            [](auto& r) { r.range = NameRange::node; }});
+  vary<Request, ask::Name>(
+      out, {},
+      {[](auto& r) { r.act = NameAct::unpublish; }, [](auto& r) { r.name = "n"; },
+       [](auto& r) { r.port = "p"; }, [](auto& r) { r.range = NameRange::node; }});
   vary<Request, ask::Failed>(out, {}, {});
   vary<Request, ask::Spawn>(out, {},
                             {[](auto& r) {
