@@ -215,9 +215,7 @@ std::string choices_text(const Plan& plan) {
     limit = cat(", copies of at most ", cache::kDefaultCopies, " bytes an agent");
   }
   if (job.cache_limit > 0) limit = cat(", at most ", job.cache_limit, " bytes an agent");
-  const std::size_t colon = plan.pmi_why.find(": ");
-  const std::string why =
-      colon == std::string::npos ? "" : cat("; auto: ", plan.pmi_why.substr(colon + 2));
+  const std::string why = plan.pmi_why.empty() ? "" : cat("; auto: ", plan.pmi_why);
   return cat(placement_text(job.placement), "pmi: ", pmi_text(job.pmi), why,
              "\ncache: ", cache::name_of(job.cache_policy), limit, "\n");
 }

@@ -30,7 +30,7 @@ struct Surroundings {
   std::optional<TerminalModes> modes;        // of that terminal
   std::int32_t ahead_s = 0;                  // of UTC, in local time
   std::vector<MissingHost> missing;          // hosts to do without: they cannot be reached
-  std::string pmi_why;                       // what --pmi auto has chosen, for a person
+  std::string pmi_why;                       // why --pmi auto has chosen so, for a person
 };
 
 // A host of the list without a rank: its agent is started when ranks are spawned there.

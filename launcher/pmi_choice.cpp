@@ -159,9 +159,8 @@ Result<std::string> choose_pmi(Options& options, const Surroundings& around) {
   }
   if (!chosen && options.apps.empty()) return std::string();
   if (!chosen) chosen = by_system(options, around, once_per_host);
-  const bool pmix = chosen->need == PmiNeed::pmix;
-  options.pmi = pmix ? PmiKind::pmix : PmiKind::fd;
-  return cat("--pmi ", pmix ? "pmix" : "fd", ": ", chosen->why);
+  options.pmi = chosen->need == PmiNeed::pmix ? PmiKind::pmix : PmiKind::fd;
+  return std::move(chosen->why);
 }
 
 }  // namespace scela

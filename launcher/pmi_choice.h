@@ -15,8 +15,8 @@
 
 namespace scela {
 
-// Leaves in `options.pmi` what was chosen; the answer says what and why, for a person, and is empty
-// where nothing had to be chosen.
+// Leaves in `options.pmi` what was chosen; the answer says why, for a person, and is empty where
+// nothing had to be chosen.
 // Error (usage): the programs of the job speak different things.
 Result<std::string> choose_pmi(Options& options, const Surroundings& around);
 

@@ -253,7 +253,10 @@ void Session::begin() {
     begin.adopt_ms = static_cast<std::uint32_t>(options_.adopt_timeout.count());
   }
   begin.clock_ns = static_cast<std::uint64_t>(phases_.tree);
-  if (!plan_.pmi_why.empty()) log_.say(Subsystem::pmi, plan_.pmi_why);
+  if (!plan_.pmi_why.empty()) {
+    const bool pmix = plan_.job.pmi == nla::PmiKind::pmix;
+    log_.say(Subsystem::pmi, cat("--pmi ", pmix ? "pmix" : "fd", ": ", plan_.pmi_why));
+  }
   log_.say(Subsystem::tree, cat("starting ", plan_.hosts.size(), " agents, degree ", plan_.degree));
   shell_->post(std::move(begin));
 }

@@ -39,7 +39,7 @@ class Machine {
   std::string choice(std::vector<std::string> words) const {
     Options given = options(std::move(words));
     const auto why = choose_pmi(given, around_);
-    return why ? *why : why.error().text();
+    return why ? cat(given.pmi == PmiKind::pmix ? "pmix: " : "fd: ", *why) : why.error().text();
   }
 
  private:
@@ -98,14 +98,13 @@ TEST_CASE("a program that runs another is taken for that") {
   machine.program("bin/env", {});
   machine.write("script", "#!/bin/sh\n");
   CHECK(machine.choice({"env", "A=/b", "/missing", "./script", "./open", "./mpich"}) ==
-        "--pmi pmix: 'env' runs './open', which needs libmpi.so.40");
-  CHECK(machine.choice({"./mpich", "./open"}) == "--pmi fd: './mpich' needs libmpich.so.12");
-  CHECK(machine.choice({"env", "open"}) ==
-        "--pmi fd: 'env' shows no MPI, and there is no mpiexec here");
+        "pmix: 'env' runs './open', which needs libmpi.so.40");
+  CHECK(machine.choice({"./mpich", "./open"}) == "fd: './mpich' needs libmpich.so.12");
+  CHECK(machine.choice({"env", "open"}) == "fd: 'env' shows no MPI, and there is no mpiexec here");
   CHECK(machine.choice({"./script", "./open"}) ==
-        "--pmi fd: './script' shows no MPI, and there is no mpiexec here");
+        "fd: './script' shows no MPI, and there is no mpiexec here");
   CHECK(machine.choice({"-w", "a,b", "env", "./open"}) ==
-        "--pmi fd: 'env' shows no MPI, and runs once on each host");
+        "fd: 'env' shows no MPI, and runs once on each host");
   CHECK(machine.warnings({"--pmi", "fd", "env", "./open"}).front().find("'env' runs './open'") ==
         0);
 }
@@ -117,8 +116,7 @@ TEST_CASE("an mpiexec whose name says nothing is known by its libraries") {
   machine.write("script", "#!/bin/sh\n");
   const std::string real = std::filesystem::canonical(machine.path() + "/bin/mpirun");
   CHECK(machine.choice({"./script"}) ==
-        cat("--pmi pmix: './script' shows no MPI, and mpiexec is ", real, " (libprrte.so.3)"));
+        cat("pmix: './script' shows no MPI, and mpiexec is ", real, " (libprrte.so.3)"));
   machine.program("bin/mpirun", {});
-  CHECK(machine.choice({"./script"}) ==
-        cat("--pmi fd: './script' shows no MPI, and mpiexec is ", real));
+  CHECK(machine.choice({"./script"}) == cat("fd: './script' shows no MPI, and mpiexec is ", real));
 }
