@@ -187,6 +187,7 @@ Topology Topology::restricted(const CpuSet& to, Restriction why) const {
 Topology Topology::share(std::uint32_t index, std::uint32_t count) const {
   const std::size_t have = processors_.size();
   if (count <= 1 || have == 0) return *this;
+  index %= count;
   std::size_t begin = index % have;
   std::size_t end = begin + 1;
   if (count < have) {

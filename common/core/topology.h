@@ -14,12 +14,15 @@
 #include <vector>
 
 #include "common/core/rank_set.h"
+#include "common/core/result.h"
 
 namespace scela {
 
 using CpuSet = RankSet;  // processors, by the operating system's numbers
 
 inline constexpr std::uint32_t kNoObject = UINT32_MAX;
+// More processors than any kernel is built for: their numbers are below it.
+inline constexpr std::uint32_t kMostCpus = 65536;
 
 // What processors can be grouped by, from small to large.
 enum class Level : std::uint8_t { hwthread, core, l3, numa, socket, node };
@@ -62,8 +65,8 @@ class Topology {
   // The same machine with these processors only. A second restriction's reason replaces the first's
   // if it takes anything away.
   Topology restricted(const CpuSet& to, Restriction why) const;
-  // The index-th of `count` equal parts, contiguous in the machine's order, sizes differing by at
-  // most one; with more parts than processors each gets one, in turn. Requires index < count.
+  // The index-th (modulo `count`) of `count` equal parts, contiguous in the machine's order, sizes
+  // differing by at most one; with more parts than processors each gets one, in turn.
   Topology share(std::uint32_t index, std::uint32_t count) const;
 
   // "8 cores (16 processors)", and what the rest of the machine is kept by.
@@ -71,6 +74,12 @@ class Topology {
   // Where in the machine these processors are: "socket 0[core 1[hwt 0-1]]"; an empty text if
   // nowhere.
   std::string place_of(const CpuSet& cpus) const;
+
+  // As it travels to who places ranks elsewhere (topology_bytes.cpp): equal for equal topologies,
+  // and short, as machines are regular: 63 bytes for one of 64 cores.
+  std::string bytes() const;
+  // Error (protocol): it is none.
+  static Result<Topology> parse(std::string_view bytes);
 
   friend bool operator==(const Topology&, const Topology&) = default;
 

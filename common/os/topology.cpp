@@ -14,8 +14,6 @@ namespace scela {
 
 namespace {
 
-// More processors than any kernel is built for.
-constexpr std::uint32_t kMostCpus = 65536;
 constexpr int kMostCaches = 16;
 
 // Without its newline; empty: there is no such file, or nothing in it.

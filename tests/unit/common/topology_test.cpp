@@ -2,7 +2,9 @@
 
 #include <catch2/catch.hpp>
 
+#include "common/core/random.h"
 #include "common/core/text.h"
+#include "tests/support/hwloc_topology.h"
 
 using namespace scela;
 
@@ -92,4 +94,54 @@ TEST_CASE("a place is told by socket, cores and threads, and as a mask") {
   CHECK(mask_text({}) == "0x0");
   CHECK(mask_text(CpuSet::parse("0,2").value()) == "0x5");
   CHECK(mask_text(CpuSet::parse("4-7,64").value()) == "0x100000000000000f0");
+}
+
+TEST_CASE("a topology travels as a few bytes and arrives as it was") {
+  const std::pair<const char*, std::size_t> machines[] = {
+      {"pack:2 numa:2 l3:2 core:8 pu:1", 64},  // 64 cores
+      {"pack:2 core:32 pu:2", 64},
+      {"pack:1 core:2 pu:1", 32},
+      {"pack:2 numa:4 l3:2 core:8 pu:2", 208},
+      {"numa:3 l3:2 core:5 pu:4", 176},
+      {"pu:7", 32}};
+  Random random(0x7090);
+  for (const auto& [synthetic, most] : machines) {
+    const Topology machine = HwlocTopology::synthetic(synthetic);
+    CAPTURE(synthetic, machine.bytes().size());
+    CHECK(machine.bytes().size() <= most);
+    CHECK(Topology::parse(machine.bytes()).value() == machine);
+    for (int round = 0; round < 50; ++round) {
+      CpuSet allowed;
+      for (const Processor& one : machine.processors()) {
+        if (random.below(4) > 0) allowed.add(one.cpu);
+      }
+      const Topology some = machine.restricted(allowed, Restriction::cgroup).share(3, 5);
+      CHECK(Topology::parse(some.bytes()).value() == some);
+    }
+  }
+  // Cores with the same numbers on interleaved sockets, no L3 caches; and nothing at all.
+  std::vector<Processor> odd;
+  for (std::uint32_t cpu = 0; cpu < 24; ++cpu)
+    odd.push_back({cpu, 0, cpu % 5 * 2 + cpu % 2, kNoObject, cpu % 3, cpu % 2});
+  CHECK(Topology::parse(Topology::from(odd).bytes()).value() == Topology::from(odd));
+  CHECK(Topology::parse(Topology().bytes()).value() == Topology());
+}
+
+TEST_CASE("bytes that are no topology are refused") {
+  const std::string good = usual().bytes();
+  Random random(0xbad);
+  for (int round = 0; round < 20000; ++round) {
+    std::string bytes =
+        good.substr(0, random.below(4) == 0 ? random.below(good.size()) : good.size());
+    for (std::uint64_t i = random.below(4); i > 0 && !bytes.empty(); --i)
+      bytes[random.below(bytes.size())] = static_cast<char>(random.below(256));
+    const auto parsed = Topology::parse(bytes);
+    if (!parsed) continue;
+    CHECK(parsed->bytes() == bytes);
+    CHECK(parsed->online() >= parsed->processors().size());
+    for (const Processor& one : parsed->processors())
+      CHECK(one.cpu < kMostCpus);
+  }
+  CHECK_FALSE(Topology::parse(""));
+  CHECK_FALSE(Topology::parse(good + '\0'));
 }
