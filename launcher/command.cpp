@@ -15,9 +15,11 @@
 #include "common/os/fd.h"
 #include "common/os/syscall.h"
 #include "common/os/terminal.h"
+#include "common/os/topology.h"
 #include "launcher/core/options.h"
 #include "launcher/core/report.h"
 #include "launcher/core/singleton.h"
+#include "launcher/machines.h"
 #include "launcher/plan.h"
 #include "launcher/pmi_choice.h"
 #include "launcher/reach.h"
@@ -220,13 +222,23 @@ std::string choices_text(const Plan& plan) {
              "\ncache: ", cache::name_of(job.cache_policy), limit, "\n");
 }
 
-std::string plan_text(const Plan& plan) {
-  const auto parents = plan.parents();
+std::string plan_text(const Plan& plan, const std::string& bindings = {}) {
   std::string guess;
-  if (plan.counts_room)
+  if (plan.counts_room && plan.machines.empty())
     guess = "slots: as many as the hosts have room for; the map below is a guess\n";
-  return guess + map_text({plan.job.map, plan.hosts, parents, plan.segments, plan.commands}) +
-         choices_text(plan);
+  return cat(guess, map_text(plan), choices_text(plan), bindings);
+}
+
+// Starts nothing and asks nobody: where ranks are bound is known of this machine only.
+int run_dry(const Options& options, Plan plan) {
+  if (plan.remote || !needs_topologies(plan, options)) return answer(plan_text(plan));
+  use_topologies(
+      plan, {{read_topology().bytes(), RankSet::run(0, static_cast<Rank>(plan.hosts.size()))}});
+  if (plan.counts_room) {
+    if (auto mapped = map_again(plan, options, unneeded(plan, {})); !mapped)
+      return complain(mapped.error());
+  }
+  return answer(plan_text(plan, bindings_text(bindings_of(plan))));
 }
 
 struct Prepared {
@@ -297,7 +309,7 @@ int run_command(int argc, char** argv) {
   auto plan = make_plan(*options, *around);
   if (!plan) return complain(plan.error());
   if (*call) plan->commands.front() = {name_of_caller(**call)};
-  if (options->dry_run) return answer(plan_text(*plan));
+  if (options->dry_run) return run_dry(*options, std::move(*plan));
   if (options->show_map) print(2, plan_text(*plan));
 
   raise_descriptor_limit();

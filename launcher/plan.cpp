@@ -9,6 +9,7 @@
 #include "common/core/text.h"
 #include "launcher/core/hostfile.h"
 #include "launcher/core/universe.h"
+#include "launcher/machines.h"
 
 namespace scela {
 
@@ -17,7 +18,6 @@ namespace {
 // Ranks that a host may turn out to have room for, where its processors decide: the tree is planned
 // before they are known.
 constexpr std::uint32_t kUsualCores = 64;
-constexpr std::uint32_t kUnknownSlots = UINT32_MAX;
 
 std::string padded(std::uint32_t number, std::uint32_t count) {
   const std::string digits = cat(number);
@@ -535,18 +535,6 @@ Slice add_later(Plan& plan, const std::vector<std::size_t>& positions) {
   return added;
 }
 
-void use_rooms(Plan& plan, const nla::RoomList& rooms) {
-  for (std::optional<std::uint32_t>& slots : plan.slots)
-    slots = slots.value_or(kUnknownSlots);
-  for (const auto& [room, nodes] : rooms) {
-    nodes.for_each([&, slots = room](std::uint32_t node) {
-      if (node < plan.slots.size() && plan.slots[node] == kUnknownSlots) plan.slots[node] = slots;
-    });
-  }
-  for (std::optional<std::uint32_t>& slots : plan.slots)
-    if (slots == kUnknownSlots) slots = 1;
-}
-
 RankSet unneeded(const Plan& plan, const RankSet& failed) {
   RankSet out;
   std::size_t needed = plan.hosts.size() - plan.spares;
@@ -592,9 +580,7 @@ Result<void> map_again(Plan& plan, const Options& options, const RankSet& failed
     Error error = mapping.error();
     const auto has_none = [](const MapNode& node) { return node.slots == 0u; };
     if (plan.counts_room && !nodes.empty() && std::ranges::all_of(nodes, has_none)) {
-      std::optional<LargestHost> largest;
-      if (plan.units_here) largest = {nodes.front().name, *plan.units_here, plan.node_shares > 1};
-      error = no_room_error(plan.job.placement, largest);
+      error = no_room_error(plan.job.placement, largest_host(plan, numbers));
     } else if (plan.counts_room) {
       error.why +=
           " (counted by the processors that these may use, as --map-by and --cpus-per-rank ask)";
@@ -615,6 +601,11 @@ std::vector<std::int64_t> Plan::parents() const {
     out.push_back(parent == kRootParent ? -1 : std::int64_t{parent});
   }
   return out;
+}
+
+std::string map_text(const Plan& plan) {
+  const std::vector<std::int64_t> parents = plan.parents();
+  return map_text({plan.job.map, plan.hosts, parents, plan.segments, plan.commands});
 }
 
 const std::string& Plan::program_of(Rank rank) const {

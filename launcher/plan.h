@@ -11,11 +11,11 @@
 
 #include "common/core/kary_tree.h"
 #include "common/core/result.h"
+#include "common/core/topology.h"
 #include "launcher/core/mapping.h"
 #include "launcher/core/options.h"
 #include "launcher/core/report.h"
 #include "nla/core/job.h"
-#include "nla/core/rooms.h"
 
 namespace scela {
 
@@ -46,6 +46,12 @@ struct FoundHost {
   std::string why;  // empty: it may be reached
 };
 
+// Machines alike: what they may use before simulated nodes share it out.
+struct MachineKind {
+  Topology topology;
+  RankSet nodes;
+};
+
 struct Plan {
   std::vector<std::string> hosts;                   // in tree order
   std::vector<std::optional<std::uint32_t>> slots;  // per host, as the user stated them
@@ -64,13 +70,11 @@ struct Plan {
   std::uint32_t degree = 1;
   std::uint32_t node_shares = 1;  // nodes that share this machine's cores, later ones too
   StdinTarget stdin_to;
-  // Hosts say how many ranks they have room for when they are reached, where no slots are stated:
-  // until then the map is a guess, and none of them is left out.
+  // Where no slots are stated, what hosts tell of their processors says how many ranks they have
+  // room for: until then the map is a guess, and none of them is left out.
   bool counts_room = false;
-  // Where the hosts are this machine: cores of each, or hardware threads if ranks are bound to
-  // those.
-  std::optional<std::uint32_t> units_here;
-  bool pty = false;  // who reads standard input has a terminal
+  std::vector<MachineKind> machines;  // as they have told: see machines.h
+  bool pty = false;                   // who reads standard input has a terminal
   nla::Job job;
   std::string pmi_why;  // see Surroundings
 
@@ -90,11 +94,11 @@ Slice add_later(Plan& plan, const std::vector<std::size_t>& positions);
 // Of the nodes that have an agent, those that are not needed: spares that replace nobody.
 RankSet unneeded(const Plan& plan, const RankSet& failed);
 
-// What the hosts have said: slots of those for which none are stated.
-void use_rooms(Plan& plan, const nla::RoomList& rooms);
-
 // Maps the ranks onto the nodes that have an agent, the numbers of nodes staying as they are.
 // Error: they do not hold the ranks, or a program's own hosts are all among the `failed`.
 Result<void> map_again(Plan& plan, const Options& options, const RankSet& failed);
+
+// Its tree with names and ranks, and its programs.
+std::string map_text(const Plan& plan);
 
 }  // namespace scela

@@ -15,11 +15,11 @@
 #include "common/core/kary_tree.h"
 #include "common/core/text.h"
 #include "common/os/terminal.h"
-#include "common/os/topology.h"
 #include "launcher/core/report_text.h"
 #include "launcher/growth.h"
 #include "launcher/host_finder.h"
 #include "launcher/log.h"
+#include "launcher/machines.h"
 #include "launcher/output_writer.h"
 #include "launcher/raw_terminal.h"
 #include "launcher/spawn_plan.h"
@@ -230,7 +230,7 @@ void Session::begin() {
   settings.shares = plan_.node_shares;
   settings.measure = options_.stats != StatsFormat::none;
   settings.trace = options_.trace.has_value();
-  if (plan_.counts_room) settings.room_for = plan_.job.placement;
+  settings.topology = needs_topologies(plan_, options_);
   settings.boot_id = boot_id();
   settings.fanout = options_.fanout;
   settings.forward_agent = options_.forward_agent;
@@ -300,15 +300,7 @@ void Session::on(const action::AllReady& ready) {
   phases_.ready = monotonic_ns();
   log_.say(Subsystem::tree, cat(ready.agents, " of ", plan_.hosts.size(), " agents are ready"));
   if (ready.agents < plan_.min_nodes) return give_up_start(std::move(start_error_));
-  if (plan_.counts_room) {
-    use_rooms(plan_, ready.rooms);
-    const bool by_thread = plan_.job.placement.bind_to == BindTo::hwthread;
-    if (!plan_.remote) {
-      plan_.units_here = read_topology()
-                             .share(0, plan_.node_shares)
-                             .count(by_thread ? Level::hwthread : Level::core);
-    }
-  }
+  use_topologies(plan_, ready.topologies);
   if (plan_.counts_room || (ready.agents < plan_.hosts.size() && !plan_.once_per_host)) {
     RankSet without = failed_;
     without.add(unneeded(plan_, failed_));
@@ -316,11 +308,9 @@ void Session::on(const action::AllReady& ready) {
       return give_up_start(mapped.error());
     }
     if (auto prepared = prepare_output(); !prepared) return give_up_start(prepared.error());
-    if (plan_.counts_room && options_.show_map) {
-      person_.write(
-          map_text({plan_.job.map, plan_.hosts, plan_.parents(), plan_.segments, plan_.commands}));
-    }
+    if (plan_.counts_room && options_.show_map) person_.write(map_text(plan_));
   }
+  if (options_.show_map) person_.write(bindings_text(bindings_of(plan_)));
   launched_ = true;
   if (plan_.pty) plan_.job.window = window_size(0).value_or(WindowSize{});
   shell_->post(event::Launch{plan_.job});

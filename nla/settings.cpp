@@ -14,25 +14,6 @@ bool parse_number(std::string_view text, Number& out) {
   return error == std::errc() && end == text.data() + text.size();
 }
 
-// What the room for ranks depends on: the numbers of map_by and bind_to, cores for each.
-bool parse_placement(std::string_view text, PlacementPolicy& out) {
-  const std::size_t first = text.find(' ');
-  const std::size_t second = text.find(' ', first == std::string_view::npos ? first : first + 1);
-  if (second == std::string_view::npos) return false;
-  std::uint8_t map_by = 0;
-  std::uint8_t bind_to = 0;
-  if (!parse_number(text.substr(0, first), map_by) ||
-      !parse_number(text.substr(first + 1, second - first - 1), bind_to) ||
-      !parse_number(text.substr(second + 1), out.cpus_per_rank) ||
-      map_by > static_cast<std::uint8_t>(MapBy::socket) ||
-      bind_to > static_cast<std::uint8_t>(BindTo::socket)) {
-    return false;
-  }
-  out.map_by = static_cast<MapBy>(map_by);
-  out.bind_to = static_cast<BindTo>(bind_to);
-  return out.cpus_per_rank > 0 && out.cpus_per_rank <= kMostCpusPerRank;
-}
-
 bool apply(std::string_view key, std::string_view value, Settings& settings) {
   if (key == "record") {
     settings.record = value;
@@ -59,8 +40,8 @@ bool apply(std::string_view key, std::string_view value, Settings& settings) {
     settings.forward_agent = value == "1";
   } else if (key == "node_env") {
     settings.node_env = value == "1";
-  } else if (key == "room_for") {
-    return parse_placement(value, settings.room_for.emplace());
+  } else if (key == "topology") {
+    settings.topology = value == "1";
   } else if (key == "measure") {
     settings.measure = value == "1";
   } else if (key == "trace") {
@@ -89,11 +70,7 @@ std::string format(const Settings& settings) {
   }
   if (settings.forward_agent) out += "forward_agent=1\n";
   if (settings.node_env) out += "node_env=1\n";
-  if (settings.room_for) {
-    out += cat("room_for=", static_cast<unsigned>(settings.room_for->map_by), " ",
-               static_cast<unsigned>(settings.room_for->bind_to), " ",
-               settings.room_for->cpus_per_rank, "\n");
-  }
+  if (settings.topology) out += "topology=1\n";
   if (settings.measure) out += "measure=1\n";
   if (settings.trace) out += "trace=1\n";
   return out;

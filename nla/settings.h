@@ -5,11 +5,9 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 
-#include "common/core/placement.h"
 #include "common/core/result.h"
 
 namespace scela::nla {
@@ -37,11 +35,9 @@ struct Settings {
   // Ranks' environment stands on the node's own, and a command whose directory the node lacks runs
   // at home.
   bool node_env = false;
-  // How much room for ranks an agent is to tell of in its Hello: placed so. Absent: it is not
-  // asked.
-  std::optional<PlacementPolicy> room_for;
-  bool measure = false;  // measure memory exactly (about 0.1 ms per agent)
-  bool trace = false;    // keep spans, and send them at the end
+  bool topology = false;  // agents tell of their machine's in their Hello
+  bool measure = false;   // measure memory exactly (about 0.1 ms per agent)
+  bool trace = false;     // keep spans, and send them at the end
   friend bool operator==(const Settings&, const Settings&) = default;
 };
 

@@ -11,6 +11,7 @@
 #include "common/core/text.h"
 #include "common/os/memory.h"
 #include "common/os/private_dir.h"
+#include "common/os/topology.h"
 #include "nla/capacity.h"
 #include "nla/core/remote_shell.h"
 #include "nla/guardian.h"
@@ -71,7 +72,8 @@ void Shell::State::carry_out(action::Send& send) {
   if (auto* start = std::get_if<msg::Start>(&send.message)) start->clock_ns = clock_ns();
   if (auto* hello = std::get_if<msg::Hello>(&send.message)) {
     hello->clock_ns = clock_ns();
-    if (settings.room_for) hello->room = binding_here().room(*settings.room_for);
+    if (settings.topology) hello->topology = machine().bytes();
+    if (hello->topology.size() > kMostOwnTopology) hello->topology.clear();
   }
   if (std::holds_alternative<msg::Ready>(send.message)) {
     tracer.span("build tree", started_ns, clock_ns());
@@ -229,13 +231,20 @@ void Shell::State::carry_out(action::StartRanks& start) {
     }
   }
   const bool later = ranks != nullptr;
-  auto places = binding_here().place(*job, start.ranks, later, [this](std::string text) {
-    emit(event::Say{{LogLevel::info, Subsystem::placement, options.node, std::move(text)}});
-  });
+  if (!binding) binding.emplace(machine().share(node_index, settings.shares));
+  auto places = binding->place(*job, start.ranks, later);
   if (!places) {
     Error& error = places.error();
     error.where = options.node;
     return emit(event::RanksRefused{start.ranks, EINVAL, error.text()});
+  }
+  if (job->placement.report) {
+    const auto tell = [this](std::string text) {
+      emit(event::Say{{LogLevel::info, Subsystem::placement, options.node, std::move(text)}});
+    };
+    if (!later) tell(cat("the node has ", binding->topology().text()));
+    for (std::string& line : binding->report(start.ranks, *places))
+      tell(std::move(line));
   }
   if (later) {
     ranks->add(start.ranks);
@@ -267,9 +276,9 @@ void Shell::State::carry_out(action::StartRanks& start) {
   ranks->start(start.ranks);
 }
 
-Binding& Shell::State::binding_here() {
-  if (!binding) binding.emplace(node_index, settings.shares);
-  return *binding;
+const Topology& Shell::State::machine() {
+  if (!topology) topology = read_topology();
+  return *topology;
 }
 
 // One attempt: a node without room for it serves all its ranks through their sockets.

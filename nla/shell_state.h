@@ -13,7 +13,7 @@
 #include "common/os/process_tree.h"
 #include "common/os/reaper.h"
 #include "nla/adoption.h"
-#include "nla/binding.h"
+#include "nla/core/binding.h"
 #include "nla/core/record.h"
 #include "nla/host_probe.h"
 #include "nla/link/factory.h"
@@ -128,7 +128,7 @@ struct Shell::State final : LinkListener {
   void leave_if_done();
   std::string make_directory();
   int segment_descriptor();
-  Binding& binding_here();
+  const Topology& machine();
   void remove_directories();
   std::string directory_of(std::string_view host) const;
   Link* link_of(LinkId id);
@@ -180,7 +180,8 @@ struct Shell::State final : LinkListener {
   std::vector<std::unique_ptr<ChildAgent>> children;  // position = link - 1
   std::unique_ptr<NodeSegment> segment;
   bool segment_refused = false;
-  std::optional<Binding> binding;  // of its ranks to processors, once they matter
+  std::optional<Topology> topology;  // of its machine, once it matters
+  std::optional<Binding> binding;    // of its ranks to processors, likewise
   std::unique_ptr<Ranks> ranks;
   std::uint64_t early_credit = 0;  // for output, given before the ranks were started
   bool paused = false;             // children's links and PMI are not read

@@ -1,5 +1,6 @@
 // The plan of a job as text: --show-map and --dry-run (declared in report.h).
 #include <algorithm>
+#include <map>
 
 #include "common/core/counted.h"
 #include "common/core/nodeset.h"
@@ -11,6 +12,11 @@ namespace {
 
 // Up to here every node has its own line; in larger trees leaves that look alike share one.
 constexpr std::size_t kMostSingleNodes = 64;
+
+std::string folded(const std::vector<std::string>& names) {
+  const auto set = NodeSet::from_names(names);
+  return set ? set->fold() : cat(names.front(), " ... ", names.back());
+}
 
 class TreeDrawing {
  public:
@@ -87,16 +93,39 @@ class TreeDrawing {
       names.push_back(report_.node_names[node]);
       all.add(ranks_[node]);
     }
-    const auto set = NodeSet::from_names(names);
-    const std::string folded = set ? set->fold() : cat(names.front(), " ... ", names.back());
-    if (ranks.empty()) return cat(folded, "  no ranks");
-    return cat(folded, "  ", counted(ranks.size(), "rank"), " each: ", all.text());
+    if (ranks.empty()) return cat(folded(names), "  no ranks");
+    return cat(folded(names), "  ", counted(ranks.size(), "rank"), " each: ", all.text());
   }
 
   const MapReport& report_;
   std::vector<RankSet> ranks_;                      // per node
   std::vector<std::vector<std::size_t>> children_;  // per node, and the root's last
   std::string out_;
+};
+
+// All of them, or the first ones and the last where the list would fill the screen.
+std::string short_text(const RankSet& ranks) {
+  constexpr std::size_t kMostRanges = 12;
+  constexpr std::size_t kShown = 3;
+  if (ranks.ranges().size() <= kMostRanges) return ranks.text();
+  RankSet first;
+  for (std::size_t i = 0; i < kShown; ++i)
+    first.add(RankSet::run(ranks.ranges()[i].first,
+                           ranks.ranges()[i].last - ranks.ranges()[i].first + 1));
+  return cat(first.text(), ",...,", ranks.ranges().back().last);
+}
+
+std::string short_text(const std::vector<std::string>& names) {
+  constexpr std::size_t kMostCharacters = 100;
+  std::string all = folded(names);
+  if (names.size() == 1 || all.size() <= kMostCharacters) return all;
+  return cat(names[0], ",", names[1], ",...,", names.back(), " (", names.size(), " nodes)");
+}
+
+// Nodes that have the same processors, and their ranks the same places on them.
+struct BoundAlike {
+  std::vector<std::string> nodes;
+  std::vector<std::pair<std::string, RankSet>> places;
 };
 
 bool needs_quotes(std::string_view word) {
@@ -140,6 +169,37 @@ std::string map_text(const MapReport& report) {
     const RankSet ranks = RankSet::run(segment.first, segment.count);
     text += cat(segment.count == 1 ? "rank " : "ranks ", ranks.text(), ": ",
                 command_text(report.commands[i]), "\n");
+  }
+  return text;
+}
+
+std::string bindings_text(const std::vector<NodeBindings>& nodes) {
+  using Key = std::pair<std::string, std::vector<std::string>>;
+  std::map<Key, std::size_t> index;
+  std::vector<BoundAlike> groups;
+  for (const NodeBindings& node : nodes) {
+    Key key{node.has, {}};
+    for (const auto& [rank, place] : node.ranks)
+      key.second.push_back(place);
+    const auto [at, fresh] = index.emplace(std::move(key), groups.size());
+    if (fresh) groups.emplace_back();
+    BoundAlike& group = groups[at->second];
+    group.nodes.push_back(node.node);
+    for (const auto& [rank, place] : node.ranks) {
+      auto known =
+          std::ranges::find(group.places, place, [](const auto& one) { return one.first; });
+      if (known == group.places.end()) known = group.places.insert(known, {place, {}});
+      known->second.add(rank);
+    }
+  }
+  std::vector<const std::string*> has(groups.size());
+  for (const auto& [key, group] : index)
+    has[group] = &key.first;
+  std::string text = groups.empty() ? "" : "bindings:\n";
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    text += cat(short_text(groups[i].nodes), ": ", *has[i], "\n");
+    for (const auto& [place, ranks] : groups[i].places)
+      text += cat(ranks.size() == 1 ? "  rank " : "  ranks ", short_text(ranks), ": ", place, "\n");
   }
   return text;
 }

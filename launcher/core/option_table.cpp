@@ -328,7 +328,7 @@ const OptionRow kOptions[] = {
      "print tree, map, commands, what ranks speak; start nothing",
      [](Target t, Text v) { return store_flag(v, t.options.dry_run); }},
     {"show-map", 0, "", kFlag, kJob, inspection, "SCELA_SHOW_MAP",
-     "print tree and map, then run",
+     "print tree, map and where ranks will be bound, then run",
      [](Target t, Text v) { return store_flag(v, t.options.show_map); }},
     {"report-bindings", 0, "", kFlag, kJob, inspection, "SCELA_REPORT_BINDINGS",
      "tell for each rank which processors it is bound to",

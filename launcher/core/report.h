@@ -129,6 +129,15 @@ struct MapReport {
 // The tree with names and ranks, then a line per program. Leaves alike under one parent share a
 // line.
 std::string map_text(const MapReport& report);
+// Where the ranks of a node will be bound.
+struct NodeBindings {
+  std::string node;
+  std::string has;                                  // its processors; or why nothing can be said
+  std::vector<std::pair<Rank, std::string>> ranks;  // and the place of each
+};
+// A line for each node and one for each place on it, after a heading; nodes alike share theirs.
+// Empty if there are none.
+std::string bindings_text(const std::vector<NodeBindings>& nodes);
 // argv as a shell would need it, words quoted where they must be.
 std::string command_text(const std::vector<std::string>& argv);
 

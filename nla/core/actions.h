@@ -92,7 +92,7 @@ struct NodeFailed {
 };
 struct AllReady {  // every node has its agent or failed; answer with Launch or Stop
   std::uint32_t agents = 0;
-  RoomList rooms = {};  // of the nodes that were asked (msg::Hello)
+  TopologyList topologies = {};  // of the nodes that were asked (msg::Hello)
 };
 struct AllLaunched {
   std::uint32_t ranks = 0;

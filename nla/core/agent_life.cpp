@@ -415,11 +415,12 @@ void Agent::State::advance_start() {
   if (shutdown) return;
   if (context.is_root()) {
     // Counted by failures: what a child said when it became ready may be out of date.
-    context.act(action::AllReady{
-        context.nodes - static_cast<std::uint32_t>(context.failed_nodes.size()), rooms.list()});
+    context.act(
+        action::AllReady{context.nodes - static_cast<std::uint32_t>(context.failed_nodes.size()),
+                         topologies.list()});
   } else {
     if (!children.all().empty()) children.tell_below();
-    context.send_up(msg::Ready{children.ready_agents() + 1, rooms.list()});
+    context.send_up(msg::Ready{children.ready_agents() + 1, topologies.list()});
   }
 }
 

@@ -148,7 +148,7 @@ bool Agent::State::down(const msg::Start& message) {
   context.parent = message.parent;
   context.adopt_ms = message.adopt_ms;
   output.open(message.output_window);
-  context.send_up(msg::Hello{kProtocolVersion, context.node, message.clock_ns, 0, 0});
+  context.send_up(msg::Hello{kProtocolVersion, context.node, message.clock_ns, 0});
   return true;
 }
 
@@ -201,7 +201,7 @@ bool Agent::State::up(Child& child, const msg::Hello& message) {
     context.act(action::CloseLink{link});
     return true;
   }
-  rooms.hello(message.node, message.room);
+  topologies.hello(message.node, message.topology);
   children.said_hello(child);
   return true;
 }
@@ -210,13 +210,13 @@ bool Agent::State::up(Child& child, const msg::Ready& message) {
   if (child.state != ChildState::up || message.agents == 0 || message.agents > child.slice.size()) {
     return false;
   }
-  for (const auto& [room, nodes] : message.rooms) {
+  for (const auto& [topology, nodes] : message.topologies) {
     if (nodes.empty() || nodes.front() <= child.slice.first ||
         nodes.ranges().back().last >= child.slice.end) {
       return false;
     }
   }
-  rooms.add(message.rooms);
+  topologies.add(message.topologies);
   child.state = ChildState::ready;
   child.agents = message.agents;
   bring_up_to_date(child);

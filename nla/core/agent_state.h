@@ -14,9 +14,9 @@
 #include "nla/core/lifecycle.h"
 #include "nla/core/mailbox.h"
 #include "nla/core/names.h"
-#include "nla/core/rooms.h"
 #include "nla/core/spawns.h"
 #include "nla/core/streams.h"
+#include "nla/core/topologies.h"
 #include "nla/core/verdicts.h"
 
 namespace scela::nla {
@@ -133,7 +133,7 @@ struct Agent::State {
 
   Context context;
   Children children;
-  Rooms rooms;  // of the nodes below, as far as they say
+  Topologies topologies;  // of the nodes below, as far as they say
   Collectives collectives;
   Bulletin bulletin;
   Mailbox mailbox;

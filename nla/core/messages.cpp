@@ -45,13 +45,13 @@ auto fields(Is<Credit> auto& m) {
   return std::tie(m.bytes, m.past);
 }
 auto fields(Is<Hello> auto& m) {
-  return std::tie(m.version, m.node, m.parent_clock_ns, m.clock_ns, m.room);
+  return std::tie(m.version, m.node, m.parent_clock_ns, m.clock_ns, m.topology);
 }
 auto fields(Is<NodeFailed> auto& m) {
   return std::tie(m.node, m.phase, m.why);
 }
 auto fields(Is<Ready> auto& m) {
-  return std::tie(m.agents, m.rooms);
+  return std::tie(m.agents, m.topologies);
 }
 auto fields(Is<Launched> auto& m) {
   return std::tie(m.ranks);

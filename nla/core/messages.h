@@ -25,8 +25,8 @@
 #include "common/core/result.h"
 #include "common/core/terminal.h"
 #include "nla/core/outcome.h"
-#include "nla/core/rooms.h"
 #include "nla/core/spawn_request.h"
+#include "nla/core/topologies.h"
 
 namespace scela::nla {
 
@@ -174,7 +174,7 @@ struct Hello {  // u: the agent runs
   std::uint32_t node = 0;
   std::uint64_t parent_clock_ns = 0;  // Start::clock_ns
   std::uint64_t clock_ns = 0;         // the child's clock when it sent this
-  std::uint32_t room = 0;  // 1 more than how many ranks it has room for; 0: nobody has asked
+  std::string topology = {};          // of its machine, where it was asked: Topology::bytes()
   friend bool operator==(const Hello&, const Hello&) = default;
 };
 struct NodeFailed {  // u: a node of the subtree has no agent (any more)
@@ -185,7 +185,7 @@ struct NodeFailed {  // u: a node of the subtree has no agent (any more)
 };
 struct Ready {  // u: every node of the subtree has its agent or was reported
   std::uint32_t agents = 0;
-  RoomList rooms = {};  // of the nodes below the sender: its own is in its Hello
+  TopologyList topologies = {};  // of the nodes below the sender: its own is in its Hello
   friend bool operator==(const Ready&, const Ready&) = default;
 };
 struct Launched {           // u: every rank of the subtree was started or has its verdict

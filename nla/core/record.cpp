@@ -306,7 +306,7 @@ auto fields(Is<NodeFailed> auto& a) {
   return std::tie(a.failure.node, a.failure.phase, a.failure.why);
 }
 auto fields(Is<AllReady> auto& a) {
-  return std::tie(a.agents, a.rooms);
+  return std::tie(a.agents, a.topologies);
 }
 auto fields(Is<AllLaunched> auto& a) {
   return std::tie(a.ranks);

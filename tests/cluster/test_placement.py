@@ -23,7 +23,7 @@ class HostsThatDifferTest(JobTest):
             self.skipTest("there is one processor only")
         last = max(allowed)
         self.restrict("node002", {last})
-        done = self.run_job("-w", "node[001-003]", "--map-by", "core", "--bind-to", "hwthread", "--report-bindings",
+        done = self.run_job("-w", "node[001-003]", "--map-by", "core", "--bind-to", "hwthread", "--report-bindings", "--show-map",
                             "--rank-by", "slot", "sh", "-c",
                             'echo "$SCELA_NODE $(grep Cpus_allowed_list /proc/self/status)"')
         lines = [line.split() for line in done.stdout.splitlines()]
@@ -31,6 +31,9 @@ class HostsThatDifferTest(JobTest):
         for host in ("node001", "node003"):
             self.assertEqual(sorted(int(cpus) for name, _, cpus in lines if name == host), sorted(allowed))
         self.assertRegex(done.stderr, rf"node002: the node has 1 core, cpus {last} of \d+: the affinity .* no more\n")
+        shown = done.stderr.split("\nbindings:\n")[1]
+        self.assertRegex(shown, r"(?m)^node\[001,003\]: ")
+        self.assertRegex(shown, rf"(?m)^node002: 1 core, cpus {last} of \d+: .*\n  rank {len(allowed)}: .*, cpus {last}$")
         self.assertRegex(done.stderr, rf"node002: rank {len(allowed)} is bound to .*, cpus {last}, mask")
 
 

@@ -45,6 +45,29 @@ class PlacementTest(JobTest):
                          {rank: int(match[5], 16) for rank, match in told.items()})
         self.assertEqual(sorted(found.values()), sorted(cores()))
 
+    def test_show_map_shows_where_ranks_will_be_bound(self):
+        for words in (("--map-by", "core"), ("--map-by", "socket", "--sim-nodes", 3, "--bind-to", "hwthread"),
+                      ("--cpus-per-rank", 1, "-n", 1, "--rank-by", "core")):
+            ended = self.run_job("--show-map", "--report-bindings", *words, "true")
+            self.assertEqual(ended.status, 0, ended.err)
+            told = {(match[2], f"{match[3]}, cpus {match[4]}") for match in BOUND.finditer(ended.err)}
+            shown = ended.err.split("\nbindings:\n")[1].split("scela-run:")[0]
+            places = re.findall(r"^  ranks? ([\d,-]+): (.*)$", shown, re.M)
+            self.assertEqual({(str(rank), place) for ranks, place in places for rank in cpu_list(ranks)}, told)
+            self.assertTrue(told)
+
+    def test_dry_run_knows_this_machine(self):
+        count = len(cores())
+        out = self.succeed("--dry-run", "--map-by", "core", "true").decode()
+        self.assertNotIn("guess", out)
+        self.assertEqual([cpu_list(cpus) for cpus in re.findall(r"^  rank \d+: socket .*, cpus (\S+)$", out, re.M)],
+                         cores())
+        ended = self.run_job("--dry-run", "--map-by", "core", "-n", count + 1, "true")
+        self.assertEqual((ended.status, ended.out), (64, b""))
+        out = self.succeed("--dry-run", "-w", "elsewhere", "--map-by", "core", "true").decode()
+        self.assertIn("the map below is a guess", out)
+        self.assertNotIn("bindings", out)
+
     def test_ranks_that_are_not_bound_are_told_of_too(self):
         ended = self.run_job("--report-bindings", "-n", 1, "true")
         self.assertRegex(ended.err, r"scela-run: \S+: the node has \d+ cores?.*\n"

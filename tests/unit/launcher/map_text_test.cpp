@@ -61,3 +61,28 @@ TEST_CASE("a command is shown as a shell would need it") {
   CHECK(command_text({"./p", "-n", "5", "a=b", "/x:y"}) == "./p -n 5 a=b /x:y");
   CHECK(command_text({"p", "", "$HOME", "it's"}) == "p '' '$HOME' 'it'\\''s'");
 }
+
+TEST_CASE("nodes whose ranks are bound alike share their lines") {
+  std::vector<NodeBindings> nodes;
+  for (Rank node = 0; node < 100; ++node) {
+    nodes.push_back({cat("n", node), "2 cores", {{2 * node, "core 0"}, {2 * node + 1, "core 1"}}});
+  }
+  nodes[7].has = "3 cores";
+  nodes[8].ranks[1].second = "core 0";
+  CHECK(bindings_text({}).empty());
+  CHECK(bindings_text(nodes) ==
+        "bindings:\n"
+        "n[0-6,9-99]: 2 cores\n"
+        "  ranks 0,2,4,...,198: core 0\n"
+        "  ranks 1,3,5,...,199: core 1\n"
+        "n7: 3 cores\n"
+        "  rank 14: core 0\n"
+        "  rank 15: core 1\n"
+        "n8: 2 cores\n"
+        "  ranks 16-17: core 0\n");
+  // Names that fold badly are not all told.
+  std::vector<NodeBindings> apart;
+  for (Rank node = 0; node < 100; ++node)
+    apart.push_back({cat("n", 2 * node), "2 cores", {}});
+  CHECK(bindings_text(apart) == "bindings:\nn0,n2,...,n198 (100 nodes): 2 cores\n");
+}

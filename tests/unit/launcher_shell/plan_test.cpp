@@ -400,34 +400,6 @@ TEST_CASE("a program whose own hosts are all missing cannot be placed") {
   CHECK(made->job.map.node_of(0) == 1u);
 }
 
-TEST_CASE(
-    "hosts that count their processors get ranks once they have said how many they have room for") {
-  const Options asked = options({"-w", "a,b:3,c,d", "--map-by", "core", "./p"});
-  auto made = make_plan(asked, around());
-  REQUIRE(made);
-  CHECK(made->counts_room);
-  CHECK_FALSE(made->once_per_host);
-  CHECK(made->hosts.size() == 4);
-  CHECK(made->degree <= kDefaultMaxConn - 64);
-  // c says nothing; what is stated for b counts.
-  use_rooms(*made, {{2, RankSet::single(0)}, {8, RankSet::single(1)}, {0, RankSet::single(3)}});
-  REQUIRE(map_again(*made, asked, {}));
-  CHECK(made->job.map.ranks_of(0).text() == "0-1");
-  CHECK(made->job.map.ranks_of(1).text() == "2-4");
-  CHECK(made->job.map.ranks_of(2).text() == "5");
-  CHECK(made->job.map.ranks_of(3).empty());
-
-  const Options many = options({"-w", "a,b", "-n", "9", "--cpus-per-rank", "2", "./p"});
-  auto full = make_plan(many, around());
-  REQUIRE(full);
-  use_rooms(*full, {{4, RankSet::run(0, 2)}});
-  const auto refused = map_again(*full, many, {});
-  REQUIRE_FALSE(refused);
-  CHECK(refused.error().kind == ErrorKind::usage);
-  CHECK(refused.error().why.find("9 ranks, but its hosts have 8 slots (counted by") !=
-        std::string::npos);
-}
-
 TEST_CASE("a rankfile's hosts are the job's, and its cores go to the ranks' agents") {
   Options from = options({"--rankfile", "ranks", "./p"});
   from.rank_places = {{"b", CoreChoice{1, RankSet::single(2)}}, {"a", {}}};

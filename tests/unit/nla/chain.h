@@ -24,7 +24,7 @@ struct Chain {
     from(kParentLink, msg::SliceHosts{true, Chunk(std::string("a\nb\nc\n"))});
     msg::Hello hello;
     hello.node = 1;
-    hello.room = ready ? 0 : 5;
+    if (!ready) hello.topology = "four";
     from(1, hello);
     if (ready) from(1, msg::Ready{2});
   }

@@ -280,25 +280,25 @@ TEST_CASE("a child brings into open operations what its ranks may, and no more")
   }
 }
 
-TEST_CASE(
-    "rooms for ranks go up with those below, and only of nodes below the child that tells them") {
+TEST_CASE("topologies go up with those below, and only of nodes below the child that tells them") {
   Chain chain(false);
-  msg::Ready ready{2, {{7, RankSet::single(2)}}};
+  msg::Ready ready{2, {{"seven", RankSet::single(2)}}};
   SECTION("the child itself, which has told") {
-    ready.rooms = {{7, RankSet::run(1, 2)}};
+    ready.topologies = {{"seven", RankSet::run(1, 2)}};
   }
   SECTION("a node of others") {
-    ready.rooms = {{7, RankSet::run(2, 2)}};
+    ready.topologies = {{"seven", RankSet::run(2, 2)}};
   }
   SECTION("no node") {
-    ready.rooms = {{7, RankSet()}};
+    ready.topologies = {{"seven", RankSet()}};
   }
   SECTION("below") {
     chain.from(1, ready);
     const auto sent = chain.sent<msg::Ready>(kParentLink);
     REQUIRE(sent.size() == 1);
     CHECK(sent[0].agents == 3);
-    CHECK(sent[0].rooms == RoomList{{4, RankSet::single(1)}, {7, RankSet::single(2)}});
+    CHECK(sent[0].topologies ==
+          TopologyList{{"four", RankSet::single(1)}, {"seven", RankSet::single(2)}});
     return;  // the last section: none behind it is left out
   }
   chain.from(1, ready);
@@ -307,13 +307,13 @@ TEST_CASE(
 }
 
 TEST_CASE("nodes alike are one entry, and more kinds than a message holds say nothing") {
-  Rooms rooms;
+  Topologies alike;
   for (std::uint32_t node = 0; node < 100000; ++node)
-    rooms.hello(node, node == 7 ? 0 : 65);
-  CHECK(rooms.list() == RoomList{{64, RankSet::run(0, 100000).minus(RankSet::single(7))}});
-  Rooms many;
+    alike.hello(node, node == 7 ? "" : "one");
+  CHECK(alike.list() == TopologyList{{"one", RankSet::run(0, 100000).minus(RankSet::single(7))}});
+  Topologies many;
   for (std::uint32_t node = 0; node < 100000; ++node)
-    many.hello(node, 1 + node);
-  CHECK(many.list().size() == kMostRoomRanges / 2);
+    many.hello(node, cat("kind ", node));
+  CHECK(many.list().size() > 4000);
   CHECK(encode(msg::Ready{1, many.list()}).size() < kMaxPayload);
 }

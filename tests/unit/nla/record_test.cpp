@@ -244,7 +244,7 @@ std::vector<Action> root_actions() {
   vary<Action, AllReady>(out, {},
                          {[](auto& a) { a.agents = 1; },
                           [](auto& a) {
-                            a.rooms = {{1, RankSet::single(2)}};
+                            a.topologies = {{"t", RankSet::single(2)}};
                           }});
   vary<Action, AllLaunched>(out, {}, {[](auto& a) { a.ranks = 1; }});
   vary<Action, ShowOutput>(out, {},

@@ -116,8 +116,7 @@ void fill(Random& r, msg::Credit& m) {
   m = {large_number(r), large_number(r)};
 }
 void fill(Random& r, msg::Hello& m) {
-  m = {static_cast<std::uint16_t>(number(r)), number(r), large_number(r), large_number(r),
-       number(r)};
+  m = {static_cast<std::uint16_t>(number(r)), number(r), large_number(r), large_number(r), text(r)};
 }
 void fill(Random& r, msg::NodeFailed& m) {
   m = {number(r), one_of(r, StartPhase::running), text(r)};
@@ -125,7 +124,7 @@ void fill(Random& r, msg::NodeFailed& m) {
 void fill(Random& r, msg::Ready& m) {
   m = {number(r)};
   for (std::uint64_t i = r.below(4); i > 0; --i)
-    m.rooms.emplace_back(number(r), ranks(r));
+    m.topologies.emplace_back(text(r), ranks(r));
 }
 void fill(Random& r, msg::Launched& m) {
   m = {number(r)};

@@ -1,0 +1,114 @@
+#include "launcher/machines.h"
+
+#include <algorithm>
+
+#include "common/core/text.h"
+#include "nla/core/binding.h"
+
+namespace scela {
+
+namespace {
+
+bool binds(const nla::Job& job) {
+  return job.placement.bind_to != BindTo::none || !job.chosen_cores.empty();
+}
+
+// What each node may use. Machines are few, nodes may be many: what one machine's nodes have in
+// common is found once.
+class NodeTopologies {
+ public:
+  explicit NodeTopologies(const Plan& plan) : plan_(plan), machine_of_(plan.hosts.size()) {
+    for (const MachineKind& machine : plan.machines) {
+      machine.nodes.for_each([&](std::uint32_t node) {
+        if (node < machine_of_.size()) machine_of_[node] = &machine;
+      });
+    }
+  }
+
+  // Nullptr: it has not told. Valid until the next call.
+  const Topology* of(std::uint32_t node) {
+    const MachineKind* machine = machine_of_[node];
+    if (machine == nullptr || plan_.node_shares <= 1) {
+      return machine == nullptr ? nullptr : &machine->topology;
+    }
+    share_ = machine->topology.share(node, plan_.node_shares);
+    return &share_;
+  }
+
+ private:
+  const Plan& plan_;
+  std::vector<const MachineKind*> machine_of_;
+  Topology share_;
+};
+
+}  // namespace
+
+bool needs_topologies(const Plan& plan, const Options& options) {
+  return plan.counts_room || ((options.show_map || options.dry_run) && binds(plan.job));
+}
+
+void use_topologies(Plan& plan, const nla::TopologyList& told) {
+  plan.machines.clear();
+  for (const auto& [bytes, nodes] : told) {
+    auto topology = Topology::parse(bytes);
+    if (topology) plan.machines.push_back({std::move(*topology), nodes});
+  }
+  if (!plan.counts_room) return;
+  NodeTopologies topologies(plan);
+  for (std::uint32_t node = 0; node < plan.hosts.size(); ++node) {
+    if (plan.slots[node]) continue;
+    // A node that lacks what is asked for has room for one, so that it can say why when it is
+    // asked to start it.
+    const Topology* topology = topologies.of(node);
+    plan.slots[node] = topology == nullptr ? 1 : room_of(*topology, plan.job.placement).value_or(1);
+  }
+}
+
+std::optional<LargestHost> largest_host(const Plan& plan, const std::vector<std::uint32_t>& nodes) {
+  const bool by_thread = plan.job.placement.bind_to == BindTo::hwthread;
+  NodeTopologies topologies(plan);
+  std::optional<LargestHost> largest;
+  for (const std::uint32_t node : nodes) {
+    const Topology* topology = topologies.of(node);
+    if (topology == nullptr) continue;
+    const std::uint32_t units = topology->count(by_thread ? Level::hwthread : Level::core);
+    if (!largest || units > largest->units) {
+      largest = {plan.hosts[node], units, plan.node_shares > 1};
+    }
+  }
+  return largest;
+}
+
+std::vector<NodeBindings> bindings_of(const Plan& plan) {
+  if (!binds(plan.job)) return {};
+  std::vector<RankSet> ranks(plan.hosts.size());
+  Rank first = 0;
+  for (const RankMap::Block& block : plan.job.map.blocks()) {
+    for (std::uint32_t i = 0; i < block.nodes; ++i, first += block.ranks_per_node)
+      ranks[block.first_node + i].add(RankSet::run(first, block.ranks_per_node));
+  }
+  NodeTopologies topologies(plan);
+  std::vector<NodeBindings> out;
+  for (std::uint32_t node = 0; node < ranks.size(); ++node) {
+    if (ranks[node].empty()) continue;
+    NodeBindings& one = out.emplace_back();
+    one.node = plan.hosts[node];
+    const Topology* topology = topologies.of(node);
+    if (topology == nullptr) {
+      one.has = "it does not tell which processors it has";
+      continue;
+    }
+    const auto places = nla::Binding(*topology).place(plan.job, ranks[node], false);
+    one.has = places ? topology->text() : places.error().text();
+    if (!places) continue;
+    ranks[node].for_each([&](Rank rank) {
+      const auto at = places->find(rank);
+      one.ranks.emplace_back(rank, at == places->end() ? std::string("not bound")
+                                                       : cat(topology->place_of(at->second),
+                                                             ", cpus ", at->second.text()));
+    });
+  }
+  return out;
+}
+
+}  // namespace scela
