@@ -1,13 +1,10 @@
 #include "launcher/plan.h"
 
 #include <algorithm>
-#include <map>
-#include <set>
 
 #include "common/core/counted.h"
 #include "common/core/kary_tree.h"
 #include "common/core/text.h"
-#include "launcher/core/hostfile.h"
 #include "launcher/core/universe.h"
 #include "launcher/machines.h"
 
@@ -19,96 +16,9 @@ namespace {
 // before they are known.
 constexpr std::uint32_t kUsualCores = 64;
 
-std::string padded(std::uint32_t number, std::uint32_t count) {
-  const std::string digits = cat(number);
-  const std::size_t width = cat(count - 1).size();
-  return std::string(width - std::min(width, digits.size()), '0') + digits;
-}
-
-bool is_here(const std::string& name, const Surroundings& around) {
-  return name == "localhost" || name.starts_with("127.") || name == around.host_name ||
-         around.host_name.starts_with(name + ".");
-}
-
-// The nodes of the job in host-list order.
-Result<std::vector<HostEntry>> find_hosts(const Options& options, const Surroundings& around) {
-  std::vector<HostEntry> hosts;
-  if (options.hosts) {
-    auto parsed = parse_hosts(*options.hosts);
-    if (!parsed) return parsed;
-    hosts = std::move(*parsed);
-  } else if (options.hostfile) {
-    auto parsed = parse_hostfile(around.hostfile_text.value_or(""), *options.hostfile);
-    if (!parsed) return parsed;
-    hosts = std::move(*parsed);
-  } else if (!options.rank_places.empty() && !options.sim_nodes) {
-    auto named = hosts_of(options.rank_places);
-    if (!named) return named;
-    hosts = std::move(*named);
-  }
-  for (const App& app : options.apps) {
-    if (!app.hosts) continue;
-    auto more = parse_hosts(*app.hosts);
-    if (!more) return more;
-    for (HostEntry& host : *more) {
-      const auto same = [&](const HostEntry& known) { return known.name == host.name; };
-      if (std::none_of(hosts.begin(), hosts.end(), same)) hosts.push_back(std::move(host));
-    }
-  }
-  if (options.sim_nodes) {
-    if (!hosts.empty()) {
-      return fail(Error{ErrorKind::usage, "read the command line", "",
-                        "--sim-nodes makes up its own nodes; a host list was given too",
-                        "drop one of them, or use --launch local to simulate the hosts named"});
-    }
-    for (std::uint32_t i = 0; i < *options.sim_nodes; ++i) {
-      hosts.push_back({cat("sim", padded(i, *options.sim_nodes)), std::nullopt});
-    }
-  }
-  if (hosts.empty()) hosts.push_back({around.host_name, std::nullopt});
-  if (options.exclude) {
-    auto left = exclude_hosts(std::move(hosts), *options.exclude);
-    if (!left) return left;
-    hosts = std::move(*left);
-  }
-  if (hosts.empty()) {
-    return fail(Error{ErrorKind::usage, "choose the nodes", "", "the host list is empty",
-                      "name at least one host with --hosts or --hostfile"});
-  }
-  if (around.missing.empty()) return hosts;
-  std::set<std::string_view> missing;
-  for (const MissingHost& host : around.missing)
-    missing.insert(host.host);
-  std::erase_if(hosts, [&](const HostEntry& host) { return missing.contains(host.name); });
-  if (hosts.empty()) {
-    const MissingHost& first = around.missing.front();
-    return fail(Error{ErrorKind::unreachable, cat("reach any host (", first.phase, ")"), first.host,
-                      first.why, ""});
-  }
-  return hosts;
-}
-
-// Whether some host is reached by more than starting a process here.
-bool is_remote(const Options& options, const Plan& plan, const Surroundings& around) {
-  if (options.sim_nodes || options.launch == LaunchMethod::local) return false;
-  const auto here = [&](const std::string& name) { return is_here(name, around); };
-  return !std::ranges::all_of(plan.hosts, here) ||
-         !std::ranges::all_of(plan.later, here,
-                              [](const LaterHost& host) { return host.node.name; });
-}
-
 // Whether its ranks speak something in which they can ask for more ranks.
 bool may_spawn(PmiKind kind) {
   return kind != PmiKind::none && kind != PmiKind::pmgr && kind != PmiKind::pmgr_mvapich1;
-}
-
-// Hosts by name, and nothing that speaks of ranks: what pdsh and clush are used for.
-bool is_once_per_host(const Options& options, const std::vector<HostEntry>& hosts) {
-  if (!options.hosts && !options.hostfile) return false;
-  if (options.apps.size() != 1 || options.apps[0].np || options.apps[0].ppn) return false;
-  if (placement_of(options.placement, false).counts_objects() || options.rankfile) return false;
-  return std::none_of(hosts.begin(), hosts.end(),
-                      [](const HostEntry& host) { return host.slots.has_value(); });
 }
 
 // What belongs to a login on one machine and would mislead programs on another.
@@ -121,25 +31,6 @@ bool is_of_this_login(std::string_view name) {
   constexpr std::string_view kPrefixes[] = {"SSH_", "XDG_"};
   return std::ranges::find(kNames, name) != std::end(kNames) ||
          std::ranges::any_of(kPrefixes, [&](auto prefix) { return name.starts_with(prefix); });
-}
-
-// Positions in the host list of the hosts that one program names for itself.
-Result<std::vector<std::uint32_t>> own_nodes(const App& app,
-                                             const std::map<std::string, std::uint32_t>& index) {
-  std::vector<std::uint32_t> out;
-  if (!app.hosts) return out;
-  auto parsed = parse_hosts(*app.hosts);
-  if (!parsed) return fail(parsed.error());
-  for (const HostEntry& host : *parsed) {
-    const auto at = index.find(host.name);
-    if (at == index.end()) {
-      return fail(Error{ErrorKind::usage, "place a program", host.name,
-                        "the host is not among the job's hosts",
-                        "it may have been removed by --exclude"});
-    }
-    out.push_back(at->second);
-  }
-  return out;
 }
 
 // `hosts`: name and slots of each.
@@ -159,11 +50,8 @@ Result<Mapping> map_programs(const Options& options, const std::vector<MapNode>&
                            ? MapRequest::Numbered::in_turn
                            : MapRequest::Numbered::node_after_node;
   }
-  std::map<std::string, std::uint32_t> index;
-  for (const MapNode& host : hosts)
-    index.emplace(host.name, static_cast<std::uint32_t>(index.size()));
   for (const App& app : options.apps) {
-    auto nodes = own_nodes(app, index);
+    auto nodes = own_nodes(app, hosts);
     if (!nodes) return fail(nodes.error());
     request.segments.push_back({app.np, app.ppn, std::move(*nodes)});
   }
@@ -213,24 +101,12 @@ RankSet stdin_ranks(const StdinTarget& target, Rank size) {
   return {};
 }
 
+// The same kinds, in the words of the room that is to carry them out.
 nla::PmiKind pmi_kind(PmiKind kind) {
-  switch (kind) {
-    case PmiKind::fd:
-      return nla::PmiKind::fd;
-    case PmiKind::port:
-      return nla::PmiKind::port;
-    case PmiKind::pmgr:
-      return nla::PmiKind::pmgr;
-    case PmiKind::pmgr_mvapich1:
-      return nla::PmiKind::pmgr_mvapich1;
-    case PmiKind::pmix:
-      return nla::PmiKind::pmix;
-    case PmiKind::none:
-      return nla::PmiKind::none;
-    case PmiKind::automatic:
-      break;  // choose_pmi() comes before
-  }
-  return nla::PmiKind::fd;
+  using enum nla::PmiKind;
+  constexpr nla::PmiKind kKinds[] = {fd,   port, pmgr, pmgr_mvapich1,
+                                     pmix, none, fd};  // automatic: choose_pmi() comes before
+  return kKinds[static_cast<std::size_t>(kind)];
 }
 
 nla::OnFailure on_failure(const Options& options, bool once_per_host) {
@@ -240,19 +116,9 @@ nla::OnFailure on_failure(const Options& options, bool once_per_host) {
 }
 
 cache::PolicyKind policy_of(CachePolicy policy) {
-  switch (policy) {
-    case CachePolicy::hcs:
-      return cache::PolicyKind::hcs;
-    case CachePolicy::hcma:
-      return cache::PolicyKind::hcma;
-    case CachePolicy::hcmab:
-      break;
-    case CachePolicy::hcmab_lru:
-      return cache::PolicyKind::hcmab_lru;
-    case CachePolicy::dht:
-      return cache::PolicyKind::dht;
-  }
-  return cache::PolicyKind::hcmab;
+  using enum cache::PolicyKind;
+  constexpr cache::PolicyKind kKinds[] = {hcs, hcma, hcmab, hcmab_lru, dht};
+  return kKinds[static_cast<std::size_t>(policy)];
 }
 
 // Error: agents would hold pairs of others in a job that goes on without those that are lost. A
@@ -359,103 +225,13 @@ std::uint32_t most_ranks_on_a_node(const RankMap& map, std::uint32_t nodes) {
   return static_cast<std::uint32_t>(*std::max_element(ranks.begin(), ranks.end()));
 }
 
-// The same ranks on nodes with other numbers.
-RankMap renumbered(const RankMap& map, const std::vector<std::uint32_t>& numbers) {
-  RankMap out;
-  for (const RankMap::Block& block : map.blocks()) {
-    for (std::uint32_t i = 0; i < block.nodes; ++i) {
-      out.append(numbers[block.first_node + i], block.ranks_per_node);
-    }
-  }
-  return out;
-}
-
-// Hosts without a rank need no agent yet: they are left out and returned, and the others move up.
-std::vector<LaterHost> drop_idle_hosts(std::vector<HostEntry>& hosts, RankMap& map) {
-  std::vector<bool> used(hosts.size(), false);
-  for (const RankMap::Block& block : map.blocks()) {
-    std::fill_n(used.begin() + block.first_node, block.nodes, true);
-  }
-  std::vector<LaterHost> later;
-  if (std::find(used.begin(), used.end(), false) == used.end()) return later;
-  std::vector<std::uint32_t> moved(hosts.size(), 0);
-  std::vector<HostEntry> kept;
-  for (std::size_t i = 0; i < hosts.size(); ++i) {
-    moved[i] = static_cast<std::uint32_t>(kept.size());
-    if (used[i]) {
-      kept.push_back(std::move(hosts[i]));
-    } else {
-      later.push_back({{std::move(hosts[i].name), hosts[i].slots}, {}});
-    }
-  }
-  map = renumbered(map, moved);
-  hosts = std::move(kept);
-  return later;
-}
-
 // Whether some host must say how many slots it has.
 bool counts_room(const Options& options, const std::vector<HostEntry>& hosts) {
   return !options.rankfile && placement_of(options.placement, false).counts_objects() &&
          std::ranges::any_of(hosts, [](const HostEntry& host) { return !host.slots; });
 }
 
-std::vector<MapNode> nodes_of(const std::vector<HostEntry>& hosts) {
-  std::vector<MapNode> nodes;
-  for (const HostEntry& host : hosts)
-    nodes.push_back({host.name, host.slots});
-  return nodes;
-}
-
-// How many agents the job must have at least.
-Result<void> choose_min_nodes(Plan& plan, const Options& options) {
-  const auto nodes = static_cast<std::uint32_t>(plan.hosts.size());
-  // Hosts that were missing from the start have used up spares, or even more than there are.
-  const auto missing = static_cast<std::uint32_t>(plan.missing.size());
-  const std::uint32_t lacking =
-      options.spares > 0 && missing > options.spares ? missing - options.spares : 0;
-  plan.min_nodes =
-      options.min_nodes.value_or(plan.once_per_host ? 0 : nodes - plan.spares + lacking);
-  if (plan.min_nodes <= nodes) return {};
-  if (plan.missing.empty()) {
-    return fail(Error{ErrorKind::usage, "choose the nodes", "",
-                      cat("--min-nodes asks for ", plan.min_nodes, ", the job has ", nodes),
-                      "name more hosts"});
-  }
-  const MissingHost& first = plan.missing.front();
-  return fail(Error{ErrorKind::unreachable,
-                    cat("reach ", plan.min_nodes, " hosts (--min-nodes): ", nodes,
-                        " are left; the first that failed (", first.phase, ")"),
-                    first.host, first.why, ""});
-}
-
-// Takes the spare hosts from the end of the list. Hosts that are missing from the start have been
-// replaced already.
-Result<std::vector<HostEntry>> take_spares(std::vector<HostEntry>& hosts, const Options& options,
-                                           std::size_t missing) {
-  std::vector<HostEntry> spares;
-  if (options.spares == 0) return spares;
-  const std::size_t all = hosts.size() + missing;
-  if (options.spares >= all || is_once_per_host(options, hosts)) {
-    return fail(Error{ErrorKind::usage, "keep spare hosts (--spares)", "",
-                      options.spares >= all
-                          ? cat(options.spares, " of ", all, " hosts would leave none")
-                          : std::string("a command that runs once on each host needs none"),
-                      "give the number of ranks with -n or --ppn, and more hosts than spares"});
-  }
-  const std::size_t needed = all - options.spares;
-  while (hosts.size() > needed) {
-    spares.insert(spares.begin(), std::move(hosts.back()));
-    hosts.pop_back();
-  }
-  return spares;
-}
-
 }  // namespace
-
-bool runs_once_per_host(const Options& options, const Surroundings& around) {
-  const auto hosts = find_hosts(options, around);
-  return hosts && is_once_per_host(options, *hosts);
-}
 
 Result<Plan> make_plan(const Options& options, const Surroundings& around) {
   auto hosts = find_hosts(options, around);
@@ -522,33 +298,6 @@ Result<Plan> make_plan(const Options& options, const Surroundings& around) {
   return plan;
 }
 
-Slice add_later(Plan& plan, const std::vector<std::size_t>& positions) {
-  const auto first = static_cast<std::uint32_t>(plan.hosts.size());
-  for (const std::size_t at : positions) {
-    plan.hosts.push_back(plan.later[at].node.name);
-    plan.slots.push_back(plan.later[at].node.slots);
-  }
-  for (std::size_t i = positions.size(); i-- > 0;)
-    plan.later.erase(plan.later.begin() + static_cast<std::ptrdiff_t>(positions[i]));
-  const Slice added{first, static_cast<std::uint32_t>(plan.hosts.size())};
-  plan.idle.add(RankSet::run(added.first, added.size()));
-  return added;
-}
-
-RankSet unneeded(const Plan& plan, const RankSet& failed) {
-  RankSet out;
-  std::size_t needed = plan.hosts.size() - plan.spares;
-  for (std::uint32_t i = 0; plan.spares > 0 && i < plan.hosts.size(); ++i) {
-    if (failed.contains(i)) continue;
-    if (needed == 0) {
-      out.add(i);
-    } else {
-      --needed;
-    }
-  }
-  return out;
-}
-
 Result<void> map_again(Plan& plan, const Options& options, const RankSet& failed) {
   std::vector<MapNode> nodes;
   std::vector<std::uint32_t> numbers;
@@ -557,25 +306,9 @@ Result<void> map_again(Plan& plan, const Options& options, const RankSet& failed
     nodes.push_back({plan.hosts[i], plan.slots[i]});
     numbers.push_back(i);
   }
-  // A program goes on with those of its own hosts that are left.
-  Options left = options;
-  for (App& app : left.apps) {
-    if (!app.hosts) continue;
-    auto own = parse_hosts(*app.hosts);
-    if (!own) return fail(own.error());
-    std::string kept;
-    for (const HostEntry& host : *own) {
-      const auto same = [&](const MapNode& node) { return node.name == host.name; };
-      if (std::none_of(nodes.begin(), nodes.end(), same)) continue;
-      kept += cat(kept.empty() ? "" : ",", host.name);
-    }
-    if (kept.empty()) {
-      return fail(Error{ErrorKind::unreachable, "place a program", *app.hosts,
-                        "none of the hosts that it names has an agent", ""});
-    }
-    app.hosts = std::move(kept);
-  }
-  auto mapping = map_programs(left, nodes);
+  auto left = without_missing_hosts(options, nodes);
+  if (!left) return fail(left.error());
+  auto mapping = map_programs(*left, nodes);
   if (!mapping) {
     Error error = mapping.error();
     const auto has_none = [](const MapNode& node) { return node.slots == 0u; };

@@ -1,4 +1,5 @@
-// From what the user asked to what the tree is told: hosts, mapping, job, degree.
+// From what the user asked to what the tree is told: mapping, job, degree; which hosts there are is
+// told by job_hosts.h.
 //
 // Values in, values out: the surroundings (environment, directory, host name, the host file's text)
 // are passed in, so every rule is testable without them. Errors are the user's (kind usage) and say
@@ -9,42 +10,14 @@
 #include <string>
 #include <vector>
 
-#include "common/core/kary_tree.h"
 #include "common/core/result.h"
 #include "common/core/topology.h"
 #include "launcher/core/mapping.h"
 #include "launcher/core/options.h"
-#include "launcher/core/report.h"
+#include "launcher/job_hosts.h"
 #include "nla/core/job.h"
 
 namespace scela {
-
-struct Surroundings {
-  std::string job_id;
-  std::string host_name;                     // of this machine
-  std::string directory;                     // scela-run's own
-  std::vector<std::string> environment;      // "K=V"
-  std::optional<std::string> hostfile_text;  // when Options::hostfile is set
-  bool terminal_input = false;               // standard input is a terminal
-  std::optional<WindowSize> window;          // of that terminal
-  std::optional<TerminalModes> modes;        // of that terminal
-  std::int32_t ahead_s = 0;                  // of UTC, in local time
-  std::vector<MissingHost> missing;          // hosts to do without: they cannot be reached
-  std::string pmi_why;                       // why --pmi auto has chosen so, for a person
-};
-
-// A host of the list without a rank: its agent is started when ranks are spawned there.
-struct LaterHost {
-  MapNode node;
-  std::string why;  // of the last attempt that failed; only who names the host makes another
-};
-
-// How one of those is reached, or why it cannot be whatever happens.
-struct FoundHost {
-  std::string name;
-  std::string contact;
-  std::string why;  // empty: it may be reached
-};
 
 // Machines alike: what they may use before simulated nodes share it out.
 struct MachineKind {
@@ -82,17 +55,7 @@ struct Plan {
   const std::string& program_of(Rank rank) const;
 };
 
-// Whether the program runs once on each host: hosts are named, but no number of ranks or slots, as
-// for pdsh and clush. False for hosts that make_plan() refuses.
-bool runs_once_per_host(const Options& options, const Surroundings& around);
-
 Result<Plan> make_plan(const Options& options, const Surroundings& around);
-
-// Takes hosts (positions in `later`, ascending) into the tree: the nodes that they become.
-Slice add_later(Plan& plan, const std::vector<std::size_t>& positions);
-
-// Of the nodes that have an agent, those that are not needed: spares that replace nobody.
-RankSet unneeded(const Plan& plan, const RankSet& failed);
 
 // Maps the ranks onto the nodes that have an agent, the numbers of nodes staying as they are.
 // Error: they do not hold the ranks, or a program's own hosts are all among the `failed`.
