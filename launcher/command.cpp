@@ -204,7 +204,9 @@ std::string placement_text(const PlacementPolicy& placement) {
   if (placement == PlacementPolicy()) return {};
   std::string each;
   if (placement.cpus_per_rank > 1)
-    each = cat(", ", placement.cpus_per_rank, " cores for each rank");
+    each = cat(", ", placement.cpus_per_rank,
+               placement.bind_to == BindTo::hwthread ? " hardware threads" : " cores",
+               " for each rank");
   return cat("placement: by ", name_of(placement.map_by), each, ", bound to ",
              name_of(placement.bind_to), "\n");
 }

@@ -79,7 +79,7 @@ std::optional<LargestHost> largest_host(const Plan& plan, const std::vector<std:
   return largest;
 }
 
-std::vector<NodeBindings> bindings_of(const Plan& plan) {
+std::vector<NodeBindings> bindings_of(const Plan& plan, const RankSet& failed) {
   if (!binds(plan.job)) return {};
   std::vector<RankSet> ranks(plan.hosts.size());
   Rank first = 0;
@@ -90,7 +90,7 @@ std::vector<NodeBindings> bindings_of(const Plan& plan) {
   NodeTopologies topologies(plan);
   std::vector<NodeBindings> out;
   for (std::uint32_t node = 0; node < ranks.size(); ++node) {
-    if (ranks[node].empty()) continue;
+    if (ranks[node].empty() || failed.contains(node)) continue;
     NodeBindings& one = out.emplace_back();
     one.node = plan.hosts[node];
     const Topology* topology = topologies.of(node);

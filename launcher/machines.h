@@ -26,7 +26,8 @@ void use_topologies(Plan& plan, const nla::TopologyList& told);
 // of these has told.
 std::optional<LargestHost> largest_host(const Plan& plan, const std::vector<std::uint32_t>& nodes);
 
-// Where the ranks of each node that has some will be bound, node after node.
-std::vector<NodeBindings> bindings_of(const Plan& plan);
+// Where the ranks of each node that has some will be bound, node after node, but for nodes that
+// have no agent.
+std::vector<NodeBindings> bindings_of(const Plan& plan, const RankSet& failed = {});
 
 }  // namespace scela

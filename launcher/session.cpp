@@ -308,9 +308,9 @@ void Session::on(const action::AllReady& ready) {
       return give_up_start(mapped.error());
     }
     if (auto prepared = prepare_output(); !prepared) return give_up_start(prepared.error());
-    if (plan_.counts_room && options_.show_map) person_.write(map_text(plan_));
+    if (options_.show_map) person_.write(map_text(plan_));  // what was shown holds no more
   }
-  if (options_.show_map) person_.write(bindings_text(bindings_of(plan_)));
+  if (options_.show_map) person_.write(bindings_text(bindings_of(plan_, failed_)));
   launched_ = true;
   if (plan_.pty) plan_.job.window = window_size(0).value_or(WindowSize{});
   shell_->post(event::Launch{plan_.job});

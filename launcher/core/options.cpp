@@ -232,6 +232,7 @@ class Parser {
     }
     if (auto fits = check_pty(); !fits) return fail(fits.error());
     warn_beside_rankfile();
+    warn_of_unbound();
     // The first program's hosts are the job's.
     App& first = options_.apps.front();
     options_.hosts = first.hosts ? std::exchange(first.hosts, std::nullopt) : defaults_.hosts;
@@ -267,6 +268,15 @@ class Parser {
     }
     if (options_.placement.map_by == MapBy::node) unused("map-by node");
     if (options_.placement.rank_by == RankBy::node) unused("rank-by node");
+  }
+
+  // Places within a node are those that ranks are bound to; over nodes this numbers as slot does.
+  void warn_of_unbound() {
+    const PlacementPolicy placement = placement_of(options_.placement, false);
+    if (placement.bind_to != BindTo::none || options_.rankfile) return;
+    if (options_.placement.rank_by.value_or(RankBy::slot) <= RankBy::node) return;
+    options_.warnings.push_back(
+        "--rank-by numbers nothing within a node here: the ranks are not bound (--bind-to)");
   }
 
   Result<void> check_pty() const {

@@ -45,6 +45,17 @@ TEST_CASE("what says where ranks run beside a rankfile is told to mean nothing")
   CHECK(parsed({"--ppn", "2", "--map-by", "node", "./p"}).warnings.empty());
 }
 
+TEST_CASE("numbering places within a node is told to mean nothing where ranks have none") {
+  const auto said = parsed({"--rank-by", "l3", "./p"}).warnings;
+  REQUIRE(said.size() == 1);
+  CHECK(said[0].find("not bound (--bind-to)") != std::string::npos);
+  for (const Words& words :
+       {Words{"--rank-by", "l3", "--bind-to", "core", "./p"},
+        Words{"--rank-by", "core", "--map-by", "numa", "./p"}, Words{"--rank-by", "node", "./p"}}) {
+    CHECK(parsed(words).warnings.empty());
+  }
+}
+
 TEST_CASE("without options everything has its default") {
   const Options options = parsed({"./p", "arg"});
   REQUIRE(options.apps.size() == 1);

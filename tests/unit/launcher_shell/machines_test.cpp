@@ -126,6 +126,16 @@ TEST_CASE("cores that a rankfile has chosen are shown, and who is not bound") {
         "  rank 1: not bound\n");
 }
 
+TEST_CASE("nodes without an agent are not said to bind anything") {
+  const Options asked = options({"--show-map", "-w", "a,b,c", "--bind-to", "core", "true"});
+  auto made = make_plan(asked, around());
+  REQUIRE(made);
+  CHECK(made->once_per_host);
+  use_topologies(*made, {{cores(1), RankSet::parse("0,2").value()}});
+  CHECK(bindings_text(bindings_of(*made, RankSet::single(1))) ==
+        "bindings:\na,c: 1 core\n  ranks 0,2: socket 0[core 0[hwt 0]], cpus 0\n");
+}
+
 TEST_CASE("nobody is asked for what nothing depends on") {
   for (const auto& words : {std::vector<std::string>{"--bind-to", "core", "./p"},
                             std::vector<std::string>{"--show-map", "./p"}}) {
