@@ -311,6 +311,7 @@ TEST_CASE("nodes alike are one entry, and more kinds than a message holds say no
   for (std::uint32_t node = 0; node < 100000; ++node)
     alike.hello(node, node == 7 ? "" : "one");
   CHECK(alike.list() == TopologyList{{"one", RankSet::run(0, 100000).minus(RankSet::single(7))}});
+  CHECK(encode(msg::Ready{1, alike.list()}).size() < 30);
   Topologies many;
   for (std::uint32_t node = 0; node < 100000; ++node)
     many.hello(node, cat("kind ", node));
