@@ -249,6 +249,21 @@ void Agent::State::parent_lost(const std::string&) {
   shut_down();
 }
 
+// Whoever plans where ranks run must know that the nodes below a lost child are lost too, ranks or
+// none, unless they are adopted.
+void Agent::State::out_of_reach(const Child& lost, const std::vector<Child>& orphans) {
+  const auto adopted = [&](std::uint32_t node) {
+    return std::any_of(orphans.begin(), orphans.end(),
+                       [&](const Child& orphan) { return orphan.covers(node); });
+  };
+  for (std::uint32_t node = lost.slice.first + 1; node < lost.slice.end; ++node) {
+    if (!lost.covers(node) || adopted(node)) continue;
+    report_node_failure(context, {node, StartPhase::running,
+                                  cat("its parent agent on ",
+                                      contact_name(context.host(lost.slice.first)), " was lost")});
+  }
+}
+
 // A child's link is over before it said Done.
 void Agent::State::child_ended(Child& child, const std::string& why, bool given_up) {
   const bool was_ready = child.state == ChildState::ready || child.state == ChildState::lost ||
@@ -270,14 +285,7 @@ void Agent::State::child_ended(Child& child, const std::string& why, bool given_
   if (context.adopts()) children.tell_below(orphans);
   if (first_time) {
     report_node_failure(context, {child.slice.first, StartPhase::running, why});
-    // Before the job, whoever maps ranks must know that the nodes below are out of reach too.
-    for (std::uint32_t node = child.slice.first + 1; !context.job && node < child.slice.end;
-         ++node) {
-      if (!child.covers(node)) continue;
-      report_node_failure(
-          context, {node, StartPhase::running,
-                    cat("its parent agent on ", context.host(child.slice.first), " was lost")});
-    }
+    if (!context.job || (!terminating && !shutdown)) out_of_reach(child, orphans);
   }
   output.child_ended(child.link);
   bulletin.child_ended(child.link);

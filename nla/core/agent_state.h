@@ -84,6 +84,7 @@ struct Agent::State {
   void parent_lost(const std::string& why);
   // Its own children may have lost only their parent: unless it was given up, they are adopted.
   void child_ended(Child& child, const std::string& why, bool given_up = false);
+  void out_of_reach(const Child& lost, const std::vector<Child>& orphans);
   void rank_over(Rank rank, Outcome outcome);
   void ranks_over(const RankSet& ranks, const Outcome& outcome);
   void process_fail(Rank rank, const Outcome& said);

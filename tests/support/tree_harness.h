@@ -220,6 +220,11 @@ class TreeHarness {
     }
     return -1;
   }
+  bool reported(std::uint32_t host) const {
+    for (const action::NodeFailed& one : failures)
+      if (one.failure.node == host) return true;
+    return false;
+  }
   Node& at(int index) { return *nodes_[static_cast<std::size_t>(index)]; }
 
   void carry_out(int from, action::Send& send) {
@@ -357,7 +362,7 @@ class TreeHarness {
     at(from).windows.push_back(resize.size);
   }
   void carry_out(int from, action::RanksFailed& failed) { at(from).failed.add(failed.ranks); }
-  // Round the hosts that have an agent, from the first.
+  // Round the hosts that have an agent, as far as the root was told, from the first.
   void carry_out(int, action::Spawn& spawn) {
     event::Planned planned{spawn.rank, spawn.id, {}, {}};
     planned.world.first = size_;
@@ -370,7 +375,7 @@ class TreeHarness {
       app.ranks = RankSet::run(size_, program.ranks);
       planned.world.apps.push_back(app);
       for (std::uint32_t i = 0; i < program.ranks; ++i, ++host) {
-        while (agent_of(host % hosts()) < 0)
+        while (agent_of(host % hosts()) < 0 || reported(host % hosts()))
           ++host;
         planned.world.map.append(host % hosts(), 1);
       }

@@ -187,3 +187,23 @@ TEST_CASE("a late agent that is lost costs its ranks, and those below it are ado
   CHECK(tree.root_left);
   CHECK(tree.everybody_left());
 }
+
+TEST_CASE("where nobody adopts, hosts below a late one that is lost are told as lost with it") {
+  Tree tree(1, 1);
+  tree.add_hosts(3);  // a chain
+  const bool ran = GENERATE(false, true);
+  if (ran) {
+    REQUIRE(tree.of(0, spawn(4)).ok);
+    for (const Rank rank : {2u, 3u, 4u})
+      tree.exit(rank);
+    tree.run();
+  }
+  tree.crash(1);
+  tree.run();
+  REQUIRE(tree.failures.size() == 3);
+  for (std::uint32_t i = 0; i < 3; ++i)
+    CHECK(tree.failures[i].failure.node == i + 1);
+  CHECK(tree.failures[2].failure.why == "its parent agent on n1 was lost");
+  CHECK(tree.of(0, spawn(2)).ok);  // on what is left
+  CHECK(tree.ended_well());
+}
