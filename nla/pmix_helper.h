@@ -57,6 +57,8 @@ class PmixHelper final : Poller::Watcher {
     desk_.output(rank, stream == Stream::err, bytes);
   }
   void peers_failed(const RankSet& ranks) { desk_.peers_failed(ranks); }
+  void nodes_lost(const RankSet& nodes) { desk_.nodes_lost(nodes); }
+  void reconnected(const RankSet& ranks) { desk_.reconnected(ranks); }
   void set_reading(bool on);
   // It is ending, which ranks may know, and act on, before it is reaped.
   bool ending();

@@ -361,6 +361,14 @@ void Ranks::peers_failed(const RankSet& ranks) {
   if (state_->pmix) state_->pmix->peers_failed(ranks);
 }
 
+void Ranks::nodes_lost(const RankSet& nodes) {
+  if (state_->pmix) state_->pmix->nodes_lost(nodes);
+}
+
+void Ranks::reconnected(const RankSet& ranks) {
+  if (state_->pmix) state_->pmix->reconnected(ranks);
+}
+
 void Ranks::let_servers_go() {
   if (state_->pmix) state_->pmix->let_go();
 }

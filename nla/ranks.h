@@ -62,6 +62,8 @@ class Ranks {
   void reply(const action::Reply& reply);
   // Ranks of this job, wherever, that the job goes on without.
   void peers_failed(const RankSet& ranks);
+  void nodes_lost(const RankSet& nodes);
+  void reconnected(const RankSet& ranks);
   void allow_output(std::uint64_t bytes);
   void drop_streams();
   void write_stdin(const Chunk& bytes, bool end);

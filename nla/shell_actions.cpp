@@ -56,6 +56,10 @@ void Shell::State::carry_out(A& action) {
   } else if constexpr (is_same_v<A, action::RanksFailed>) {
     if (segment) segment->mark_dead(action.ranks);
     if (ranks) ranks->peers_failed(action.ranks);
+  } else if constexpr (is_same_v<A, action::NodesLost>) {
+    if (ranks) ranks->nodes_lost(action.nodes);
+  } else if constexpr (is_same_v<A, action::Reconnected>) {
+    if (ranks) ranks->reconnected(action.ranks);
   } else if constexpr (is_same_v<A, action::EndRanks>) {
     if (ranks) ranks->end(action.ranks);
   } else if constexpr (is_same_v<A, action::ResizeTerminal>) {

@@ -76,6 +76,14 @@ struct ResizeTerminal {  // of the local rank of Job::terminal_ranks, which may 
 struct RanksFailed {  // of this job, wherever; ranks of this node may want to know
   RankSet ranks;
 };
+struct NodesLost {  // their agents are gone; ranks there that have failed were told of before
+  RankSet nodes;
+};
+// These lost an agent that led to them, and have another: what was under way between them and all
+// others for who serves ranks (kServiceTags) may be lost, what is sent from now on arrives.
+struct Reconnected {
+  RankSet ranks;
+};
 // The link to the parent has ended and may be replaced: let another agent of this job attach to
 // this one. Received(kParentLink) tells what it says, LinkEnded that it is lost too. `still` false:
 // not any more, whoever has attached is let go.
@@ -139,14 +147,16 @@ struct JobEnded {  // all verdicts are in, or nobody is left to give them
 
 }  // namespace action
 
-using Action = std::variant<
-    action::Send, action::StartChild, action::CloseLink, action::StartRanks, action::UseJob,
-    action::SignalRanks, action::EndLeftovers, action::SetTimer, action::CancelTimer, action::Reply,
-    action::ReadOutput, action::DropStreams, action::WriteStdin, action::Finishing, action::Finish,
-    action::NodeFailed, action::AllReady, action::AllLaunched, action::ShowOutput, action::ShowLog,
-    action::FirstFailure, action::ReadStdin, action::TracePiece, action::JobEnded,
-    action::AwaitAdoption, action::ResizeTerminal, action::RanksFailed, action::AddWorld,
-    action::EndRanks, action::Spawn, action::WorldLaunched, action::HostsAdded>;
+using Action =
+    std::variant<action::Send, action::StartChild, action::CloseLink, action::StartRanks,
+                 action::UseJob, action::SignalRanks, action::EndLeftovers, action::SetTimer,
+                 action::CancelTimer, action::Reply, action::ReadOutput, action::DropStreams,
+                 action::WriteStdin, action::Finishing, action::Finish, action::NodeFailed,
+                 action::AllReady, action::AllLaunched, action::ShowOutput, action::ShowLog,
+                 action::FirstFailure, action::ReadStdin, action::TracePiece, action::JobEnded,
+                 action::AwaitAdoption, action::ResizeTerminal, action::RanksFailed,
+                 action::AddWorld, action::EndRanks, action::Spawn, action::WorldLaunched,
+                 action::HostsAdded, action::NodesLost, action::Reconnected>;
 
 using Actions = std::vector<Action>;
 

@@ -82,6 +82,7 @@ void Agent::State::told_again() {
   for (const auto& [rank, outcome] : failures)
     context.send_up(msg::ProcessFail{rank, outcome});
   if (!verdicts.none()) send_verdicts();
+  if (!lost_below.empty()) context.send_up(msg::NodesLost{lost_below});
   for (const RankSet& island : mailbox.islands()) {
     const bool here = context.subtree_ranks.contains_all(island);
     if (here && island != context.subtree_ranks) context.send_up(msg::CutOff{island});
@@ -105,6 +106,7 @@ void Agent::State::adopt(const Child& lost, std::vector<Child> orphans) {
     if (!mailbox.failed().empty()) {
       context.send(orphan.link, msg::PeersFailed{mailbox.failed()});
     }
+    if (!context.lost_nodes.empty()) context.send(orphan.link, msg::NodesLost{context.lost_nodes});
     const RankSet ranks = orphan.ranks;
     cut_off(ranks);
     if (!context.is_root() && !ranks.empty()) context.send_up(msg::CutOff{ranks});
@@ -192,6 +194,9 @@ void Agent::State::cut_off(const RankSet& ranks, bool now) {
   if (now) spawns.cut_off();
   mailbox.cut_off(ranks);
   children.broadcast(msg::CutOff{ranks, now});
+  // Those that serve ranks ask again; an orphan and those below it when it is adopted.
+  if (now || ranks.empty() || context.own_ranks.empty()) return;
+  context.act(action::Reconnected{ranks});
 }
 
 }  // namespace scela::nla

@@ -249,19 +249,45 @@ void Agent::State::parent_lost(const std::string&) {
   shut_down();
 }
 
-// Whoever plans where ranks run must know that the nodes below a lost child are lost too, ranks or
-// none, unless they are adopted.
-void Agent::State::out_of_reach(const Child& lost, const std::vector<Child>& orphans) {
-  const auto adopted = [&](std::uint32_t node) {
-    return std::any_of(orphans.begin(), orphans.end(),
-                       [&](const Child& orphan) { return orphan.covers(node); });
-  };
-  for (std::uint32_t node = lost.slice.first + 1; node < lost.slice.end; ++node) {
-    if (!lost.covers(node) || adopted(node)) continue;
-    report_node_failure(context, {node, StartPhase::running,
-                                  cat("its parent agent on ",
-                                      contact_name(context.host(lost.slice.first)), " was lost")});
+// The nodes below a lost child are lost too, ranks or none, unless they are adopted: whoever plans
+// where ranks run must know. Returns all that are lost.
+RankSet Agent::State::out_of_reach(const Child& lost, const std::vector<Child>& orphans) {
+  RankSet nodes = RankSet::run(lost.slice.first, lost.slice.size());
+  nodes.remove(lost.handed_back);
+  for (const Child& orphan : orphans)
+    nodes.remove(RankSet::run(orphan.slice.first, orphan.slice.size()).minus(orphan.handed_back));
+  const std::string why =
+      cat("its parent agent on ", contact_name(context.host(lost.slice.first)), " was lost");
+  nodes.for_each([&](std::uint32_t node) {
+    if (node > lost.slice.first) report_node_failure(context, {node, StartPhase::running, why});
+  });
+  return nodes;
+}
+
+// To everybody, by the root. After what is known of ranks there has been told.
+void Agent::State::tell_lost(const RankSet& nodes) {
+  const RankSet fresh = nodes.minus(lost_below);
+  // Of a job that is being ended nobody is told any more who has failed.
+  if (fresh.empty() || !context.job || terminating) return;
+  lost_below.add(fresh);
+  if (context.is_root()) return nodes_lost(fresh);
+  context.send_up(msg::NodesLost{fresh});
+}
+
+void Agent::State::nodes_lost(const RankSet& nodes) {
+  context.lost_nodes.add(nodes);
+  children.broadcast(msg::NodesLost{nodes});
+  if (!context.own_ranks.empty()) context.act(action::NodesLost{nodes});
+}
+
+bool Agent::State::up(Child& child, const msg::NodesLost& message) {
+  if (!context.job || !RankSet::run(child.slice.first, child.slice.size())
+                           .minus(child.handed_back)
+                           .contains_all(message.nodes)) {
+    return false;
   }
+  tell_lost(message.nodes);
+  return true;
 }
 
 // A child's link is over before it said Done.
@@ -280,17 +306,19 @@ void Agent::State::child_ended(Child& child, const std::string& why, bool given_
   for (const Child& orphan : orphans)
     ranks.remove(orphan.ranks);
   const bool first_time = child.state != ChildState::lost;
+  RankSet gone;  // nodes
   child.state = ChildState::lost;
   // Before anybody hears who is lost: what was given up here must not be adopted above.
   if (context.adopts()) children.tell_below(orphans);
   if (first_time) {
     report_node_failure(context, {child.slice.first, StartPhase::running, why});
-    if (!context.job || (!terminating && !shutdown)) out_of_reach(child, orphans);
+    if (!context.job || (!terminating && !shutdown)) gone = out_of_reach(child, orphans);
   }
   output.child_ended(child.link);
   bulletin.child_ended(child.link);
   lose(ranks,
        cat("the agent on ", contact_name(context.host(child.slice.first)), " was lost: ", why));
+  tell_lost(gone);
   collectives.child_ended(child);
   child.ranks = ranks;
   if (!orphans.empty()) {

@@ -64,6 +64,9 @@ bool Agent::State::from_parent(const Message& message) {
         } else if constexpr (std::is_same_v<M, msg::CutOff>) {
           cut_off(one.ranks, one.now);
           return knows_itself;
+        } else if constexpr (std::is_same_v<M, msg::NodesLost>) {
+          nodes_lost(one.nodes);
+          return context.job || shutdown;
         } else if constexpr (std::is_same_v<M, msg::Resize>) {
           return context.job ? resize(one.size) : shutdown;
         } else {
@@ -86,7 +89,8 @@ bool Agent::State::from_child(Child& child, const Message& message) {
         if constexpr (std::is_same_v<M, msg::Hello> || std::is_same_v<M, msg::Ready> ||
                       std::is_same_v<M, msg::Verdicts> || std::is_same_v<M, msg::Report> ||
                       std::is_same_v<M, msg::Done> || std::is_same_v<M, msg::ProcessFail> ||
-                      std::is_same_v<M, msg::Orphan> || std::is_same_v<M, msg::CutOff>) {
+                      std::is_same_v<M, msg::Orphan> || std::is_same_v<M, msg::CutOff> ||
+                      std::is_same_v<M, msg::NodesLost>) {
           return up(child, one);
         } else if constexpr (std::is_same_v<M, msg::NodeFailed>) {
           if (!child.covers(one.node)) return false;

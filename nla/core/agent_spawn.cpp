@@ -51,6 +51,7 @@ void Agent::State::bring_up_to_date(Child& child) {
   tell_job(child);
   spawns.send_worlds(child, 0);
   if (!mailbox.failed().empty()) context.send(child.link, msg::PeersFailed{mailbox.failed()});
+  if (!context.lost_nodes.empty()) context.send(child.link, msg::NodesLost{context.lost_nodes});
   for (const RankSet& island : mailbox.islands())
     context.send(child.link, msg::CutOff{island});
 }
@@ -130,6 +131,7 @@ void Agent::State::start_more(const RankSet& own) {
   context.act(action::StartRanks{wanted});
   // What it was told when it had no ranks was for nobody.
   if (first && !mailbox.failed().empty()) context.act(action::RanksFailed{mailbox.failed()});
+  if (first && !context.lost_nodes.empty()) context.act(action::NodesLost{context.lost_nodes});
   if (first && context.job->host_timeout_ms > 0) {
     context.act(action::SetTimer{Timer::limit, context.job->host_timeout_ms});
   }

@@ -76,6 +76,7 @@ struct Agent::State {
   bool up(Child& child, const msg::Done& message);
   bool up(Child& child, const msg::ProcessFail& message);
   bool up(Child& child, const msg::CutOff& message);
+  bool up(Child& child, const msg::NodesLost& message);
 
   // Life (agent_life.cpp).
   void use_job(Job job);
@@ -84,7 +85,9 @@ struct Agent::State {
   void parent_lost(const std::string& why);
   // Its own children may have lost only their parent: unless it was given up, they are adopted.
   void child_ended(Child& child, const std::string& why, bool given_up = false);
-  void out_of_reach(const Child& lost, const std::vector<Child>& orphans);
+  RankSet out_of_reach(const Child& lost, const std::vector<Child>& orphans);
+  void tell_lost(const RankSet& nodes);
+  void nodes_lost(const RankSet& nodes);
   void rank_over(Rank rank, Outcome outcome);
   void ranks_over(const RankSet& ranks, const Outcome& outcome);
   void process_fail(Rank rank, const Outcome& said);
@@ -172,6 +175,7 @@ struct Agent::State {
   bool node_empty_seen = false;
   std::uint64_t drained = 0;  // bytes of output read when the drain timer was set
   bool gave_up = false;
+  RankSet lost_below;                // nodes that were told as lost to the root
   std::optional<WindowSize> window;  // of the terminal, once it has changed
   std::vector<msg::Seen> seen;       // by an adopter, while it says so
 };

@@ -38,6 +38,7 @@ struct Context {
   RankSet failed_nodes;                         // reported as failed (numbers of nodes, not ranks)
   RankSet never_ready;                          // of those, the ones whose slice was handed on
   std::vector<msg::NodeFailed> failed_running;  // of those, the ones lost since the ranks run
+  RankSet lost_nodes;                           // as everybody is told (msg::NodesLost)
   bool parent_lost = false;
   bool orphaned = false;       // it was lost too, but another may take its place
   bool done = false;           // Done was sent: nothing follows it

@@ -48,7 +48,8 @@ bool Mailbox::apart(Rank one, Rank other) const {
 }
 
 void Mailbox::route(const msg::Parcel& parcel) {
-  if (apart(parcel.source, parcel.destination)) return;
+  // Who serves ranks asks again what was lost on its way (action::Reconnected).
+  if (parcel.tag < kServiceTags && apart(parcel.source, parcel.destination)) return;
   if (context_.own_ranks.contains(parcel.destination)) return deliver(parcel);
   if (context_.subtree_ranks.contains(parcel.destination)) {
     if (const Child* child = children_.holding(parcel.destination)) {
@@ -65,6 +66,7 @@ void Mailbox::deliver(const msg::Parcel& parcel) {
   if (ended_.contains(parcel.destination) && !service) return;
   const Key key{parcel.destination, parcel.source, parcel.tag};
   Box& box = boxes_[key];
+  if (parcel.offset == 0) box.partial.clear();  // the rest of one before was lost on its way
   if (parcel.offset != box.partial.size() || (parcel.offset > 0 && parcel.total != box.total)) {
     box.partial.clear();
     return;

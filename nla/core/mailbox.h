@@ -32,7 +32,7 @@ class Mailbox {
   void peers_failed(const RankSet& ranks);
   const RankSet& failed() const { return failed_; }
   // Messages between these ranks and all others were lost with an agent on their way, and those to
-  // come do not pass either: who waits for one is told.
+  // come do not pass either, but those for who serves ranks: who waits for one is told.
   void cut_off(const RankSet& ranks);
   const std::vector<RankSet>& islands() const { return islands_; }
   std::uint64_t held_bytes() const;

@@ -112,6 +112,9 @@ auto fields(Is<Below> auto& m) {
 auto fields(Is<CutOff> auto& m) {
   return std::tie(m.ranks, m.now);
 }
+auto fields(Is<NodesLost> auto& m) {
+  return std::tie(m.nodes);
+}
 auto fields(Is<Resize> auto& m) {
   return std::tie(m.size);
 }
@@ -152,7 +155,8 @@ constexpr std::array<std::string_view, std::variant_size_v<Message>> kNames = {
     "Output",      "StdinTaken",     "Log",          "Report",        "Parcel",
     "PeersFailed", "HandBack",       "Adopt",        "Orphan",        "Below",
     "CutOff",      "Resize",         "NameAsked",    "NameAnswer",    "Pairs",
-    "SpawnAsked",  "SpawnAnswer",    "WorldBytes",   "WorldLaunched", "EndRanks"};
+    "SpawnAsked",  "SpawnAnswer",    "WorldBytes",   "WorldLaunched", "EndRanks",
+    "NodesLost"};
 
 // What the fields alone cannot say. A slice that ends before it starts would have billions of
 // nodes.

@@ -309,6 +309,11 @@ struct CutOff {  // both ways: an agent was lost; these ranks and all others can
   bool now = false;  // from the orphan itself: what was under way to the root may be lost
   friend bool operator==(const CutOff&, const CutOff&) = default;
 };
+struct NodesLost {  // both ways: their agents are gone and who of their ranks had not ended was
+                    // told of before. Up to the root, then down to everybody
+  RankSet nodes;  // numbers of nodes, not ranks
+  friend bool operator==(const NodesLost&, const NodesLost&) = default;
+};
 struct Resize {  // d: the size that the terminal of Job::terminal_ranks has now; the last one
                  // counts
   WindowSize size;
@@ -376,7 +381,7 @@ using Message =
                  msg::StdinTaken, msg::Log, msg::Report, msg::Parcel, msg::PeersFailed,
                  msg::HandBack, msg::Adopt, msg::Orphan, msg::Below, msg::CutOff, msg::Resize,
                  msg::NameAsked, msg::NameAnswer, msg::Pairs, msg::SpawnAsked, msg::SpawnAnswer,
-                 msg::WorldBytes, msg::WorldLaunched, msg::EndRanks>;
+                 msg::WorldBytes, msg::WorldLaunched, msg::EndRanks, msg::NodesLost>;
 
 std::string_view name_of(const Message& message);
 

@@ -370,17 +370,21 @@ bool PmixDesk::take(pmix::msg::Spawn& message) {
 // What ranks of other nodes have put.
 
 bool PmixDesk::take(pmix::msg::DataWanted& message) {
-  const RankSet alive = own_.minus(ended_);
-  if (own_.contains(message.rank) || message.rank >= job_.map.size() || alive.empty() ||
+  const auto node = job_.map.node_of(message.rank);
+  if (own_.contains(message.rank) || !node || lost_.contains(*node) || own_.minus(ended_).empty() ||
       failed_.contains(message.rank)) {
     answer(message.id, Status::not_found);
     return true;
   }
-  ByteWriter out;
-  out.varint(message.id);
   wanted_.emplace(message.id, message.rank);
-  sides_.ask(alive.front(), next_++, ask::Send{message.rank, kWantTag, Chunk(out.take())});
+  want(message.id, message.rank);
   return true;
+}
+
+void PmixDesk::want(pmix::Id id, Rank rank) {
+  ByteWriter out;
+  out.varint(id);
+  sides_.ask(own_.front(), next_++, ask::Send{rank, kWantTag, Chunk(out.take())});
 }
 
 void PmixDesk::heard(const action::Reply& message) {
@@ -433,6 +437,27 @@ void PmixDesk::peers_failed(const RankSet& ranks) {
   failed_.add(ranks);
   watch_.peers_failed(ranks);
   copies_.peers_failed(ranks);
+  forget_wanted(ranks);
+}
+
+void PmixDesk::nodes_lost(const RankSet& nodes) {
+  lost_.add(nodes);
+  watch_.nodes_lost(nodes);
+  nodes.for_each([&](std::uint32_t node) { forget_wanted(job_.map.ranks_of(node)); });
+}
+
+// Asked again: the answer to the first question, should it come too, is the same.
+void PmixDesk::reconnected(const RankSet& ranks) {
+  const bool inside = own_.intersects(ranks);
+  for (const auto& [id, rank] : wanted_) {
+    const auto node = job_.map.node_of(rank);
+    if (node && job_.map.ranks_of(*node).intersects(ranks) != inside) want(id, rank);
+  }
+  watch_.reconnected(ranks);
+}
+
+// Nobody will answer for these any more.
+void PmixDesk::forget_wanted(const RankSet& ranks) {
   for (auto at = wanted_.begin(); at != wanted_.end();) {
     if (ranks.contains(at->second)) {
       answer(at->first, Status::not_found);

@@ -76,6 +76,10 @@ class PmixDesk {
   void output(Rank rank, bool error, std::string_view bytes) { copies_.output(rank, error, bytes); }
   // Ranks of this job, wherever, that the job goes on without.
   void peers_failed(const RankSet& ranks);
+  // Nodes whose agents are gone, after what is known of failures there.
+  void nodes_lost(const RankSet& nodes);
+  // What was under way between these ranks and all others may be lost (action::Reconnected).
+  void reconnected(const RankSet& ranks);
 
   // Of the worlds whose ranks may start: so many from the first on.
   std::size_t ready_worlds() const { return ready_worlds_; }
@@ -153,6 +157,8 @@ class PmixDesk {
   pmix::msg::World world(std::size_t number) const;
   void wanted(const Visitor& visitor);
   void send_data(const Visitor& visitor, pmix::Status status, std::string_view blob);
+  void want(pmix::Id id, Rank rank);
+  void forget_wanted(const RankSet& ranks);
   bool is_incomplete(const RankSet& ranks) const;
   void send_stand_ins();
   bool is_here(Rank rank) const { return own_.contains(rank) && !ended_.contains(rank); }
@@ -170,6 +176,7 @@ class PmixDesk {
   RankSet absent_;  // have ended before they did, and no stand-in was sent
   RankSet ended_;   // of this node
   RankSet failed_;  // anywhere, and the job goes on
+  RankSet lost_;    // nodes, whose other ranks had ended before
   std::map<Gathering, Fences> fences_;
   std::uint32_t numbered_ = 0;  // fences with a name, of which this node had a part
   std::map<RequestId, Question> asked_;

@@ -33,7 +33,7 @@ PmixWatch::Nodes PmixWatch::others(const RankSet& ranks) const {
   for (const RankMap::Block& block : job_.map.blocks()) {
     for (std::uint32_t i = 0; i < block.nodes; ++i) {
       const std::uint32_t node = block.first_node + i;
-      if (nodes.contains(node)) continue;
+      if (nodes.contains(node) || lost_.contains(node)) continue;
       const RankSet all = job_.map.ranks_of(node);
       if (!all.intersects(ranks) || all.intersects(own_)) continue;
       const RankSet left = all.minus(failed_);
@@ -75,12 +75,15 @@ bool PmixWatch::receive(pmix::msg::TableWanted& message) {
   }
   const std::uint64_t number = next_++;
   tables_.emplace(number, std::move(table));
-  for (const auto& [node, rank] : nodes) {
-    ByteWriter out;
-    out.varint(number);
-    sides_.send(kAskTag, rank, out.take());
-  }
+  for (const auto& [node, rank] : nodes)
+    ask(number, rank);
   return true;
+}
+
+void PmixWatch::ask(std::uint64_t number, Rank rank) {
+  ByteWriter out;
+  out.varint(number);
+  sides_.send(kAskTag, rank, out.take());
 }
 
 void PmixWatch::table_heard(Rank from, std::string_view bytes) {
@@ -107,6 +110,9 @@ void PmixWatch::finish(Table& table) {
   failed_.minus(known).for_each([&](Rank rank) {
     all.push_back({rank, 0, ProcessState::lost, 0});
   });
+  ended_well_.minus(known).minus(failed_).for_each([&](Rank rank) {
+    all.push_back({rank, 0, ProcessState::exited, 0});
+  });
   std::sort(all.begin(), all.end(),
             [](const Process& a, const Process& b) { return a.rank < b.rank; });
   answer(table.id, Status::ok, pmix::encode_processes(all));
@@ -120,11 +126,36 @@ void PmixWatch::ended(const Process& process) {
 void PmixWatch::peers_failed(const RankSet& ranks) {
   failed_.add(ranks);
   sides_.tell(pmix::msg::RanksFailed{ranks});
+  finish_complete();
+}
+
+// Failures there were told of before: of its other ranks nobody has to say anything.
+void PmixWatch::nodes_lost(const RankSet& nodes) {
+  lost_.add(nodes);
+  nodes.for_each(
+      [&](std::uint32_t node) { ended_well_.add(job_.map.ranks_of(node).minus(failed_)); });
+  finish_complete();
+}
+
+void PmixWatch::reconnected(const RankSet& ranks) {
+  const bool inside = own_.intersects(ranks);
+  for (const auto& [number, table] : tables_) {
+    for (const std::uint32_t node : table.awaited) {
+      const RankSet there = job_.map.ranks_of(node);
+      if (there.intersects(ranks) != inside) ask(number, there.minus(failed_).front());
+    }
+  }
+}
+
+// Tables that wait for nobody any more.
+void PmixWatch::finish_complete() {
   std::vector<Table> done;
   for (auto at = tables_.begin(); at != tables_.end();) {
     std::set<std::uint32_t>& awaited = at->second.awaited;
-    for (auto node = awaited.begin(); node != awaited.end();)
-      node = failed_.contains_all(job_.map.ranks_of(*node)) ? awaited.erase(node) : ++node;
+    for (auto node = awaited.begin(); node != awaited.end();) {
+      const bool over = lost_.contains(*node) || failed_.contains_all(job_.map.ranks_of(*node));
+      node = over ? awaited.erase(node) : ++node;
+    }
     if (awaited.empty()) {
       done.push_back(std::move(at->second));
       at = tables_.erase(at);

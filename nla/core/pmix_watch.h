@@ -3,7 +3,8 @@
 //
 // Each agent knows the processes of its own node only. A table is asked of the agents of all nodes
 // that have a rank left, by messages to one rank of each (kServiceTags, request.h), and is answered
-// when all of them have said theirs or have been lost; the server limits how long it waits. Events
+// when all of them have said theirs or have been lost; the server limits how long it waits. What is
+// lost on its way when an agent is, is asked again. Events
 // and signals go the same way, to the nodes that they concern, and are never sent on.
 //
 // Pure, like PmixDesk (pmix_desk.h), whose part it is.
@@ -54,6 +55,9 @@ class PmixWatch {
   void ended(const pmix::Process& process);
   // Of any.
   void peers_failed(const RankSet& ranks);
+  // As of PmixDesk.
+  void nodes_lost(const RankSet& nodes);
+  void reconnected(const RankSet& ranks);
 
  private:
   struct Table {
@@ -64,6 +68,8 @@ class PmixWatch {
   using Nodes = std::map<std::uint32_t, Rank>;  // with a rank of each to send to
 
   Nodes others(const RankSet& ranks) const;
+  void ask(std::uint64_t number, Rank rank);
+  void finish_complete();
   std::vector<pmix::Process> here() const;
   void signal(const RankSet& ranks, std::int32_t signo);
   void table_heard(Rank from, std::string_view bytes);
@@ -75,6 +81,8 @@ class PmixWatch {
   Sides sides_;
   std::map<Rank, pmix::Process> ended_;
   RankSet failed_;
+  RankSet lost_;                           // nodes
+  RankSet ended_well_;                     // on those
   std::map<std::uint64_t, Table> tables_;  // by the number that other nodes know them by
   std::uint64_t next_ = 1;
 };

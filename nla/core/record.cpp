@@ -278,6 +278,12 @@ auto fields(Is<ResizeTerminal> auto& a) {
 auto fields(Is<RanksFailed> auto& a) {
   return std::tie(a.ranks);
 }
+auto fields(Is<NodesLost> auto& a) {
+  return std::tie(a.nodes);
+}
+auto fields(Is<Reconnected> auto& a) {
+  return std::tie(a.ranks);
+}
 auto fields(Is<AddWorld> auto& a) {
   return std::tie(a.world);
 }
@@ -352,7 +358,7 @@ constexpr std::array kActionNames = std::to_array<std::string_view>(
      "WriteStdin",    "Finishing",      "Finish",       "NodeFailed", "AllReady",   "AllLaunched",
      "ShowOutput",    "ShowLog",        "FirstFailure", "ReadStdin",  "TracePiece", "JobEnded",
      "AwaitAdoption", "ResizeTerminal", "RanksFailed",  "AddWorld",   "EndRanks",   "Spawn",
-     "WorldLaunched", "HostsAdded"});
+     "WorldLaunched", "HostsAdded",     "NodesLost",    "Reconnected"});
 static_assert(kActionNames.size() == std::variant_size_v<Action>);
 
 }  // namespace

@@ -129,6 +129,7 @@ class World {
     bool pumping = false;
     bool taking = false;
     bool measured = false;
+    RankSet failed;  // ranks that its own were told of
     RankSet own;
     RankSet to_start;         // of those, as its agent was told last
     std::size_t worlds = 0;   // that it has been told of
@@ -188,6 +189,8 @@ class World {
   void on(std::uint32_t index, const nla::action::AwaitAdoption& action);
   void on(std::uint32_t index, const nla::action::ResizeTerminal& action);
   void on(std::uint32_t index, const nla::action::RanksFailed& action);
+  void on(std::uint32_t index, const nla::action::NodesLost& action);
+  void on(std::uint32_t index, const nla::action::Reconnected& action);
   void on(std::uint32_t index, const nla::action::AddWorld& action);
   void on(std::uint32_t index, const nla::action::EndRanks& action);
   void on(std::uint32_t index, const nla::action::Spawn& action);

@@ -444,11 +444,36 @@ void World::on(std::uint32_t index, const action::ResizeTerminal& action) {
 
 void World::on(std::uint32_t index, const action::RanksFailed& action) {
   if (nodes_[index].own.empty()) return fail(name(index) + " has no ranks to tell of failed ones");
+  nodes_[index].failed.add(action.ranks);
   action.ranks.for_each([&](Rank rank) {
     if (ranks_[rank].life != Life::over && !lost_rank(rank) && !ranks_[rank].abort) {
       fail(cat(name(index), " says that rank ", rank, " has failed, which runs"));
     }
   });
+}
+
+// Of whom nobody was told that they have failed, they must have ended well before, or nobody was to
+// run them.
+void World::on(std::uint32_t index, const action::NodesLost& action) {
+  if (nodes_[index].own.empty()) return fail(name(index) + " has no ranks to tell of lost nodes");
+  action.nodes.for_each([&](std::uint32_t host) {
+    if (!host_had_fault(host)) {
+      return fail(cat(name(index), " says that host ", host, " is lost, which is not"));
+    }
+    const RankSet others = job_.map.ranks_of(host).minus(nodes_[index].failed);
+    others.for_each([&](Rank rank) {
+      const RankModel& model = ranks_[rank];
+      const bool well = model.life == Life::over && model.fate.success();
+      if (well || unspawned_.contains(rank) || !model.ran || must_end_since_ != 0) return;
+      fail(cat(name(index), " says that host ", host, " is lost, and not that rank ", rank, " is"));
+    });
+  });
+}
+
+void World::on(std::uint32_t index, const action::Reconnected& action) {
+  if (nodes_[index].own.empty() || action.ranks.empty()) {
+    fail(name(index) + " has no ranks to tell of another way to others");
+  }
 }
 
 void World::on(std::uint32_t index, const action::JobEnded& action) {

@@ -33,7 +33,8 @@ class TreeHarness {
     bool left = false;
     bool awaiting = false;  // to be adopted
     std::vector<WindowSize> windows;
-    RankSet failed;  // as ranks of this node are told
+    RankSet failed;            // as ranks of this node are told
+    std::vector<Action> news;  // that who serves its ranks is told, in order
   };
   struct Answered {
     Rank rank;
@@ -174,10 +175,17 @@ class TreeHarness {
       begin_agent(from, start);
     run();
   }
+  // Once, before so many events have been handled from now on.
+  void interrupt_after(std::uint64_t events, std::function<void()> what) {
+    events_until_ = events;
+    interrupt_ = std::move(what);
+  }
+  bool interrupted() const { return events_until_ == 0; }
   void post(int node, Event event) { queue_.emplace_back(node, std::move(event)); }
   void post_to_host(std::uint32_t host, Event event) { post(agent_of(host), std::move(event)); }
   void run() {
     while (!queue_.empty()) {
+      if (events_until_ > 0 && --events_until_ == 0) std::exchange(interrupt_, nullptr)();
       const int who = queue_.front().first;
       const Event event = std::move(queue_.front().second);
       queue_.pop_front();
@@ -361,7 +369,12 @@ class TreeHarness {
   void carry_out(int from, action::ResizeTerminal& resize) {
     at(from).windows.push_back(resize.size);
   }
-  void carry_out(int from, action::RanksFailed& failed) { at(from).failed.add(failed.ranks); }
+  void carry_out(int from, action::RanksFailed& failed) {
+    at(from).failed.add(failed.ranks);
+    at(from).news.emplace_back(failed);
+  }
+  void carry_out(int from, action::NodesLost& lost) { at(from).news.emplace_back(lost); }
+  void carry_out(int from, action::Reconnected& again) { at(from).news.emplace_back(again); }
   // Round the hosts that have an agent, as far as the root was told, from the first.
   void carry_out(int, action::Spawn& spawn) {
     event::Planned planned{spawn.rank, spawn.id, {}, {}};
@@ -403,6 +416,8 @@ class TreeHarness {
 
   std::vector<std::unique_ptr<Node>> nodes_;
   std::deque<std::pair<int, Event>> queue_;
+  std::uint64_t events_until_ = 0;
+  std::function<void()> interrupt_;
   std::uint64_t unwritten_ = 0;
   std::map<int, std::uint64_t> taken_;
   std::vector<std::pair<int, RankSet>> held_;

@@ -10,93 +10,15 @@
 #include "common/core/bytes.h"
 #include "common/core/text.h"
 #include "nla/core/names.h"
-#include "tests/support/tree_harness.h"
+#include "tests/unit/nla/pmix_nodes.h"
 
 using namespace scela;
 using namespace scela::nla;
 using pmix::Status;
+using Nodes = scela::nla::testing::PmixNodes;
 using scela::nla::testing::TreeHarness;
 
 namespace {
-
-// The servers' desks of `hosts` nodes with `ppn` ranks each, over a tree of agents.
-struct Nodes : TreeHarness {
-  struct Node {
-    RankSet own;
-    std::unique_ptr<PmixDesk> desk;
-    std::vector<pmix::Message> told;
-  };
-
-  Nodes(std::uint32_t hosts, std::uint32_t ppn, OnFailure on_failure = OnFailure::kill)
-      : TreeHarness(hosts, 2), work(job(hosts, ppn, on_failure)), nodes(hosts) {
-    begin();
-    launch(work);
-    REQUIRE(launched);
-    for (std::uint32_t i = 0; i < hosts; ++i) {
-      Node& node = nodes[i];
-      node.own = work.map.ranks_of(i);
-      node.desk = std::make_unique<PmixDesk>(
-          work, node.own, i,
-          PmixDesk::Sides{
-              [&node](pmix::Message message) { node.told.push_back(std::move(message)); },
-              [this, i](Rank rank, RequestId id, Request request) {
-                // Also in the name of a rank that has ended.
-                post(agent_of(i), event::Asked{rank, id, std::move(request)});
-              }});
-      node.desk->tell_worlds();
-      serve(node, node.own);
-    }
-  }
-  void serve(Node& node, const RankSet& ranks) {
-    ranks.for_each([&](Rank rank) {
-      REQUIRE(node.desk->receive(pmix::msg::Environment{rank, {"PMIX_RANK=x"}}));
-    });
-    REQUIRE(node.desk->receive(pmix::msg::Ready{}));
-  }
-  // Worlds that the agents know by now become known here, to the servers too.
-  void add_worlds() {
-    for (; work.worlds.size() < added_worlds.size();) {
-      const World world = added_worlds[work.worlds.size()];
-      REQUIRE(work.add(world));
-      for (std::uint32_t i = 0; i < nodes.size(); ++i) {
-        const RankSet more = work.map.ranks_of(i).intersection(world.ranks());
-        nodes[i].own.add(more);
-        nodes[i].desk->tell_worlds();
-        serve(nodes[i], more);
-      }
-    }
-  }
-  // Lets the agents work, and tells the desks of their answers until there are no more.
-  void settle() {
-    run();
-    add_worlds();
-    while (passed < answers.size()) {
-      const Answered one = answers[passed++];
-      nodes[*work.map.node_of(one.rank)].desk->reply({one.rank, one.id, one.response});
-      run();
-    }
-  }
-  void say(std::uint32_t node, pmix::Message message) {
-    REQUIRE(nodes[node].desk->receive(std::move(message)));
-    settle();
-  }
-  // The answer to a server's question, if there is one yet.
-  const pmix::msg::Answer* answer_of(std::uint32_t node, pmix::Id id) const {
-    for (const pmix::Message& message : nodes[node].told) {
-      const auto* answer = std::get_if<pmix::msg::Answer>(&message);
-      if (answer != nullptr && answer->id == id) return answer;
-    }
-    return nullptr;
-  }
-  template <class M>
-  const M* last(std::uint32_t node) const {
-    return nodes[node].told.empty() ? nullptr : std::get_if<M>(&nodes[node].told.back());
-  }
-
-  Job work;
-  std::vector<Node> nodes;
-  std::size_t passed = 0;
-};
 
 RankSet set_of(std::initializer_list<Rank> ranks) {
   RankSet out;

@@ -224,6 +224,8 @@ std::vector<Action> node_actions() {
   vary<Action, ResizeTerminal>(
       out, {}, {[](auto& a) { a.size.rows = 1; }, [](auto& a) { a.size.columns = 1; }});
   vary<Action, RanksFailed>(out, {}, {[](auto& a) { a.ranks = RankSet::single(1); }});
+  vary<Action, NodesLost>(out, {}, {[](auto& a) { a.nodes = RankSet::single(1); }});
+  vary<Action, Reconnected>(out, {}, {[](auto& a) { a.ranks = RankSet::single(1); }});
   World world;
   world.apps = small_job("job-a").apps;
   world.map = small_job("job-a").map;

@@ -196,6 +196,9 @@ void fill(Random& r, msg::Below& m) {
 void fill(Random& r, msg::CutOff& m) {
   m = {ranks(r), flag(r)};
 }
+void fill(Random& r, msg::NodesLost& m) {
+  m = {ranks(r)};
+}
 
 WindowSize window(Random& r) {
   const auto some = [&] { return static_cast<std::uint16_t>(number(r)); };
