@@ -5,6 +5,7 @@
 #include "cache/store.h"
 #include "common/core/text.h"
 #include "nla/core/agent_state.h"
+#include "nla/core/pieces.h"
 
 namespace scela::nla {
 
@@ -95,12 +96,9 @@ void Agent::State::on(const event::Launch& event) {
   if (!context.is_root() || phase != Phase::ready || shutdown) return;
   const Chunk bytes(encode(event.job));
   use_job(event.job);
-  std::size_t offset = 0;
-  do {
-    const Chunk piece = bytes.slice(offset, kMaxPiece);
-    offset += piece.size();
-    children.broadcast(msg::JobBytes{offset >= bytes.size(), piece});
-  } while (offset < bytes.size());
+  for_each_piece(bytes, kMaxPiece, [&](const Chunk& piece, std::size_t, bool last) {
+    children.broadcast(msg::JobBytes{last, piece});
+  });
 }
 
 void Agent::State::on(const event::Received& event) {

@@ -3,6 +3,7 @@
 
 #include "common/core/text.h"
 #include "nla/core/agent_state.h"
+#include "nla/core/pieces.h"
 
 namespace scela::nla {
 
@@ -36,12 +37,9 @@ void Agent::State::advance_growth() {
 
 void Agent::State::tell_job(const Child& child) {
   const Chunk bytes(encode(context.job->as_it_began()));
-  std::size_t offset = 0;
-  do {
-    const Chunk piece = bytes.slice(offset, kMaxPiece);
-    offset += piece.size();
-    context.send(child.link, msg::JobBytes{offset >= bytes.size(), piece});
-  } while (offset < bytes.size());
+  for_each_piece(bytes, kMaxPiece, [&](const Chunk& piece, std::size_t, bool last) {
+    context.send(child.link, msg::JobBytes{last, piece});
+  });
 }
 
 // What the others have heard since the ranks run. Of the job's end a late child hears like them.

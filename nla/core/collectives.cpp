@@ -8,6 +8,7 @@
 #include "nla/core/bulletin.h"
 #include "nla/core/collective_kinds.h"
 #include "nla/core/packing.h"
+#include "nla/core/pieces.h"
 #include "nla/core/records.h"
 
 namespace scela::nla {
@@ -168,13 +169,10 @@ void Collectives::contribute(Operation& op, const CollectiveId& id, const ask::C
 
 void Collectives::add_record(Operation& op, const CollectiveId& id, Rank source,
                              std::uint32_t destination, const Chunk& payload) {
-  std::size_t offset = 0;
-  do {
-    const Chunk part = payload.slice(offset, kRecordPayload);
+  for_each_piece(payload, kRecordPayload, [&](const Chunk& part, std::size_t offset, bool) {
     if (op.pending.size() + part.size() > kRecordPayload) flush(op, id);
     append_record(op.pending, source, destination, payload.size(), offset, part.view());
-    offset += part.size();
-  } while (offset < payload.size());
+  });
 }
 
 void Collectives::flush(Operation& op, const CollectiveId& id) {

@@ -4,6 +4,7 @@
 #include <cerrno>
 
 #include "common/core/text.h"
+#include "nla/core/pieces.h"
 
 namespace scela::nla {
 
@@ -189,12 +190,9 @@ void Spawns::tell_again() {
 
 void Spawns::send_world(const Child& child, std::size_t world) {
   const Chunk bytes(encode(context_.job->worlds[world - 1]));
-  std::size_t offset = 0;
-  do {
-    const Chunk piece = bytes.slice(offset, kMaxPiece);
-    offset += piece.size();
-    context_.send(child.link, msg::WorldBytes{offset >= bytes.size(), piece});
-  } while (offset < bytes.size());
+  for_each_piece(bytes, kMaxPiece, [&](const Chunk& piece, std::size_t, bool last) {
+    context_.send(child.link, msg::WorldBytes{last, piece});
+  });
 }
 
 void Spawns::send_worlds(const Child& child, std::size_t has) {

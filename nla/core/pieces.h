@@ -1,0 +1,23 @@
+// Bytes that travel in several messages.
+#pragma once
+
+#include <cstddef>
+
+#include "common/core/chunk.h"
+
+namespace scela::nla {
+
+// Calls each(piece, offset, last) for pieces of at most `most` bytes in order; of no bytes, once.
+template <class Each>
+void for_each_piece(const Chunk& bytes, std::size_t most, Each each) {
+  std::size_t offset = 0;
+  bool last = false;
+  do {
+    const Chunk piece = bytes.slice(offset, most);
+    last = offset + piece.size() >= bytes.size();
+    each(piece, offset, last);
+    offset += piece.size();
+  } while (!last);
+}
+
+}  // namespace scela::nla
