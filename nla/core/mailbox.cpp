@@ -1,9 +1,11 @@
 #include "nla/core/mailbox.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "common/core/bytes.h"
 #include "common/core/text.h"
+#include "nla/core/pieces.h"
 
 namespace scela::nla {
 
@@ -11,6 +13,8 @@ namespace {
 
 // Of one message between ranks, held whole at the destination's agent. Bootstrap data, not bulk.
 constexpr std::uint64_t kMaxMessage = std::uint64_t{1} << 30;
+// What the rest of a message that comes in pieces costs beside its bytes.
+constexpr std::size_t kBoxCost = 512;
 constexpr char kCutOff[] = "the agent that led to that rank was lost";
 
 }  // namespace
@@ -23,12 +27,9 @@ void Mailbox::ask(Rank rank, RequestId id, const ask::Send& send) {
     context_.act(action::Reply{rank, id, Response{false, why, false, {}}});
     return;
   }
-  std::size_t offset = 0;
-  do {
-    const Chunk part = send.bytes.slice(offset, kMaxPiece);
+  for_each_piece(send.bytes, kMaxPiece, [&](const Chunk& part, std::size_t offset, bool) {
     route(msg::Parcel{rank, send.destination, send.tag, send.bytes.size(), offset, part});
-    offset += part.size();
-  } while (offset < send.bytes.size());
+  });
   context_.act(action::Reply{rank, id, Response{}});
 }
 
@@ -66,25 +67,55 @@ void Mailbox::deliver(const msg::Parcel& parcel) {
   if (ended_.contains(parcel.destination) && !service) return;
   const Key key{parcel.destination, parcel.source, parcel.tag};
   Box& box = boxes_[key];
-  if (parcel.offset == 0) box.partial.clear();  // the rest of one before was lost on its way
-  if (parcel.offset != box.partial.size() || (parcel.offset > 0 && parcel.total != box.total)) {
-    box.partial.clear();
-    return;
-  }
-  box.total = parcel.total;
+  const bool follows = parcel.offset == box.partial.size() && parcel.total == box.total;
+  // The rest of one before was lost on its way.
+  if (parcel.offset == 0 || !follows) drop_partial(box);
+  if (parcel.offset > 0 && !follows) return forget_idle(key);
   if (parcel.bytes.size() == parcel.total) {
     box.messages.push_back(parcel.bytes);
   } else {
-    box.partial += parcel.bytes.view();
+    add_partial(key, box, parcel);
     if (box.partial.size() < parcel.total) return;
-    box.messages.emplace_back(std::exchange(box.partial, {}));
+    box.messages.emplace_back(std::move(box.partial));
+    drop_partial(box);
   }
   if (service) {
     serve(key, box.messages.front());
     boxes_.erase(key);
   } else {
     match(key, box);
+    forget_idle(key);
   }
+}
+
+// What has waited longest for its rest gives way to others: it will hardly come any more.
+void Mailbox::add_partial(const Key& key, Box& box, const msg::Parcel& parcel) {
+  const std::size_t added = parcel.bytes.size() + (box.turn == 0 ? kBoxCost : 0);
+  if (box.turn != 0) partials_.erase(box.turn);
+  while (partial_bytes_ + added > most_partial_ && !partials_.empty()) {
+    const Key oldest = partials_.begin()->second;
+    drop_partial(boxes_.at(oldest));
+    forget_idle(oldest);
+  }
+  box.turn = next_turn_++;
+  partials_.emplace(box.turn, key);
+  box.total = parcel.total;
+  box.partial += parcel.bytes.view();
+  box.counted += added;
+  partial_bytes_ += added;
+}
+
+void Mailbox::drop_partial(Box& box) {
+  if (box.turn == 0) return;
+  partials_.erase(std::exchange(box.turn, 0));
+  partial_bytes_ -= std::exchange(box.counted, 0);
+  box.partial = {};
+}
+
+void Mailbox::forget_idle(const Key& key) {
+  const auto at = boxes_.find(key);
+  const Box& box = at->second;
+  if (box.turn == 0 && box.messages.empty() && box.waiting.empty()) boxes_.erase(at);
 }
 
 void Mailbox::serve(const Key& key, const Chunk& message) {
@@ -114,19 +145,26 @@ void Mailbox::ask(Rank rank, RequestId id, const ask::Receive& receive) {
   if (box.messages.empty() && failed_.contains(receive.source)) {
     const std::string why = cat("rank ", receive.source, " failed");
     context_.act(action::Reply{rank, id, Response{false, why, false, {}}});
-    return;
+    return forget_idle(key);
   }
   box.waiting.push_back(id);
-  if (box.messages.empty() && apart(rank, receive.source)) return refuse(key, box, kCutOff);
-  match(key, box);
+  if (box.messages.empty() && apart(rank, receive.source)) {
+    refuse(key, box, kCutOff);
+  } else {
+    match(key, box);
+  }
+  forget_idle(key);
 }
 
 void Mailbox::ranks_ended(const RankSet& ranks) {
   ended_.add(ranks);
   // What is for the node itself may be under way to any of its ranks.
-  std::erase_if(boxes_, [&](const auto& box) {
-    return ranks.contains(std::get<0>(box.first)) && std::get<2>(box.first) < kServiceTags;
-  });
+  for (auto at = boxes_.begin(); at != boxes_.end();) {
+    const auto& [destination, source, tag] = at->first;
+    const bool over = ranks.contains(destination) && tag < kServiceTags;
+    if (over) drop_partial(at->second);
+    at = over ? boxes_.erase(at) : std::next(at);
+  }
 }
 
 void Mailbox::peers_failed(const RankSet& ranks) {
@@ -149,7 +187,8 @@ void Mailbox::cut_off(const RankSet& ranks) {
   islands_.push_back(ranks);
   for (auto& [key, box] : boxes_) {
     if (ranks.contains(std::get<0>(key)) == ranks.contains(std::get<1>(key))) continue;
-    box.partial.clear();
+    if (std::get<2>(key) >= kServiceTags) continue;
+    drop_partial(box);
     refuse(key, box, kCutOff);
   }
 }

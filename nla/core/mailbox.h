@@ -18,9 +18,17 @@
 
 namespace scela::nla {
 
+// What servers of a node may be sent at a time by all others, in pieces. Larger: more memory that a
+// host can take which sends no last piece; smaller: large answers from many nodes push each other
+// out, and their askers wait in vain.
+inline constexpr std::uint64_t kMostPartial = std::uint64_t{256} * 1024 * 1024;
+
 class Mailbox {
  public:
-  Mailbox(Context& context, Children& children) : context_(context), children_(children) {}
+  // `most_partial`: bytes of messages that have begun to come, all together. More for one of them,
+  // where no other has begun.
+  Mailbox(Context& context, Children& children, std::uint64_t most_partial = kMostPartial)
+      : context_(context), children_(children), most_partial_(most_partial) {}
 
   void ask(Rank rank, RequestId id, const ask::Send& send);
   void ask(Rank rank, RequestId id, const ask::Receive& receive);
@@ -36,11 +44,14 @@ class Mailbox {
   void cut_off(const RankSet& ranks);
   const std::vector<RankSet>& islands() const { return islands_; }
   std::uint64_t held_bytes() const;
+  std::size_t boxes() const { return boxes_.size(); }
 
  private:
   struct Box {  // of one (destination, source, tag)
     std::string partial;
     std::uint64_t total = 0;  // of the message that partial belongs to
+    std::uint64_t turn = 0;   // in partials_; 0: no message has begun to come
+    std::uint64_t counted = 0;
     std::deque<Chunk> messages;
     std::deque<RequestId> waiting;
   };
@@ -48,6 +59,9 @@ class Mailbox {
 
   void route(const msg::Parcel& parcel);
   void deliver(const msg::Parcel& parcel);
+  void add_partial(const Key& key, Box& box, const msg::Parcel& parcel);
+  void drop_partial(Box& box);
+  void forget_idle(const Key& key);
   void match(const Key& key, Box& box);
   void serve(const Key& key, const Chunk& message);
   bool apart(Rank one, Rank other) const;
@@ -55,7 +69,11 @@ class Mailbox {
 
   Context& context_;
   Children& children_;
+  const std::uint64_t most_partial_;
   std::map<Key, Box> boxes_;
+  std::map<std::uint64_t, Key> partials_;  // by when they have grown last
+  std::uint64_t next_turn_ = 1;
+  std::uint64_t partial_bytes_ = 0;
   RankSet ended_;                 // of this node
   RankSet failed_;                // anywhere
   std::vector<RankSet> islands_;  // cut off

@@ -1,0 +1,94 @@
+// Messages that come in pieces, at the agent of their destination.
+#include "nla/core/mailbox.h"
+
+#include <catch2/catch.hpp>
+
+#include "tests/support/tree_harness.h"
+
+using namespace scela;
+using namespace scela::nla;
+
+namespace {
+
+constexpr std::uint64_t kMost = 4096;
+constexpr std::uint32_t kTag = kServiceTags + 3;
+
+// The node of rank 0, in a job of eight nodes.
+struct Receiver {
+  Receiver() {
+    context.job = testing::TreeHarness::job(8, 1);
+    context.node = 0;
+    context.own_ranks = context.subtree_ranks = RankSet::single(0);
+    context.out = &actions;
+  }
+  void piece(Rank source, std::uint32_t tag, std::uint64_t total, std::uint64_t offset,
+             std::size_t size) {
+    const char letter = static_cast<char>('a' + source);
+    CHECK(mailbox.receive({source, 0, tag, total, offset, Chunk(std::string(size, letter))}));
+  }
+  // What has come whole since it was asked last: the first letter and the length of each.
+  std::string take() {
+    std::string out;
+    for (const Action& action : std::exchange(actions, {})) {
+      const auto* reply = std::get_if<action::Reply>(&action);
+      if (reply == nullptr || reply->response.parts.empty()) continue;
+      const std::string_view bytes = reply->response.parts.back().view();
+      CHECK(bytes.find_first_not_of(bytes.front()) == std::string_view::npos);
+      out += bytes.front() + std::to_string(bytes.size()) + ' ';
+    }
+    return out;
+  }
+  Context context;
+  Children children{context};
+  Actions actions;
+  Mailbox mailbox{context, children, kMost};
+};
+
+}  // namespace
+
+TEST_CASE("a message whose rest was lost does not spoil the next one") {
+  Receiver node;
+  const std::uint32_t tag = GENERATE(1u, kTag);
+  if (tag < kServiceTags) node.mailbox.ask(0, 1, ask::Receive{3, tag});
+  node.piece(3, tag, 30, 0, 10);
+  node.piece(3, tag, 30, 20, 10);  // the second one was lost
+  CHECK(node.mailbox.held_bytes() == 0);
+  node.piece(3, tag, 30, 0, 10);
+  node.piece(3, tag, 25, 0, 10);  // and so was the rest of this one
+  node.piece(3, tag, 25, 10, 15);
+  CHECK(node.take() == "d25 ");
+  CHECK(node.mailbox.held_bytes() == 0);
+}
+
+TEST_CASE("what has come of messages without an end has a bound, and others pass") {
+  Receiver node;
+  const bool service = GENERATE(true, false);
+  const std::uint32_t first = service ? kServiceTags : 0;
+  if (!service) node.mailbox.ask(0, 1, ask::Receive{2, 5});
+  for (std::uint32_t i = 0; i < 5000; ++i) {
+    node.piece(1 + i % 7, first + (i / 7) % (service ? 16 : 500), 1u << 20, 0, 1 + i % 900);
+    REQUIRE(node.mailbox.held_bytes() <= kMost);
+  }
+  node.piece(2, first + 5, 40, 0, 10);
+  node.piece(2, first + 5, 40, 10, 10);
+  node.piece(4, first + 6, 1u << 20, 0, 900);
+  node.piece(2, first + 5, 40, 20, 20);
+  CHECK(node.take() == "c40 ");
+  // One alone may be as large as a message may be.
+  for (std::uint64_t at = 0; at < 10 * kMost; at += 1024)
+    node.piece(2, first + 5, 10 * kMost, at, 1024);
+  if (!service) node.mailbox.ask(0, 2, ask::Receive{2, 5});
+  CHECK(node.take() == "c40960 ");
+}
+
+TEST_CASE("pieces that follow nothing leave nothing behind") {
+  Receiver node;
+  for (std::uint32_t tag = 0; tag < 100; ++tag)
+    node.piece(1, tag, 20, 10, 10);
+  CHECK(node.mailbox.boxes() == 0);
+  node.piece(1, 5, 10, 0, 10);
+  CHECK(node.mailbox.boxes() == 1);
+  node.mailbox.ask(0, 1, ask::Receive{1, 5});
+  CHECK(node.take() == "b10 ");
+  CHECK(node.mailbox.boxes() == 0);
+}
