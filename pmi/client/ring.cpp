@@ -77,9 +77,11 @@ bool Ring::wait(std::uint64_t seen, std::uint64_t for_what) {
   return there;
 }
 
+// After one that could not be sent there is no other: the agent may read that one later by itself,
+// and who was told that it failed must not be served what comes behind it.
 void Ring::send(std::string_view text) {
   const std::lock_guard lock(sending_);
-  if (!try_send(text)) unsent_ = true;
+  if (!unsent_ && !try_send(text)) unsent_ = true;
 }
 
 bool Ring::try_send(std::string_view text) {
@@ -102,7 +104,10 @@ Result<void> Ring::read_more(std::string& input) {
     bool rings = false;
     const auto got = end_.read(bytes, sizeof bytes, rings);
     if (!got) return fail(lost("the launcher wrote what cannot be"));
-    if (rings && !ring_bell()) return fail(lost("this program closed a descriptor of its library"));
+    if (rings && !ring_bell()) {
+      unsent_ = true;
+      return fail(lost("this program closed a descriptor of its library"));
+    }
     input.append(bytes, *got);
     if (*got > 0) return {};
     if (end_.is_closed()) return fail(lost("the launcher closed the connection"));
