@@ -11,6 +11,7 @@ Environment: SCELA_RUN and SCELA_AGENT, the programs under test; REPLAY_RECORD, 
 Tests find the modules of tests/support once they have imported this one.
 """
 import contextlib
+import ctypes
 import os
 import re
 import select
@@ -33,6 +34,7 @@ MARK = "E2E_MARK"
 READY = "E2E_READY"
 PYTHON = sys.executable
 SEGMENTS = "/dev/shm"
+PR_SET_PDEATHSIG = 1
 # MPI libraries leave these when their processes are killed; the ranks here use none, so they are another test's.
 FOREIGN_SEGMENTS = ("ucx_shm_posix_", "mpich_", "sem.mp-")
 
@@ -156,6 +158,11 @@ class Node(typing.NamedTuple):
     children: tuple  # names of nodes whose agents this one's started
 
 
+def end_with_parent():
+    """Has this process told to end when its parent is gone."""
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+
+
 class Job:
     """One scela-run that was started."""
 
@@ -171,7 +178,8 @@ class Job:
             options.setdefault("cwd", test.folder)
             options.setdefault("start_new_session", True)
             command = [*options.pop("before", []), os.environ["SCELA_RUN"], *map(str, arguments)]
-            self.process = subprocess.Popen(command, env=environment, **options)
+            # A test that is killed takes its jobs with it, which clean up.
+            self.process = subprocess.Popen(command, env=environment, preexec_fn=end_with_parent, **options)
         self.pid = self.process.pid
         self.peak_kib = 0
 
@@ -263,7 +271,10 @@ class JobTest(unittest.TestCase):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(one.pid, signal.SIGKILL)
         found += [f"file {os.path.join(self.temporary, name)}" for name in os.listdir(self.temporary)]
-        found += [f"segment {name}" for name in abandoned(self.segments)]
+        segments = abandoned(self.segments)
+        found += [f"segment {name}" for name in segments]
+        for name in segments:  # it is told of below, and in the way of others from now on
+            shutil.rmtree(f"{SEGMENTS}/{name}", ignore_errors=True)
         if found:
             errors = "".join(job.err() for job in self.jobs)
             self.fail("left behind:\n  " + "\n  ".join(found) + f"\nscela-run said:\n{errors}")
