@@ -8,26 +8,22 @@
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <csignal>
-#include <fstream>
 #include <optional>
 
 #include "common/core/counted.h"
-#include "common/core/kary_tree.h"
 #include "common/core/text.h"
 #include "common/os/terminal.h"
+#include "launcher/beginning.h"
 #include "launcher/core/report_text.h"
-#include "launcher/growth.h"
-#include "launcher/host_finder.h"
 #include "launcher/log.h"
 #include "launcher/machines.h"
 #include "launcher/output_writer.h"
 #include "launcher/raw_terminal.h"
-#include "launcher/spawn_plan.h"
+#include "launcher/spawning.h"
 #include "launcher/stats.h"
 #include "launcher/stdin_reader.h"
 #include "launcher/verdict.h"
 #include "launcher/watched.h"
-#include "nla/settings.h"
 #include "nla/shell.h"
 
 namespace scela {
@@ -51,13 +47,6 @@ std::int64_t monotonic_ns() {
   return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
 }
 
-std::string boot_id() {
-  std::ifstream file("/proc/sys/kernel/random/boot_id");
-  std::string id;
-  std::getline(file, id);
-  return id;
-}
-
 class Session {
  public:
   Session(const Options& options, Plan plan, Reach reach, StderrWriter& log, std::int64_t began_ns)
@@ -66,7 +55,7 @@ class Session {
         reach_(std::move(reach)),
         person_(log),
         log_(options_, log),
-        growth_(plan_, failed_, options_.max_conn, growth_hooks()) {
+        spawning_(plan_, failed_, options_, person_, log_, spawning_sides()) {
     phases_.begin = began_ns;
   }
 
@@ -80,9 +69,9 @@ class Session {
   void on(const action::AllReady& ready);
   void on(const action::AllLaunched& launched);
   void on(const action::ShowOutput& output);
-  void on(const action::Spawn& spawn) { growth_.ask(spawn); }
-  void on(const action::HostsAdded& added);
-  void on(const action::WorldLaunched& launched);
+  void on(const action::Spawn& spawn) { spawning_.on(spawn); }
+  void on(const action::HostsAdded& added) { spawning_.on(added); }
+  void on(const action::WorldLaunched& launched) { spawning_.on(launched); }
   void on(const action::FirstFailure& failure);
   void on(const action::ReadStdin& read) { stdin_->allow(read.bytes); }
   void on(const action::JobEnded& ended);
@@ -103,9 +92,7 @@ class Session {
   void bound_reader(std::chrono::milliseconds grace);
   void stop(nla::StopCause cause, int signo, std::chrono::milliseconds grace);
   void input_read(Chunk bytes, bool end);
-  Growth::Hooks growth_hooks();
-  void spawn_planned(const action::Spawn& spawn, Result<nla::World> world);
-  void spawn_failed(Rank asker, const std::string& why);
+  Spawning::Sides spawning_sides();
   void wait_writable(int fd);
   void arm_partial_lines();
   void output_failed(const Error& error);
@@ -137,9 +124,7 @@ class Session {
   std::optional<Error> lost_node_;    // the first node that was lost while the job ran
   std::optional<Error> start_error_;  // of the first node that could not be started
   RankSet failed_;                    // numbers of nodes, not ranks
-  RankSet unspawned_;                 // ranks of worlds that were not to be: nobody's failure
-  Growth growth_;
-  std::unique_ptr<HostFinder> finder_;
+  Spawning spawning_;
 };
 
 Result<SessionResult> Session::run(const std::string& agent) {
@@ -188,8 +173,7 @@ Result<SessionResult> Session::run(const std::string& agent) {
   partial_ = std::make_unique<asio::steady_timer>(io);
   discard_ = std::make_unique<asio::steady_timer>(io);
   suspend_ = std::make_unique<asio::steady_timer>(io);
-  finder_ = std::make_unique<HostFinder>(
-      io, reach_.find_later, [this](const std::vector<FoundHost>& hosts) { growth_.found(hosts); });
+  spawning_.open(io, reach_.find_later);
   wait_signal();
   start_timeout();
   begin();
@@ -225,34 +209,8 @@ Result<void> Session::prepare_output() {
 }
 
 void Session::begin() {
-  nla::Settings settings;
-  settings.record = options_.record.value_or("");
-  settings.shares = plan_.node_shares;
-  settings.measure = options_.stats != StatsFormat::none;
-  settings.trace = options_.trace.has_value();
-  settings.topology = needs_topologies(plan_, options_);
-  settings.boot_id = boot_id();
-  settings.fanout = options_.fanout;
-  settings.forward_agent = options_.forward_agent;
-  settings.connect_ms = static_cast<std::uint32_t>(options_.connect_timeout.count());
-  settings.link = options_.link == LinkKind::ssh   ? nla::kLinkSsh
-                  : options_.link == LinkKind::tcp ? nla::kLinkTcp
-                                                   : nla::kLinkAuto;
-  settings.heartbeat_ms = static_cast<std::uint32_t>(options_.heartbeat.count());
-  settings.node_env = plan_.remote;
-  if (options_.launch == LaunchMethod::program) settings.launch = options_.launch_program;
-  if (plan_.remote) settings.agent = options_.agent.value_or(agent_);
   phases_.tree = monotonic_ns();
-  event::Begin begin;
-  begin.job_id = plan_.job.id;
-  begin.hosts = std::move(reach_.contacts);
-  begin.degree = plan_.degree;
-  begin.grace_ms = static_cast<std::uint32_t>(options_.grace.count());
-  begin.settings = format(settings);
-  if (plan_.job.on_failure == nla::OnFailure::wait) {
-    begin.adopt_ms = static_cast<std::uint32_t>(options_.adopt_timeout.count());
-  }
-  begin.clock_ns = static_cast<std::uint64_t>(phases_.tree);
+  auto begin = beginning(options_, plan_, agent_, std::move(reach_.contacts), phases_.tree);
   if (!plan_.pmi_why.empty()) {
     const bool pmix = plan_.job.pmi == nla::PmiKind::pmix;
     log_.say(Subsystem::pmi, cat("--pmi ", pmix ? "pmix" : "fd", ": ", plan_.pmi_why));
@@ -271,7 +229,7 @@ void Session::on(const action::NodeFailed& failed) {
   failed_.add(failure.node);
   const std::string& host = plan_.hosts[failure.node];
   log_.say(Subsystem::tree, cat(host, ": ", name_of(failure.phase), ": ", failure.why));
-  if (growth_.failed(failure)) return;
+  if (spawning_.failed(failure)) return;
   const bool spared = plan_.once_per_host || options_.min_nodes || options_.spares > 0;
   if (!launched_ && spared) {
     outcome_.missing.push_back({host, std::string(name_of(failure.phase)), failure.why});
@@ -346,57 +304,11 @@ void Session::on(const action::ShowOutput& output) {
   if (output.end && stream == OutputStream::out) terminal_rank_over(output.rank);
 }
 
-Growth::Hooks Session::growth_hooks() {
-  Growth::Hooks hooks;
-  hooks.find = [this](const std::vector<std::string>& hosts) {
-    if (plan_.remote) return finder_->find(hosts);
-    growth_.found(reach_.find_later(hosts));  // nobody is asked
-  };
-  hooks.start = [this](const std::vector<std::string>& contacts) {
-    log_.say(Subsystem::tree, cat("starting ", counted(contacts.size(), "agent"),
-                                  " more, for ranks that are spawned"));
-    shell_->post(event::AddHosts{contacts});
-  };
-  hooks.planned = [this](const action::Spawn& spawn, Result<nla::World> world) {
-    spawn_planned(spawn, std::move(world));
-  };
-  return hooks;
-}
-
-void Session::on(const action::HostsAdded& added) {
-  growth_.added(added.nodes);
-}
-
-void Session::spawn_planned(const action::Spawn& spawn, Result<nla::World> world) {
-  event::Planned planned{spawn.rank, spawn.id, {}, {}};
-  if (world) {
-    planned.world = *world;
-    if (auto added = plan_.job.add(std::move(*world)); !added) planned.why = added.error().why;
-  } else {
-    planned.why = world.error().text();
-  }
-  if (planned.why.empty()) {
-    writer_->more_ranks();
-    if (options_.verbose) {
-      log_.say(Subsystem::launch, printable(spawn_text(plan_, spawn.rank, planned.world)));
-    }
-  } else {
-    spawn_failed(spawn.rank, planned.why);
-  }
-  shell_->post(std::move(planned));
-}
-
-void Session::on(const action::WorldLaunched& launched) {
-  if (launched.why.empty()) return;
-  unspawned_.add(launched.ranks);
-  const std::size_t world = plan_.job.world_of(launched.ranks.front());
-  spawn_failed(plan_.job.worlds[world - 1].parent, launched.why);
-}
-
-// The asker is told too, and may go on; the person is told why in any case.
-void Session::spawn_failed(Rank asker, const std::string& why) {
-  person_.write(cat(kProgramName, "rank ", asker, " (", printable(plan_.program_of(asker)),
-                    ") could not spawn: ", printable(why), "\n"));
+Spawning::Sides Session::spawning_sides() {
+  Spawning::Sides sides;
+  sides.post = [this](nla::Event event) { shell_->post(std::move(event)); };
+  sides.more_ranks = [this] { writer_->more_ranks(); };
+  return sides;
 }
 
 void Session::on(const action::FirstFailure& failure) {
@@ -418,7 +330,7 @@ void Session::on(const action::JobEnded& ended) {
   over_ = true;
   stats_ = ended.stats;
   for (const auto& [outcome, ranks] : ended.verdicts) {
-    const RankSet counted = ranks.minus(unspawned_);
+    const RankSet counted = ranks.minus(spawning_.unspawned());
     if (!counted.empty()) outcome_.add(counted, to_rank_outcome(outcome));
   }
   if (reader_deadline_) {
@@ -431,7 +343,7 @@ void Session::on(const action::JobEnded& ended) {
   signals_->clear();  // from here on they do what they do to any program
   if (terminal_.entered()) RawTerminal::also_at_usual_signals();
   stdin_->close();
-  finder_->close();
+  spawning_.close();
 }
 
 void Session::wait_signal() {
@@ -582,13 +494,7 @@ SessionResult Session::finish() {
   if (!outcome_.error && !outcome_.first) outcome_.error = lost_node_;
   SessionResult result;
   result.outcome = std::move(outcome_);
-  JobNumbers numbers;
-  numbers.nodes = static_cast<std::uint32_t>(plan_.hosts.size());
-  numbers.ranks = plan_.job.map.size() - static_cast<Rank>(unspawned_.size());
-  numbers.degree = plan_.degree;
-  for (const Slice& part : split({0, numbers.nodes}, plan_.degree)) {
-    numbers.depth = std::max(numbers.depth, height(part, plan_.degree));
-  }
+  const JobNumbers numbers = numbers_of(plan_, spawning_.unspawned());
   if (options_.stats == StatsFormat::text) result.statistics = stats_text(phases_, numbers, stats_);
   if (options_.stats == StatsFormat::json) result.statistics = stats_json(phases_, numbers, stats_);
   if (options_.trace) {

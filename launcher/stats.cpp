@@ -1,11 +1,13 @@
 #include "launcher/stats.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <nlohmann/json.hpp>
 #include <vector>
 
 #include "common/core/counted.h"
+#include "common/core/kary_tree.h"
 #include "common/core/text.h"
 
 namespace scela {
@@ -34,6 +36,17 @@ double ms(const Span& span) {
 }
 
 }  // namespace
+
+JobNumbers numbers_of(const Plan& plan, const RankSet& unspawned) {
+  JobNumbers numbers;
+  numbers.nodes = static_cast<std::uint32_t>(plan.hosts.size());
+  numbers.ranks = plan.job.map.size() - static_cast<Rank>(unspawned.size());
+  numbers.degree = plan.degree;
+  for (const Slice& part : split({0, numbers.nodes}, plan.degree)) {
+    numbers.depth = std::max(numbers.depth, height(part, plan.degree));
+  }
+  return numbers;
+}
 
 std::string stats_text(const Phases& phases, const JobNumbers& job, const nla::Stats& stats) {
   std::string out =

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "common/core/result.h"
+#include "launcher/plan.h"
 #include "nla/core/messages.h"
 
 namespace scela {
@@ -30,6 +31,8 @@ struct JobNumbers {
   std::uint32_t depth = 0;
   std::uint64_t launcher_messages = 0;
 };
+// `unspawned`: ranks of the job that were not to be.
+JobNumbers numbers_of(const Plan& plan, const RankSet& unspawned);
 
 // Milliseconds per phase, messages, bytes, and the peak memory of the largest agent.
 std::string stats_text(const Phases& phases, const JobNumbers& job, const nla::Stats& stats);
