@@ -3,9 +3,22 @@
 
 #include <catch2/catch.hpp>
 
+#include <utility>
+
 #include "tests/support/tree_harness.h"
 
 namespace scela::nla::testing {
+
+inline ask::Spawn spawn(std::uint32_t ranks, KeyValues preput = {}) {
+  return {{{{{"program"}, ranks, {}}}, std::move(preput)}};
+}
+
+inline ask::Collective fence(const RankSet& set) {
+  ask::Collective call;
+  call.kind = CollectiveKind::fence;
+  call.set = set;
+  return call;
+}
 
 struct LaunchedTree : TreeHarness {
   LaunchedTree(std::uint32_t hosts, std::uint32_t degree, OnFailure on_failure = OnFailure::kill,

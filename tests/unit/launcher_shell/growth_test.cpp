@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "common/core/text.h"
+#include "tests/unit/launcher_shell/planned.h"
 
 using namespace scela;
 
@@ -10,19 +11,7 @@ namespace {
 
 // A plan whose hosts are found and started when the test says so.
 struct Growing {
-  explicit Growing(std::vector<std::string> words) {
-    OptionSources sources;
-    sources.words = std::move(words);
-    auto options = parse_options(sources);
-    REQUIRE(options);
-    Surroundings around;
-    around.job_id = "j1";
-    around.host_name = "here";
-    around.directory = "/data";
-    auto made = make_plan(*options, around);
-    REQUIRE(made);
-    plan = *made;
-  }
+  explicit Growing(std::vector<std::string> words) : plan(testing::plan(std::move(words))) {}
   Growth::Hooks hooks() {
     Growth::Hooks out;
     out.find = [this](const std::vector<std::string>& hosts) {

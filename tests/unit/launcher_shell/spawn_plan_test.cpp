@@ -4,23 +4,12 @@
 
 #include <algorithm>
 
+#include "tests/unit/launcher_shell/planned.h"
+
 using namespace scela;
+using scela::testing::plan;
 
 namespace {
-
-Plan plan(std::vector<std::string> words) {
-  OptionSources sources;
-  sources.words = std::move(words);
-  auto options = parse_options(sources);
-  REQUIRE(options);
-  Surroundings around;
-  around.job_id = "j1";
-  around.host_name = "here";
-  around.directory = "/data";
-  auto made = make_plan(*options, around);
-  if (!made) FAIL(made.error().text());
-  return *made;
-}
 
 nla::SpawnRequest request(std::vector<nla::SpawnProgram> programs) {
   return {std::move(programs), {{"k", "v"}}};

@@ -5,20 +5,11 @@
 
 using namespace scela;
 using namespace scela::nla;
+using scela::nla::testing::fence;
+using scela::nla::testing::spawn;
 using Tree = scela::nla::testing::LaunchedTree;
 
 namespace {
-
-ask::Spawn spawn(std::uint32_t ranks, KeyValues preput = {}) {
-  return {{{{{"program"}, ranks, {}}}, std::move(preput)}};
-}
-
-ask::Collective fence(const RankSet& set) {
-  ask::Collective call;
-  call.kind = CollectiveKind::fence;
-  call.set = set;
-  return call;
-}
 
 void fence_all(Tree& tree, const RankSet& set, RequestId id) {
   set.for_each([&](Rank rank) { tree.ask(rank, fence(set), id); });

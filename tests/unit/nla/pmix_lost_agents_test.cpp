@@ -1,6 +1,7 @@
 // What PMIx servers ask of each other while agents between them are lost.
 #include <catch2/catch.hpp>
 
+#include "tests/support/launched_tree.h"
 #include "tests/unit/nla/pmix_nodes.h"
 
 using namespace scela;
@@ -120,17 +121,13 @@ TEST_CASE("who is adopted, or comes late, hears which nodes were lost before") {
     }
   }
   SECTION("late") {
-    testing::TreeHarness tree(3, 2);
-    tree.begin();
-    tree.launch(testing::TreeHarness::job(3, 1));
+    testing::LaunchedTree tree(3, 2);
     tree.exit(1);
     tree.run();
     tree.crash(1);
     tree.run();
     tree.add_hosts(1);
-    tree.ask(0, ask::Spawn{{{{{"program"}, 3, {}}}, {}}});
-    tree.run();
-    REQUIRE(tree.answer(0)->ok);
+    REQUIRE(tree.of(0, testing::spawn(3)).ok);
     bool told = false;
     for (const Action& action : tree.node(3).news) {
       const auto* lost = std::get_if<action::NodesLost>(&action);

@@ -8,22 +8,9 @@
 using namespace scela;
 using namespace scela::nla;
 using scela::nla::testing::Chain;
+using scela::nla::testing::fence;
+using scela::nla::testing::spawn;
 using Tree = scela::nla::testing::LaunchedTree;
-
-namespace {
-
-ask::Spawn spawn(std::uint32_t ranks, KeyValues preput = {}) {
-  return {{{{{"program"}, ranks, {}}}, std::move(preput)}};
-}
-
-ask::Collective fence(const RankSet& set) {
-  ask::Collective call;
-  call.kind = CollectiveKind::fence;
-  call.set = set;
-  return call;
-}
-
-}  // namespace
 
 TEST_CASE("ranks that a rank asks for run, and their world has a name, pairs and fences") {
   Tree tree(7, 2);
