@@ -4,7 +4,6 @@
 // Part of a session, in its thread. Knows nothing of output, signals and the end.
 #pragma once
 
-#include <boost/asio/io_context.hpp>
 #include <functional>
 #include <memory>
 #include <string>
@@ -16,6 +15,10 @@
 #include "launcher/plan.h"
 #include "launcher/stderr_writer.h"
 #include "nla/core/actions.h"
+
+namespace boost::asio {
+class io_context;
+}
 
 namespace scela {
 

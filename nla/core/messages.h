@@ -311,7 +311,7 @@ struct CutOff {  // both ways: an agent was lost; these ranks and all others can
 };
 struct NodesLost {  // both ways: their agents are gone and who of their ranks had not ended was
                     // told of before. Up to the root, then down to everybody
-  RankSet nodes;  // numbers of nodes, not ranks
+  RankSet nodes;    // numbers of nodes, not ranks
   friend bool operator==(const NodesLost&, const NodesLost&) = default;
 };
 struct Resize {  // d: the size that the terminal of Job::terminal_ranks has now; the last one

@@ -14,7 +14,8 @@
 //
 // Published values are in the job's table of names (names.h), which is told when a rank ends that
 // has published what goes with it. What a rank of another node has put is asked of that node by a
-// message (direct modex), which its server answers once the rank has put it.
+// message (direct modex), which its server answers once the rank has put it. Where the question or
+// its answer was with an agent that is lost, it is asked again.
 //
 // Each world of the job (job.h) is told to the server as a namespace, in order, before any of its
 // ranks starts here; sets may have ranks of several. Ranks that ask for more are heard as those of

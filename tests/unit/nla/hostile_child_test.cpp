@@ -240,6 +240,25 @@ TEST_CASE("what a child says was cut off is a slice of its own, with all its ran
   CHECK(chain.sent<msg::CutOff>(kParentLink).size() == 0);
 }
 
+TEST_CASE(
+    "a child tells of lost nodes below itself only, of each once, and of none before the job") {
+  Chain chain;  // nodes 1 and 2 are below the child
+  SECTION("before the job") {
+    chain.from(1, msg::NodesLost{RankSet::single(2)});
+    CHECK(chain.closed(1));
+  }
+  SECTION("while it runs") {
+    chain.launch();
+    chain.from(1, msg::NodesLost{RankSet::single(2)});
+    CHECK(chain.sent<msg::NodesLost>(kParentLink).size() == 1);
+    chain.from(1, msg::NodesLost{RankSet::single(2)});
+    CHECK(chain.sent<msg::NodesLost>(kParentLink).empty());
+    CHECK_FALSE(chain.closed(1));
+    chain.from(1, msg::NodesLost{RankSet::run(2, 2)});
+    CHECK(chain.closed(1));
+  }
+}
+
 TEST_CASE("a child brings into open operations what its ranks may, and no more") {
   Chain chain;
   chain.launch();
