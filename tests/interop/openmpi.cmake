@@ -142,11 +142,14 @@ foreach(what exchange direct publish groups)
     CHECK --quiet --out "pmix ${what}: 6 ranks ok" --count 1 ".*"
     RUN --pmi pmix --sim-nodes 3 --ppn 2 ${client} ${what})
 endforeach()
-foreach(what timeouts ranges invite)
+foreach(what timeouts several ranges invite)
   interop_test("PMIx ${what} on two nodes"
     CHECK --quiet --out "pmix ${what}: 4 ranks ok" --count 1 ".*"
     RUN --pmi pmix --sim-nodes 2 --ppn 2 ${bin}/pmix_terms ${what})
 endforeach()
+interop_test("a PMIx fence that ended before a rank of its node came is not there for that rank"
+  CHECK --quiet --out "pmix local: 2 ranks ok" --count 1 ".*"
+  RUN --pmi pmix -n 2 ${bin}/pmix_terms local)
 interop_test("PMIx ranks exchange 8 MiB each"
   CHECK --quiet --out "pmix large: 4 ranks ok" --count 1 ".*"
   RUN --pmi pmix --sim-nodes 2 --ppn 2 ${client} large)

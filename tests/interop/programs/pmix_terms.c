@@ -1,8 +1,10 @@
 /* A client of libpmix that says on which terms it asks; the first argument says what:
  *   timeouts  rank 0 waits for what comes later, for a second: a name, a value, a fence, connect
  *             and a group, each with another node; then it comes, and nothing is broken
- *   ranges    names for this rank, node and job; names that go with the rank that has published
- * them invite    rank 0 invites all to a group; the others accept */
+ *   local     the same of a fence, with a rank of the same node, which libpmix counts itself
+ *   several   several names at once of which some are not there; what is read once is given
+ *   ranges    names for this rank, node and job; names that go with who has published them
+ *   invite    rank 0 invites all to a group; the others accept */
 #include <pmix.h>
 #include <semaphore.h>
 #include <stdio.h>
@@ -93,6 +95,66 @@ static void timeouts(void) {
   if (me.rank == 0 || me.rank == last) {
     check("connect", PMIx_Connect(both, 2, &limit, 1));
     check("disconnect", PMIx_Disconnect(both, 2, &limit, 1));
+  }
+  fence();
+}
+
+/* Of a fence that ends before all ranks of its node have come libpmix keeps nothing: who comes late
+   waits for the next one of those that gave up. Two ranks. */
+static void local(void) {
+  const int second = 1;
+  char text[64];
+  pmix_info_t limit;
+  PMIX_INFO_LOAD(&limit, PMIX_TIMEOUT, &second, PMIX_INT);
+  if (me.rank == 0) {
+    expect("fence", PMIx_Fence(&all, 1, &limit, 1), PMIX_ERR_TIMEOUT);
+    publish("go", "on", PMIX_RANGE_SESSION, PMIX_PERSIST_SESSION);
+    check("look up", look_up("late", PMIX_RANGE_SESSION, 60, text));
+    publish("again", "here", PMIX_RANGE_SESSION, PMIX_PERSIST_SESSION);
+    fence();
+  } else {
+    check("look up", look_up("go", PMIX_RANGE_SESSION, 60, text));
+    publish("late", "here", PMIX_RANGE_SESSION, PMIX_PERSIST_SESSION);
+    fence();
+    expect("passed without the other", look_up("again", PMIX_RANGE_SESSION, 0, text), PMIX_SUCCESS);
+  }
+  fence();
+}
+
+static void expect_found(const char* what, const pmix_pdata_t* found, const char* expected) {
+  const char* text = found->value.type == PMIX_STRING ? found->value.data.string : "nothing";
+  if (strcmp(text, expected) != 0) printf("rank %u: %s is '%s'\n", me.rank, what, text);
+}
+
+static void several(void) {
+  char text[64];
+  if (me.rank == 0) {
+    publish("here", "stays", PMIX_RANGE_SESSION, PMIX_PERSIST_SESSION);
+    publish("once", "goes", PMIX_RANGE_SESSION, PMIX_PERSIST_FIRST_READ);
+  }
+  fence();
+  if (me.rank == size - 1) {
+    pmix_pdata_t found[3];
+    memset(found, 0, sizeof found);
+    strcpy(found[0].key, "missing");
+    strcpy(found[1].key, "once");
+    strcpy(found[2].key, "here");
+    expect("look up", PMIx_Lookup(found, 3, NULL, 0), PMIX_SUCCESS);
+    expect_found("missing", &found[0], "nothing");
+    expect_found("once", &found[1], "goes");
+    expect_found("here", &found[2], "stays");
+    expect("once more", look_up("once", PMIX_RANGE_SESSION, 0, text), PMIX_ERR_NOT_FOUND);
+    const int second = 1;
+    const bool wait = true;
+    pmix_info_t terms[2];
+    PMIX_INFO_LOAD(&terms[0], PMIX_WAIT, &wait, PMIX_BOOL);
+    PMIX_INFO_LOAD(&terms[1], PMIX_TIMEOUT, &second, PMIX_INT);
+    memset(found, 0, sizeof found);
+    strcpy(found[0].key, "here");
+    strcpy(found[1].key, "missing");
+    expect("wait", PMIx_Lookup(found, 2, terms, 2), PMIX_SUCCESS);
+    expect_found("here", &found[0], "stays");
+    expect_found("missing", &found[1], "nothing");
   }
   fence();
 }
@@ -190,6 +252,8 @@ int main(int argc, char** argv) {
   size = value->data.uint32;
   PMIX_VALUE_RELEASE(value);
   if (strcmp(how, "timeouts") == 0) timeouts();
+  if (strcmp(how, "local") == 0) local();
+  if (strcmp(how, "several") == 0) several();
   if (strcmp(how, "ranges") == 0) ranges();
   if (strcmp(how, "invite") == 0) invite();
   check("finalize", PMIx_Finalize(NULL, 0));
