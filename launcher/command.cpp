@@ -6,6 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <filesystem>
 
@@ -200,19 +201,22 @@ std::string_view pmi_text(nla::PmiKind kind) {
   return "";
 }
 
-std::string placement_text(const PlacementPolicy& placement) {
-  if (placement == PlacementPolicy()) return {};
+std::string placement_text(const Options& options, const PlacementPolicy& placement) {
+  if (options.rankfile) return "placement: by the rankfile\n";
+  const PlacementOptions& said = options.placement;
+  if (!said.map_by && !said.rank_by && !said.bind_to && !said.cpus_per_rank) return {};
   std::string each;
   if (placement.cpus_per_rank > 1)
     each = cat(", ", placement.cpus_per_rank,
                placement.bind_to == BindTo::hwthread ? " hardware threads" : " cores",
                " for each rank");
-  return cat("placement: by ", name_of(placement.map_by), each, ", bound to ",
+  const std::string numbered = said.rank_by ? cat(", numbered by ", name_of(*said.rank_by)) : "";
+  return cat("placement: by ", name_of(placement.map_by), each, numbered, ", bound to ",
              name_of(placement.bind_to), "\n");
 }
 
 // What the ranks will find, as the options and their defaults have it.
-std::string choices_text(const Plan& plan) {
+std::string choices_text(const Options& options, const Plan& plan) {
   const nla::Job& job = plan.job;
   std::string limit;
   if (job.cache_policy == cache::PolicyKind::dht && job.cache_limit == 0) {
@@ -220,27 +224,45 @@ std::string choices_text(const Plan& plan) {
   }
   if (job.cache_limit > 0) limit = cat(", at most ", job.cache_limit, " bytes an agent");
   const std::string why = plan.pmi_why.empty() ? "" : cat("; auto: ", plan.pmi_why);
-  return cat(placement_text(job.placement), "pmi: ", pmi_text(job.pmi), why,
+  return cat(placement_text(options, job.placement), "pmi: ", pmi_text(job.pmi), why,
              "\ncache: ", cache::name_of(job.cache_policy), limit, "\n");
 }
 
-std::string plan_text(const Plan& plan, const std::string& bindings = {}) {
+std::string plan_text(const Options& options, const Plan& plan, const std::string& bindings = {}) {
   std::string guess;
   if (plan.counts_room && plan.machines.empty())
     guess = "slots: as many as the hosts have room for; the map below is a guess\n";
-  return cat(guess, map_text(plan), choices_text(plan), bindings);
+  return cat(guess, map_text(plan), choices_text(options, plan), bindings);
 }
 
-// Starts nothing and asks nobody: where ranks are bound is known of this machine only.
-int run_dry(const Options& options, Plan plan) {
-  if (plan.remote || !needs_topologies(plan, options)) return answer(plan_text(plan));
+// What the hosts would tell: all nodes that have ranks are this machine.
+Result<void> use_own_topology(const Options& options, Plan& plan) {
   use_topologies(
       plan, {{read_topology().bytes(), RankSet::run(0, static_cast<Rank>(plan.hosts.size()))}});
-  if (plan.counts_room) {
-    if (auto mapped = map_again(plan, options, unneeded(plan, {})); !mapped)
-      return complain(mapped.error());
+  return plan.counts_room ? map_again(plan, options, unneeded(plan, {})) : Result<void>();
+}
+
+// Starts nothing and asks nobody: where ranks are bound is known of this machine only. What the job
+// could not be started for is its result too.
+int run_dry(const Options& options, const Surroundings& around, Plan plan) {
+  if (!needs_topologies(plan, options)) return answer(plan_text(options, plan));
+  if (!has_ranks_here_only(plan, around)) {
+    const bool binds = plan.job.placement.bind_to != BindTo::none || !plan.job.chosen_cores.empty();
+    return answer(plan_text(options, plan,
+                            binds
+                                ? "bindings: not known, as --dry-run asks no other machine for its "
+                                  "processors; --show-map does\n"
+                                : ""));
   }
-  return answer(plan_text(plan, bindings_text(bindings_of(plan))));
+  if (auto mapped = use_own_topology(options, plan); !mapped) return complain(mapped.error());
+  const std::vector<NodeBindings> bindings = bindings_of(plan);
+  const int shown = answer(plan_text(options, plan, bindings_text(bindings)));
+  const auto refused = std::ranges::find_if(
+      bindings, [](const NodeBindings& node) { return node.refused.has_value(); });
+  if (shown != kExitSuccess || refused == bindings.end()) return shown;
+  Error error = *refused->refused;
+  error.where = refused->node;
+  return complain(error);
 }
 
 struct Prepared {
@@ -311,8 +333,14 @@ int run_command(int argc, char** argv) {
   auto plan = make_plan(*options, *around);
   if (!plan) return complain(plan.error());
   if (*call) plan->commands.front() = {name_of_caller(**call)};
-  if (options->dry_run) return run_dry(*options, std::move(*plan));
-  if (options->show_map) print(2, plan_text(*plan));
+  if (options->dry_run) return run_dry(*options, *around, std::move(*plan));
+  if (options->show_map) {
+    // Otherwise the first map would be a guess at what is known here.
+    if (plan->counts_room && !plan->remote) {
+      if (auto mapped = use_own_topology(*options, *plan); !mapped) return complain(mapped.error());
+    }
+    print(2, plan_text(*options, *plan));
+  }
 
   raise_descriptor_limit();
   auto agent = nla::find_agent(options->agent.value_or(""), plan->remote);

@@ -89,6 +89,15 @@ bool is_remote(const Options& options, const Plan& plan, const Surroundings& aro
                               [](const LaterHost& host) { return host.node.name; });
 }
 
+bool has_ranks_here_only(const Plan& plan, const Surroundings& around) {
+  if (!plan.remote) return true;
+  if (plan.counts_room) return false;  // any of its hosts may get some
+  for (std::uint32_t node = 0; node < plan.hosts.size(); ++node) {
+    if (!is_here(plan.hosts[node], around) && !plan.job.map.ranks_of(node).empty()) return false;
+  }
+  return true;
+}
+
 bool is_once_per_host(const Options& options, const std::vector<HostEntry>& hosts) {
   if (!options.hosts && !options.hostfile) return false;
   if (options.apps.size() != 1 || options.apps[0].np || options.apps[0].ppn) return false;

@@ -56,6 +56,9 @@ Result<std::vector<HostEntry>> find_hosts(const Options& options, const Surround
 // Whether some host is reached by more than starting a process here.
 bool is_remote(const Options& options, const Plan& plan, const Surroundings& around);
 
+// Whether all nodes that have ranks are this machine, or simulated on it.
+bool has_ranks_here_only(const Plan& plan, const Surroundings& around);
+
 // Hosts by name, and nothing that speaks of ranks: what pdsh and clush are used for.
 bool is_once_per_host(const Options& options, const std::vector<HostEntry>& hosts);
 // The same of the hosts that would be found. False for those that make_plan() refuses.

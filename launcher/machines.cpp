@@ -65,13 +65,12 @@ void use_topologies(Plan& plan, const nla::TopologyList& told) {
 }
 
 std::optional<LargestHost> largest_host(const Plan& plan, const std::vector<std::uint32_t>& nodes) {
-  const bool by_thread = plan.job.placement.bind_to == BindTo::hwthread;
   NodeTopologies topologies(plan);
   std::optional<LargestHost> largest;
   for (const std::uint32_t node : nodes) {
     const Topology* topology = topologies.of(node);
     if (topology == nullptr) continue;
-    const std::uint32_t units = topology->count(by_thread ? Level::hwthread : Level::core);
+    const std::uint32_t units = most_for_a_rank(*topology, plan.job.placement).value_or(0);
     if (!largest || units > largest->units) {
       largest = {plan.hosts[node], units, plan.node_shares > 1};
     }
@@ -100,7 +99,10 @@ std::vector<NodeBindings> bindings_of(const Plan& plan, const RankSet& failed) {
     }
     const auto places = nla::Binding(*topology).place(plan.job, ranks[node], false);
     one.has = places ? topology->text() : places.error().text();
-    if (!places) continue;
+    if (!places) {
+      one.refused = places.error();
+      continue;
+    }
     ranks[node].for_each([&](Rank rank) {
       const auto at = places->find(rank);
       one.ranks.emplace_back(rank, at == places->end() ? std::string("not bound")

@@ -22,8 +22,8 @@ bool needs_topologies(const Plan& plan, const Options& options);
 // stated. What is malformed counts as not told.
 void use_topologies(Plan& plan, const nla::TopologyList& told);
 
-// The host that has most cores, or hardware threads if ranks are bound to those; nothing where none
-// of these has told.
+// The host that has most cores, or hardware threads if ranks are bound to those, in one object of
+// those that they are mapped by; nothing where none of these has told.
 std::optional<LargestHost> largest_host(const Plan& plan, const std::vector<std::uint32_t>& nodes);
 
 // Where the ranks of each node that has some will be bound, node after node, but for nodes that

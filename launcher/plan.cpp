@@ -34,7 +34,8 @@ bool is_of_this_login(std::string_view name) {
 }
 
 // `hosts`: name and slots of each.
-Result<Mapping> map_programs(const Options& options, const std::vector<MapNode>& hosts) {
+Result<Mapping> map_programs(const Options& options, const std::vector<MapNode>& hosts,
+                             bool counted = false) {
   if (!options.rank_places.empty()) {
     std::vector<std::optional<std::uint32_t>> programs;
     for (const App& app : options.apps)
@@ -43,6 +44,7 @@ Result<Mapping> map_programs(const Options& options, const std::vector<MapNode>&
   }
   MapRequest request;
   request.oversubscribe = options.oversubscribe;
+  request.counted = counted;
   request.nodes = hosts;
   request.by_node = options.placement.map_by == MapBy::node;
   if (options.placement.rank_by) {
@@ -308,15 +310,12 @@ Result<void> map_again(Plan& plan, const Options& options, const RankSet& failed
   }
   auto left = without_missing_hosts(options, nodes);
   if (!left) return fail(left.error());
-  auto mapping = map_programs(*left, nodes);
+  auto mapping = map_programs(*left, nodes, plan.counts_room);
   if (!mapping) {
     Error error = mapping.error();
     const auto has_none = [](const MapNode& node) { return node.slots == 0u; };
     if (plan.counts_room && !nodes.empty() && std::ranges::all_of(nodes, has_none)) {
       error = no_room_error(plan.job.placement, largest_host(plan, numbers));
-    } else if (plan.counts_room) {
-      error.why +=
-          " (counted by the processors that these may use, as --map-by and --cpus-per-rank ask)";
     }
     // All hosts together would have held them.
     if (!failed.empty()) error.kind = ErrorKind::unreachable;

@@ -258,6 +258,8 @@ void Session::on(const action::AllReady& ready) {
   phases_.ready = monotonic_ns();
   log_.say(Subsystem::tree, cat(ready.agents, " of ", plan_.hosts.size(), " agents are ready"));
   if (ready.agents < plan_.min_nodes) return give_up_start(std::move(start_error_));
+  const bool guessed = plan_.machines.empty();
+  const std::string shown = options_.show_map ? map_text(plan_) : "";
   use_topologies(plan_, ready.topologies);
   if (plan_.counts_room || (ready.agents < plan_.hosts.size() && !plan_.once_per_host)) {
     RankSet without = failed_;
@@ -266,7 +268,10 @@ void Session::on(const action::AllReady& ready) {
       return give_up_start(mapped.error());
     }
     if (auto prepared = prepare_output(); !prepared) return give_up_start(prepared.error());
-    if (options_.show_map) person_.write(map_text(plan_));  // what was shown holds no more
+    if (options_.show_map) {
+      const std::string now = map_text(plan_);
+      if (guessed || now != shown) person_.write(now);  // what was shown holds no more
+    }
   }
   if (options_.show_map) person_.write(bindings_text(bindings_of(plan_, failed_)));
   launched_ = true;

@@ -138,7 +138,8 @@ void Placer::reserve(const CpuSet& cpus) {
   const auto& processors = topology_.processors();
   for (Unit& unit : units_) {
     for (std::size_t i = 0; i < unit.count; ++i)
-      unit.taken = unit.taken || cpus.contains(processors[unit.first + i].cpu);
+      unit.reserved = unit.reserved || cpus.contains(processors[unit.first + i].cpu);
+    unit.taken = unit.taken || unit.reserved;
   }
 }
 
@@ -183,38 +184,58 @@ void Placer::reorder(std::vector<Units>& places) const {
     places[i] = std::move(rounds[i].second);
 }
 
-Error Placer::error_of(std::uint64_t count) const {
-  const Level level = unit_level();
-  const std::uint32_t wanted = placement_.cpus_per_rank;
-  const std::string each = wanted > 1 ? cat(" with ", amount(wanted, level), " each") : "";
-  const Level objects = level_of(placement_.map_by);
-  const bool by_object = groups_.size() > 1;
+std::size_t Placer::largest_group() const {
   std::size_t largest = 0;
   for (const Units& group : groups_)
     largest = std::max(largest, group.size());
+  return largest;
+}
+
+// How many ranks have a place that is nobody's by name.
+std::uint64_t Placer::room() const {
+  std::uint64_t room = 0;
+  for (const Units& group : groups_) {
+    const auto free =
+        std::ranges::count_if(group, [&](std::size_t unit) { return !units_[unit].reserved; });
+    room += static_cast<std::size_t>(free) / placement_.cpus_per_rank;
+  }
+  return room;
+}
+
+Error Placer::error_of(std::uint64_t count) const {
+  const Level level = unit_level();
+  const std::uint32_t wanted = placement_.cpus_per_rank;
+  const std::size_t largest = largest_group();
   if (largest < wanted) {
-    const std::string where = by_object ? cat("no ", name_of(objects), " of the node has")
-                                        : std::string("the node does not have");
-    return error(cat("bind ranks to ", amount(wanted, level), " each"),
-                 cat(where, " so many: it has ", topology_.text()),
+    std::string why = cat("the node has ", topology_.text());
+    if (groups_.size() > 1)
+      why = cat("the largest ", name_of(level_of(placement_.map_by)), " of the node has ", largest,
+                ", the node ", topology_.text());
+    return error(cat("bind ranks to ", amount(wanted, level), " each"), std::move(why),
                  "give less with --cpus-per-rank, or --bind-to none");
   }
-  std::uint64_t room = 0;
-  for (const Units& group : groups_)
-    room += group.size() / wanted;
+  const std::string each = wanted > 1 ? cat(" with ", amount(wanted, level), " each") : "";
+  const auto named = static_cast<std::uint64_t>(std::ranges::count_if(units_, &Unit::reserved));
+  const std::string beside =
+      named > 0 ? cat(" beside the ", amount(named, level), " that the rankfile names") : "";
+  const std::uint64_t room = this->room();
+  const std::string enough = room == 0 ? "none of them" : cat(room);
   return error(
       cat("bind ", counted(count, "rank"), " to ", plural_of(level), " of their own", each),
-      cat("the node has ", topology_.text(), ", which is enough for ", room),
+      cat("the node has room for ", enough, beside, ": it has ", topology_.text()),
       "let them share with --oversubscribe, start fewer here, or give --bind-to none");
 }
 
 Result<std::uint32_t> room_of(const Topology& topology, const PlacementPolicy& placement) {
   auto placer = Placer::create(topology, placement);
   if (!placer) return fail(placer.error());
-  std::size_t room = 0;
-  for (const Placer::Units& group : placer->groups_)
-    room += group.size() / placement.cpus_per_rank;
-  return static_cast<std::uint32_t>(room);
+  return static_cast<std::uint32_t>(placer->room());
+}
+
+Result<std::uint32_t> most_for_a_rank(const Topology& topology, const PlacementPolicy& placement) {
+  auto placer = Placer::create(topology, placement);
+  if (!placer) return fail(placer.error());
+  return static_cast<std::uint32_t>(placer->largest_group());
 }
 
 Result<CpuSet> cpus_of(const Topology& topology, const CoreChoice& choice) {

@@ -60,6 +60,11 @@ Result<CpuSet> cpus_of(const Topology& topology, const CoreChoice& choice);
 // Error: the node has no such objects.
 Result<std::uint32_t> room_of(const Topology& topology, const PlacementPolicy& placement);
 
+// How many cores, or threads if ranks are bound to those, the largest object of map_by has: no rank
+// can have more.
+// Error: the node has no such objects.
+Result<std::uint32_t> most_for_a_rank(const Topology& topology, const PlacementPolicy& placement);
+
 // Hands out the places of one node.
 class Placer {
  public:
@@ -80,6 +85,7 @@ class Placer {
     std::size_t first;  // its processors, within topology_'s
     std::size_t count;
     bool taken = false;
+    bool reserved = false;
   };
   using Units = std::vector<std::size_t>;  // by position in units_
 
@@ -88,10 +94,14 @@ class Placer {
   CpuSet cpus_of(const Units& units) const;
   const Processor& processor_of(const Units& units) const;
   void reorder(std::vector<Units>& places) const;
+  std::size_t largest_group() const;
+  std::uint64_t room() const;
   Error error_of(std::uint64_t count) const;
   Level unit_level() const;
 
   friend Result<std::uint32_t> room_of(const Topology& topology, const PlacementPolicy& placement);
+  friend Result<std::uint32_t> most_for_a_rank(const Topology& topology,
+                                               const PlacementPolicy& placement);
 
   Topology topology_;
   PlacementPolicy placement_;

@@ -102,9 +102,13 @@ class Mapper {
       return error(cat("no host has room for a rank of ", who), "name hosts that have");
     }
     if (ranks == 0) {
-      return error(cat("no slot is left for ", who),
-                   "give more slots in the host list (host:N), or a number of ranks with -n and "
-                   "--oversubscribe");
+      return error(
+          cat("no slot is left for ", who),
+          request_.counted
+              ? "start fewer of the others with -n, name more hosts, or give a number of "
+                "ranks with -n and --oversubscribe"
+              : "give more slots in the host list (host:N), or a number of ranks with -n and "
+                "--oversubscribe");
     }
     if (ranks <= room || request_.oversubscribe) return std::nullopt;
     const std::optional<std::uint32_t> ppn = segment(i).ppn;
@@ -114,8 +118,13 @@ class Mapper {
                        at_ppn, " hold ", room),
                    "raise --ppn, name more hosts, or allow it with --oversubscribe");
     }
-    return error(cat(who, " has ", counted(ranks, "rank"), ", but its hosts have ",
-                     counted(room, i == 0 ? "slot" : "free slot"), at_ppn),
+    const std::string slots = counted(room, i == 0 ? "slot" : "free slot");
+    if (request_.counted) {
+      return error(cat(who, " has ", counted(ranks, "rank"),
+                       ", but the processors of its hosts make ", slots, at_ppn),
+                   "start fewer with -n, name more hosts, or allow it with --oversubscribe");
+    }
+    return error(cat(who, " has ", counted(ranks, "rank"), ", but its hosts have ", slots, at_ppn),
                  "give more slots in the host list (host:N), or allow it with --oversubscribe");
   }
 

@@ -43,6 +43,7 @@ struct MapRequest {
   std::vector<MapSegment> segments;
   bool oversubscribe = false;
   bool by_node = false;
+  bool counted = false;  // slots are what hosts have room for, not what somebody has said
   enum class Numbered : std::uint8_t { as_placed, node_after_node, in_turn };
   Numbered numbered = Numbered::as_placed;
 };

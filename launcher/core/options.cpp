@@ -273,10 +273,12 @@ class Parser {
   // Places within a node are those that ranks are bound to; over nodes this numbers as slot does.
   void warn_of_unbound() {
     const PlacementPolicy placement = placement_of(options_.placement, false);
-    if (placement.bind_to != BindTo::none || options_.rankfile) return;
+    if (placement.bind_to != BindTo::none) return;
     if (options_.placement.rank_by.value_or(RankBy::slot) <= RankBy::node) return;
     options_.warnings.push_back(
-        "--rank-by numbers nothing within a node here: the ranks are not bound (--bind-to)");
+        cat("--rank-by numbers nothing within a node here: ",
+            options_.rankfile ? "ranks without cores in the rankfile" : "the ranks",
+            " are not bound (--bind-to)"));
   }
 
   Result<void> check_pty() const {

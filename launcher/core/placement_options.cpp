@@ -1,5 +1,6 @@
 #include "launcher/core/placement_options.h"
 
+#include <algorithm>
 #include <span>
 #include <string>
 #include <utility>
@@ -42,12 +43,29 @@ constexpr Word<BindTo> kBindTo[] = {
     {"l3cache", BindTo::l3, true}, {"package", BindTo::socket, true},
 };
 
+char lower(char c) {
+  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+}
+
+// Open MPI and srun take their words in any case.
+bool same(std::string_view a, std::string_view b) {
+  return std::ranges::equal(a, b, {}, lower, lower);
+}
+
+bool begins(std::string_view text, std::string_view with) {
+  return same(text.substr(0, with.size()), with);
+}
+
+bool ends(std::string_view text, std::string_view with) {
+  return text.size() >= with.size() && same(text.substr(text.size() - with.size()), with);
+}
+
 template <class Choice>
 Result<void> choose(std::string_view text, std::span<const Word<Choice>> words,
                     std::optional<Choice>& out) {
   std::string known;
   for (const Word<Choice>& word : words) {
-    if (text == word.text) {
+    if (same(text, word.text)) {
       out = word.choice;
       return {};
     }
@@ -72,24 +90,27 @@ BindTo default_binding(const PlacementOptions& said) {
 
 }  // namespace
 
+std::string_view name_of(RankBy rank_by) {
+  return kRankBy[static_cast<std::size_t>(rank_by)].text;
+}
+
 Result<void> parse_map_by(std::string_view text, PlacementOptions& out) {
   constexpr std::string_view kElements = "pe=";
   constexpr std::string_view kPerNode = "ppr:";  // Open MPI's ppr:N:node
   constexpr std::string_view kNode = ":node";
-  if (text.starts_with(kPerNode) && text.ends_with(kNode) &&
-      text.size() > kPerNode.size() + kNode.size()) {
+  if (begins(text, kPerNode) && ends(text, kNode) && text.size() > kPerNode.size() + kNode.size()) {
     const auto number = text.substr(kPerNode.size(), text.size() - kPerNode.size() - kNode.size());
     return fail(value_error(cat("'", text, "' is not known"), cat("say --ppn ", number)));
   }
   const auto colon = text.find(':');
   std::string_view object = text.substr(0, colon);
   std::string_view elements = colon == std::string_view::npos ? "" : text.substr(colon + 1);
-  if (object.starts_with(kElements) && elements.empty()) {
+  if (begins(object, kElements) && elements.empty()) {
     elements = object;
     object = "slot";
   }
   if (!elements.empty() || colon != std::string_view::npos) {
-    if (!elements.starts_with(kElements)) {
+    if (!begins(elements, kElements)) {
       return fail(value_error(cat("'", elements, "' is not known"), "write numa:pe=2 or pe=2"));
     }
     elements.remove_prefix(kElements.size());
@@ -106,7 +127,7 @@ Result<void> parse_rank_by(std::string_view text, PlacementOptions& out) {
 
 Result<void> parse_bind_to(std::string_view text, PlacementOptions& out) {
   constexpr std::string_view kOverload = ":overload-allowed";  // Open MPI's
-  if (text.ends_with(kOverload)) {
+  if (ends(text, kOverload)) {
     const auto object = text.substr(0, text.size() - kOverload.size());
     return fail(value_error(cat("'", text, "' is not known"),
                             cat("say --bind-to ", object, " --oversubscribe")));
@@ -134,13 +155,16 @@ PlacementPolicy placement_of(const PlacementOptions& said, bool oversubscribe) {
 
 Error no_room_error(const PlacementPolicy& placement, const std::optional<LargestHost>& largest) {
   const bool by_thread = placement.bind_to == BindTo::hwthread;
-  // Those of a host do not help where they are of several objects.
-  const bool in_object = placement.map_by > MapBy::core;
+  const bool in_object =
+      placement.map_by > MapBy::core || (by_thread && placement.map_by == MapBy::core);
   std::string why = cat("a rank needs ",
                         counted(placement.cpus_per_rank, by_thread ? "hardware thread" : "core"));
   if (in_object) why += cat(" of the same ", name_of(placement.map_by));
-  if (in_object || !largest || largest->units >= placement.cpus_per_rank) {
+  if (!largest || largest->units >= placement.cpus_per_rank) {
     why += "; no host has so many that ranks may use";
+  } else if (in_object) {
+    why += cat("; the largest ", name_of(placement.map_by), " (of ", largest->name, ") has ",
+               largest->units);
   } else {
     why += cat("; the largest host (", largest->name, ") has ", largest->units);
   }

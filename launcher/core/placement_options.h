@@ -15,6 +15,8 @@ namespace scela {
 
 enum class RankBy : std::uint8_t { slot, node, fill, core, l3, numa, socket };
 
+std::string_view name_of(RankBy rank_by);
+
 // What was said; absent: not.
 struct PlacementOptions {
   std::optional<MapBy> map_by;
@@ -36,7 +38,8 @@ Result<void> parse_cpus_per_rank(std::string_view text, PlacementOptions& out);
 PlacementPolicy placement_of(const PlacementOptions& said, bool oversubscribe);
 
 // No host has what one rank needs.
-// `largest`: the host that has most, if it is known how many cores or threads that are.
+// `largest`: the host that has most, in one object of those that ranks are mapped by, if it is
+// known how many cores or threads that are.
 struct LargestHost {
   std::string name;
   std::uint32_t units = 0;

@@ -134,6 +134,7 @@ struct NodeBindings {
   std::string node;
   std::string has;                                  // its processors; or why nothing can be said
   std::vector<std::pair<Rank, std::string>> ranks;  // and the place of each
+  std::optional<Error> refused = {};                // the node will not start them
 };
 // A line for each node and one for each place on it, after a heading; nodes alike share theirs.
 // Empty if there are none.

@@ -66,7 +66,36 @@ class PlacementTest(JobTest):
         self.assertEqual((ended.status, ended.out), (64, b""))
         out = self.succeed("--dry-run", "-w", "elsewhere", "--map-by", "core", "true").decode()
         self.assertIn("the map below is a guess", out)
-        self.assertNotIn("bindings", out)
+        self.assertIn("bindings: not known, as --dry-run asks no other machine", out)
+
+    def test_dry_run_returns_what_the_run_would(self):
+        words = ("--bind-to", "core", "-n", len(cores()) + 1, "echo", "x")
+        dry, run = self.run_job("--dry-run", *words), self.run_job(*words)
+        self.assertEqual((dry.status, run.status), (71, 71), dry.err)
+        self.assertIn(b"bindings:\n", dry.out)
+        self.assertRegex(dry.err, "cores of their own: the node has room for")
+
+    def test_dry_run_judges_by_the_nodes_that_have_ranks(self):
+        out = self.succeed("--dry-run", "-w", "localhost:1,elsewhere:1", "-n", 1, "--bind-to", "core", "true").decode()
+        self.assertRegex(out, r"\n  rank 0: socket ")
+        out = self.succeed("--dry-run", "-w", "localhost:1,elsewhere:1", "-n", 2, "--bind-to", "core", "true").decode()
+        self.assertIn("bindings: not known", out)
+
+    def test_the_map_of_this_machine_is_no_guess(self):
+        ended = self.run_job("--show-map", "--map-by", "core", "true")
+        self.assertEqual(ended.status, 0, ended.err)
+        self.assertNotIn("guess", ended.err)
+        self.assertEqual(len(re.findall(r"\d+ ranks? on 1 node", ended.err)), 1, ended.err)
+
+    def test_the_plan_says_how_ranks_are_placed_where_it_was_asked_for(self):
+        def placement(*words):
+            out = self.succeed("--dry-run", *words, "true").decode()
+            return re.findall(r"^placement: (.*)$", out, re.M)
+        self.assertEqual(placement("-n", 1, "--report-bindings", "--oversubscribe"), [])
+        self.assertEqual(placement("--map-by", "node", "-n", 1), ["by node, bound to none"])
+        self.assertEqual(placement("--map-by", "core", "--rank-by", "fill"), ["by core, numbered by fill, bound to core"])
+        names = self.file("ranks", "rank 0=localhost slot=0\n")
+        self.assertEqual(placement("--rankfile", names), ["by the rankfile"])
 
     def test_ranks_that_are_not_bound_are_told_of_too(self):
         ended = self.run_job("--report-bindings", "-n", 1, "true")
@@ -87,14 +116,14 @@ class PlacementTest(JobTest):
         ended = self.run_job("--bind-to", "core", "-n", count + 1, "echo", "x")
         self.assertEqual(ended.out, b"")
         self.assertEqual(ended.status, 71, ended.err)
-        self.assertRegex(ended.err, rf"bind {count + 1} ranks to cores of their own: the node has {count} cores?.*"
-                                    rf"enough for {count} .*--oversubscribe.*--bind-to none")
+        self.assertRegex(ended.err, rf"bind {count + 1} ranks to cores of their own: the node has room for {count}: "
+                                    rf"it has {count} cores?.*--oversubscribe.*--bind-to none")
         self.assertEqual(len(self.cpus_of("--bind-to", "core", "--oversubscribe", "-n", count + 1)), count + 1)
 
     def test_more_cores_for_a_rank_than_the_node_has_are_refused(self):
         ended = self.run_job("--cpus-per-rank", MANY, "-n", 1, "-w", "localhost:1", "echo", "x")
         self.assertEqual((ended.status, ended.out), (71, b""))
-        self.assertRegex(ended.err, rf"bind ranks to {MANY} cores each: the node does not have so many: it has \d+")
+        self.assertRegex(ended.err, rf"bind ranks to {MANY} cores each: the node has {len(cores())} core")
         ended = self.run_job("--map-by", f"pe={MANY}", "-n", 1, "echo", "x")
         self.assertEqual((ended.status, ended.out), (64, b""))
         self.assertRegex(ended.err, rf"a rank needs {MANY} cores; the largest host \(\S+\) has {len(cores())} "
@@ -109,7 +138,7 @@ class PlacementTest(JobTest):
         self.assertEqual(len(found), max(count, 2))
         ended = self.run_job("--map-by", "core", "-n", count + 1, "echo", "x")
         self.assertEqual((ended.status, ended.out), (64, b""))
-        self.assertRegex(ended.err, rf"the program has {count + 1} ranks, but its hosts have {count} slots? \(counted")
+        self.assertRegex(ended.err, rf"the program has {count + 1} ranks, but the processors of its hosts make {count} slots? ")
 
     def test_mapped_by_node_ranks_go_round_the_nodes(self):
         def nodes(*options):

@@ -117,10 +117,9 @@ TEST_CASE("more ranks than cores are refused, or start again from the beginning"
   PlacementPolicy by_core = policy(MapBy::slot, BindTo::core);
   CHECK(
       places(two, by_core, 3) ==
-      "bind 3 ranks to cores of their own: the node has 2 cores (3 processors), cpus 2,8-9 of 16: "
-      "the affinity that scela-run or its agent was started with allows no more, which is enough "
-      "for 2 (let them share with --oversubscribe, start fewer here, or give --bind-to "
-      "none)");
+      "bind 3 ranks to cores of their own: the node has room for 2: it has 2 cores (3 processors), "
+      "cpus 2,8-9 of 16: the affinity that scela-run or its agent was started with allows no more "
+      "(let them share with --oversubscribe, start fewer here, or give --bind-to none)");
   by_core.overload = true;
   CHECK(places(two, by_core, 5) == "2 8-9 2 8-9 2");
   CHECK(places(two, policy(MapBy::slot, BindTo::hwthread), 3) == "2 8 9");
@@ -136,9 +135,14 @@ TEST_CASE("what a node does not have is named") {
         std::string::npos);
   PlacementPolicy large = policy(MapBy::numa, BindTo::core, 3);
   large.overload = true;  // which does not make a domain larger
-  CHECK(places(small, large, 1) ==
-        "bind ranks to 3 cores each: no NUMA domain of the node has so many: it has 8 cores (16 "
-        "processors) (give less with --cpus-per-rank, or --bind-to none)");
+  CHECK(
+      places(small, large, 1) ==
+      "bind ranks to 3 cores each: the largest NUMA domain of the node has 2, the node 8 cores (16 "
+      "processors) (give less with --cpus-per-rank, or --bind-to none)");
+  CHECK(most_for_a_rank(small, large).value() == 2);
+  CHECK(places(small, policy(MapBy::slot, BindTo::core, 9), 1) ==
+        "bind ranks to 9 cores each: the node has 8 cores (16 processors) (give less with "
+        "--cpus-per-rank, or --bind-to none)");
   CHECK(room_of(small, large).value() == 0);
   CHECK_FALSE(room_of(small, policy(MapBy::l3, BindTo::core)));
 }
@@ -213,6 +217,23 @@ TEST_CASE("cores that are somebody's are given to nobody else, unless ranks may 
   CHECK((*made)[2].text() == "14-15");
   CHECK_FALSE(placer->next(1));
   CHECK((*placer->next(1, true))[0].text() == "0-1");
+}
+
+TEST_CASE("a refusal counts what is left beside cores that are somebody's by name") {
+  const auto refusal = [](const char* named, PlacementPolicy placement, std::uint64_t ranks) {
+    auto placer = Placer::create(topology_of(kSmall), placement);
+    placer->reserve(CpuSet::parse(named).value());
+    auto made = placer->next(ranks);
+    REQUIRE_FALSE(made);
+    return made.error().text();
+  };
+  CHECK(refusal("0,3,8-13", policy(MapBy::slot, BindTo::core), 4) ==
+        "bind 4 ranks to cores of their own: the node has room for 3 beside the 5 cores that the "
+        "rankfile names: it has 8 cores (16 processors) (let them share with --oversubscribe, "
+        "start fewer here, or give --bind-to none)");
+  CHECK(refusal("0,4,8,12", policy(MapBy::numa, BindTo::core, 2), 1)
+            .find("the node has room for none of them beside the 4 cores that the rankfile") !=
+        std::string::npos);
 }
 
 TEST_CASE("where a rank runs is told in one line") {

@@ -43,6 +43,11 @@ TEST_CASE("what says where ranks run beside a rankfile is told to mean nothing")
   CHECK(parsed({"--rankfile", "f", "--map-by", "pe=2", "./p"}, {{"SCELA_PPN", "2"}})
             .warnings.empty());
   CHECK(parsed({"--ppn", "2", "--map-by", "node", "./p"}).warnings.empty());
+  const auto numbered = parsed({"--rankfile", "f", "--rank-by", "fill", "./p"}).warnings;
+  REQUIRE(numbered.size() == 1);
+  CHECK(numbered[0].find("ranks without cores in the rankfile are not bound") != std::string::npos);
+  CHECK(parsed({"--rankfile", "f", "--rank-by", "fill", "--bind-to", "core", "./p"})
+            .warnings.empty());
 }
 
 TEST_CASE("numbering places within a node is told to mean nothing where ranks have none") {

@@ -67,10 +67,25 @@ TEST_CASE("where no host has what a rank needs, it is said what that is, and the
   placement.map_by = MapBy::numa;
   CHECK(text(LargestHost{"vm", 16}).find("9 cores of the same numa; no host has so many") !=
         std::string::npos);
+  CHECK(text(LargestHost{"vm", 4}).find("of the same numa; the largest numa (of vm) has 4 (") !=
+        std::string::npos);
   placement = {};
   placement.cpus_per_rank = 9;
   placement.bind_to = BindTo::hwthread;
   CHECK(text(LargestHost{"vm", 2}).find("a rank needs 9 hardware threads;") != std::string::npos);
+}
+
+TEST_CASE("words of placement are the same in any case") {
+  PlacementOptions said;
+  REQUIRE(parse_map_by("NUMA:PE=2", said));
+  CHECK(said.map_by == MapBy::numa);
+  CHECK(said.cpus_per_rank == 2);
+  REQUIRE(parse_map_by("PE=3", said));
+  CHECK(said.cpus_per_rank == 3);
+  REQUIRE(parse_rank_by("Fill", said));
+  CHECK(said.rank_by == RankBy::fill);
+  REQUIRE(parse_bind_to("HWThread", said));
+  CHECK(said.bind_to == BindTo::hwthread);
 }
 
 TEST_CASE("Open MPI's words for ranks per node and shared cores are answered with ours") {

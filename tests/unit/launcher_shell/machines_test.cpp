@@ -75,8 +75,9 @@ TEST_CASE(
   const auto refused = map_again(*full, many, {});
   REQUIRE_FALSE(refused);
   CHECK(refused.error().kind == ErrorKind::usage);
-  CHECK(refused.error().why.find("9 ranks, but its hosts have 8 slots (counted by") !=
-        std::string::npos);
+  CHECK(refused.error().text() ==
+        "place the ranks: the program has 9 ranks, but the processors of its hosts make 8 slots "
+        "(start fewer with -n, name more hosts, or allow it with --oversubscribe)");
 }
 
 TEST_CASE("where ranks will be bound is known once the hosts have told of their processors") {
@@ -103,8 +104,9 @@ TEST_CASE("what a node cannot give is seen before it is asked for it") {
             {{cores(2), RankSet::single(0)}, {cores(1), RankSet::single(1)}});
   CHECK(text.find("a: 2 cores\n  rank 0: socket 0[core 0[hwt 0]], cpus 0\n  rank 1:") !=
         std::string::npos);
-  CHECK(text.find("b: bind 2 ranks to cores of their own: the node has 1 core, ") !=
-        std::string::npos);
+  CHECK(
+      text.find("b: bind 2 ranks to cores of their own: the node has room for 1: it has 1 core ") !=
+      std::string::npos);
 }
 
 TEST_CASE("simulated nodes tell of one machine, and each binds within its share") {
@@ -157,4 +159,13 @@ TEST_CASE("where no host has what a rank needs, the one that has most is named")
   const auto without = map_again(*made, asked, RankSet::single(1));
   REQUIRE_FALSE(without);
   CHECK(without.error().why.find("the largest host (a) has 2") != std::string::npos);
+  // Its largest socket, where a rank's cores are to lie in one.
+  const Options by_socket = options({"-w", "a,b,c", "--map-by", "socket:pe=6", "./p"});
+  auto sockets = make_plan(by_socket, around());
+  REQUIRE(sockets);
+  use_topologies(*sockets, {{machine().bytes(), RankSet::run(0, 3)}});
+  const auto none = map_again(*sockets, by_socket, {});
+  REQUIRE_FALSE(none);
+  CHECK(none.error().why ==
+        "a rank needs 6 cores of the same socket; the largest socket (of a) has 4");
 }
