@@ -9,6 +9,10 @@ namespace scela {
 
 namespace {
 
+// Of all kinds of machines together. Smaller: nodes of clusters of very many kinds count as not
+// telling; larger: more memory that hostile agents can take, at 28 bytes each.
+constexpr std::uint64_t kMostProcessors = std::uint64_t{1} << 20;
+
 bool binds(const nla::Job& job) {
   return job.placement.bind_to != BindTo::none || !job.chosen_cores.empty();
 }
@@ -47,11 +51,25 @@ bool needs_topologies(const Plan& plan, const Options& options) {
   return plan.counts_room || ((options.show_map || options.dry_run) && binds(plan.job));
 }
 
+// A few bytes may claim very many processors: smaller machines first, so that such ones take the
+// room of nobody but themselves.
 void use_topologies(Plan& plan, const nla::TopologyList& told) {
   plan.machines.clear();
-  for (const auto& [bytes, nodes] : told) {
-    auto topology = Topology::parse(bytes);
-    if (topology) plan.machines.push_back({std::move(*topology), nodes});
+  if (!plan.counts_room && !binds(plan.job)) return;
+  std::vector<std::pair<std::uint64_t, std::size_t>> by_size;
+  for (std::size_t i = 0; i < told.size(); ++i)
+    by_size.emplace_back(Topology::claimed(told[i].first), i);
+  std::ranges::sort(by_size);
+  std::uint64_t room = kMostProcessors;
+  RankSet known;
+  for (const auto& [claimed, i] : by_size) {
+    if (claimed > room) break;
+    room -= claimed;
+    const RankSet nodes = told[i].second.minus(known);
+    auto topology = nodes.empty() ? Topology() : Topology::parse(told[i].first);
+    if (nodes.empty() || !topology) continue;
+    known.add(nodes);
+    plan.machines.push_back({std::move(*topology), nodes});
   }
   if (!plan.counts_room) return;
   NodeTopologies topologies(plan);

@@ -3,6 +3,7 @@
 #include <charconv>
 
 #include "common/core/text.h"
+#include "nla/core/topologies.h"
 
 namespace scela::nla {
 
@@ -70,7 +71,7 @@ std::string format(const Settings& settings) {
   }
   if (settings.forward_agent) out += "forward_agent=1\n";
   if (settings.node_env) out += "node_env=1\n";
-  if (settings.topology) out += "topology=1\n";
+  if (settings.topology) out += kAskTopologies;  // the core reads it too
   if (settings.measure) out += "measure=1\n";
   if (settings.trace) out += "trace=1\n";
   return out;

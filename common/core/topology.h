@@ -80,6 +80,8 @@ class Topology {
   std::string bytes() const;
   // Error (protocol): it is none.
   static Result<Topology> parse(std::string_view bytes);
+  // How many processors parse() would make of it, before anything is kept for them.
+  static std::uint64_t claimed(std::string_view bytes);
 
   friend bool operator==(const Topology&, const Topology&) = default;
 

@@ -77,6 +77,14 @@ std::string Topology::bytes() const {
   return out.take();
 }
 
+std::uint64_t Topology::claimed(std::string_view bytes) {
+  ByteReader in(bytes);
+  static_cast<void>(in.varint32());
+  static_cast<void>(in.u8());
+  const std::uint64_t count = in.varint();
+  return in.ok() ? count : 0;
+}
+
 Result<Topology> Topology::parse(std::string_view bytes) {
   ByteReader in(bytes);
   Topology out;

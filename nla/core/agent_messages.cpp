@@ -197,6 +197,10 @@ bool Agent::State::down(const msg::CollectiveDown& message) {
 
 bool Agent::State::up(Child& child, const msg::Hello& message) {
   if (child.state != ChildState::starting || message.node != child.slice.first) return false;
+  if (message.version == kProtocolVersion && !message.topology.empty() &&
+      !are_topologies({{message.topology, RankSet::single(message.node)}}, context.settings)) {
+    return false;
+  }
   if (message.version != kProtocolVersion) {
     const LinkId link = child.link;
     children.failed(
@@ -205,7 +209,7 @@ bool Agent::State::up(Child& child, const msg::Hello& message) {
     context.act(action::CloseLink{link});
     return true;
   }
-  topologies.hello(message.node, message.topology);
+  topologies.hello(child.link, message.node, message.topology);
   children.said_hello(child);
   return true;
 }
@@ -214,13 +218,14 @@ bool Agent::State::up(Child& child, const msg::Ready& message) {
   if (child.state != ChildState::up || message.agents == 0 || message.agents > child.slice.size()) {
     return false;
   }
+  if (!are_topologies(message.topologies, context.settings)) return false;
   for (const auto& [topology, nodes] : message.topologies) {
-    if (nodes.empty() || nodes.front() <= child.slice.first ||
-        nodes.ranges().back().last >= child.slice.end) {
+    if (nodes.front() <= child.slice.first || nodes.ranges().back().last >= child.slice.end ||
+        nodes.intersects(child.handed_back)) {
       return false;
     }
   }
-  topologies.add(message.topologies);
+  topologies.add(child.link, message.topologies);
   child.state = ChildState::ready;
   child.agents = message.agents;
   bring_up_to_date(child);

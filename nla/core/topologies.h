@@ -1,12 +1,16 @@
 // The topologies of the nodes of a subtree, where the job asks: told with Hello, gathered with
 // Ready, needed by who places ranks. Nodes alike are one entry, so that a cluster of one kind of
 // machine is one, however large: its bytes travel over each link once. Nothing here reads them.
+//
+// Children are not trusted: none takes the room of another, and what a node has said in its own
+// Hello is not said otherwise by those above it.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -21,29 +25,27 @@ using TopologyList = std::vector<std::pair<std::string, RankSet>>;
 inline constexpr std::size_t kMostTopologyBytes = std::size_t{120} << 10;
 // Of one node: larger than that of any machine that is regular at all.
 inline constexpr std::size_t kMostOwnTopology = std::size_t{16} << 10;
+// A line of the settings that all agents have (msg::Start): they are to tell.
+inline constexpr std::string_view kAskTopologies = "topology=1\n";
+
+// False: no node says that, whose agent keeps to the protocol.
+bool are_topologies(const TopologyList& list, std::string_view settings);
 
 class Topologies {
  public:
-  // `told`: as Hello has it; empty says nothing.
-  void hello(std::uint32_t node, const std::string& told) {
-    if (!told.empty()) nodes_[told].add(node);
-  }
-  void add(const TopologyList& list) {
-    for (const auto& [bytes, nodes] : list)
-      nodes_[bytes].add(nodes);
-  }
-  TopologyList list() const {
-    TopologyList out;
-    std::size_t size = 0;
-    for (const auto& one : nodes_) {
-      size += one.first.size() + 10 * (one.second.ranges().size() + 1);
-      if (size <= kMostTopologyBytes) out.push_back(one);
-    }
-    return out;
-  }
+  // `child`: who is the next on the way to the node. `told`: as Hello has it; empty says nothing.
+  void hello(std::uint32_t child, std::uint32_t node, const std::string& told);
+  // Of nodes below that child.
+  void add(std::uint32_t child, const TopologyList& list);
+  // At most kMostTopologyBytes, of which each child has an equal share; what one leaves is for the
+  // others.
+  TopologyList list() const;
 
  private:
-  std::map<std::string, RankSet> nodes_;
+  using Kinds = std::map<std::string, RankSet>;
+
+  std::map<std::uint32_t, Kinds> kinds_;  // by child
+  RankSet told_;                          // nodes that are in it
 };
 
 }  // namespace scela::nla

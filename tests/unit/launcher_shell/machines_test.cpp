@@ -169,3 +169,41 @@ TEST_CASE("where no host has what a rank needs, the one that has most is named")
   CHECK(none.error().why ==
         "a rank needs 6 cores of the same socket; the largest socket (of a) has 4");
 }
+
+TEST_CASE("what agents claim of machines that cannot be takes bounded memory, and no one's room") {
+  const Options asked = options({"-w", "a,b", "--map-by", "core", "./p"});
+  auto made = make_plan(asked, around());
+  REQUIRE(made);
+  // 65,536 processors in some 60 bytes, of 100 kinds.
+  std::vector<Processor> all;
+  for (std::uint32_t cpu = 0; cpu < kMostCpus; ++cpu)
+    all.push_back({cpu, 0, cpu});
+  const std::string vast = Topology::from(std::move(all)).bytes();
+  nla::TopologyList told;
+  for (std::uint8_t kind = 0; kind < 100; ++kind) {
+    std::string bytes = vast;
+    bytes[0] = static_cast<char>(0x80 + kind);  // of so many more that are on line
+    told.emplace_back(std::move(bytes), RankSet::single(1));
+  }
+  told.emplace_back(cores(3), RankSet::single(0));
+  told.emplace_back(cores(5), RankSet::run(0, 2));
+  SECTION("a node has one machine") {
+    use_topologies(*made, told);
+    CHECK(made->slots[0] == 3u);
+    CHECK(made->slots[1] == 5u);
+    CHECK(made->machines.size() == 2);
+  }
+  SECTION("and all have a bound") {
+    for (std::uint32_t i = 0; i < 100; ++i)
+      told[i].second = RankSet::single(100 + i);
+    use_topologies(*made, told);
+    CHECK(made->machines.size() < 20);
+    CHECK(made->slots[0] == 3u);
+  }
+  SECTION("nothing is kept where nothing depends on it") {
+    auto plain = make_plan(options({"-w", "a,b", "--bind-to", "none", "./p"}), around());
+    REQUIRE(plain);
+    use_topologies(*plain, told);
+    CHECK(plain->machines.empty());
+  }
+}

@@ -14,17 +14,21 @@ namespace scela::nla::testing {
 // One agent that runs a job, its neighbours played by the test: node 0 of a chain of three, so its
 // only child (link 1) looks after nodes 1 and 2; node 3 is elsewhere. Two ranks a node.
 struct Chain {
-  explicit Chain(bool ready = true, std::uint32_t adopt_ms = 0) : adopts(adopt_ms > 0) {
+  // Not ready: its child has told of its topology, if `asked` says that it is to.
+  explicit Chain(bool ready = true, std::uint32_t adopt_ms = 0,
+                 const std::string& asked = "fanout=2\ntopology=1\n")
+      : adopts(adopt_ms > 0) {
     msg::Start start;
     start.slice = {0, 3};
     start.nodes = 4;
     start.degree = 1;
     start.adopt_ms = adopt_ms;
+    if (!ready) start.settings = asked;
     from(kParentLink, start);
     from(kParentLink, msg::SliceHosts{true, Chunk(std::string("a\nb\nc\n"))});
     msg::Hello hello;
     hello.node = 1;
-    if (!ready) hello.topology = "four";
+    if (!ready && !asked.empty()) hello.topology = "four";
     from(1, hello);
     if (ready) from(1, msg::Ready{2});
   }

@@ -311,6 +311,15 @@ TEST_CASE("topologies go up with those below, and only of nodes below the child 
   SECTION("no node") {
     ready.topologies = {{"seven", RankSet()}};
   }
+  SECTION("a node twice") {
+    ready.topologies = {{"five", RankSet::single(2)}, {"seven", RankSet::single(2)}};
+  }
+  SECTION("a node that it has handed back") {
+    chain.from(1, msg::HandBack{{2, 3}});
+  }
+  SECTION("more than a machine has to tell") {
+    ready.topologies = {{std::string(kMostOwnTopology + 1, 'x'), RankSet::single(2)}};
+  }
   SECTION("below") {
     chain.from(1, ready);
     const auto sent = chain.sent<msg::Ready>(kParentLink);
@@ -322,18 +331,72 @@ TEST_CASE("topologies go up with those below, and only of nodes below the child 
   }
   chain.from(1, ready);
   CHECK(chain.closed(1));
-  CHECK(chain.sent<msg::Ready>(kParentLink).empty());
+  for (const msg::Ready& told : chain.sent<msg::Ready>(kParentLink))
+    CHECK(told.topologies == TopologyList{{"four", RankSet::single(1)}});
+}
+
+TEST_CASE("a topology that nobody asked for, or larger than any, breaks the protocol") {
+  SECTION("with Ready, unasked") {
+    Chain chain(false, 0, "");
+    chain.from(1, msg::Ready{2, {{"seven", RankSet::single(2)}}});
+    CHECK(chain.closed(1));
+  }
+  SECTION("with Hello") {
+    const bool asked = GENERATE(false, true);
+    Agent agent(Role::agent);
+    Actions actions;
+    const auto give = [&](LinkId link, Message message) {
+      actions.clear();
+      agent.handle(event::Received{link, std::move(message), 0}, actions);
+    };
+    msg::Start start;
+    start.slice = {0, 2};
+    start.nodes = 2;
+    start.degree = 1;
+    if (asked) start.settings = std::string(kAskTopologies);
+    give(kParentLink, start);
+    give(kParentLink, msg::SliceHosts{true, Chunk(std::string("a\nb\n"))});
+    const std::size_t size = asked ? kMostOwnTopology + 1 : 10;
+    give(1, msg::Hello{kProtocolVersion, 1, 0, 0, std::string(size, 'x')});
+    CHECK(std::ranges::any_of(actions, [](const Action& action) {
+      return std::holds_alternative<action::CloseLink>(action);
+    }));
+  }
 }
 
 TEST_CASE("nodes alike are one entry, and more kinds than a message holds say nothing") {
   Topologies alike;
   for (std::uint32_t node = 0; node < 100000; ++node)
-    alike.hello(node, node == 7 ? "" : "one");
+    alike.hello(1 + node / 2000, node, node == 7 ? "" : "one");
   CHECK(alike.list() == TopologyList{{"one", RankSet::run(0, 100000).minus(RankSet::single(7))}});
   CHECK(encode(msg::Ready{1, alike.list()}).size() < 30);
   Topologies many;
   for (std::uint32_t node = 0; node < 100000; ++node)
-    many.hello(node, cat("kind ", node));
+    many.hello(1, node, cat("kind ", node));
   CHECK(many.list().size() > 4000);
   CHECK(encode(msg::Ready{1, many.list()}).size() < kMaxPayload);
+}
+
+TEST_CASE("topologies of one child leave those of others, and what a node itself has said, alone") {
+  Topologies all;
+  all.hello(1, 1, "honest");
+  all.hello(2, 100, std::string(kMostTopologyBytes, '\0'));
+  TopologyList greedy;
+  for (std::uint32_t i = 0; i < 8000; ++i)
+    greedy.emplace_back(cat("a kind ", i), RankSet::single(101 + i));
+  all.add(2, greedy);
+  all.add(3, {{"honest", RankSet::run(10000, 5)}});
+  all.add(2, {{"another", RankSet::run(1, 1)}});
+  all.hello(4, 10001, "its own");
+  const TopologyList list = all.list();
+  const auto nodes_of = [&](const std::string& bytes) {
+    for (const auto& [kind, nodes] : list)
+      if (kind == bytes) return nodes.text();
+    return std::string();
+  };
+  CHECK(nodes_of("honest") == "1,10000,10002-10004");
+  CHECK(nodes_of("its own") == "10001");
+  CHECK(nodes_of("another").empty());
+  CHECK(list.size() > 3000);
+  CHECK(encode(msg::Ready{1, list}).size() < kMaxPayload);
 }
