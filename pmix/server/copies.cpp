@@ -39,9 +39,15 @@ void gone(std::size_t, pmix_status_t, const pmix_proc_t*, pmix_info_t infos[], s
           pmix_info_t*, std::size_t, pmix_event_notification_cbfunc_fn_t then, void* data) {
   for (std::size_t i = 0; i < count; ++i) {
     const pmix_value_t& value = infos[i].value;
-    if (is_key(infos[i], PMIX_EVENT_AFFECTED_PROC) && value.type == PMIX_PROC)
+    if (is_key(infos[i], PMIX_EVENT_AFFECTED_PROC) && value.type == PMIX_PROC &&
+        value.data.proc != nullptr) {
       copies().tool_left(*value.data.proc);
-    if (!is_key(infos[i], PMIX_EVENT_AFFECTED_PROCS) || value.type != PMIX_DATA_ARRAY) continue;
+    }
+    if (!is_key(infos[i], PMIX_EVENT_AFFECTED_PROCS) || value.type != PMIX_DATA_ARRAY ||
+        value.data.darray == nullptr || value.data.darray->type != PMIX_PROC ||
+        value.data.darray->array == nullptr) {
+      continue;
+    }
     const auto* procs = static_cast<const pmix_proc_t*>(value.data.darray->array);
     for (std::size_t at = 0; at < value.data.darray->size; ++at)
       copies().tool_left(procs[at]);

@@ -2,6 +2,7 @@
 // nodes that it is for, and each hands it to those of its own who have registered. What comes from
 // another server is handed over under the name of its source, which is not this server: libpmix
 // would ask its host to spread only what the server itself says.
+#include <algorithm>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -51,6 +52,25 @@ Targets targets_of(const pmix_info_t* infos, std::size_t count) {
   return out;
 }
 
+// libpmix, and handlers of programs, take these for what their names say without a look at the
+// type.
+bool is_sound(const pmix_info_t& info) {
+  const pmix_value_t& value = info.value;
+  if (is_key(info, PMIX_EVENT_AFFECTED_PROC)) {
+    return value.type == PMIX_PROC && value.data.proc != nullptr;
+  }
+  if (!is_key(info, PMIX_EVENT_AFFECTED_PROCS)) return true;
+  const pmix_data_array_t* array = value.type == PMIX_DATA_ARRAY ? value.data.darray : nullptr;
+  return array != nullptr && array->type == PMIX_PROC &&
+         (array->size == 0 || array->array != nullptr);
+}
+
+// What goes to, or comes from, other nodes. Connections that are lost concern their server only,
+// whose tools they may be (copies.cpp).
+bool may_travel(pmix_status_t code, const pmix_info_t* infos, std::size_t count) {
+  return code != PMIX_ERR_LOST_CONNECTION && std::all_of(infos, infos + count, is_sound);
+}
+
 pmix_status_t register_events(pmix_status_t*, size_t, const pmix_info_t*, size_t, pmix_op_cbfunc_t,
                               void*) {
   return PMIX_OPERATION_SUCCEEDED;  // every server is told of every event
@@ -62,7 +82,7 @@ pmix_status_t deregister_events(pmix_status_t*, size_t, pmix_op_cbfunc_t, void*)
 
 pmix_status_t notify_event(pmix_status_t code, const pmix_proc_t* source, pmix_data_range_t range,
                            pmix_info_t infos[], size_t count, pmix_op_cbfunc_t, void*) {
-  if (stays_here(range)) return PMIX_OPERATION_SUCCEEDED;
+  if (stays_here(range) || !may_travel(code, infos, count)) return PMIX_OPERATION_SUCCEEDED;
   Targets targets = targets_of(infos, count);
   if (targets.named && targets.ranks.empty()) return PMIX_OPERATION_SUCCEEDED;
   Packed packed;
@@ -122,7 +142,7 @@ void deliver(const Server&, const msg::Event& event) {
     PMIX_INFO_CREATE(infos, count);
     packed.get(infos, static_cast<std::int32_t>(count), PMIX_INFO);
   }
-  if (packed.ok()) tell(code, source, range, infos, count);
+  if (packed.ok() && may_travel(code, infos, count)) tell(code, source, range, infos, count);
   if (infos != nullptr) PMIX_INFO_FREE(infos, count);
 }
 
