@@ -1,6 +1,7 @@
 #include "nla/core/pmix_copies.h"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "common/core/bytes.h"
@@ -61,16 +62,32 @@ void PmixCopies::tell_others() {
       const RankSet theirs = job_.map.ranks_of(node);
       if (asked_.contains(node) || node == here() || !theirs.intersects(ranks)) continue;
       const RankSet left = theirs.minus(failed_);
-      if (!left.empty()) asked_.emplace(node, left.front());
+      if (left.empty() || lost_.contains(node)) continue;
+      asked_.emplace(node, Asked{left.front(), ++generation_, window(), 0, {}});
     }
   }
+  for (auto& [node, asked] : asked_)
+    ask(asked);
+  if (ranks.empty()) asked_.clear();
+}
+
+void PmixCopies::ask(Asked& asked) {
   ByteWriter out;
   out.ranks(pulled_.out);
   out.ranks(pulled_.err);
-  const std::string bytes = out.take();
-  for (const auto& [node, rank] : asked_)
-    sides_.send(kPullTag, rank, bytes);
-  if (ranks.empty()) asked_.clear();
+  out.varint(asked.generation);
+  out.varint(asked.window - std::min(asked.held, asked.window));
+  sides_.send(kPullTag, asked.rank, out.take());
+}
+
+// The question, copies or what was said of those may have been with an agent that is lost.
+void PmixCopies::reconnected(const RankSet& ranks) {
+  const bool inside = own_.intersects(ranks);
+  for (auto& [node, asked] : asked_) {
+    if (job_.map.ranks_of(node).intersects(ranks) == inside) continue;
+    asked.generation = ++generation_;
+    ask(asked);
+  }
 }
 
 bool PmixCopies::receive(pmix::msg::Taken& message) {
@@ -79,26 +96,66 @@ bool PmixCopies::receive(pmix::msg::Taken& message) {
   if (*node == here()) {
     taken(*node, message.bytes);
   } else if (const auto at = asked_.find(*node); at != asked_.end()) {
-    ByteWriter out;
-    out.varint(message.bytes);
-    sides_.send(kTakenTag, at->second, out.take());
+    passed(at->second, message.bytes);
   }
   return true;
 }
 
+// Once nothing is held, those that have written no more are told of what they miss.
+void PmixCopies::passed(Asked& asked, std::uint64_t bytes) {
+  const std::uint64_t count = std::min(bytes, asked.held);
+  if (count == 0) return;
+  asked.held -= count;
+  ByteWriter out;
+  out.varint(asked.generation);
+  out.varint(count);
+  sides_.send(kTakenTag, asked.rank, out.take());
+  if (asked.held > 0) return;
+  for (const auto& [source, left_out] : std::exchange(asked.left_out, {}))
+    sides_.tell(pmix::msg::Copy{source.first, source.second, left_out, {}});
+}
+
+// What has no room, or was on its way when the question was asked anew, is left out.
+void PmixCopies::copied(std::uint32_t node, Asked& asked, pmix::msg::Copy copy, bool counts) {
+  if (job_.map.node_of(copy.rank) != node) return;
+  const Source source{copy.rank, copy.error};
+  if (!counts || copy.bytes.size() > asked.window - std::min(asked.held, asked.window)) {
+    asked.left_out[source] += copy.left_out + copy.bytes.size();
+    return;
+  }
+  if (const auto at = asked.left_out.find(source); at != asked.left_out.end()) {
+    copy.left_out += at->second;
+    asked.left_out.erase(at);
+  }
+  if (copy.bytes.empty() && copy.left_out == 0) return;
+  asked.held += copy.bytes.size();
+  sides_.tell(std::move(copy));
+}
+
 // What is written here.
 
-void PmixCopies::want(std::uint32_t node, Rank to, Wanted wanted) {
+PmixCopies::Reader* PmixCopies::want(std::uint32_t node, Rank to, Wanted wanted) {
   wanted.out = wanted.out.intersection(own_);
   wanted.err = wanted.err.intersection(own_);
   if (wanted.empty()) {
     readers_.erase(node);
-    return;
+    return nullptr;
   }
   const auto [at, is_new] = readers_.try_emplace(node);
   at->second.to = to;
   at->second.wanted = std::move(wanted);
   if (is_new) at->second.room = window();
+  return &at->second;
+}
+
+// What another node asks: it knows how much room it has left for an answer to a question of a new
+// generation.
+void PmixCopies::want_again(std::uint32_t node, Rank to, Wanted wanted, std::uint64_t generation,
+                            std::uint64_t room) {
+  Reader* reader = want(node, to, std::move(wanted));
+  if (reader == nullptr || reader->generation == generation) return;
+  reader->generation = generation;
+  reader->room = std::min(room, window());
 }
 
 void PmixCopies::output(Rank rank, bool error, std::string_view bytes) {
@@ -124,6 +181,7 @@ void PmixCopies::give(std::uint32_t node, Reader& reader, const Source& source,
     return sides_.tell(pmix::msg::Copy{source.first, source.second, left_out, std::string(bytes)});
   }
   ByteWriter out;
+  out.varint(reader.generation);
   out.varint(source.first);
   out.flag(source.second);
   out.varint(left_out);
@@ -153,19 +211,25 @@ bool PmixCopies::heard(std::uint32_t tag, Rank from, std::string_view bytes) {
     Wanted wanted;
     wanted.out = in.ranks();
     wanted.err = in.ranks();
-    if (in.done()) want(*node, from, std::move(wanted));
+    const std::uint64_t generation = in.varint();
+    const std::uint64_t room = in.varint();
+    if (in.done()) want_again(*node, from, std::move(wanted), generation, room);
   } else if (tag == kTakenTag) {
+    const std::uint64_t generation = in.varint();
     const std::uint64_t count = in.varint();
-    if (in.done()) taken(*node, count);
+    const auto reader = readers_.find(*node);
+    const bool counts = reader != readers_.end() && reader->second.generation == generation;
+    if (in.done() && counts) taken(*node, count);
   } else {
+    const std::uint64_t generation = in.varint();
     pmix::msg::Copy copy;
     copy.rank = in.varint32();
     copy.error = in.flag();
     copy.left_out = in.varint();
-    const bool theirs = in.ok() && job_.map.node_of(copy.rank) == node && asked_.contains(*node);
-    if (!theirs || in.rest().size() > window()) return true;
+    const auto at = asked_.find(*node);
+    if (!in.ok() || at == asked_.end() || generation > at->second.generation) return true;
     copy.bytes = in.rest();
-    sides_.tell(std::move(copy));
+    copied(*node, at->second, std::move(copy), generation == at->second.generation);
   }
   return true;
 }
@@ -179,6 +243,13 @@ void PmixCopies::peers_failed(const RankSet& ranks) {
   if (own_.empty()) return;
   std::erase_if(readers_, [&](const auto& one) { return gone(one.first); });
   std::erase_if(asked_, [&](const auto& one) { return gone(one.first); });
+}
+
+void PmixCopies::nodes_lost(const RankSet& nodes) {
+  lost_.add(nodes);
+  const auto gone = [&](const auto& one) { return nodes.contains(one.first); };
+  std::erase_if(readers_, gone);
+  std::erase_if(asked_, gone);
 }
 
 }  // namespace scela::nla

@@ -3,7 +3,8 @@
 //
 // The output itself never waits for them. Each node gives each other one a window of bytes; what
 // does not fit into it is left out, and the next copy of that stream says how much that was. A
-// server says what it has passed on, and the window opens again (docs/pmix.md).
+// server says what it has passed on, and the window opens again (docs/pmix.md). Who reads counts
+// too, and takes no more than the window of a node that does not keep to it.
 //
 // Pure, like PmixDesk (pmix_desk.h), whose part it is.
 #pragma once
@@ -46,6 +47,9 @@ class PmixCopies {
   bool wanted() const { return !readers_.empty(); }
   // Of any node.
   void peers_failed(const RankSet& ranks);
+  // As of PmixDesk.
+  void nodes_lost(const RankSet& nodes);
+  void reconnected(const RankSet& ranks);
 
  private:
   struct Wanted {
@@ -54,17 +58,33 @@ class PmixCopies {
     bool empty() const { return out.empty() && err.empty(); }
     RankSet all() const;
   };
-  using Source = std::pair<Rank, bool>;  // a rank's standard error, or output
-  struct Reader {                        // a node
-    Rank to = 0;                         // a rank there
+  using Source = std::pair<Rank, bool>;             // a rank's standard error, or output
+  using LeftOut = std::map<Source, std::uint64_t>;  // bytes, since the last copy
+  struct Reader {                                   // a node
+    Rank to = 0;                                    // a rank there
     Wanted wanted;
+    std::uint64_t generation = 0;  // of its question
     std::uint64_t room = 0;
-    std::map<Source, std::uint64_t> left_out;  // bytes, since the last copy
+    LeftOut left_out;
+  };
+  struct Asked {  // a node
+    Rank rank = 0;
+    // Of the question, anew after a way was lost: what was under way counts no more then, at
+    // neither end.
+    std::uint64_t generation = 0;
+    std::uint64_t window = 0;
+    std::uint64_t held = 0;  // bytes that the server was told of and has not passed on
+    LeftOut left_out;        // here, as it did not keep to the window
   };
 
   std::uint64_t window() const;
   std::uint32_t here() const { return *job_.map.node_of(own_.front()); }
-  void want(std::uint32_t node, Rank to, Wanted wanted);
+  Reader* want(std::uint32_t node, Rank to, Wanted wanted);
+  void want_again(std::uint32_t node, Rank to, Wanted wanted, std::uint64_t generation,
+                  std::uint64_t room);
+  void ask(Asked& asked);
+  void copied(std::uint32_t node, Asked& asked, pmix::msg::Copy copy, bool counts);
+  void passed(Asked& asked, std::uint64_t bytes);
   void give(std::uint32_t node, Reader& reader, const Source& source, std::string_view bytes);
   void taken(std::uint32_t node, std::uint64_t bytes);
   void tell_others();
@@ -74,8 +94,10 @@ class PmixCopies {
   Sides sides_;
   std::map<std::uint32_t, Reader> readers_;  // by node, this one too
   Wanted pulled_;                            // by this node's server
-  std::map<std::uint32_t, Rank> asked_;      // other nodes, by a rank of each
+  std::map<std::uint32_t, Asked> asked_;     // other nodes
+  std::uint64_t generation_ = 0;
   RankSet failed_;
+  RankSet lost_;  // nodes
 };
 
 }  // namespace scela::nla

@@ -402,7 +402,12 @@ void PmixDesk::heard(const action::Reply& message) {
   if (about == kWantTag) return wanted({from, id, message.rank});
   if (about != kDataTag) return;
   const bool there = in.flag();
-  if (!in.ok() || wanted_.erase(id) == 0) return;
+  // Of nobody but the node that was asked.
+  const auto at = wanted_.find(id);
+  if (!in.ok() || at == wanted_.end() || job_.map.node_of(from) != job_.map.node_of(at->second)) {
+    return;
+  }
+  wanted_.erase(at);
   answer(id, there ? Status::ok : Status::not_found, there ? std::string(in.rest()) : "");
 }
 
@@ -442,8 +447,14 @@ void PmixDesk::peers_failed(const RankSet& ranks) {
 
 void PmixDesk::nodes_lost(const RankSet& nodes) {
   lost_.add(nodes);
-  watch_.nodes_lost(nodes);
-  nodes.for_each([&](std::uint32_t node) { forget_wanted(job_.map.ranks_of(node)); });
+  copies_.nodes_lost(nodes);
+  // Those that have ranks: whatever numbers are said, no others are looked at.
+  RankSet known;
+  for (const RankMap::Block& block : job_.map.blocks())
+    known.add(RankSet::run(block.first_node, block.nodes));
+  known = known.intersection(nodes);
+  watch_.nodes_lost(known);
+  known.for_each([&](std::uint32_t node) { forget_wanted(job_.map.ranks_of(node)); });
 }
 
 // Asked again: the answer to the first question, should it come too, is the same.
@@ -454,6 +465,7 @@ void PmixDesk::reconnected(const RankSet& ranks) {
     if (node && job_.map.ranks_of(*node).intersects(ranks) != inside) want(id, rank);
   }
   watch_.reconnected(ranks);
+  copies_.reconnected(ranks);
 }
 
 // Nobody will answer for these any more.

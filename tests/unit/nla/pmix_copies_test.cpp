@@ -152,6 +152,7 @@ TEST_CASE("copies that nobody has asked for, or of others' ranks, are not believ
   constexpr std::uint32_t kCopy = kServiceTags + 13;
   const auto claim = [&](Rank from, Rank of) {
     ByteWriter out;
+    out.varint(1);
     out.varint(of);
     out.flag(false);
     out.varint(0);
@@ -170,4 +171,66 @@ TEST_CASE("copies that nobody has asked for, or of others' ranks, are not believ
   }
   CHECK_FALSE(copiers.nodes[0].copies->heard(kServiceTags + 11, 2, ""));
   CHECK(copiers.told(0).empty());
+}
+
+TEST_CASE("a node that sends more copies than its window is cut short, and its reader told so") {
+  Copiers copiers(2);
+  copiers.say(0, Pull{set_of({2}), true, true});
+  const std::string piece(64 * 1024, 'e');
+  const auto flood = [&](std::uint64_t generation) {
+    ByteWriter out;
+    out.varint(generation);
+    out.varint(2);
+    out.flag(false);
+    out.varint(0);
+    out.raw(piece);
+    CHECK(copiers.nodes[0].copies->heard(kServiceTags + 13, 2, out.bytes()));
+  };
+  for (int i = 0; i < 1000; ++i)
+    flood(1);
+  const std::uint64_t had = copiers.told(0, false).size() * piece.size();
+  CHECK(had == kCopiesWindow / 2);
+  copiers.say(0, Taken{2, had});
+  CHECK(copiers.told(0) == std::vector<Copy>{{2, false, 1000 * piece.size() - had, ""}});
+  flood(7);  // of no question
+  CHECK(copiers.told(0).empty());
+}
+
+TEST_CASE("copies go on after an adoption, whatever was lost with the agent between") {
+  Copiers copiers(2);
+  const std::string piece(64 * 1024, 'x');
+  const std::size_t window = kCopiesWindow / 2 / piece.size();
+  const bool question = GENERATE(true, false);
+  if (question) {
+    Pull pull{set_of({2}), true, false};
+    REQUIRE(copiers.nodes[0].copies->receive(pull));
+    copiers.parcels.clear();
+    copiers.write(2, false, "unheard");
+  } else {
+    copiers.say(0, Pull{set_of({2}), true, false});
+    for (std::size_t i = 0; i < window; ++i)
+      copiers.write(2, false, piece);
+    // All but three have been passed on, and their writer will not hear of it.
+    for (std::size_t i = 3; i < window; ++i) {
+      Taken taken{2, piece.size()};
+      REQUIRE(copiers.nodes[0].copies->receive(taken));
+    }
+    copiers.parcels.clear();
+    CHECK(copiers.told(0, false).size() == window);
+    copiers.write(2, false, "no room");
+    CHECK(copiers.told(0, false).empty());
+  }
+  for (Copiers::Node& node : copiers.nodes)
+    node.copies->reconnected(set_of({2, 3}));
+  copiers.settle();
+  for (std::size_t i = 0; i < 2 * window; ++i)
+    copiers.write(2, false, piece);
+  CHECK(copiers.told(0, false).size() == (question ? window : window - 3));
+  SECTION("but not to and of nodes that are lost") {
+    copiers.nodes[1].copies->nodes_lost(RankSet::single(0));
+    CHECK_FALSE(copiers.nodes[1].copies->wanted());
+    copiers.nodes[0].copies->nodes_lost(RankSet::single(1));
+    copiers.nodes[0].copies->reconnected(set_of({2, 3}));
+    CHECK(copiers.parcels.empty());
+  }
 }

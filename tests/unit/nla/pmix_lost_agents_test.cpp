@@ -1,6 +1,7 @@
 // What PMIx servers ask of each other while agents between them are lost.
 #include <catch2/catch.hpp>
 
+#include "common/core/bytes.h"
 #include "tests/support/launched_tree.h"
 #include "tests/unit/nla/pmix_nodes.h"
 
@@ -135,4 +136,31 @@ TEST_CASE("who is adopted, or comes late, hears which nodes were lost before") {
     }
     CHECK(told);
   }
+}
+
+TEST_CASE("data of a rank is believed of its own node only, and numbers of no node cost nothing") {
+  Nodes nodes(3, 1);
+  PmixDesk& desk = *nodes.nodes[0].desk;
+  desk.receive(pmix::msg::DataWanted{7, 1});
+  const auto number = [](std::uint64_t value) {
+    ByteWriter out;
+    out.varint(value);
+    return Chunk(out.take());
+  };
+  const auto claim = [&](Rank from) {
+    ByteWriter out;
+    out.varint(7);
+    out.flag(true);
+    out.raw("data");
+    Response response;
+    response.parts = {number(from), number(kServiceTags + 1), Chunk(out.take())};
+    desk.reply({0, kUnasked, response});
+    return nodes.answer_of(0, 7) != nullptr;
+  };
+  CHECK_FALSE(claim(2));
+  CHECK(claim(1));
+  desk.receive(pmix::msg::DataWanted{8, 2});
+  desk.nodes_lost(RankSet::run(1, UINT32_MAX - 1));
+  REQUIRE(nodes.answer_of(0, 8) != nullptr);
+  CHECK(nodes.answer_of(0, 8)->status == Status::not_found);
 }
