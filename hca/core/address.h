@@ -1,0 +1,49 @@
+// Where a node's ports are: what their GIDs and LIDs say.
+//
+// A GID (16 bytes, big-endian numbers):
+//
+//    0  FD 5C E1 A1   the adapter's own prefix (a unique local address, RFC 4193)
+//    4  tag           of the job: another job's GIDs lead nowhere
+//    8  IPv4 address  where the node's engine listens; 0.0.0.0: by the node's number alone
+//   12  TCP port
+//   14  port          twice the node's number, plus 1 for the second port
+//
+// So the last byte of the second port's is one more than that of the first (engine.h). A node that
+// has no IPv4 address has zeros there, and others find it in the directory that each engine was
+// given.
+//
+// A LID is the node's number in the job: 2 * node + 1 for the first port, one more for the second.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+
+#include "hca/core/layout.h"
+
+namespace scela::hca {
+
+// The last unicast LID is 0xBFFF.
+inline constexpr std::uint32_t kMostNodes = 0xBFFF / 2;
+
+struct NodeAddress {
+  std::uint32_t tag = 0;  // of the job
+  std::array<std::uint8_t, 4> ipv4{};
+  std::uint16_t tcp_port = 0;
+  std::uint32_t node = 0;
+  std::uint32_t port = 1;
+  bool by_number() const { return ipv4 == std::array<std::uint8_t, 4>{} || tcp_port == 0; }
+  friend bool operator==(const NodeAddress&, const NodeAddress&) = default;
+};
+
+Gid gid_of(const NodeAddress& address);
+// Nothing: it is not of this adapter.
+std::optional<NodeAddress> address_of(const Gid& gid);
+
+constexpr std::uint16_t first_lid_of(std::uint32_t node) {
+  return static_cast<std::uint16_t>(2 * node + 1);
+}
+// Nothing: it is no unicast LID.
+std::optional<std::uint32_t> node_of_lid(std::uint16_t lid);
+
+}  // namespace scela::hca

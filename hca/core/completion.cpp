@@ -1,0 +1,98 @@
+// Completions and events: what the engine tells a process.
+#include <algorithm>
+#include <tuple>
+
+#include "hca/core/state.h"
+
+namespace scela::hca {
+namespace {
+
+// Completions that a strict engine has not told: more are told at once.
+constexpr std::size_t kMostHeld = 1024;
+
+}  // namespace
+
+void Engine::State::complete(std::uint32_t number, const Completion& completion, bool solicited) {
+  if (settings.seed == 0) {
+    tell(number, completion, solicited);
+    return;
+  }
+  if (held.size() >= kMostHeld) release_some(true);
+  held.push_back({number, completion, solicited});
+}
+
+// Those of one queue stay in their order; between queues it is drawn.
+void Engine::State::release_some(bool all) {
+  const auto key = [](const Held& one) {
+    return std::tuple(one.cq, one.completion.owner, one.completion.opcode & done::kReceive);
+  };
+  while (!held.empty() && (all || !random.chance(1, 4))) {
+    const auto drawn = key(held[random.below(held.size())]);
+    const auto first =
+        std::find_if(held.begin(), held.end(), [&](const Held& one) { return key(one) == drawn; });
+    const Held one = *first;
+    held.erase(first);
+    tell(one.cq, one.completion, one.solicited);
+  }
+}
+
+void Engine::State::tell(std::uint32_t number, const Completion& completion, bool solicited) {
+  Cq* cq = cqs.find(number);
+  const auto owner = cq ? processes.find(cq->owner) : processes.end();
+  if (owner == processes.end()) return;
+  CompletionRing& ring = *cq->ring;
+  const std::uint64_t consumed = ring.consumed.load(std::memory_order_acquire);
+  if (cq->broken) return;
+  if (cq->produced - consumed >= cq->entries && !cq->ignore_overrun) {
+    cq->broken = true;
+    ring.broken.store(1, std::memory_order_seq_cst);
+    event(cq->owner, EventType::cq_error, cq->cookie);
+    return;
+  }
+  auto* entries =
+      reinterpret_cast<Completion*>(reinterpret_cast<std::byte*>(&ring) + kEntriesOffset);
+  entries[cq->produced & (cq->entries - 1)] = completion;
+  ++cq->produced;
+  // The process looks at these in the other order: it arms or sleeps, then looks at `produced`.
+  ring.produced.store(cq->produced, std::memory_order_seq_cst);
+  Traffic& traffic = owner->second.traffic;
+  ++traffic.completions;
+  if (completion.status == Status::success && completion.opcode >= done::kReceive &&
+      completion.opcode <= done::kReceiveRdmaWithImm) {
+    ++traffic.received;
+    traffic.received_bytes += completion.bytes;
+  }
+  if (watcher) watcher->completed(cq->owner, completion);
+  if (ring.watched.load(std::memory_order_seq_cst) != 0 && ring.watched.exchange(0) != 0) {
+    ++traffic.wakes;
+    host.wake(cq->owner);
+    if (watcher) watcher->woken(cq->owner);
+  }
+
+  const auto armed = static_cast<Armed>(ring.armed.load(std::memory_order_seq_cst));
+  const bool urgent = solicited || completion.status != Status::success;
+  if ((armed == Armed::any || (armed == Armed::solicited && urgent)) &&
+      ring.armed.exchange(0) != 0) {
+    ++traffic.events;
+    host.completion_event(cq->owner, cq->channel, cq->cookie);
+  }
+
+  const std::set<std::uint32_t> parked = std::move(cq->parked);
+  cq->parked.clear();
+  for (const std::uint32_t number_of_qp : parked)
+    if (Qp* qp = qps.find(number_of_qp)) schedule(*qp);
+}
+
+void Engine::State::event(ProcessId process, EventType type, std::uint64_t cookie) {
+  if (const auto found = processes.find(process); found != processes.end())
+    ++found->second.traffic.events;
+  host.async_event(process, AsyncEvent{type, 0, cookie});
+}
+
+void Engine::State::event(const Qp& qp, EventType type) {
+  if (qp.type != QpType::xrc_recv) return event(qp.owner, type, qp.cookie);
+  for (const Qp::Holder& holder : qp.holders)
+    event(holder.process, type, holder.cookie);
+}
+
+}  // namespace scela::hca

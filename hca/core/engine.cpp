@@ -1,0 +1,109 @@
+#include "hca/core/engine.h"
+
+#include <algorithm>
+
+#include "hca/core/state.h"
+
+namespace scela::hca {
+namespace {
+
+// Between two looks at the sockets: how many queue pairs are given a turn, and about how many bytes
+// they move.
+constexpr int kTurns = 64;
+constexpr std::uint64_t kMostBytes = 1024 * 1024;
+
+}  // namespace
+
+Engine::State::State(Host& the_host, const Settings& the_settings)
+    : host(the_host), settings(the_settings), random(the_settings.seed) {}
+
+Engine::Engine(Host& host, const Settings& settings)
+    : state_(std::make_unique<State>(host, settings)) {}
+Engine::~Engine() = default;
+
+void Engine::attach(ProcessId process, ProcessPage& page) {
+  Attached& added = state_->processes[process];
+  added.page = &page;
+  added.bell_users.resize(kBells);
+}
+
+void Engine::detach(ProcessId process) {
+  state_->release_some(true);
+  state_->detach(process);
+}
+
+Answer Engine::ask(ProcessId process, const Ask& ask) {
+  // What has completed has completed before whatever is asked now.
+  state_->release_some(true);
+  return state_->ask(process, ask);
+}
+
+bool Engine::run(Moment now) {
+  State& state = *state_;
+  state.now = now;
+  while (!state.timers.empty() && state.timers.begin()->first <= now) {
+    const std::uint32_t number = state.timers.begin()->second;
+    state.timers.erase(state.timers.begin());
+    if (Qp* qp = state.qps.find(number)) state.schedule(*qp);
+  }
+  for (auto& [id, process] : state.processes) {
+    ProcessPage& page = *process.page;
+    if (page.summary.load(std::memory_order_relaxed) == 0) continue;
+    std::uint64_t words = page.summary.exchange(0, std::memory_order_acquire);
+    for (; words != 0; words &= words - 1) {
+      const auto word = static_cast<std::uint32_t>(__builtin_ctzll(words));
+      std::uint64_t bits = page.words[word].exchange(0, std::memory_order_acquire);
+      for (; bits != 0; bits &= bits - 1)
+        for (const std::uint32_t number :
+             process.bell_users[word * 64 + static_cast<std::uint32_t>(__builtin_ctzll(bits))])
+          if (Qp* qp = state.qps.find(number)) state.schedule(*qp);
+    }
+  }
+  state.moved = 0;
+  for (int turn = 0; turn < kTurns && state.moved < kMostBytes && !state.runnable.empty(); ++turn) {
+    if (state.settings.seed != 0)
+      std::swap(state.runnable.front(), state.runnable[state.random.below(state.runnable.size())]);
+    const std::uint32_t number = state.runnable.front();
+    state.runnable.pop_front();
+    Qp* qp = state.qps.find(number);
+    if (!qp) continue;
+    qp->scheduled = false;
+    if (state.run_queue(*qp)) state.schedule(*qp);
+  }
+  state.release_some(false);
+  return !state.runnable.empty() || !state.held.empty();
+}
+
+void Engine::watch(Watcher* watcher) {
+  state_->watcher = watcher;
+}
+
+bool Engine::wanted() const {
+  for (const auto& [id, process] : state_->processes)
+    if (process.page->summary.load(std::memory_order_seq_cst) != 0) return true;
+  return false;
+}
+
+std::optional<Moment> Engine::deadline() const {
+  if (state_->timers.empty()) return std::nullopt;
+  return state_->timers.begin()->first;
+}
+
+bool Engine::receive(std::uint32_t node, std::span<const std::byte> frame, Moment now) {
+  state_->now = now;
+  return state_->receive(node, frame);
+}
+
+void Engine::writable(std::uint32_t node) {
+  const auto waiting = std::move(state_->blocked[node]);
+  state_->blocked.erase(node);
+  for (const std::uint32_t number : waiting)
+    if (Qp* qp = state_->qps.find(number)) state_->schedule(*qp);
+}
+
+void Engine::lost(std::uint32_t node, Moment now) {
+  state_->now = now;
+  state_->lost(node);
+}
+
+}  // namespace scela::hca

@@ -1,0 +1,61 @@
+// What the interpreter needs of its machine. The engine's shell implements it with system calls,
+// tests with arrays.
+//
+// Calls return at once; none may call back into the engine.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "hca/core/layout.h"
+#include "hca/core/messages.h"
+
+namespace scela::hca {
+
+// A process attached to the engine (one per open context); numbers are not used again.
+using ProcessId = std::uint32_t;
+
+class Host {
+ public:
+  virtual ~Host() = default;
+
+  // Bytes of a process's memory, or of two processes' memories. False: not all of it is there (any
+  // more); what was written until then stays.
+  virtual bool read(ProcessId process, std::uint64_t address, std::span<std::byte> to) = 0;
+  virtual bool write(ProcessId process, std::uint64_t address, std::span<const std::byte> from) = 0;
+  virtual bool copy(ProcessId from, std::uint64_t from_address, ProcessId to,
+                    std::uint64_t to_address, std::uint64_t bytes) = 0;
+
+  // Whether the process is there: asked where a transfer has failed.
+  virtual bool alive(ProcessId process) = 0;
+
+  // Zeroed memory that the process maps as well, aligned to 64 bytes; base null: there is none
+  // left.
+  struct Shared {
+    std::byte* base = nullptr;
+    Region region;
+  };
+  virtual Shared allocate(ProcessId process, std::uint64_t bytes) = 0;
+  virtual void release(ProcessId process, const Region& region) = 0;
+
+  // Wakes who waits on the process's bell (ProcessPage).
+  virtual void wake(ProcessId process) = 0;
+  // To a completion channel (its handle), or to the process's asynchronous events.
+  virtual void completion_event(ProcessId process, std::uint32_t channel, std::uint64_t cookie) = 0;
+  virtual void async_event(ProcessId process, const AsyncEvent& event) = 0;
+
+  // The number, not 0, of the node that an address leads to; nothing if it leads nowhere.
+  virtual std::optional<std::uint32_t> node_of(const Gid& gid, bool is_global,
+                                               std::uint16_t lid) = 0;
+  // Whether another frame may be given for that node; once it may again, Engine::writable is
+  // called.
+  virtual bool ready(std::uint32_t node) = 0;
+  // Bytes to the engine of another node, whole and in order. False: there is no connection, and
+  // none of what was given since the last Engine::lost for it has surely arrived.
+  virtual bool send(std::uint32_t node, std::span<const std::byte> header,
+                    std::span<const std::byte> payload) = 0;
+};
+
+}  // namespace scela::hca

@@ -1,0 +1,161 @@
+// What a process and its engine share: queues of requests and of completions, and the kBells that
+// say which of them has something new.
+//
+// Every ring has one writer per field. What the process writes is not to be trusted: the engine
+// reads each request once, into memory of its own, and looks at the copy. A ring holds a power of
+// two of entries; its two counters never wrap (64 bits) and are entries written and entries taken
+// since it was made. The memory is a memfd whose size nobody can change
+// (common/os/sealed_memory.h).
+//
+// All of this is one version: both sides compare `kLayoutVersion` before they look at anything
+// else.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "hca/core/values.h"
+
+namespace scela::hca {
+
+inline constexpr std::uint32_t kLayoutVersion = 1;
+inline constexpr std::uint64_t kLayoutMagic = 0x61636853634c4131ULL;
+
+// Where to find a node's port: what a GID of this adapter holds. All zeros: unknown.
+struct Gid {
+  std::uint8_t bytes[16] = {};
+  friend bool operator==(const Gid&, const Gid&) = default;
+};
+
+struct Sge {
+  std::uint64_t address = 0;
+  std::uint32_t length = 0;
+  std::uint32_t lkey = 0;
+};
+
+// Where a datagram goes (an address handle, resolved by the library).
+struct Destination {
+  Gid gid;
+  std::uint16_t lid = 0;
+  std::uint8_t port = 0;  // that it leaves by
+  std::uint8_t is_global = 0;
+  std::uint32_t qpn = 0;
+  std::uint32_t qkey = 0;
+  std::uint32_t sl = 0;
+};
+
+// An entry of a send queue, followed by `sge_count` Sge, or by `inline_bytes` of data where flags
+// say `inlined`. Entries are `stride` bytes apart.
+struct SendRequest {
+  std::uint64_t wr_id = 0;
+  Opcode opcode = Opcode::send;
+  std::uint32_t flags = 0;      // send_flag
+  std::uint32_t immediate = 0;  // as it stands in the program's request; for *_inv the rkey
+  std::uint32_t sge_count = 0;
+  std::uint32_t inline_bytes = 0;
+  std::uint32_t remote_srqn = 0;  // XRC
+  std::uint64_t remote_address = 0;
+  std::uint64_t compare_add = 0;
+  std::uint64_t swap = 0;
+  std::uint32_t rkey = 0;
+  // Management: which queue (its number: a QP or CQ handle) and how many; for wait, `wait_until` is
+  // the number of completions since the CQ was made.
+  std::uint32_t target = 0;
+  std::uint64_t wait_until = 0;
+  Destination destination;  // UD
+};
+
+// An entry of a receive queue, followed by `sge_count` Sge.
+struct RecvRequest {
+  std::uint64_t wr_id = 0;
+  std::uint32_t sge_count = 0;
+  std::uint32_t reserved = 0;
+};
+
+struct Completion {
+  std::uint64_t wr_id = 0;
+  std::uint64_t queue_index =
+      0;  // which entry of the queue it is of (counted from 0): frees all before
+  Status status = Status::success;
+  std::uint32_t opcode = 0;  // done
+  std::uint32_t bytes = 0;
+  std::uint32_t immediate = 0;  // also the invalidated rkey
+  std::uint32_t qpn = 0;
+  std::uint32_t source_qpn = 0;
+  std::uint32_t flags = 0;  // done_flag
+  std::uint32_t vendor_error = 0;
+  std::uint16_t slid = 0;
+  std::uint16_t sl = 0;
+  std::uint32_t owner = 0;  // handle of the QP or SRQ whose entry it is
+};
+static_assert(sizeof(Completion) == 64 - 8);
+
+// At the head of a send or receive queue; entries begin at `kEntriesOffset` from it.
+struct RequestRing {
+  alignas(64) std::atomic<std::uint64_t> posted{0};  // by the process
+  alignas(64) std::atomic<std::uint64_t> taken{
+      0};  // by the engine: read, so that the entry is free
+  // By the engine, receive queues only: what is posted must be told by a bell as well (the queue
+  // pair is in error, and what comes is to be flushed). Looked at after `posted` was written, both
+  // sequentially consistent. Send queues always ring.
+  std::atomic<std::uint32_t> ring_on_post{0};
+};
+
+// At the head of a completion queue.
+enum class Armed : std::uint32_t { no, any, solicited };
+struct CompletionRing {
+  alignas(64) std::atomic<std::uint64_t> produced{0};  // by the engine
+  std::atomic<std::uint32_t> broken{0};  // by the engine: it ran over; nothing more comes
+  alignas(64) std::atomic<std::uint64_t> consumed{0};  // by the process
+  std::atomic<std::uint32_t> armed{0};                 // Armed; the process sets, the engine clears
+  std::atomic<std::uint32_t> watched{0};  // the process sets it to be woken, the engine clears it
+};
+
+inline constexpr std::uint64_t kEntriesOffset = 128;
+static_assert(sizeof(RequestRing) == kEntriesOffset && sizeof(CompletionRing) == kEntriesOffset);
+
+// The first page of each process's memory: which of its queues have something new. A queue's bell
+// is a bit of `words`; `summary` has a bit for each word. More queues than bits share them.
+inline constexpr std::uint32_t kBellWords = 64;
+inline constexpr std::uint32_t kBells = kBellWords * 64;
+struct ProcessPage {
+  std::uint64_t magic = kLayoutMagic;
+  std::uint32_t version = kLayoutVersion;
+  std::uint32_t reserved = 0;
+  alignas(64) std::atomic<std::uint64_t> summary{0};
+  alignas(64) std::atomic<std::uint64_t> words[kBellWords] = {};
+  // For polls that find nothing time and again: they sleep until a completion comes on a queue that
+  // they watch (CompletionRing). `bell` is the futex, which changes when one of those is to wake.
+  alignas(64) std::atomic<std::uint32_t> bell{0};     // by the engine
+  alignas(64) std::atomic<std::uint32_t> waiters{0};  // by the process: how many sleep
+};
+static_assert(sizeof(ProcessPage) <= 4096);
+
+// One per engine, mapped by all of its processes: whether it must be woken (a write to its
+// eventfd).
+struct EnginePage {
+  std::uint64_t magic = kLayoutMagic;
+  std::uint32_t version = kLayoutVersion;
+  std::uint32_t reserved = 0;
+  alignas(64) std::atomic<std::uint32_t> asleep{0};
+};
+
+// Where something stands in a process's memory. Chunks are numbered in the order in which the
+// engine handed them over; offsets are bytes.
+struct Region {
+  std::uint32_t chunk = 0;
+  std::uint32_t reserved = 0;
+  std::uint64_t offset = 0;
+  std::uint64_t bytes = 0;  // 0: there is none
+};
+
+// Says that a queue has something new. True: the engine sleeps, and the caller must wake it.
+inline bool ring(ProcessPage& page, EnginePage& engine, std::uint32_t bell) {
+  const std::uint32_t word = bell % kBells / 64;
+  page.words[word].fetch_or(1ULL << (bell % 64), std::memory_order_release);
+  page.summary.fetch_or(1ULL << word, std::memory_order_seq_cst);
+  return engine.asleep.load(std::memory_order_seq_cst) != 0 &&
+         engine.asleep.exchange(0, std::memory_order_seq_cst) != 0;
+}
+
+}  // namespace scela::hca

@@ -1,0 +1,108 @@
+// Keys, rights and ranges: whose memory a request may reach, and the transfer itself.
+#include <algorithm>
+#include <limits>
+
+#include "hca/core/state.h"
+
+namespace scela::hca {
+namespace {
+
+// Steps through pieces as through one run of bytes.
+class Cursor {
+ public:
+  Cursor(const std::vector<Piece>& pieces, std::uint64_t skip) : pieces_(pieces), offset_(skip) {
+    settle();
+  }
+  bool at_end() const { return index_ == pieces_.size(); }
+  std::uint64_t address() const { return pieces_[index_].address + offset_; }
+  std::uint64_t left() const { return pieces_[index_].bytes - offset_; }
+  void step(std::uint64_t bytes) {
+    offset_ += bytes;
+    settle();
+  }
+
+ private:
+  void settle() {
+    while (index_ < pieces_.size() && offset_ >= pieces_[index_].bytes)
+      offset_ -= pieces_[index_++].bytes;
+  }
+  const std::vector<Piece>& pieces_;
+  std::size_t index_ = 0;
+  std::uint64_t offset_;
+};
+
+}  // namespace
+
+const Mr* Engine::State::region(std::uint32_t key, std::uint32_t pd, std::uint64_t address,
+                                std::uint64_t bytes, std::uint32_t rights) const {
+  const Mr* mr = mrs.find(key);
+  if (!mr || mr->pd != pd || (mr->access & rights) != rights) return nullptr;
+  if (address < mr->iova || bytes > mr->length || address - mr->iova > mr->length - bytes)
+    return nullptr;
+  return mr;
+}
+
+bool Engine::State::pieces_of(const std::vector<Sge>& sges, std::uint32_t pd, ProcessId owner,
+                              std::uint32_t rights, std::vector<Piece>& pieces) const {
+  pieces.clear();
+  for (const Sge& sge : sges) {
+    if (sge.length == 0) continue;
+    const Mr* mr = region(sge.lkey, pd, sge.address, sge.length, rights);
+    if (!mr || mr->owner != owner) return false;
+    pieces.push_back({sge.address - mr->iova + mr->address, sge.length});
+  }
+  return true;
+}
+
+bool Engine::State::deliver(const Incoming& incoming, ProcessId to,
+                            const std::vector<Piece>& pieces, std::uint64_t skip) {
+  static const std::vector<Piece> none;
+  Cursor target(pieces, skip);
+  Cursor source(incoming.pieces ? *incoming.pieces : none, incoming.offset);
+  std::uint64_t done = 0;
+  while (done < incoming.count) {
+    if (target.at_end()) return false;
+    std::uint64_t bytes = std::min(incoming.count - done, target.left());
+    bool ok = false;
+    if (!incoming.pieces || !incoming.bytes.empty()) {
+      if (done + bytes > incoming.bytes.size()) return false;
+      ok = host.write(to, target.address(), incoming.bytes.subspan(done, bytes));
+    } else {
+      if (source.at_end()) return false;
+      bytes = std::min(bytes, source.left());
+      ok = host.copy(incoming.from, source.address(), to, target.address(), bytes);
+      source.step(bytes);
+    }
+    if (!ok) return false;
+    target.step(bytes);
+    done += bytes;
+  }
+  return true;
+}
+
+// Whether what the part carries is there: asked where its transfer has failed.
+bool Engine::State::is_readable(const Incoming& incoming) {
+  std::vector<std::byte> bytes(std::min<std::uint64_t>(incoming.count, 64 * 1024));
+  std::uint64_t left = incoming.count;
+  for (Cursor at(*incoming.pieces, incoming.offset); left > 0 && !at.at_end();) {
+    const std::uint64_t count = std::min<std::uint64_t>({left, at.left(), bytes.size()});
+    if (!host.read(incoming.from, at.address(), std::span(bytes).first(count))) return false;
+    at.step(count);
+    left -= count;
+  }
+  return true;
+}
+
+// What was there, and what will be, is not what a program that looks too early finds.
+void Engine::State::spoil(ProcessId process, const std::vector<Piece>& pieces,
+                          std::uint64_t bytes) {
+  const std::vector<std::byte> other(std::min<std::uint64_t>(bytes, 64 * 1024), std::byte{0xDB});
+  for (Cursor at(pieces, 0); bytes > 0 && !at.at_end();) {
+    const std::uint64_t count = std::min<std::uint64_t>({bytes, at.left(), other.size()});
+    if (!host.write(process, at.address(), std::span(other).first(count))) return;
+    at.step(count);
+    bytes -= count;
+  }
+}
+
+}  // namespace scela::hca

@@ -1,0 +1,305 @@
+// Messages between nodes: the same requesters and responders, with frames between them (wire.h).
+#include <algorithm>
+#include <cstring>
+
+#include "hca/core/state.h"
+
+namespace scela::hca {
+namespace {
+
+// Frames that wait behind a read which is being answered: more than an honest requester has on its
+// way (its window).
+constexpr std::size_t kMostWaiting = 256;
+
+bool carries_bytes(Opcode opcode) {
+  return opcode != Opcode::rdma_read && opcode != Opcode::compare_swap &&
+         opcode != Opcode::fetch_add;
+}
+
+// Something of its oldest request has been sent, perhaps not all.
+bool has_begun(const Qp& qp) {
+  return qp.sent > 0 || (!qp.window.empty() && qp.window.front().sent > 0);
+}
+
+std::span<const std::byte> bytes_of(const FrameHeader& header) {
+  return std::as_bytes(std::span(&header, 1));
+}
+
+}  // namespace
+
+// A part of a message, as a frame.
+Engine::State::Sent Engine::State::send_part(std::uint32_t node, std::uint32_t target_qpn,
+                                             const Qp& qp, const Outgoing& out) {
+  const Incoming what = incoming_of(qp, out);
+  const SendRequest& request = out.request;
+  FrameHeader header;
+  header.kind = FrameKind::request;
+  header.target_qpn = target_qpn;
+  header.source_qpn = qp.handle;
+  header.source_type = qp.type;
+  header.psn = out.psn;
+  header.round = qp.round;
+  header.opcode = request.opcode;
+  header.flags = request.flags & (send_flag::kSolicited);
+  header.immediate = request.immediate;
+  header.remote_srqn = request.remote_srqn;
+  header.rkey = request.rkey;
+  header.qkey = request.destination.qkey;
+  header.source_lid = what.source_lid;
+  header.is_global = request.destination.is_global;
+  header.remote_address = request.remote_address;
+  header.compare_add = request.compare_add;
+  header.swap = request.swap;
+  header.total = out.bytes;
+  header.offset = out.sent;
+  header.source_gid = what.source_gid;
+  header.target_gid = request.destination.gid;
+  if (!carries_bytes(request.opcode)) {
+    header.count = header.total;
+    return host.send(node, bytes_of(header), {}) ? Sent::yes : Sent::no_way;
+  }
+  header.count = std::min(out.bytes - out.sent, kMostPayload);
+  if ((request.flags & send_flag::kInlined) != 0) {
+    return host.send(node, bytes_of(header), std::span(out.data).subspan(out.sent, header.count))
+               ? Sent::yes
+               : Sent::no_way;
+  }
+  part.resize(header.count);
+  std::uint64_t skip = out.sent, done = 0;
+  for (const Piece& piece : out.pieces) {
+    if (skip >= piece.bytes) {
+      skip -= piece.bytes;
+      continue;
+    }
+    const std::uint64_t bytes = std::min(piece.bytes - skip, header.count - done);
+    if (!host.read(qp.owner, piece.address + skip, std::span(part).subspan(done, bytes)))
+      return Sent::no_memory;
+    done += bytes;
+    skip = 0;
+    if (done == header.count) break;
+  }
+  return host.send(node, bytes_of(header), part) ? Sent::yes : Sent::no_way;
+}
+
+// To a queue pair of another node. False: it waits, or is in error.
+bool Engine::State::send_there(Qp& qp, Outgoing& out) {
+  if (!host.ready(qp.node)) {
+    blocked[qp.node].insert(qp.handle);
+    return false;
+  }
+  const Sent sent = send_part(qp.node, qp.attributes.dest_qpn, qp, out);
+  if (sent == Sent::no_memory) {
+    settle(qp, out, Status::local_protection);
+    return false;
+  }
+  if (sent == Sent::no_way && qp.reliable()) {
+    answered(qp, {Verdict::Kind::silent, Status::success, 0, 0});
+    return false;
+  }
+  const std::uint64_t left = out.bytes - out.sent;
+  out.sent += carries_bytes(out.request.opcode) ? std::min(left, kMostPayload) : left;
+  if (out.sent < out.bytes) return true;
+  if (qp.reliable())
+    ++qp.sent;
+  else
+    settle(qp, out, Status::success);
+  return true;
+}
+
+bool Engine::State::receive(std::uint32_t node, std::span<const std::byte> frame) {
+  const auto header = header_of(frame);
+  if (!header) return false;
+  Qp* qp = qps.find(header->target_qpn);
+  if (header->kind == FrameKind::request) {
+    if (qp && !qp->answering.empty() && qp->node == node) {
+      if (qp->inbox.size() < kMostWaiting) qp->inbox.emplace_back(frame.begin(), frame.end());
+      return true;
+    }
+    receive_request(node, frame);
+    return true;
+  }
+  // An answer, or the bytes of one: only to what was asked of that queue pair, in this round.
+  if (!qp || qp->node != node || !has_begun(*qp) || qp->attributes.dest_qpn != header->source_qpn ||
+      (qp->state != QpState::rts && qp->state != QpState::sqd) || header->round != qp->round ||
+      header->psn != qp->window.front().psn)
+    return true;
+  if (header->kind == FrameKind::data) {
+    receive_data(*qp, *header, frame.subspan(sizeof(FrameHeader)));
+    return true;
+  }
+  Outgoing& out = qp->window.front();
+  Verdict verdict;
+  verdict.status = header->status;
+  verdict.rnr_timer = static_cast<std::uint8_t>(header->rnr_timer & 31);
+  switch (header->verdict) {
+    case static_cast<std::uint32_t>(Verdict::Kind::accepted):
+      // A read is answered by its bytes. And a message that has not left whole is not accepted.
+      if ((out.request.opcode == Opcode::rdma_read && out.bytes > 0) || qp->sent == 0) return true;
+      break;
+    case static_cast<std::uint32_t>(Verdict::Kind::silent):
+      verdict.kind = Verdict::Kind::silent;
+      break;
+    case static_cast<std::uint32_t>(Verdict::Kind::not_ready):
+      verdict.kind = Verdict::Kind::not_ready;
+      break;
+    case static_cast<std::uint32_t>(Verdict::Kind::refused):
+      verdict.kind = Verdict::Kind::refused;
+      break;
+    default:
+      return false;
+  }
+  const bool can_be_said = verdict.status == Status::remote_invalid_request ||
+                           verdict.status == Status::remote_access ||
+                           verdict.status == Status::remote_operation;
+  if (verdict.kind == Verdict::Kind::refused && !can_be_said) return false;
+  if (verdict.kind == Verdict::Kind::accepted && !carries_bytes(out.request.opcode) &&
+      out.bytes > 0) {
+    FrameHeader result = *header;
+    result.count = 8;
+    result.offset = 0;
+    receive_data(*qp, result, std::as_bytes(std::span(&header->compare_add, 1)));
+  } else {
+    answered(*qp, verdict);
+  }
+  schedule(*qp);
+  return true;
+}
+
+// Bytes that the oldest request has asked for.
+void Engine::State::receive_data(Qp& qp, const FrameHeader& header,
+                                 std::span<const std::byte> bytes) {
+  Outgoing& out = qp.window.front();
+  if (carries_bytes(out.request.opcode) || header.offset + bytes.size() > out.bytes) return;
+  Incoming incoming;
+  incoming.bytes = bytes;
+  incoming.count = bytes.size();
+  if (!pieces_of(out.sges, qp.pd, qp.owner, access::kLocalWrite, out.pieces) ||
+      !deliver(incoming, qp.owner, out.pieces, header.offset)) {
+    settle(qp, out, Status::local_protection);
+    return;
+  }
+  const bool is_read = out.request.opcode == Opcode::rdma_read;
+  if (!is_read || header.offset + bytes.size() == out.bytes) {
+    answered(qp, {});
+    schedule(qp);
+  }
+}
+
+void Engine::State::receive_request(std::uint32_t node, std::span<const std::byte> frame) {
+  FrameHeader header;
+  std::memcpy(&header, frame.data(), sizeof header);
+  SendRequest request;
+  request.opcode = header.opcode;
+  request.flags = header.flags & send_flag::kSolicited;
+  request.immediate = header.immediate;
+  request.remote_srqn = header.remote_srqn;
+  request.remote_address = header.remote_address;
+  request.compare_add = header.compare_add;
+  request.swap = header.swap;
+  request.rkey = header.rkey;
+  request.destination.qkey = header.qkey;
+  request.destination.is_global = header.is_global != 0 ? 1 : 0;
+  request.destination.gid = header.target_gid;
+  Incoming incoming;
+  incoming.node = node;
+  incoming.round = header.round;
+  incoming.source_qpn = header.source_qpn;
+  incoming.source_type = header.source_type;
+  incoming.source_lid = header.source_lid;
+  incoming.source_gid = header.source_gid;
+  incoming.bytes = frame.subspan(sizeof header);
+  incoming.request = &request;
+  incoming.psn = header.psn;
+  incoming.total = header.total;
+  incoming.offset = header.offset;
+  incoming.count = header.count;
+  if (header.source_type == QpType::ud) {
+    // Groups do not reach beyond a node.
+    const bool sends = header.opcode == Opcode::send || header.opcode == Opcode::send_with_imm;
+    const bool to_group = header.is_global != 0 && header.target_gid.bytes[0] == 0xFF;
+    if (incoming.first() && incoming.last() && header.total <= limit::kMtu && sends && !to_group)
+      receive_datagram(header.target_qpn, incoming);
+    return;
+  }
+  const Verdict verdict = respond(header.target_qpn, incoming);
+  if (header.source_type == QpType::uc || verdict.kind == Verdict::Kind::later) return;
+  if (verdict.kind == Verdict::Kind::accepted && !incoming.last()) return;
+  answer(incoming, header.target_qpn, verdict);
+}
+
+void Engine::State::answer(const Incoming& incoming, std::uint32_t source_qpn,
+                           const Verdict& verdict) {
+  FrameHeader header;
+  header.kind = FrameKind::answer;
+  header.target_qpn = incoming.source_qpn;
+  header.source_qpn = source_qpn;
+  header.psn = incoming.psn;
+  header.round = incoming.round;
+  header.verdict = static_cast<std::uint32_t>(verdict.kind);
+  header.status = verdict.status;
+  header.rnr_timer = verdict.rnr_timer;
+  header.compare_add = verdict.before;
+  host.send(incoming.node, bytes_of(header), {});
+}
+
+// Sends what was asked to be read, then looks at what came meanwhile. True: there is more at once.
+bool Engine::State::run_answers(Qp& qp) {
+  for (int parts = 0; !qp.answering.empty(); ++parts) {
+    if (parts == 8) return true;
+    Answering& read = qp.answering.front();
+    if (!host.ready(read.node)) {
+      blocked[read.node].insert(qp.handle);
+      return false;
+    }
+    const std::uint64_t bytes = std::min(read.total - read.sent, kMostPayload);
+    FrameHeader header;
+    header.kind = FrameKind::data;
+    header.target_qpn = read.qpn;
+    header.source_qpn = qp.handle;
+    header.psn = read.psn;
+    header.round = read.round;
+    header.total = read.total;
+    header.offset = read.sent;
+    header.count = bytes;
+    part.resize(bytes);
+    const Mr* mr = region(read.rkey, read.pd, read.address, read.total, access::kRemoteRead);
+    if (!mr || !host.read(mr->owner, read.address + read.sent - mr->iova + mr->address, part)) {
+      Incoming asked;
+      asked.node = read.node;
+      asked.source_qpn = read.qpn;
+      asked.psn = read.psn;
+      asked.round = read.round;
+      const Verdict verdict = refuse(qp, mr ? Status::remote_operation : Status::remote_access,
+                                     EventType::qp_access_error);
+      answer(asked, qp.handle, verdict);
+      return false;
+    }
+    host.send(read.node, bytes_of(header), part);
+    moved += bytes;
+    read.sent += bytes;
+    if (read.sent < read.total) continue;
+    qp.answering.pop_front();
+    while (qp.answering.empty() && !qp.inbox.empty()) {
+      const std::vector<std::byte> frame = std::move(qp.inbox.front());
+      qp.inbox.pop_front();
+      receive_request(qp.node, frame);
+    }
+  }
+  return false;
+}
+
+void Engine::State::lost(std::uint32_t node) {
+  qps.each([&](Qp& qp) {
+    if (qp.node != node) return;
+    qp.answering.clear();
+    qp.inbox.clear();
+    if ((qp.state == QpState::rts || qp.state == QpState::sqd) && has_begun(qp) && qp.reliable())
+      answered(qp, {Verdict::Kind::silent, Status::success, 0, 0});
+  });
+  const auto waiting = std::move(blocked[node]);
+  blocked.erase(node);
+  for (const std::uint32_t number : waiting)
+    if (Qp* qp = qps.find(number)) schedule(*qp);
+}
+
+}  // namespace scela::hca

@@ -1,0 +1,77 @@
+// Objects by number. A number is an index with a generation above it, so that the number of what
+// was destroyed means nothing for a long time; 0 is never one.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <utility>
+#include <vector>
+
+namespace scela::hca {
+
+// Numbers have `index_bits` + `generation_bits` bits.
+template <class T, unsigned index_bits, unsigned generation_bits>
+class Table {
+ public:
+  // Numbers below `first` are never given.
+  explicit Table(std::uint32_t first = 1) : slots_(first - 1) {}
+
+  // 0: the table is full.
+  template <class... Arguments>
+  std::uint32_t add(Arguments&&... arguments) {
+    std::uint32_t index = 0;
+    // Indices rest a while before they are used again: generations are few.
+    if (free_.size() > 64 || (slots_.size() >= kCapacity && !free_.empty())) {
+      index = free_.front();
+      free_.pop_front();
+    } else if (slots_.size() < kCapacity) {
+      slots_.emplace_back();
+      index = static_cast<std::uint32_t>(slots_.size());
+    } else {
+      return 0;
+    }
+    Slot& slot = slots_[index - 1];
+    slot.object = std::make_unique<T>(std::forward<Arguments>(arguments)...);
+    ++count_;
+    return slot.generation << index_bits | index;
+  }
+
+  T* find(std::uint32_t number) const {
+    const std::uint32_t index = number & kIndexMask;
+    if (index == 0 || index > slots_.size()) return nullptr;
+    const Slot& slot = slots_[index - 1];
+    return slot.generation == number >> index_bits ? slot.object.get() : nullptr;
+  }
+
+  void remove(std::uint32_t number) {
+    if (!find(number)) return;
+    const std::uint32_t index = number & kIndexMask;
+    Slot& slot = slots_[index - 1];
+    slot.object.reset();
+    slot.generation = (slot.generation + 1) & ((1U << generation_bits) - 1);
+    free_.push_back(index);
+    --count_;
+  }
+
+  std::uint32_t count() const { return count_; }
+  // In the order of their indices.
+  template <class Function>
+  void each(Function function) const {
+    for (const Slot& slot : slots_)
+      if (slot.object) function(*slot.object);
+  }
+
+ private:
+  static constexpr std::uint32_t kIndexMask = (1U << index_bits) - 1;
+  static constexpr std::uint32_t kCapacity = kIndexMask - 1;  // all ones often means something
+  struct Slot {
+    std::unique_ptr<T> object;
+    std::uint32_t generation = 0;
+  };
+  std::vector<Slot> slots_;
+  std::deque<std::uint32_t> free_;
+  std::uint32_t count_ = 0;
+};
+
+}  // namespace scela::hca

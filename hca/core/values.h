@@ -1,0 +1,109 @@
+// The numbers of the verbs interface that the adapter's two sides share: those of
+// infiniband/verbs.h, under names of our own, so that the interpreter needs no header of the
+// system.
+//
+// hca/library/values_check.cpp compares each with its original at compile time.
+#pragma once
+
+#include <cstdint>
+
+namespace scela::hca {
+
+enum class QpType : std::uint32_t { rc = 2, uc = 3, ud = 4, xrc_send = 9, xrc_recv = 10 };
+enum class QpState : std::uint32_t { reset, init, rtr, rts, sqd, sqe, err };
+enum class SrqType : std::uint32_t { basic, xrc };
+
+enum class Opcode : std::uint32_t {
+  rdma_write = 0,
+  rdma_write_with_imm = 1,
+  send = 2,
+  send_with_imm = 3,
+  rdma_read = 4,
+  compare_swap = 5,
+  fetch_add = 6,
+  local_inv = 7,
+  bind_mw = 8,
+  send_with_inv = 9,
+  // Management requests (include/scela/verbs_ext.h): of this adapter only.
+  wait = 0x100,
+  send_enable = 0x101,
+  recv_enable = 0x102,
+  calc = 0x103,
+};
+
+namespace send_flag {
+inline constexpr std::uint32_t kFence = 1, kSignaled = 2, kSolicited = 4, kInlined = 8;
+}
+
+namespace access {
+inline constexpr std::uint32_t kLocalWrite = 1, kRemoteWrite = 2, kRemoteRead = 4,
+                               kRemoteAtomic = 8, kMwBind = 16, kZeroBased = 32,
+                               kRelaxedOrdering = 1U << 20;
+}
+
+enum class Status : std::uint32_t {
+  success = 0,
+  local_length = 1,
+  local_qp_operation = 2,
+  local_protection = 4,
+  flushed = 5,
+  bad_response = 7,
+  local_access = 8,
+  remote_invalid_request = 9,
+  remote_access = 10,
+  remote_operation = 11,
+  retry_exceeded = 12,
+  rnr_retry_exceeded = 13,
+  fatal = 19,
+  general = 21,
+};
+
+// What a completion was of (enum ibv_wc_opcode).
+namespace done {
+inline constexpr std::uint32_t kSend = 0, kRdmaWrite = 1, kRdmaRead = 2, kCompareSwap = 3,
+                               kFetchAdd = 4, kLocalInv = 6, kReceive = 128,
+                               kReceiveRdmaWithImm = 129, kWait = 0x100, kSendEnable = 0x101,
+                               kRecvEnable = 0x102, kCalc = 0x103;
+}
+
+namespace done_flag {
+inline constexpr std::uint32_t kGrh = 1, kWithImm = 2, kWithInv = 8;
+}
+
+enum class EventType : std::uint32_t {
+  cq_error = 0,
+  qp_fatal = 1,
+  qp_request_error = 2,
+  qp_access_error = 3,
+  communication_established = 4,
+  sq_drained = 5,
+  device_fatal = 8,
+  port_active = 9,
+  srq_error = 14,
+  srq_limit_reached = 15,
+  last_wqe_reached = 16,
+};
+
+// What attributes a change of a queue pair's state names (enum ibv_qp_attr_mask).
+namespace attribute {
+inline constexpr std::uint32_t kState = 1U << 0, kCurrentState = 1U << 1, kSqdNotify = 1U << 2,
+                               kAccessFlags = 1U << 3, kPkeyIndex = 1U << 4, kPort = 1U << 5,
+                               kQkey = 1U << 6, kAv = 1U << 7, kPathMtu = 1U << 8,
+                               kTimeout = 1U << 9, kRetryCount = 1U << 10, kRnrRetry = 1U << 11,
+                               kRqPsn = 1U << 12, kMaxRdAtomic = 1U << 13, kAltPath = 1U << 14,
+                               kMinRnrTimer = 1U << 15, kSqPsn = 1U << 16,
+                               kMaxDestRdAtomic = 1U << 17, kPathMigState = 1U << 18,
+                               kCap = 1U << 19, kDestQpn = 1U << 20;
+}
+
+// What the device says it can do at most; ibv_query_device tells them.
+namespace limit {
+inline constexpr std::uint32_t kPorts = 2, kQpRequests = 16384, kSges = 32, kInlineBytes = 1024,
+                               kCqEntries = 1U << 20, kSrqRequests = 1U << 20, kQps = 1U << 16,
+                               kCqs = 1U << 16, kMrs = 1U << 22, kPds = 1U << 16, kSrqs = 1U << 16,
+                               kRdAtomic = 16, kMessageBytes = 1U << 30, kGids = 1, kPkeys = 1,
+                               kMtu = 4096, kGrhBytes = 40;
+inline constexpr std::uint64_t kMrBytes = 1ULL << 47;
+}  // namespace limit
+
+}  // namespace scela::hca

@@ -1,0 +1,65 @@
+// What engines of different nodes say to each other: frames of a header and up to `kMostPayload`
+// bytes. Little-endian, one version; who connects proves first that it belongs to the job.
+//
+// A requester sends the parts of its messages in order; the responder answers each message once, or
+// each part that it does not take. TCP loses nothing, so there are no copies of messages: after an
+// answer that it was not taken, or a lost connection, a requester begins a new round with its
+// oldest message that is not answered.
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <type_traits>
+
+#include "hca/core/layout.h"
+
+namespace scela::hca {
+
+static_assert(std::endian::native == std::endian::little);
+
+inline constexpr std::uint32_t kWireVersion = 1;
+inline constexpr std::uint64_t kMostPayload = 64 * 1024;
+
+enum class FrameKind : std::uint32_t {
+  request = 1,  // a part of a message, with its bytes
+  answer = 2,   // to a message: verdict, status, rnr_timer, compare_add (what an atomic found)
+  data = 3,     // of a read: a part, with its bytes
+};
+
+struct FrameHeader {
+  FrameKind kind = FrameKind::request;
+  std::uint32_t target_qpn = 0;
+  std::uint32_t source_qpn = 0;
+  QpType source_type = QpType::rc;
+  std::uint32_t psn = 0;
+  std::uint32_t round = 0;
+  Opcode opcode = Opcode::send;
+  std::uint32_t flags = 0;
+  std::uint32_t immediate = 0;
+  std::uint32_t remote_srqn = 0;
+  std::uint32_t rkey = 0;
+  std::uint32_t qkey = 0;
+  std::uint32_t verdict = 0;
+  Status status = Status::success;
+  std::uint32_t rnr_timer = 0;
+  std::uint16_t source_lid = 0;
+  std::uint16_t is_global = 0;
+  std::uint64_t remote_address = 0;
+  std::uint64_t compare_add = 0;
+  std::uint64_t swap = 0;
+  std::uint64_t total = 0;
+  std::uint64_t offset = 0;
+  std::uint64_t count = 0;  // bytes of the message that this part is; reads carry none
+  Gid source_gid;
+  Gid target_gid;
+};
+static_assert(std::is_trivially_copyable_v<FrameHeader> &&
+              std::has_unique_object_representations_v<FrameHeader>);
+
+// Nothing if it is not a frame, or says what cannot be.
+std::optional<FrameHeader> header_of(std::span<const std::byte> frame);
+
+}  // namespace scela::hca

@@ -1,0 +1,125 @@
+// An engine that is never kinder than hardware, and one that does wrong on purpose.
+#include "hca/core/strictness.h"
+
+#include <catch2/catch.hpp>
+
+#include "tests/unit/hca/fabric.h"
+
+namespace scela::hca::test {
+
+TEST_CASE(
+    "hca: a strict engine tells completions in an order of its own, each queue's in its order") {
+  Settings settings;
+  settings.seed = GENERATE(range(1, 20));
+  Fabric fabric(settings);
+  Program a(fabric, 1), b(fabric, 2);
+  std::vector<QueuePair> from, to;
+  const Buffer mine = a.buffer(8, 1), theirs = b.buffer(8);
+  for (std::size_t i = 0; i < 4; ++i) {
+    from.push_back(a.make_qp(QpType::rc));
+    to.push_back(b.make_qp(QpType::rc));
+    REQUIRE(connect(a, from[i], QpType::rc, to[i].handle) == 0);
+    REQUIRE(connect(b, to[i], QpType::rc, from[i].handle) == 0);
+    for (std::uint64_t n = 0; n < 8; ++n) {
+      SendRequest write = remote(Opcode::rdma_write, theirs);
+      write.wr_id = n;
+      a.post_send(from[i], write, {mine.all()});
+    }
+  }
+  fabric.run();
+  const auto done = a.poll();
+  REQUIRE(done.size() == 32);
+  std::map<std::uint32_t, std::uint64_t> next;
+  std::size_t changes = 0;
+  for (std::size_t i = 0; i < done.size(); ++i) {
+    CHECK(done[i].wr_id == next[done[i].qpn]++);
+    if (i > 0 && done[i].qpn != done[i - 1].qpn) ++changes;
+  }
+  CHECK(changes > 3);
+}
+
+TEST_CASE("hca: a strict engine spoils what a message is to fill, and nothing else") {
+  Settings settings;
+  settings.seed = 5;
+  Fabric fabric(settings);
+  Program a(fabric, 1), b(fabric, 2);
+  QueuePair from = a.make_qp(QpType::rc), to = b.make_qp(QpType::rc);
+  REQUIRE(connect(a, from, QpType::rc, to.handle) == 0);
+  REQUIRE(connect(b, to, QpType::rc, from.handle) == 0);
+  const std::size_t bytes = 4'000'000;
+  const Buffer mine = a.buffer(bytes, 1), theirs = b.buffer(bytes + 8);
+  b.post_recv(to, 1, {theirs.all()});
+  a.post_send(from, request(Opcode::send), {mine.all()});
+  fabric.engine.run(fabric.now);
+  CHECK(theirs.bytes[0] == std::byte{1});
+  CHECK(theirs.bytes[bytes - 1] == std::byte{0xDB});
+  CHECK(theirs.bytes[bytes] == std::byte{0});
+  fabric.run();
+  CHECK(theirs.bytes[bytes - 1] == std::byte{1});
+  CHECK(theirs.bytes[bytes] == std::byte{0});
+}
+
+TEST_CASE("hca: faults happen as often as they are asked for, and reliable messages survive them") {
+  Settings settings;
+  settings.faults = {500, 500, 300, 200};
+  Fabric fabric(settings);
+  Program a(fabric, 1), b(fabric, 2);
+  const std::uint32_t cq = b.make_cq(4096);
+  Ask ask;
+  ask.recv_cq = cq;
+  ask.cap = {16, 2048, 1, 1, 0};
+  QueuePair from = a.make_qp(QpType::rc), to = b.make_qp(ask);
+  REQUIRE(connect(a, from, QpType::rc, to.handle) == 0);
+  REQUIRE(connect(b, to, QpType::rc, from.handle) == 0);
+  ask.qp_type = QpType::ud;
+  QueuePair ud_from = a.make_qp(QpType::ud), ud_to = b.make_qp(ask);
+  REQUIRE(connect(a, ud_from, QpType::ud, 0) == 0);
+  REQUIRE(connect(b, ud_to, QpType::ud, 0) == 0);
+  const Buffer mine = a.buffer(8, 1), theirs = b.buffer(64);
+  int waits = 0;
+  for (std::uint64_t n = 0; n < 1000; ++n) {
+    b.post_recv(to, n, {theirs.all()});
+    a.post_send(from, request(Opcode::send, n), {mine.all()});
+    fabric.run();
+    while (fabric.advance())
+      ++waits;
+    const auto done = a.poll();
+    REQUIRE(done.size() == 1);
+    REQUIRE(done[0].status == Status::success);
+    REQUIRE(b.poll(cq).size() == 1);
+  }
+  CHECK(waits > 500);
+  std::size_t came = 0;
+  for (std::uint64_t n = 0; n < 2000; ++n)
+    b.post_recv(ud_to, n, {theirs.all()});
+  for (std::uint64_t n = 0; n < 1000; ++n) {
+    SendRequest send = request(Opcode::send, n);
+    send.destination = {{}, 1, 1, 0, ud_to.handle, 0x1111, 0};
+    a.post_send(ud_from, send, {mine.all()});
+    fabric.run();
+    REQUIRE(a.poll().size() == 1);
+    came += b.poll(cq).size();
+  }
+  // Half of them are lost; of the others, half come twice.
+  CHECK(came > 650);
+  CHECK(came < 850);
+}
+
+TEST_CASE("hca: strictness and faults are read from words") {
+  const auto faults = parse_faults("ud-lost=10,not-ready=1000");
+  REQUIRE(faults);
+  CHECK(faults->ud_lost == 10);
+  CHECK(faults->not_ready == 1000);
+  CHECK(faults->ud_twice == 0);
+  CHECK(parse_faults(""));
+  CHECK(parse_faults("ud-late=1").error().text().find("'ud-late' is no fault") !=
+        std::string::npos);
+  CHECK_FALSE(parse_faults("ud-lost"));
+  CHECK_FALSE(parse_faults("ud-lost=1001"));
+  CHECK_FALSE(parse_faults("ud-lost=-1"));
+  CHECK(parse_seed("").value() == 0);
+  CHECK(parse_seed("17").value() == 17);
+  CHECK_FALSE(parse_seed("x"));
+}
+
+}  // namespace scela::hca::test
