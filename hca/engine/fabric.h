@@ -1,0 +1,111 @@
+// The engines of a job's other nodes: one TCP connection to each that is spoken with, made when it
+// is first needed.
+//
+// What the interpreter asks of it (node_of, ready, send) calls nothing back; what happens on
+// connections is told to the interpreter from take() and attend(), which the loop calls.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "hca/core/address.h"
+#include "hca/core/engine.h"
+#include "hca/engine/fabric_record.h"
+#include "hca/engine/peer.h"
+#include "hca/engine/poller.h"
+
+namespace scela::hca {
+
+class Fabric {
+ public:
+  // Above this, no other frame is taken for a node; the interpreter is told at half of it.
+  static constexpr std::size_t kFull = 1u << 20;
+  // Answers are taken always. More of them than this is more than an engine can have asked for.
+  static constexpr std::size_t kTooMuch = 64u << 20;
+
+  // Listens. Error: it cannot.
+  static Result<Fabric> listen(FabricRecord record);
+  // What the interpreter is to say of this node.
+  Settings settings() const;
+  // Begins to accept connections. All three outlive this.
+  bool join(Poller& poller, Engine& engine);
+
+  // For the interpreter's machine. Its numbers of nodes are one more than ours.
+  std::optional<std::uint32_t> node_of(const Gid& gid, bool is_global, std::uint16_t lid);
+  bool ready(std::uint32_t node);
+  bool send(std::uint32_t node, std::span<const std::byte> header,
+            std::span<const std::byte> payload, Moment now);
+
+  // Something has come on a connection, by its number (0: the one that listens).
+  void take(std::uint32_t id, std::uint32_t events, Moment now);
+  // Sends what waits, and does what is due. True: the interpreter may have more to do.
+  bool attend(Moment now);
+  std::optional<Moment> deadline() const;
+  bool connected() const { return links_.size() > strangers_.size(); }
+  // Sends what is left, for a short time: this engine ends.
+  void finish();
+
+  // By name: what --status says of it.
+  std::vector<std::pair<std::string, std::string>> status() const;
+
+ private:
+  enum class Timer : std::uint8_t { greeting, retry, listening };
+  struct Counts {
+    std::uint64_t frames_out = 0;
+    std::uint64_t bytes_out = 0;
+    std::uint64_t frames_in = 0;
+    std::uint64_t bytes_in = 0;
+    std::uint64_t lost = 0;
+    std::uint64_t refused = 0;
+  };
+
+  Fabric(FabricRecord record, Fd listening, std::uint16_t port);
+
+  OtherNode* peer_of(std::uint32_t node);  // by the interpreter's number
+  void accept_all(Moment now);
+  bool make_room(Moment now);
+  std::uint32_t add(PeerLink link, std::uint32_t events);
+  bool connect(std::uint32_t node, OtherNode& peer, Moment now);
+  void greet(std::uint32_t id, PeerLink& link, Moment now);
+  void greeted(std::uint32_t id, PeerLink& link, Moment now);
+  bool is_given_up(std::uint32_t id, const Greeting& greeting) const;
+  void asked(std::uint32_t id, PeerLink& link, Moment now);
+  void stand(std::uint32_t id, PeerLink& link, std::uint32_t node, Moment now);
+  void fail_greeting(std::uint32_t id, const std::string& why, Moment now);
+  void read(std::uint32_t id, PeerLink& link, Moment now);
+  void flush(OtherNode& peer);
+  void watch(std::uint32_t id, PeerLink& link, const OtherNode& peer);
+  void drop(std::uint32_t id);
+  // The connection that stands has ended.
+  void end(std::uint32_t id, const std::string& why, Moment now);
+  // What was given for the node is lost.
+  void lose(std::uint32_t node, OtherNode& peer, Moment now);
+  void run_timer(Timer timer, std::uint32_t id, Moment now);
+  void retry(std::uint32_t node, Moment now);
+  void complain(const std::string& text, Moment now);
+
+  FabricRecord record_;
+  Identity identity_;
+  std::uint32_t tag_ = 0;
+  Fd listening_;
+  Poller* poller_ = nullptr;
+  Engine* engine_ = nullptr;
+  std::map<std::uint32_t, OtherNode> peers_;  // by node
+  std::map<std::uint32_t, PeerLink> links_;
+  std::set<std::uint32_t> strangers_;  // that were accepted, and have not proved themselves
+  std::map<std::uint32_t, Moment> born_;
+  std::uint32_t next_link_ = 1;
+  std::set<std::tuple<Moment, Timer, std::uint32_t>> timers_;
+  std::vector<std::uint32_t> dirty_;   // nodes
+  std::vector<std::uint32_t> broken_;  // links that could not be written to
+  std::vector<std::byte> room_;
+  bool woke_ = false;  // the interpreter was told something
+  Moment quiet_until_ = 0;
+  std::uint64_t unsaid_ = 0;
+  Counts counts_;
+};
+
+}  // namespace scela::hca

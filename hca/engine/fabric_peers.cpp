@@ -1,0 +1,232 @@
+// How connections between nodes begin (peer_greeting.h, peer.h), and what is done with those that
+// do not get that far.
+#include <sys/random.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "common/core/text.h"
+#include "hca/engine/fabric.h"
+#include "hca/engine/report.h"
+
+namespace scela::hca {
+
+namespace {
+
+// From the first byte to the verdict; also how long frames wait for a connection.
+constexpr Moment kGreetingNs = 10'000'000'000;
+// Of those who have not proved themselves. Older ones make room for others.
+constexpr std::size_t kMostStrangers = 128;
+constexpr Moment kYouthNs = 1'000'000'000;
+constexpr Moment kFullNs = 50'000'000;
+// After an attempt that failed, and while the other node's connection is awaited.
+constexpr Moment kHoldOffNs = 100'000'000;
+constexpr Moment kCrossingNs = 200'000'000;
+constexpr Moment kQuietNs = 1'000'000'000;
+
+std::string new_nonce() {
+  std::string nonce(Hello::kNonce, '\0');
+  for (std::size_t have = 0; have < nonce.size();) {
+    const ssize_t got = ::getrandom(nonce.data() + have, nonce.size() - have, 0);
+    if (got > 0) have += static_cast<std::size_t>(got);
+  }
+  return nonce;
+}
+
+}  // namespace
+
+std::uint32_t Fabric::add(PeerLink link, std::uint32_t events) {
+  const std::uint32_t id = next_link_++;
+  if (!poller_->add(link.descriptor(), events, {Tag::Kind::fabric, id, 0})) return 0;
+  links_.emplace(id, std::move(link));
+  return id;
+}
+
+bool Fabric::make_room(Moment now) {
+  if (strangers_.size() < kMostStrangers) return true;
+  // Their numbers grow: the first is the oldest.
+  const std::uint32_t oldest = *strangers_.begin();
+  if (born_.at(oldest) + kYouthNs > now) return false;
+  fail_greeting(oldest, "it is slow, and others wait", now);
+  return true;
+}
+
+void Fabric::accept_all(Moment now) {
+  while (true) {
+    if (!make_room(now)) {
+      poller_->remove(listening_.get());
+      timers_.insert({now + kFullNs, Timer::listening, 0});
+      return;
+    }
+    Fd made(::accept4(listening_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (!made) {
+      if (errno == EINTR || errno == ECONNABORTED) continue;
+      if (errno == EAGAIN) return;
+      complain(cat("cannot accept a connection of another node: ", errno_text(errno)), now);
+      poller_->remove(listening_.get());
+      timers_.insert({now + kFullNs, Timer::listening, 0});
+      return;
+    }
+    const std::uint32_t id = add(
+        PeerLink::accepted(std::move(made), Greeting::accepting(identity_, new_nonce())), EPOLLIN);
+    if (id == 0) continue;
+    strangers_.insert(id);
+    born_[id] = now;
+    timers_.insert({now + kGreetingNs, Timer::greeting, id});
+  }
+}
+
+bool Fabric::connect(std::uint32_t node, OtherNode& peer, Moment now) {
+  if (!peer.endpoint || now < peer.not_before) return false;
+  auto link = PeerLink::connect(
+      *peer.endpoint, Greeting::connecting(identity_, node, ++peer.attempts, new_nonce()));
+  const std::uint32_t id = link ? add(std::move(*link), EPOLLIN | EPOLLOUT) : 0;
+  if (id == 0) {
+    peer.not_before = now + kHoldOffNs;
+    return false;
+  }
+  // The frames that wait are as old as the first try.
+  if (peer.outbox.empty()) peer.give_up = now + kGreetingNs;
+  peer.trying = id;
+  timers_.insert({now + kGreetingNs, Timer::greeting, id});
+  return true;
+}
+
+void Fabric::take(std::uint32_t id, std::uint32_t events, Moment now) {
+  if (id == 0) return accept_all(now);
+  const auto found = links_.find(id);
+  if (found == links_.end()) return;
+  PeerLink& link = found->second;
+  if (!link.stands()) return greet(id, link, now);
+  if ((events & EPOLLOUT) != 0) flush(peers_[link.node()]);
+  if ((events & ~static_cast<std::uint32_t>(EPOLLOUT)) != 0) read(id, link, now);
+}
+
+void Fabric::greet(std::uint32_t id, PeerLink& link, Moment now) {
+  const bool connecting = link.connecting();
+  const bool goes_on = link.greet();
+  if (!goes_on) {
+    const std::string& why = link.greeting()->why();
+    const int error = link.failure();
+    if (why.empty() && is_given_up(id, *link.greeting())) return drop(id);
+    return fail_greeting(id,
+                         !why.empty() ? why
+                         : error == 0 ? "it hung up"
+                                      : errno_text(error),
+                         now);
+  }
+  if (connecting && !link.connecting()) {  // what is sent fits; only answers are awaited
+    poller_->add(link.descriptor(), EPOLLIN, {Tag::Kind::fabric, id, 0});
+  }
+  if (link.greeting()->state() == Greeting::State::asked) return asked(id, link, now);
+  if (link.greeting()->state() == Greeting::State::over) return greeted(id, link, now);
+}
+
+// Whether it hung up because another connection between the two has come before it, or before it
+// has said anything. So says who has proved nothing, and gets nothing by it.
+bool Fabric::is_given_up(std::uint32_t id, const Greeting& greeting) const {
+  if (greeting.connects()) return false;
+  if (greeting.wants() == Hello::kBytes) return true;
+  if (greeting.other().version != kWireVersion) return false;
+  const auto other = peers_.find(greeting.other().from);
+  return other != peers_.end() && strangers_.contains(id) &&
+         (other->second.standing != 0 || other->second.trying != 0);
+}
+
+// Another node's engine, which has proved itself, would have its connection stand.
+void Fabric::asked(std::uint32_t id, PeerLink& link, Moment now) {
+  const Hello other = link.greeting()->other();
+  OtherNode& peer = peers_[other.from];
+  const Greeting::Verdict verdict = peer.verdict(record_.node, other);
+  link.greeting()->decide(verdict, peer.attempts);
+  if (!link.greet() || verdict != Greeting::Verdict::welcome) return drop(id);
+  peer.saw(other.instance, other.attempt);
+  if (peer.trying != 0) drop(std::exchange(peer.trying, 0));
+  if (peer.standing != 0) {
+    drop(std::exchange(peer.standing, 0));
+    lose(other.from, peer, now);
+  }
+  stand(id, link, other.from, now);
+}
+
+// There is a verdict about a connection that this node has begun.
+void Fabric::greeted(std::uint32_t id, PeerLink& link, Moment now) {
+  const Greeting& greeting = *link.greeting();
+  const std::uint32_t node = greeting.other().from;
+  OtherNode& peer = peers_[node];
+  switch (greeting.verdict()) {
+    case Greeting::Verdict::welcome:
+      peer.saw(greeting.other().instance, greeting.attempts());
+      peer.trying = 0;
+      return stand(id, link, node, now);
+    case Greeting::Verdict::crossing:
+      drop(id);
+      peer.trying = 0;
+      timers_.insert({now + kCrossingNs, Timer::retry, node});
+      return;
+    case Greeting::Verdict::stale:
+      return fail_greeting(id, "it takes this connection for an old one", now);
+  }
+}
+
+void Fabric::stand(std::uint32_t id, PeerLink& link, std::uint32_t node, Moment) {
+  strangers_.erase(id);
+  born_.erase(id);
+  link.stand(node);
+  OtherNode& peer = peers_[node];
+  peer.standing = id;
+  if (!peer.dirty) dirty_.push_back(node);
+  peer.dirty = true;
+}
+
+void Fabric::fail_greeting(std::uint32_t id, const std::string& why, Moment now) {
+  const auto found = links_.find(id);
+  if (found == links_.end() || found->second.stands()) return;
+  const std::string name = found->second.name();
+  drop(id);
+  const auto tried =
+      std::ranges::find_if(peers_, [&](const auto& peer) { return peer.second.trying == id; });
+  if (tried == peers_.end()) {
+    ++counts_.refused;
+    return complain(cat("refused a connection from ", name, ": ", why), now);
+  }
+  auto& [node, peer] = *tried;
+  complain(cat("cannot speak to node ", node, " at ", name, ": ", why), now);
+  peer.trying = 0;
+  peer.not_before = now + kHoldOffNs;
+  lose(node, peer, now);
+}
+
+void Fabric::run_timer(Timer timer, std::uint32_t id, Moment now) {
+  switch (timer) {
+    case Timer::greeting:
+      return fail_greeting(id, "it is too slow", now);
+    case Timer::retry:
+      return retry(id, now);
+    case Timer::listening:
+      poller_->add(listening_.get(), EPOLLIN, {Tag::Kind::fabric, 0, 0});
+      return;
+  }
+}
+
+// The other node's connection, which should have come, has not, or is still on its way.
+void Fabric::retry(std::uint32_t node, Moment now) {
+  OtherNode& peer = peers_[node];
+  if (peer.standing != 0 || peer.trying != 0 || peer.outbox.empty()) return;
+  if (now < peer.give_up && connect(node, peer, now)) return;
+  complain(cat("node ", node, " refuses connections, and makes none"), now);
+  lose(node, peer, now);
+}
+
+void Fabric::complain(const std::string& text, Moment now) {
+  if (now < quiet_until_) {
+    ++unsaid_;
+    return;
+  }
+  quiet_until_ = now + kQuietNs;
+  report(unsaid_ == 0 ? text : cat(text, " (and ", unsaid_, " more of such lines)"));
+  unsaid_ = 0;
+}
+
+}  // namespace scela::hca

@@ -1,0 +1,176 @@
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "common/os/clock.h"
+#include "hca/engine/server.h"
+
+namespace scela::hca {
+
+namespace {
+
+// Sockets are looked at after so many runs under load: a run takes some tens of microseconds.
+constexpr std::uint64_t kRunsPerLook = 16;
+// A process that was stopped between saying that the engine is awake and waking it must not make
+// others wait for ever.
+constexpr std::uint64_t kLongestSleepNs = 100'000'000;
+// For whoever started the engine to come, and for the next process to follow the last.
+constexpr std::uint64_t kFirstNs = 10'000'000'000;
+constexpr std::uint64_t kRetryNs = 2'000'000;
+
+inline void pause_processor() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#endif
+}
+
+}  // namespace
+
+void Server::run() {
+  while (!over_) {
+    bool more = engine_.run(monotonic_ns());
+    ++runs_;
+    if (machine_.has_news()) attend_to_machine();
+    if (fabric_ && fabric_->attend(monotonic_ns())) more = true;
+    if (!more && !spin()) sleep();
+    // Also where a bell that is always set lets nobody sleep.
+    if (runs_ % kRunsPerLook == 0) look(0);
+    if (idle_until_ && monotonic_ns() >= *idle_until_) end_if_idle();
+  }
+}
+
+bool Server::spin() {
+  if (!patience_.spins(attached_)) return false;
+  const Moment until = monotonic_ns() + Patience::kSpinNs;
+  bool found = false;
+  do {
+    for (int i = 0; i < 8 && !found; ++i) {
+      pause_processor();
+      found = engine_.wanted();
+    }
+    if (const std::uint64_t before = heard_; !found && fabric_ && fabric_->connected()) {
+      look(0);
+      found = heard_ != before;
+    }
+  } while (!found && monotonic_ns() < until);
+  patience_.spun(found);
+  return found;
+}
+
+void Server::sleep() {
+  page_.asleep.store(1, std::memory_order_seq_cst);
+  if (!engine_.wanted()) {
+    const Moment now = monotonic_ns();
+    std::optional<Moment> until = engine_.deadline();
+    if (attached_ > 0) until = std::min(until.value_or(~0ULL), now + kLongestSleepNs);
+    if (idle_until_) until = std::min(until.value_or(~0ULL), *idle_until_);
+    if (const auto due = fabric_ ? fabric_->deadline() : std::nullopt)
+      until = std::min(until.value_or(~0ULL), *due);
+    std::optional<std::uint64_t> most;
+    if (until) most = *until > now ? *until - now : 0;
+    if (trace_) trace_->settle();
+    const bool talked = look(most);
+    if (!talked) patience_.slept(monotonic_ns() - now);
+    ++sleeps_;
+    const bool belled = page_.asleep.load(std::memory_order_relaxed) == 0;
+    if (belled) ++bells_;
+    if (trace_) {
+      trace_->slept(now, belled   ? TraceFile::Woken::bell
+                         : talked ? TraceFile::Woken::other
+                                  : TraceFile::Woken::time);
+    }
+  }
+  page_.asleep.store(0, std::memory_order_seq_cst);
+}
+
+// True: there was something else than the engine's bell, or other nodes.
+bool Server::look(std::optional<std::uint64_t> most) {
+  bool other = false;
+  for (const Poller::Ready& ready : poller_.wait(most)) {
+    other = other || (ready.tag.kind != Tag::Kind::wake && ready.tag.kind != Tag::Kind::fabric);
+    take(ready);
+  }
+  return other;
+}
+
+void Server::take(const Poller::Ready& ready) {
+  const ProcessId id = ready.tag.id;
+  switch (ready.tag.kind) {
+    case Tag::Kind::wake:
+      return;
+    case Tag::Kind::listener:
+      return accept_all();
+    case Tag::Kind::signals:
+      over_ = true;
+      if (const auto lock = home_.lock()) home_.remove_socket();
+      return;
+    case Tag::Kind::connection:
+      return talk(id);
+    case Tag::Kind::process:
+      return drop(id);
+    case Tag::Kind::fabric:
+      ++heard_;
+      return fabric_->take(id, ready.events, monotonic_ns());
+    case Tag::Kind::events: {
+      const int descriptor = static_cast<int>(ready.tag.descriptor);
+      const auto again = Tag{Tag::Kind::events, id, ready.tag.descriptor};
+      if (machine_.flush(id, descriptor)) {
+        poller_.add(descriptor, EPOLLOUT | EPOLLONESHOT, again);
+      }
+      return;
+    }
+  }
+}
+
+void Server::attend_to_machine() {
+  for (const Machine::Full& full : machine_.take_full()) {
+    poller_.add(full.descriptor, EPOLLOUT | EPOLLONESHOT,
+                {Tag::Kind::events, full.process, static_cast<std::uint32_t>(full.descriptor)});
+  }
+  for (const ProcessId id : machine_.take_deaf())
+    drop(id);
+}
+
+void Server::expect_somebody() {
+  if (!rules_.until_idle) return;
+  const bool first = next_ == 1;
+  idle_until_ = monotonic_ns() + (first ? kFirstNs : 0);
+}
+
+// Nobody can come between the look at the socket and its removal: who connects where none listens
+// takes the lock first; who connected before is waiting, and is served.
+void Server::end_if_idle() {
+  accept_all();
+  if (!served_.empty()) {
+    idle_until_.reset();
+    return;
+  }
+  const std::optional<Fd> lock = home_.try_lock();
+  if (!lock) {  // nobody can find it any more
+    over_ = true;
+    return;
+  }
+  if (!*lock) {  // somebody who would start an engine is about to find this one
+    idle_until_ = monotonic_ns() + kRetryNs;
+    return;
+  }
+  accept_all();
+  if (!served_.empty()) {
+    idle_until_.reset();
+    return;
+  }
+  home_.remove_socket();
+  accept_all();
+  over_ = served_.empty();
+  if (over_) return;
+  // One had the socket's name before it went: it is served, and others find a new socket.
+  idle_until_.reset();
+  if (auto again = home_.listen()) {
+    poller_.add(again->get(), EPOLLIN, {Tag::Kind::listener});
+    listening_ = std::move(*again);
+  }
+}
+
+}  // namespace scela::hca

@@ -1,0 +1,124 @@
+#include "hca/engine/machine.h"
+
+#include <utility>
+
+#include "common/os/clock.h"
+#include "common/os/futex.h"
+#include "hca/engine/fabric.h"
+
+namespace scela::hca {
+
+namespace {
+// Stays in a core's cache between the read that fills it and the write that empties it.
+constexpr std::size_t kBufferBytes = 128u << 10;
+}  // namespace
+
+Process& Machine::add(ProcessId id, Process process) {
+  return processes_.emplace(id, std::move(process)).first->second;
+}
+
+Process* Machine::find(ProcessId id) {
+  const auto found = processes_.find(id);
+  return found == processes_.end() ? nullptr : &found->second;
+}
+
+const Process* Machine::find(ProcessId id) const {
+  const auto found = processes_.find(id);
+  return found == processes_.end() ? nullptr : &found->second;
+}
+
+bool Machine::read(ProcessId process, std::uint64_t address, std::span<std::byte> to) {
+  Process* const found = find(process);
+  ++counts_.transfers;
+  counts_.bytes += to.size();
+  return found != nullptr && found->memory.read(address, to);
+}
+
+bool Machine::write(ProcessId process, std::uint64_t address, std::span<const std::byte> from) {
+  Process* const found = find(process);
+  ++counts_.transfers;
+  counts_.bytes += from.size();
+  return found != nullptr && found->memory.write(address, from);
+}
+
+bool Machine::copy(ProcessId from, std::uint64_t from_address, ProcessId to,
+                   std::uint64_t to_address, std::uint64_t bytes) {
+  Process* const source = find(from);
+  Process* const target = find(to);
+  ++counts_.transfers;
+  counts_.bytes += bytes;
+  if (source == nullptr || target == nullptr) return false;
+  if (buffer_.empty()) buffer_.resize(kBufferBytes);
+  return ProcessMemory::copy(source->memory, from_address, target->memory, to_address, bytes,
+                             buffer_);
+}
+
+bool Machine::alive(ProcessId process) {
+  const Process* const found = find(process);
+  return found != nullptr && found->memory.is_there();
+}
+
+Host::Shared Machine::allocate(ProcessId process, std::uint64_t bytes) {
+  Process* const found = find(process);
+  return found == nullptr ? Shared{} : found->chunks.allocate(bytes);
+}
+
+void Machine::release(ProcessId process, const Region& region) {
+  if (Process* const found = find(process)) found->chunks.release(region);
+}
+
+void Machine::wake(ProcessId process) {
+  Process* const found = find(process);
+  if (found == nullptr) return;
+  std::atomic<std::uint32_t>& bell = found->chunks.page().bell;
+  bell.fetch_add(1, std::memory_order_seq_cst);
+  futex_wake(reinterpret_cast<const std::uint32_t*>(&bell));
+  ++counts_.wakes;
+}
+
+void Machine::send_event(ProcessId id, EventSocket& socket, std::span<const std::byte> event) {
+  ++counts_.events;
+  const bool full_before = socket.keeps();
+  if (!socket.send(event)) deaf_.push_back(id);
+  if (socket.keeps() && !full_before) full_.push_back({id, socket.descriptor()});
+}
+
+void Machine::completion_event(ProcessId process, std::uint32_t channel, std::uint64_t cookie) {
+  Process* const found = find(process);
+  if (found == nullptr) return;
+  const auto socket = found->channels.find(channel);
+  if (socket == found->channels.end()) return;
+  send_event(process, socket->second, std::as_bytes(std::span(&cookie, 1)));
+}
+
+void Machine::async_event(ProcessId process, const AsyncEvent& event) {
+  if (Process* const found = find(process)) {
+    send_event(process, found->async, std::as_bytes(std::span(&event, 1)));
+  }
+}
+
+std::optional<std::uint32_t> Machine::node_of(const Gid& gid, bool is_global, std::uint16_t lid) {
+  return fabric_ == nullptr ? std::nullopt : fabric_->node_of(gid, is_global, lid);
+}
+
+bool Machine::ready(std::uint32_t node) {
+  return fabric_ == nullptr || fabric_->ready(node);
+}
+
+bool Machine::send(std::uint32_t node, std::span<const std::byte> header,
+                   std::span<const std::byte> payload) {
+  return fabric_ != nullptr && fabric_->send(node, header, payload, monotonic_ns());
+}
+
+bool Machine::flush(ProcessId process, int descriptor) {
+  Process* const found = find(process);
+  if (found == nullptr) return false;
+  EventSocket* socket = found->async.descriptor() == descriptor ? &found->async : nullptr;
+  for (auto& [number, channel] : found->channels)
+    if (channel.descriptor() == descriptor) socket = &channel;
+  if (socket == nullptr) return false;
+  socket->flush();
+  return socket->keeps();
+}
+
+}  // namespace scela::hca

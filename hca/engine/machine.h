@@ -1,0 +1,82 @@
+// What the interpreter asks of its machine (hca/core/host.h), done with system calls for the
+// processes that are attached.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "hca/core/host.h"
+#include "hca/engine/chunks.h"
+#include "hca/engine/event_socket.h"
+#include "hca/engine/process_memory.h"
+
+namespace scela::hca {
+
+struct Process {
+  ProcessMemory memory;
+  Chunks chunks;
+  EventSocket async;
+  std::map<std::uint32_t, EventSocket> channels;
+};
+
+class Fabric;
+
+class Machine final : public Host {
+ public:
+  // Other nodes; it outlives this. Without it there are none.
+  void join(Fabric& fabric) { fabric_ = &fabric; }
+
+  Process& add(ProcessId id, Process process);
+  void remove(ProcessId id) { processes_.erase(id); }
+  Process* find(ProcessId id);
+  const Process* find(ProcessId id) const;
+
+  bool read(ProcessId process, std::uint64_t address, std::span<std::byte> to) override;
+  bool write(ProcessId process, std::uint64_t address, std::span<const std::byte> from) override;
+  bool copy(ProcessId from, std::uint64_t from_address, ProcessId to, std::uint64_t to_address,
+            std::uint64_t bytes) override;
+  bool alive(ProcessId process) override;
+  Shared allocate(ProcessId process, std::uint64_t bytes) override;
+  void release(ProcessId process, const Region& region) override;
+  void wake(ProcessId process) override;
+  void completion_event(ProcessId process, std::uint32_t channel, std::uint64_t cookie) override;
+  void async_event(ProcessId process, const AsyncEvent& event) override;
+  std::optional<std::uint32_t> node_of(const Gid& gid, bool is_global, std::uint16_t lid) override;
+  bool ready(std::uint32_t node) override;
+  bool send(std::uint32_t node, std::span<const std::byte> header,
+            std::span<const std::byte> payload) override;
+
+  // Event sockets that were full since the last call: to be flushed once they can be written to.
+  struct Full {
+    ProcessId process = 0;
+    int descriptor = -1;
+  };
+  std::vector<Full> take_full() { return std::exchange(full_, {}); }
+  // Processes that do not read their events: to be dropped.
+  std::vector<ProcessId> take_deaf() { return std::exchange(deaf_, {}); }
+  // Sends what is kept for the socket; true: it is full again.
+  bool flush(ProcessId process, int descriptor);
+
+  struct Counts {
+    std::uint64_t transfers = 0;
+    std::uint64_t bytes = 0;
+    std::uint64_t wakes = 0;
+    std::uint64_t events = 0;
+  };
+  const Counts& counts() const { return counts_; }
+  bool has_news() const { return !full_.empty() || !deaf_.empty(); }
+
+ private:
+  void send_event(ProcessId id, EventSocket& socket, std::span<const std::byte> event);
+
+  std::unordered_map<ProcessId, Process> processes_;
+  Fabric* fabric_ = nullptr;
+  std::vector<std::byte> buffer_;
+  std::vector<Full> full_;
+  std::vector<ProcessId> deaf_;
+  Counts counts_;
+};
+
+}  // namespace scela::hca

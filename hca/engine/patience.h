@@ -1,0 +1,33 @@
+// Whether it pays to look at the bells for a while before sleeping: a sleep and a wake cost some
+// microseconds, a processor that others need costs more.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace scela::hca {
+
+class Patience {
+ public:
+  // As long as a sleep and a wake cost; longer spinning gains nothing that it does not cost.
+  static constexpr std::uint64_t kSpinNs = 20'000;
+
+  explicit Patience(std::size_t processors) : processors_(processors) {}
+
+  // Only if every process, and the engine, can have a processor of its own.
+  bool spins(std::size_t processes) const { return processors_ > processes && credit_ > 0; }
+  void spun(bool found) { credit_ = found ? grown() : credit_ - 1; }
+  // A sleep of this long: a short one would have been spared.
+  void slept(std::uint64_t ns) {
+    if (ns < kSpinNs) credit_ = grown();
+  }
+
+ private:
+  static constexpr int kMost = 16;
+  int grown() const { return credit_ < kMost ? credit_ + 1 : kMost; }
+
+  std::size_t processors_;
+  int credit_ = 0;
+};
+
+}  // namespace scela::hca

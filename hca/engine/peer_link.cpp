@@ -1,0 +1,203 @@
+#include "hca/engine/peer_link.h"
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "common/core/text.h"
+#include "common/os/syscall.h"
+
+namespace scela::hca {
+
+namespace {
+
+// A node that has vanished is noticed within about ten seconds, whether something is on its way or
+// not.
+constexpr unsigned kUserTimeoutMs = 10'000;
+constexpr int kKeepIdleS = 4;
+constexpr int kKeepIntervalS = 2;
+constexpr int kKeepCount = 3;
+constexpr std::size_t kKeptRoom = 256u << 10;
+
+void set(int socket, int level, int name, int value) {
+  static_cast<void>(::setsockopt(socket, level, name, &value, sizeof value));
+}
+
+void tune(int socket) {
+  set(socket, IPPROTO_TCP, TCP_NODELAY, 1);
+  set(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, kUserTimeoutMs);
+  set(socket, SOL_SOCKET, SO_KEEPALIVE, 1);
+  set(socket, IPPROTO_TCP, TCP_KEEPIDLE, kKeepIdleS);
+  set(socket, IPPROTO_TCP, TCP_KEEPINTVL, kKeepIntervalS);
+  set(socket, IPPROTO_TCP, TCP_KEEPCNT, kKeepCount);
+}
+
+bool would_block(int error) {
+  return error == EAGAIN || error == EWOULDBLOCK;
+}
+
+}  // namespace
+
+void Outbox::add(std::span<const std::byte> bytes) {
+  if (taken_ > 0 && taken_ >= bytes_.size() / 2) {
+    bytes_.erase(bytes_.begin(), bytes_.begin() + static_cast<std::ptrdiff_t>(taken_));
+    taken_ = 0;
+  }
+  bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
+}
+
+void Outbox::sent(std::size_t count) {
+  taken_ += count;
+  if (taken_ < bytes_.size()) return;
+  bytes_.clear();
+  taken_ = 0;
+  if (bytes_.capacity() > kKeptRoom) bytes_ = {};
+}
+
+void Outbox::clear() {
+  bytes_ = {};
+  taken_ = 0;
+}
+
+FrameHead::FrameHead(std::span<const std::byte> header, std::size_t payload)
+    : size_(kLengthBytes + std::min(header.size(), sizeof(FrameHeader))) {
+  std::size_t length = header.size() + payload;
+  for (std::size_t i = 0; i < kLengthBytes; ++i, length >>= 8)
+    bytes_[i] = static_cast<std::byte>(length);
+  std::ranges::copy(header.first(size_ - kLengthBytes), bytes_ + kLengthBytes);
+}
+
+PeerLink::PeerLink(Fd socket, Greeting greeting)
+    : socket_(std::move(socket)), greeting_(std::move(greeting)) {
+  tune(socket_.get());
+}
+
+Result<PeerLink> PeerLink::connect(const Endpoint& to, Greeting greeting) {
+  Fd made(::socket(to.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  sockaddr_storage address{};
+  const socklen_t size = to.fill(address);
+  const auto begun = [&] {
+    return ::connect(made.get(), reinterpret_cast<const sockaddr*>(&address), size) == 0 ||
+           errno == EINPROGRESS || errno == EINTR;
+  };
+  if (!made || !begun()) {
+    return fail(os_error(ErrorKind::unreachable, cat("connect to ", to.text()), errno));
+  }
+  PeerLink link(std::move(made), std::move(greeting));
+  link.connecting_ = true;
+  link.name_ = to.text();
+  return link;
+}
+
+PeerLink PeerLink::accepted(Fd socket, Greeting greeting) {
+  PeerLink link(std::move(socket), std::move(greeting));
+  sockaddr_storage storage{};
+  socklen_t size = sizeof storage;
+  if (::getpeername(link.descriptor(), reinterpret_cast<sockaddr*>(&storage), &size) == 0) {
+    link.name_ = Endpoint::of(storage).text();
+  }
+  return link;
+}
+
+void PeerLink::stand(std::uint32_t node) {
+  node_ = node;
+  greeting_.reset();
+}
+
+bool PeerLink::connected() {
+  int error = 0;
+  socklen_t size = sizeof error;
+  sockaddr_storage other{};
+  socklen_t length = sizeof other;
+  if (::getsockopt(descriptor(), SOL_SOCKET, SO_ERROR, &error, &size) != 0) error = errno;
+  if (error == 0 &&
+      ::getpeername(descriptor(), reinterpret_cast<sockaddr*>(&other), &length) == 0) {
+    connecting_ = false;
+    return true;
+  }
+  failure_ = error;
+  return error == 0;  // it is not connected yet
+}
+
+bool PeerLink::greet() {
+  if (connecting_ && (!connected() || connecting_)) return failure_ == 0;
+  char bytes[Hello::kBytes * 2];
+  while (true) {
+    greeting_out_ += greeting_->output();
+    if (!greeting_out_.empty()) {
+      const ssize_t sent = retry([&] {
+        return ::send(descriptor(), greeting_out_.data(), greeting_out_.size(), MSG_NOSIGNAL);
+      });
+      // A few hundred bytes at the most, into an empty buffer.
+      if (sent != static_cast<ssize_t>(greeting_out_.size())) {
+        failure_ = sent < 0 ? errno : ENOBUFS;
+        return false;
+      }
+      greeting_out_.clear();
+    }
+    const std::size_t wanted = std::min(greeting_->wants(), sizeof bytes);
+    if (wanted == 0) return greeting_->state() != Greeting::State::failed;
+    const ssize_t got = retry([&] { return ::recv(descriptor(), bytes, wanted, 0); });
+    if (got <= 0) {
+      if (got < 0 && would_block(errno)) return true;
+      failure_ = got < 0 ? errno : 0;
+      return false;
+    }
+    greeting_->take({bytes, static_cast<std::size_t>(got)});
+  }
+}
+
+bool PeerLink::send(Outbox& outbox, std::span<const std::byte> head,
+                    std::span<const std::byte> payload) {
+  const std::span<const std::byte> pieces[] = {outbox.waiting(), head, payload};
+  iovec parts[3];
+  std::size_t all = 0;
+  for (std::size_t i = 0; i < 3; ++i) {
+    parts[i] = {const_cast<std::byte*>(pieces[i].data()), pieces[i].size()};
+    all += pieces[i].size();
+  }
+  if (all == 0) return true;
+  msghdr message{};
+  message.msg_iov = parts;
+  message.msg_iovlen = 3;
+  const ssize_t sent = retry([&] { return ::sendmsg(descriptor(), &message, MSG_NOSIGNAL); });
+  if (sent < 0 && !would_block(errno)) {
+    failure_ = errno;
+    return false;
+  }
+  auto count = static_cast<std::size_t>(std::max<ssize_t>(sent, 0));
+  const std::size_t waited = std::min(count, pieces[0].size());
+  outbox.sent(waited);
+  count -= waited;
+  for (const std::span<const std::byte> piece : {head, payload}) {
+    const std::size_t gone = std::min(count, piece.size());
+    count -= gone;
+    if (gone < piece.size()) outbox.add(piece.subspan(gone));
+  }
+  return true;
+}
+
+bool PeerLink::read(std::span<std::byte> room, std::span<const std::byte>& bytes) {
+  std::ranges::copy(rest_, room.begin());
+  const std::span<std::byte> free = room.subspan(rest_.size());
+  const ssize_t got = retry([&] { return ::recv(descriptor(), free.data(), free.size(), 0); });
+  bytes = {};
+  if (got <= 0) {
+    if (got < 0 && would_block(errno)) return true;
+    failure_ = got < 0 ? errno : 0;
+    return false;
+  }
+  bytes = room.first(rest_.size() + static_cast<std::size_t>(got));
+  return true;
+}
+
+void PeerLink::shut() const {
+  ::shutdown(descriptor(), SHUT_WR);
+}
+
+}  // namespace scela::hca

@@ -1,0 +1,111 @@
+// One TCP connection to another node's engine: bytes in and out, and what they are frames of.
+//
+// Never blocks. A frame is its length (4 bytes, little-endian), a FrameHeader and a payload.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "common/core/result.h"
+#include "common/os/fd.h"
+#include "hca/core/wire.h"
+#include "hca/engine/endpoint.h"
+#include "hca/engine/peer_greeting.h"
+
+namespace scela::hca {
+
+inline constexpr std::size_t kLengthBytes = 4;
+inline constexpr std::size_t kLongestFrame = sizeof(FrameHeader) + kMostPayload;
+
+// Bytes that wait to be sent.
+class Outbox {
+ public:
+  std::size_t size() const { return bytes_.size() - taken_; }
+  bool empty() const { return size() == 0; }
+  std::span<const std::byte> waiting() const { return std::span(bytes_).subspan(taken_); }
+  void add(std::span<const std::byte> bytes);
+  void sent(std::size_t count);
+  void clear();
+
+ private:
+  std::vector<std::byte> bytes_;
+  std::size_t taken_ = 0;
+};
+
+// A frame's bytes before its payload, in a piece.
+struct FrameHead {
+  FrameHead(std::span<const std::byte> header, std::size_t payload);
+  std::span<const std::byte> bytes() const { return std::span(bytes_).first(size_); }
+
+ private:
+  std::byte bytes_[kLengthBytes + sizeof(FrameHeader)];
+  std::size_t size_;
+};
+
+// Cuts what comes into frames. `take(frame)` returns false if it is none; so does this, then and
+// where a length cannot be.
+template <class Take>
+bool cut_frames(std::span<const std::byte>& bytes, Take&& take) {
+  while (bytes.size() >= kLengthBytes) {
+    std::uint32_t length = 0;
+    for (std::size_t i = kLengthBytes; i > 0; --i)
+      length = length << 8 | std::to_integer<std::uint32_t>(bytes[i - 1]);
+    if (length < sizeof(FrameHeader) || length > kLongestFrame) return false;
+    if (bytes.size() - kLengthBytes < length) return true;
+    if (!take(bytes.subspan(kLengthBytes, length))) return false;
+    bytes = bytes.subspan(kLengthBytes + length);
+  }
+  return true;
+}
+
+class PeerLink {
+ public:
+  // Begins to connect. Error: it cannot even be tried.
+  static Result<PeerLink> connect(const Endpoint& to, Greeting greeting);
+  static PeerLink accepted(Fd socket, Greeting greeting);
+
+  int descriptor() const { return socket_.get(); }
+  // Nothing once it stands.
+  std::optional<Greeting>& greeting() { return greeting_; }
+  void stand(std::uint32_t node);
+  bool stands() const { return !greeting_; }
+  std::uint32_t node() const { return node_; }  // that it leads to, once it stands
+
+  // Goes on with the greeting. False: it has failed, as its why() or failure() says.
+  bool greet();
+  // Sends what it can of the outbox, then of the two pieces, and keeps what is left of these.
+  // False: the connection has ended.
+  bool send(Outbox& outbox, std::span<const std::byte> head, std::span<const std::byte> payload);
+  // Reads once, into `room` behind what was left the last time; empty: nothing came. False: the
+  // connection has ended.
+  bool read(std::span<std::byte> room, std::span<const std::byte>& bytes);
+  // What of the bytes was no whole frame yet.
+  void keep(std::span<const std::byte> rest) { rest_.assign(rest.begin(), rest.end()); }
+
+  bool connecting() const { return connecting_; }
+  int failure() const { return failure_; }  // errno; 0: the other end has closed it
+  const std::string& name() const { return name_; }
+  bool waits_to_write() const { return waits_to_write_; }
+  void waits_to_write(bool waits) { waits_to_write_ = waits; }
+  // Says that nothing more is sent.
+  void shut() const;
+
+ private:
+  PeerLink(Fd socket, Greeting greeting);
+  bool connected();
+
+  Fd socket_;
+  std::optional<Greeting> greeting_;
+  std::string greeting_out_;
+  std::uint32_t node_ = 0;
+  bool connecting_ = false;
+  bool waits_to_write_ = false;
+  int failure_ = 0;
+  std::vector<std::byte> rest_;
+  std::string name_;
+};
+
+}  // namespace scela::hca

@@ -1,0 +1,45 @@
+// Descriptors that the engine waits for, each with a tag of what it belongs to.
+#pragma once
+
+#include <sys/epoll.h>
+
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "common/core/result.h"
+#include "common/os/fd.h"
+
+namespace scela::hca {
+
+struct Tag {
+  enum class Kind : std::uint8_t { listener, signals, wake, connection, process, events, fabric };
+  Kind kind = Kind::wake;
+  std::uint32_t id = 0;          // of the process, or of the connection to a node
+  std::uint32_t descriptor = 0;  // for events: which socket
+};
+
+class Poller {
+ public:
+  static Result<Poller> make();
+
+  bool add(int descriptor, std::uint32_t events, Tag tag) const;
+  void remove(int descriptor) const;
+
+  struct Ready {
+    Tag tag;
+    std::uint32_t events = 0;
+  };
+  // Waits at most so long (nanoseconds; none: for ever), and fills `ready`.
+  std::span<const Ready> wait(std::optional<std::uint64_t> most);
+
+ private:
+  explicit Poller(Fd epoll) : epoll_(std::move(epoll)) {}
+
+  static constexpr int kAtOnce = 64;
+  Fd epoll_;
+  epoll_event events_[kAtOnce] = {};
+  Ready ready_[kAtOnce];
+};
+
+}  // namespace scela::hca

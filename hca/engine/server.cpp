@@ -1,0 +1,248 @@
+#include "hca/engine/server.h"
+
+#include <sys/eventfd.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <new>
+
+#include "common/core/text.h"
+#include "common/os/affinity.h"
+#include "common/os/clock.h"
+#include "common/os/syscall.h"
+#include "hca/engine/report.h"
+
+namespace scela::hca {
+
+namespace {
+// Of one connection at a time, so that one that asks without end does not keep others waiting.
+constexpr int kAsksAtOnce = 16;
+}  // namespace
+
+Result<void> Server::serve(const Rules& rules, Home& home, Fd listening,
+                           std::unique_ptr<Fabric> fabric, int ready) {
+  auto poller = Poller::make();
+  if (!poller) return fail(poller.error());
+  auto page = SealedMemory::make("scela-hca", sizeof(EnginePage), SealedMemory::Writers::all);
+  if (!page) return fail(page.error());
+  Server server(rules, home, std::move(listening), std::move(fabric), std::move(*poller),
+                std::move(*page));
+  if (auto done = server.set_up(); !done) return done;
+  if (ready >= 0) {
+    const Fd told(ready);
+    const char byte = 1;
+    static_cast<void>(retry([&] { return ::write(told.get(), &byte, 1); }));
+  }
+  server.expect_somebody();
+  server.run();
+  if (server.fabric_) server.fabric_->finish();
+  return {};
+}
+
+Server::Server(const Rules& rules, Home& home, Fd listening, std::unique_ptr<Fabric> fabric,
+               Poller poller, SealedMemory page)
+    : rules_(rules),
+      home_(home),
+      listening_(std::move(listening)),
+      poller_(std::move(poller)),
+      page_memory_(std::move(page)),
+      page_(*new (page_memory_.base()) EnginePage),
+      fabric_(std::move(fabric)),
+      engine_(machine_, rules.settings),
+      patience_(allowed_cpus().size()) {}
+
+Result<void> Server::set_up() {
+  if (!rules_.trace.empty()) {
+    auto trace = TraceFile::make(rules_.trace);
+    if (!trace) return fail(trace.error());
+    trace_.emplace(std::move(*trace));
+    engine_.watch(&*trace_);
+  }
+  wake_.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  sigset_t ends;
+  ::sigemptyset(&ends);
+  for (const int signo : {SIGTERM, SIGINT, SIGHUP})
+    ::sigaddset(&ends, signo);
+  ::sigprocmask(SIG_BLOCK, &ends, nullptr);
+  signals_.reset(::signalfd(-1, &ends, SFD_CLOEXEC | SFD_NONBLOCK));
+  if (!wake_ || !signals_ || !poller_.add(listening_.get(), EPOLLIN, {Tag::Kind::listener}) ||
+      !poller_.add(wake_.get(), EPOLLIN | EPOLLET, {Tag::Kind::wake}) ||
+      !poller_.add(signals_.get(), EPOLLIN, {Tag::Kind::signals}) ||
+      (fabric_ && !fabric_->join(poller_, engine_))) {
+    return fail(
+        os_error(ErrorKind::io, "wait for descriptors", errno, std::string(limit_advice(errno))));
+  }
+  if (fabric_) machine_.join(*fabric_);
+  return {};
+}
+
+void Server::accept_all() {
+  while (true) {
+    Fd made(::accept4(listening_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (!made) {
+      if (errno == EINTR || errno == ECONNABORTED) continue;
+      if (errno == EAGAIN) return;
+      // Told once a second: it is tried again at every look.
+      const int why = errno;
+      if (const Moment now = monotonic_ns(); now >= complain_again_) {
+        report(cat("cannot accept a connection: ", errno_text(why)));
+        complain_again_ = now + 1'000'000'000;
+      }
+      return;
+    }
+    const ProcessId id = next_++;
+    Served served{Connection(std::move(made))};
+    const auto peer = served.connection.peer();
+    if (!peer || peer->user != ::geteuid()) {
+      report(cat("refused process ", peer ? peer->pid : 0, " of user ", peer ? peer->user : 0,
+                 ": this engine serves user ", ::geteuid()));
+      continue;
+    }
+    if (poller_.add(served.connection.descriptor(), EPOLLIN, {Tag::Kind::connection, id})) {
+      served_.emplace(id, std::move(served));
+    }
+  }
+}
+
+void Server::talk(ProcessId id) {
+  for (int i = 0; i < kAsksAtOnce; ++i) {
+    const auto found = served_.find(id);
+    if (found == served_.end()) return;
+    Served& served = found->second;
+    Ask ask;
+    bool goes_on = false;
+    switch (served.connection.receive(ask)) {
+      case Connection::Came::nothing:
+        return;
+      case Connection::Came::ask:
+        goes_on = answer(id, served, ask);
+        break;
+      case Connection::Came::status:
+        goes_on = served.connection.answer(status_text(status()));
+        break;
+      case Connection::Came::status_json:
+        goes_on = served.connection.answer(status_json(status()));
+        break;
+      case Connection::Came::nonsense:
+        goes_on = refuse(served, EPROTO);
+        break;
+      case Connection::Came::end:
+        break;
+    }
+    if (!goes_on) return drop(id);
+  }
+}
+
+bool Server::refuse(const Served& served, int error) const {
+  Answer answer;
+  answer.error = static_cast<std::uint32_t>(error);
+  static_cast<void>(served.connection.answer(answer, {}));
+  return false;
+}
+
+bool Server::answer(ProcessId id, Served& served, const Ask& ask) {
+  if ((ask.operation == Operation::hello) == served.attached) return refuse(served, EPROTO);
+  if (!served.attached) return attach(id, served, ask);
+  Answer answer = engine_.ask(id, ask);
+  Chunks& chunks = machine_.find(id)->chunks;
+  std::vector<int> descriptors;
+  Fd theirs;
+  if (ask.operation == Operation::create_channel && answer.error == 0) {
+    if (make_channel(id, answer, theirs)) descriptors.push_back(theirs.get());
+  } else if (ask.operation == Operation::destroy_channel && answer.error == 0) {
+    machine_.find(id)->channels.erase(ask.handle);
+  }
+  const std::vector<int> made = chunks.new_descriptors();
+  descriptors.insert(descriptors.end(), made.begin(), made.end());
+  answer.new_chunks = static_cast<std::uint32_t>(made.size());
+  if (!served.connection.answer(answer, descriptors)) return false;
+  chunks.handed_over();
+  return true;
+}
+
+bool Server::make_channel(ProcessId id, Answer& answer, Fd& theirs) {
+  auto pair = make_socket_pair(SOCK_SEQPACKET);
+  if (!pair) {
+    Ask undo;
+    undo.operation = Operation::destroy_channel;
+    undo.handle = answer.handle;
+    static_cast<void>(engine_.ask(id, undo));
+    answer = {};
+    answer.error = EMFILE;
+    return false;
+  }
+  theirs = std::move(pair->theirs);
+  machine_.find(id)->channels.insert_or_assign(answer.handle, EventSocket(std::move(pair->ours)));
+  return true;
+}
+
+bool Server::attach(ProcessId id, Served& served, const Ask& ask) {
+  auto chunks = Chunks::make();
+  auto events = make_socket_pair(SOCK_SEQPACKET);
+  const auto peer = served.connection.peer();
+  if (!chunks || !events || !peer) {
+    report(cat("cannot serve another process: ", !chunks  ? chunks.error().text()
+                                                 : events ? ""
+                                                          : events.error().text()));
+    return refuse(served, ENOMEM);
+  }
+  auto memory = ProcessMemory::of_peer(served.connection.descriptor(), peer->pid);
+  // It may have left its connection to a child: its memory is gone, and all it had goes too.
+  if (memory.descriptor()) {
+    poller_.add(memory.descriptor().get(), EPOLLIN, {Tag::Kind::process, id});
+  }
+  Process& process = machine_.add(
+      id, {std::move(memory), std::move(*chunks), EventSocket(std::move(events->ours)), {}});
+  engine_.attach(id, process.chunks.page());
+  if (trace_) trace_->joined(id, peer->pid);
+  served.attached = true;
+  ++attached_;
+  Answer answer = engine_.ask(id, ask);
+  std::vector<int> descriptors{page_memory_.fd().get(), wake_.get(), events->theirs.get()};
+  const std::vector<int> made = process.chunks.new_descriptors();
+  descriptors.insert(descriptors.end(), made.begin(), made.end());
+  answer.new_chunks = static_cast<std::uint32_t>(made.size());
+  if (!served.connection.answer(answer, descriptors)) return false;
+  process.chunks.handed_over();
+  return true;
+}
+
+void Server::drop(ProcessId id) {
+  const auto found = served_.find(id);
+  if (found == served_.end()) return;
+  if (found->second.attached) {
+    engine_.detach(id);
+    machine_.remove(id);
+    if (trace_) trace_->write();
+    --attached_;
+  }
+  served_.erase(found);
+  if (served_.empty()) expect_somebody();
+}
+
+EngineStatus Server::status() const {
+  EngineStatus status;
+  status.pid = ::getpid();
+  status.version = rules_.version;
+  status.runs = runs_;
+  status.sleeps = sleeps_;
+  status.bells = bells_;
+  status.transfers = machine_.counts().transfers;
+  status.transferred_bytes = machine_.counts().bytes;
+  status.accounts = engine_.accounts();
+  for (Account& account : status.accounts.processes) {
+    const Process* const process = machine_.find(account.process);
+    status.who.push_back({process->memory.pid(), program_of(process->memory.pid())});
+    account.holdings.shared_bytes = process->chunks.bytes();
+    status.accounts.holdings.shared_bytes += process->chunks.bytes();
+  }
+  if (fabric_) status.fabric = fabric_->status();
+  return status;
+}
+
+}  // namespace scela::hca

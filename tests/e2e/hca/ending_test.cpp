@@ -1,0 +1,162 @@
+// How engines begin and end: one at a time at one place, and nothing is left of them.
+#include <signal.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+
+#include "common/core/text.h"
+#include "common/os/private_dir.h"
+#include "common/os/syscall.h"
+#include "hca/engine/home.h"
+#include "tests/e2e/hca/engine_client.h"
+#include "tests/support/eventually.h"
+
+using namespace scela;
+using namespace scela::hca;
+using namespace scela::test;
+
+namespace {
+const std::vector<std::string> kLockOnly{"lock"};
+}
+
+TEST_CASE("an engine that is asked to end removes its socket, and its processes see its end") {
+  EngineProcess engine;
+  Client client(engine.socket());
+  client.hello();
+  Reply made = client.ask(Operation::create_channel);
+  REQUIRE(made.descriptors.size() >= 1);
+  engine.signal(GENERATE(SIGTERM, SIGINT, SIGHUP));
+  CHECK(engine.wait() == 0);
+  CHECK((engine.files().empty() || engine.files() == kLockOnly));
+  CHECK(sees_end(client.connection()));
+  CHECK(sees_end(client.events()));
+  CHECK(sees_end(made.descriptors[0]));
+  CHECK(engine.said().empty());
+}
+
+TEST_CASE(
+    "an engine that is killed is seen to end on every descriptor, and another takes its place") {
+  EngineProcess engine;
+  Client client(engine.socket());
+  client.hello();
+  Reply made = client.ask(Operation::create_channel);
+  REQUIRE(made.descriptors.size() >= 1);
+  engine.signal(SIGKILL);
+  CHECK(WIFSIGNALED(engine.wait()));
+  CHECK(sees_end(client.connection()));
+  CHECK(sees_end(client.events()));
+  CHECK(sees_end(made.descriptors[0]));
+  engine.start();
+  Client another(engine.socket());
+  another.hello();
+}
+
+TEST_CASE("with --until-idle an engine ends with its last process") {
+  EngineProcess engine({"--until-idle"});
+  {
+    Client first(engine.socket());
+    first.hello();
+    {
+      Client second(engine.socket());
+      second.hello();
+    }
+    CHECK(first.ask(Operation::alloc_pd).answer.error == 0);
+  }
+  CHECK(engine.wait() == 0);
+  CHECK(engine.files() == kLockOnly);
+}
+
+TEST_CASE("an idle engine waits for whoever holds the lock to find it") {
+  EngineProcess engine({"--until-idle"});
+  const auto home = Home::at(engine.socket());
+  REQUIRE(home);
+  auto lock = home->lock();
+  REQUIRE(lock);
+  {
+    Client first(engine.socket());
+    first.hello();
+  }
+  // It cannot have removed its socket: it is not its turn.
+  Client second(engine.socket());
+  REQUIRE(second.connected());
+  second.hello();
+  lock->reset();
+  CHECK(second.ask(Operation::alloc_pd).answer.error == 0);
+}
+
+TEST_CASE("processes that come and go find an engine each time, or none, but no dying one") {
+  EngineProcess engine({"--until-idle"});
+  for (int i = 0; i < 200; ++i) {
+    auto home = Home::at(engine.socket());
+    REQUIRE(home);
+    auto lock = home->lock();
+    REQUIRE(lock);
+    Client client(engine.socket());
+    if (!client.connected()) {
+      CHECK(engine.wait() == 0);
+      engine.start();
+      continue;
+    }
+    lock->reset();
+    client.hello();
+  }
+}
+
+TEST_CASE("an idle engine whose directory was removed ends all the same") {
+  EngineProcess engine({"--until-idle"});
+  {
+    Client client(engine.socket());
+    client.hello();
+    REQUIRE(remove_tree(engine.directory()));
+  }
+  CHECK(engine.wait() == 0);
+}
+
+TEST_CASE("an engine that ends leaves the socket of another that was made in its place") {
+  EngineProcess engine;
+  auto home = Home::at(engine.socket());
+  REQUIRE(home);
+  REQUIRE(::unlink(engine.socket().c_str()) == 0);
+  auto other = home->listen();
+  REQUIRE(other);
+  engine.signal(SIGTERM);
+  CHECK(engine.wait() == 0);
+  CHECK(home->connect());
+}
+
+TEST_CASE("a second engine at the same place says that one runs there") {
+  EngineProcess engine;
+  auto pipe = make_pipe();
+  REQUIRE(pipe);
+  const pid_t child = ::fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    ::dup2(pipe->write.get(), 2);
+    ::execl(SCELA_HCA_PATH, "scela-hca", "--socket", engine.socket().c_str(), nullptr);
+    ::_exit(1);
+  }
+  pipe->write.reset();
+  std::string said;
+  char bytes[512];
+  for (ssize_t got; (got = ::read(pipe->read.get(), bytes, sizeof bytes)) > 0;)
+    said.append(bytes, static_cast<std::size_t>(got));
+  int status = 0;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  CHECK(WEXITSTATUS(status) == 71);
+  CHECK(said.find("an engine runs there already") != std::string::npos);
+  Client client(engine.socket());
+  client.hello();
+}
+
+TEST_CASE("a directory that others may use is no home, and is told with what to do") {
+  EngineProcess engine;
+  REQUIRE(::chmod(engine.directory().c_str(), 0755) == 0);
+  const auto open = Home::at(engine.socket());
+  REQUIRE_FALSE(open);
+  CHECK(open.error().hint.starts_with("chmod 700"));
+  CHECK_FALSE(Home::at(cat(engine.directory(), "/", std::string(120, 'x'))));
+  CHECK_FALSE(Home::at("/proc/self/status/socket"));
+}

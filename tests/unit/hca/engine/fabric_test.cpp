@@ -1,0 +1,277 @@
+// Two and three nodes' connections in one process: who connects, which connection stays, and what
+// is lost with one.
+#include "hca/engine/fabric.h"
+
+#include <sys/socket.h>
+
+#include <catch2/catch.hpp>
+#include <cstring>
+#include <memory>
+
+#include "common/core/random.h"
+#include "common/core/text.h"
+#include "common/os/clock.h"
+#include "tests/support/eventually.h"
+
+using namespace scela;
+using namespace scela::hca;
+using scela::test::eventually;
+
+namespace {
+
+// An interpreter without processes; what the fabric is asked comes from the tests themselves.
+struct NoHost final : Host {
+  bool read(ProcessId, std::uint64_t, std::span<std::byte>) override { return false; }
+  bool write(ProcessId, std::uint64_t, std::span<const std::byte>) override { return false; }
+  bool copy(ProcessId, std::uint64_t, ProcessId, std::uint64_t, std::uint64_t) override {
+    return false;
+  }
+  bool alive(ProcessId) override { return true; }
+  Shared allocate(ProcessId, std::uint64_t) override { return {}; }
+  void release(ProcessId, const Region&) override {}
+  void wake(ProcessId) override {}
+  void completion_event(ProcessId, std::uint32_t, std::uint64_t) override {}
+  void async_event(ProcessId, const AsyncEvent&) override {}
+  std::optional<std::uint32_t> node_of(const Gid&, bool, std::uint16_t) override { return {}; }
+  bool ready(std::uint32_t) override { return true; }
+  bool send(std::uint32_t, std::span<const std::byte>, std::span<const std::byte>) override {
+    return false;
+  }
+};
+
+FabricRecord record(std::uint32_t node, char key = 'k') {
+  FabricRecord made;
+  made.job = "test";
+  made.node = node;
+  made.nodes = 8;
+  made.key = std::string(kKeyBytes, key);
+  made.listen = made.reached = *Endpoint::parse("127.0.0.1:0");
+  return made;
+}
+
+struct Node {
+  explicit Node(const FabricRecord& of)
+      : number(of.node + 1),
+        fabric(std::move(*Fabric::listen(of))),
+        poller(std::move(*Poller::make())),
+        engine(host, fabric.settings()) {
+    REQUIRE(fabric.join(poller, engine));
+  }
+  std::uint32_t number;  // the interpreter's
+  NoHost host;
+  Fabric fabric;
+  Poller poller;
+  Engine engine;
+
+  Gid gid() const { return fabric.settings().gid; }
+  bool knows(const Node& other) { return fabric.node_of(other.gid(), true, 0) == other.number; }
+  bool send(const Node& other, std::size_t payload = 0) {
+    FrameHeader header;
+    header.kind = payload == 0 ? FrameKind::answer : FrameKind::data;
+    header.total = header.count = payload;
+    const std::vector<std::byte> bytes(payload);
+    return fabric.send(other.number, std::as_bytes(std::span(&header, 1)), bytes, monotonic_ns());
+  }
+  // One thing that has come, if any has.
+  bool step() {
+    bool came = false;
+    for (const Poller::Ready& ready : poller.wait(0)) {
+      came = true;
+      fabric.take(ready.tag.id, ready.events, monotonic_ns());
+    }
+    fabric.attend(monotonic_ns());
+    return came;
+  }
+  std::string says(std::string_view name) const {
+    for (const auto& [each, value] : fabric.status())
+      if (each == name) return value;
+    FAIL(name << " is not said");
+    return {};
+  }
+  std::uint64_t count(std::string_view name) const { return std::stoull(says(name)); }
+};
+
+template <class... Nodes>
+bool run_until(auto&& holds, Nodes&... nodes) {
+  return eventually([&] {
+    (nodes.step(), ...);
+    return holds();
+  });
+}
+
+}  // namespace
+
+TEST_CASE("the first frame makes the connection, and both ways use it") {
+  Node a(record(0)), b(record(1));
+  REQUIRE(a.knows(b));
+  REQUIRE(a.send(b));
+  CHECK(run_until([&] { return b.count("frames received") == 1; }, a, b));
+  REQUIRE(b.knows(a));
+  REQUIRE(b.send(a));
+  CHECK(run_until([&] { return a.count("frames received") == 1; }, a, b));
+  for (Node* node : {&a, &b}) {
+    CHECK(node->count("nodes connected") == 1);
+    CHECK(node->count("connections not proved") == 0);
+    CHECK(node->count("nodes lost") == 0);
+  }
+}
+
+TEST_CASE("when both connect at once one connection stays, and no frame is lost or comes twice") {
+  for (std::uint64_t seed = 1; seed <= 300; ++seed) {
+    CAPTURE(seed);
+    Random random(seed);
+    Node a(record(0)), b(record(1));
+    REQUIRE(a.knows(b));
+    REQUIRE(b.knows(a));
+    std::uint64_t from_a = 1, from_b = 1;
+    REQUIRE(a.send(b));
+    // From together to one after the other.
+    for (std::uint64_t lead = random.below(8); lead > 0; --lead)
+      (random.chance(1, 2) ? a : b).step();
+    REQUIRE(b.send(a));
+    REQUIRE(eventually([&] {
+      if (random.chance(1, 4) && from_a < 9) from_a += a.send(b, 30'000 * random.below(2)) ? 1 : 0;
+      if (random.chance(1, 4) && from_b < 9) from_b += b.send(a, 30'000 * random.below(2)) ? 1 : 0;
+      (random.chance(1, 2) ? a : b).step();
+      return from_a == 9 && from_b == 9 && a.count("frames received") == from_b &&
+             b.count("frames received") == from_a && a.count("connections not proved") == 0 &&
+             b.count("connections not proved") == 0;
+    }));
+    for (Node* node : {&a, &b}) {
+      CHECK(node->count("nodes connected") == 1);
+      CHECK(node->count("nodes lost") == 0);
+      CHECK(node->count("frame bytes waiting") == 0);
+      CHECK(node->count("connections refused") == 0);
+    }
+  }
+}
+
+TEST_CASE("a node that has ended is lost at once, and its successor is spoken to") {
+  Node a(record(0));
+  auto b = std::make_unique<Node>(record(1));
+  REQUIRE(a.knows(*b));
+  REQUIRE(a.send(*b));
+  REQUIRE(run_until([&] { return b->count("frames received") == 1; }, a, *b));
+  b.reset();
+  CHECK(run_until([&] { return a.count("nodes lost") == 1; }, a));
+  CHECK(a.count("nodes connected") == 0);
+  Node again(record(1));
+  REQUIRE(a.knows(again));
+  SECTION("which connects itself") {
+    REQUIRE(again.knows(a));
+    REQUIRE(again.send(a));
+    CHECK(run_until([&] { return a.count("frames received") == 1; }, a, again));
+  }
+  SECTION("which is connected to, where it listens now") {
+    REQUIRE(a.send(again));
+    CHECK(run_until([&] { return again.count("frames received") == 1; }, a, again));
+  }
+}
+
+TEST_CASE("a node that refuses connections loses the frames for it, and is let alone for a while") {
+  Node a(record(0));
+  auto b = std::make_unique<Node>(record(1));
+  REQUIRE(a.knows(*b));
+  const std::uint32_t number = b->number;
+  b.reset();
+  FrameHeader header;
+  const auto send = [&](Moment now) {
+    return a.fabric.send(number, std::as_bytes(std::span(&header, 1)), {}, now);
+  };
+  const Moment now = monotonic_ns();
+  if (send(now)) {
+    REQUIRE(run_until([&] { return a.count("nodes lost") == 1; }, a));
+  }
+  CHECK_FALSE(send(now));
+  CHECK(a.count("frame bytes waiting") == 0);
+}
+
+TEST_CASE("a full way says so, and says when it is not any more") {
+  Node a(record(0)), b(record(1));
+  REQUIRE(a.knows(b));
+  std::uint64_t sent = 0;
+  for (; a.fabric.ready(b.number); ++sent) {
+    REQUIRE(a.send(b, kMostPayload));
+    REQUIRE(sent < 1000);
+  }
+  CHECK(a.count("frame bytes waiting") >= Fabric::kFull);
+  CHECK(a.count("frame bytes waiting") < Fabric::kFull + kLongestFrame + kLengthBytes);
+  bool woken = false;
+  CHECK(eventually([&] {
+    b.step();
+    for (const Poller::Ready& ready : a.poller.wait(0))
+      a.fabric.take(ready.tag.id, ready.events, monotonic_ns());
+    woken = a.fabric.attend(monotonic_ns()) || woken;
+    return woken;
+  }));
+  CHECK(a.fabric.ready(b.number));
+  CHECK(run_until([&] { return b.count("frames received") == sent; }, a, b));
+}
+
+TEST_CASE(
+    "another job's addresses lead nowhere, nor do those of no node of the job, or of itself") {
+  Node a(record(0)), other(record(1, 'o'));
+  CHECK_FALSE(a.fabric.node_of(other.gid(), true, 0));
+  CHECK_FALSE(a.fabric.node_of(a.gid(), true, 0));
+  CHECK_FALSE(a.fabric.node_of({}, false, 3));  // nobody has said where it is
+  CHECK_FALSE(a.fabric.node_of({}, false, 0));
+  NodeAddress beyond = *address_of(a.gid());
+  beyond.node = 8;
+  CHECK_FALSE(a.fabric.node_of(gid_of(beyond), true, 0));
+}
+
+TEST_CASE("who does not know the key is not spoken to, by LID neither") {
+  Node b(record(1, 'o'));
+  FabricRecord told = record(0);
+  told.directory[1] = *Endpoint::parse(cat("127.0.0.1:", address_of(b.gid())->tcp_port));
+  Node a(told);
+  REQUIRE(a.fabric.node_of({}, false, 3) == b.number);
+  REQUIRE(a.send(b));
+  CHECK(run_until([&] { return a.count("nodes lost") == 1; }, a, b));
+  CHECK(run_until([&] { return b.count("connections refused") == 1; }, a, b));
+  CHECK(b.count("frames received") == 0);
+  CHECK(b.count("nodes connected") == 0);
+}
+
+TEST_CASE("a directory counts more than what a program says") {
+  Node b(record(1));
+  FabricRecord told = record(0);
+  told.directory[1] = *Endpoint::parse(cat("127.0.0.1:", address_of(b.gid())->tcp_port));
+  Node a(told);
+  NodeAddress wrong = *address_of(b.gid());
+  wrong.tcp_port = 1;
+  REQUIRE(a.fabric.node_of(gid_of(wrong), true, 0) == b.number);
+  REQUIRE(a.send(b));
+  CHECK(run_until([&] { return b.count("frames received") == 1; }, a, b));
+}
+
+TEST_CASE("a node without an IPv4 address is found by its number, over IPv6") {
+  FabricRecord told = record(1);
+  told.listen = told.reached = *Endpoint::parse("[::1]:0");
+  auto made = Fabric::listen(told);
+  if (!made) return;  // this machine has no IPv6
+  Node b(told);
+  CHECK(address_of(b.gid())->by_number());
+  Node stranger(record(2));
+  CHECK_FALSE(stranger.fabric.node_of(b.gid(), true, 0));
+  FabricRecord mine = record(0);
+  mine.directory[1] = *Endpoint::parse(b.says("listens"));
+  Node a(mine);
+  REQUIRE(a.knows(b));
+  REQUIRE(a.send(b));
+  CHECK(run_until([&] { return b.count("frames received") == 1; }, a, b));
+}
+
+TEST_CASE("what is left to be sent at the end is sent") {
+  auto a = std::make_unique<Node>(record(0));
+  Node b(record(1));
+  REQUIRE(a->knows(b));
+  REQUIRE(a->send(b));
+  REQUIRE(run_until([&] { return b.count("frames received") == 1; }, *a, b));
+  for (int i = 0; i < 10; ++i)
+    REQUIRE(a->send(b, 1000));
+  a->fabric.finish();
+  a.reset();
+  CHECK(run_until([&] { return b.count("nodes lost") == 1; }, b));
+  CHECK(b.count("frames received") == 11);
+}

@@ -1,0 +1,161 @@
+// Both ends of a connection between nodes prove themselves: every word of it matters.
+#include <catch2/catch.hpp>
+
+#include "common/core/random.h"
+#include "common/core/text.h"
+#include "hca/engine/peer.h"
+
+using namespace scela;
+using namespace scela::hca;
+
+namespace {
+
+using State = Greeting::State;
+
+Identity identity(std::uint32_t node) {
+  return {"job", std::string(32, 'k'), node, 4, 100 + node};
+}
+
+struct Talk {
+  Identity left = identity(0), right = identity(1);
+  Greeting connects = Greeting::connecting(left, 1, 7, std::string(32, 'l'));
+  Greeting accepts = Greeting::accepting(right, std::string(32, 'r'));
+
+  Talk() = default;
+  Talk(Identity one, Identity other) : left(std::move(one)), right(std::move(other)) {
+    connects = Greeting::connecting(left, 1, 7, std::string(32, 'l'));
+    accepts = Greeting::accepting(right, std::string(32, 'r'));
+  }
+  // Carries what both say, the byte of this number changed, until nothing more is said.
+  void run(std::size_t change = ~std::size_t{0}) {
+    std::size_t carried = 0;
+    for (bool more = true; more;) {
+      more = false;
+      for (auto [from, to] : {std::pair{&connects, &accepts}, std::pair{&accepts, &connects}}) {
+        std::string bytes = from->output();
+        more = more || !bytes.empty();
+        for (char& byte : bytes)
+          if (carried++ == change) byte = static_cast<char>(byte ^ 0x10);
+        to->take(bytes);
+      }
+      if (accepts.state() == State::asked) accepts.decide(Greeting::Verdict::welcome, 3);
+    }
+  }
+};
+
+}  // namespace
+
+TEST_CASE("two engines of a job prove themselves to each other") {
+  Talk talk;
+  talk.run();
+  REQUIRE(talk.connects.state() == State::over);
+  REQUIRE(talk.accepts.state() == State::over);
+  CHECK(talk.connects.verdict() == Greeting::Verdict::welcome);
+  CHECK(talk.connects.attempts() == 3);
+  CHECK(talk.connects.other().from == 1);
+  CHECK(talk.connects.other().instance == 101);
+  CHECK(talk.accepts.other().from == 0);
+  CHECK(talk.accepts.other().attempt == 7);
+}
+
+TEST_CASE("with any byte of hellos and proofs changed, neither is believed") {
+  const std::size_t all = 2 * Hello::kBytes + 2 * 32;
+  for (std::size_t change = 0; change < all; ++change) {
+    CAPTURE(change);
+    Talk talk;
+    talk.run(change);
+    CHECK(talk.accepts.state() != State::over);
+    CHECK(talk.connects.state() != State::over);
+    CHECK((talk.accepts.state() == State::failed || talk.connects.state() == State::failed));
+  }
+}
+
+TEST_CASE("another key, another job or another node is not believed") {
+  Identity other = identity(1);
+  SECTION("key") {
+    other.key[31] = 'x';
+  }
+  SECTION("job") {
+    other.job = "another";
+  }
+  SECTION("node") {
+    other.node = 2;
+  }
+  SECTION("itself") {
+    other.node = 0;
+  }
+  Talk talk(identity(0), other);
+  talk.run();
+  CHECK(talk.accepts.state() != State::over);
+  CHECK(talk.connects.state() != State::over);
+}
+
+TEST_CASE("a number beyond the job's nodes is refused before anything is said") {
+  Talk talk({"job", std::string(32, 'k'), 9, 10, 1}, identity(1));
+  talk.accepts.take(talk.connects.output());
+  CHECK(talk.accepts.state() == State::failed);
+  CHECK(talk.accepts.output().empty());
+}
+
+TEST_CASE("a proof of another talk, or of the other role, serves nobody") {
+  Talk first;
+  const std::string hello = first.connects.output();
+  first.accepts.take(hello);
+  const std::string answer = first.accepts.output();
+  first.connects.take(answer);
+  const std::string proof = first.connects.output();
+  REQUIRE(proof.size() == 32);
+  SECTION("said again to another nonce") {
+    Identity right = identity(1);
+    Greeting accepts = Greeting::accepting(right, std::string(32, 'n'));
+    accepts.take(hello);
+    static_cast<void>(accepts.output());
+    accepts.take(proof);
+    CHECK(accepts.state() == State::failed);
+  }
+  SECTION("the acceptor's own, sent back") {
+    first.accepts.take(answer.substr(Hello::kBytes));
+    CHECK(first.accepts.state() == State::failed);
+  }
+}
+
+TEST_CASE("bytes come one by one, and no more than the next record is wanted") {
+  Talk talk;
+  const std::string hello = talk.connects.output();
+  for (std::size_t i = 0; i < hello.size(); ++i) {
+    CHECK(talk.accepts.wants() == hello.size() - i);
+    CHECK(talk.accepts.output().empty());
+    talk.accepts.take(hello.substr(i, 1));
+  }
+  CHECK(talk.accepts.wants() == 32);
+  CHECK(talk.accepts.output().size() == Hello::kBytes + 32);
+}
+
+TEST_CASE("noise is no greeting") {
+  Random random(GENERATE(range(1, 200)));
+  Talk talk;
+  Greeting& whom = random.chance(1, 2) ? talk.connects : talk.accepts;
+  while (whom.wants() > 0) {
+    std::string bytes(random.between(1, 40), '\0');
+    for (char& byte : bytes)
+      byte = static_cast<char>(random.next());
+    whom.take(bytes);
+  }
+  CHECK(whom.state() == State::failed);
+}
+
+TEST_CASE("of several connections between two nodes the same one stays on both sides") {
+  OtherNode other;
+  const Hello hello{1, 5, 3, 2, 77, {}};
+  CHECK(other.verdict(3, hello) == Greeting::Verdict::welcome);
+  other.trying = 9;
+  CHECK(other.verdict(3, hello) == Greeting::Verdict::crossing);  // the lower node's own stays
+  CHECK(other.verdict(6, hello) == Greeting::Verdict::welcome);
+  other.trying = 0;
+  other.saw(77, 2);
+  CHECK(other.verdict(3, hello) == Greeting::Verdict::stale);
+  other.saw(77, 1);
+  CHECK(other.verdict(3, hello) == Greeting::Verdict::welcome);
+  other.saw(78, 9);  // another engine took its place
+  CHECK(other.verdict(3, hello) == Greeting::Verdict::welcome);
+}

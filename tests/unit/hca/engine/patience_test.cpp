@@ -1,0 +1,37 @@
+#include "hca/engine/patience.h"
+
+#include <catch2/catch.hpp>
+
+using namespace scela::hca;
+
+TEST_CASE("the engine spins only after short sleeps, and no longer than it pays") {
+  Patience patience(4);
+  CHECK_FALSE(patience.spins(1));
+  patience.slept(1'000'000);
+  CHECK_FALSE(patience.spins(1));
+  patience.slept(3'000);
+  CHECK(patience.spins(1));
+  patience.spun(true);
+  patience.spun(false);
+  CHECK(patience.spins(1));
+  patience.spun(false);
+  CHECK_FALSE(patience.spins(1));
+}
+
+TEST_CASE("the engine does not spin on a processor that a process could use") {
+  Patience patience(2);
+  patience.slept(0);
+  CHECK(patience.spins(1));
+  CHECK_FALSE(patience.spins(2));
+  CHECK_FALSE(patience.spins(64));
+}
+
+TEST_CASE("however long spinning has paid, it ends soon after it does not any more") {
+  Patience patience(2);
+  for (int i = 0; i < 1'000'000; ++i)
+    patience.spun(true);
+  int wasted = 0;
+  for (; patience.spins(1); ++wasted)
+    patience.spun(false);
+  CHECK(wasted <= 16);
+}
