@@ -1,0 +1,98 @@
+/* Management queues: lists of requests that an adapter executes by itself, as CORE-Direct's did
+ * (docs/hca.md; "Offloading collective communication", sections 2.6.1 and 2.6.2).
+ *
+ * Beside what ibv_post_send takes, a send queue takes tasks: WAIT holds the queue until completions
+ * have come to a completion queue; SEND_ENABLE and RECV_ENABLE release requests that another queue
+ * pair holds; CALC computes on registered memory. A queue pair holds its requests if it was made
+ * with SCELA_QP_MANAGED_SEND or SCELA_QP_MANAGED_RECV among the create_flags of ibv_create_qp_ex
+ * (comp_mask: IBV_QP_INIT_ATTR_CREATE_FLAGS).
+ *
+ * Counting: each completion queue has a base, 0 at first. WAIT(cq, n) is over once base + n
+ * completions have ever come to cq; a completion that came early counts. A WAIT marked `last`
+ * moves the base by the largest n since the one before that was marked. So each list claims the
+ * completions that come after those of the lists before it, and several queues can wait for the
+ * same completions: all but one without the mark.
+ *
+ * Functions return 0 or an errno. They are of libscela-ibverbs.so.1, for its device. */
+#ifndef SCELA_VERBS_EXT_H
+#define SCELA_VERBS_EXT_H
+
+#include <infiniband/verbs.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* create_flags; the numbers are those of the Linux kernel's (enum ib_qp_create_flags). */
+enum scela_qp_create_flags {
+  SCELA_QP_CROSS_CHANNEL = 1 << 2, /* takes tasks; says nothing more here: all queue pairs do */
+  SCELA_QP_MANAGED_SEND = 1 << 3,
+  SCELA_QP_MANAGED_RECV = 1 << 4
+};
+
+/* Also the opcodes of their completions (ibv_wc.opcode). */
+enum scela_task_opcode {
+  SCELA_TASK_WAIT = 0x100,
+  SCELA_TASK_SEND_ENABLE = 0x101,
+  SCELA_TASK_RECV_ENABLE = 0x102,
+  SCELA_TASK_CALC = 0x103
+};
+
+enum scela_calc_op {
+  SCELA_CALC_SUM,
+  SCELA_CALC_MIN,
+  SCELA_CALC_MAX,
+  SCELA_CALC_AND, /* this and the next two: integers only */
+  SCELA_CALC_OR,
+  SCELA_CALC_XOR
+};
+
+enum scela_calc_type {
+  SCELA_CALC_INT32,
+  SCELA_CALC_INT64,
+  SCELA_CALC_UINT32,
+  SCELA_CALC_UINT64,
+  SCELA_CALC_FLOAT,
+  SCELA_CALC_DOUBLE
+};
+
+struct scela_task {
+  uint64_t wr_id;
+  struct scela_task* next;
+  enum scela_task_opcode opcode;
+  unsigned int send_flags; /* IBV_SEND_SIGNALED, or 0 */
+  union {
+    struct {
+      struct ibv_cq* cq; /* of this process */
+      uint32_t count;
+      int last; /* moves the base */
+    } wait;
+    struct {
+      struct ibv_qp* qp; /* of this process, made to hold its requests */
+      uint32_t count;
+    } enable;
+    struct {
+      enum scela_calc_op op;
+      enum scela_calc_type type;
+      /* sg_list[0] is the result, the others its operands, all of one length: a multiple of the
+       * type's size, at most 1 MiB. An operand may be the result. Elements are combined from
+       * sg_list[1] on, left to right; sums of integers wrap. */
+      struct ibv_sge* sg_list;
+      int num_sge;
+    } calc;
+  } u;
+};
+
+/* Posts a list of tasks to the send queue; all or, from *bad_task on, none. EINVAL: a task or the
+ * queue pair's state; ENOMEM: the queue is full. */
+int scela_post_task(struct ibv_qp* qp, struct scela_task* task, struct scela_task** bad_task);
+
+/* A management queue: a queue pair that takes tasks only, ready for them. Its completions go to
+ * `cq`; it holds at most `max_tasks`. Null: errno says why. Destroyed with ibv_destroy_qp. */
+struct ibv_qp* scela_create_mq(struct ibv_pd* pd, struct ibv_cq* cq, uint32_t max_tasks);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

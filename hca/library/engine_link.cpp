@@ -1,0 +1,173 @@
+#include "hca/library/engine_link.h"
+
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "common/os/syscall.h"
+
+namespace scela::hca::library {
+
+namespace {
+constexpr std::size_t kMaxDescriptors = 16;  // that come with one answer
+constexpr std::size_t kOfHello = 3;          // engine page, wake eventfd, asynchronous events
+
+Answer failed(int number) {
+  Answer answer;
+  answer.error = static_cast<std::uint32_t>(number);
+  return answer;
+}
+
+void collect(const msghdr& header, std::vector<Fd>& fds) {
+  for (cmsghdr* part = CMSG_FIRSTHDR(&header); part != nullptr;
+       part = CMSG_NXTHDR(const_cast<msghdr*>(&header), part)) {
+    if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS) continue;
+    const std::size_t count = (part->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+    for (std::size_t i = 0; i < count; ++i) {
+      int number = -1;
+      std::memcpy(&number, CMSG_DATA(part) + i * sizeof(int), sizeof(int));
+      fds.emplace_back(number);
+    }
+  }
+}
+}  // namespace
+
+int EngineLink::open(std::string& why) {
+  const int error = connect_engine(socket_path(), socket_, why);
+  if (error != 0) return error;
+  ucred peer{};
+  socklen_t bytes = sizeof(peer);
+  if (::getsockopt(socket_.get(), SOL_SOCKET, SO_PEERCRED, &peer, &bytes) == 0) {
+    // Without Yama there is no such call, and no need of it.
+    ::prctl(PR_SET_PTRACER, static_cast<unsigned long>(peer.pid), 0, 0, 0);
+  }
+  Ask hello;
+  Answer answer;
+  std::vector<Fd> fds;
+  fds.reserve(kMaxDescriptors);
+  if (!exchange(hello, answer, fds)) {
+    why = "the engine closed the connection";
+    return EIO;
+  }
+  if (answer.version != kLayoutVersion || answer.error == EPROTO) {
+    why = "the engine is of another version";
+    return EPROTO;
+  }
+  if (answer.error != 0) {
+    why = "the engine refused this process";
+    return static_cast<int>(answer.error);
+  }
+  if (fds.size() <= kOfHello || !take_chunks(fds, kOfHello)) {
+    why = "the engine sent no memory";
+    return EPROTO;
+  }
+  auto engine_memory = SealedMemory::attach(std::move(fds[0]), SealedMemory::Writers::all);
+  if (!engine_memory || engine_memory->bytes() < sizeof(EnginePage) ||
+      chunks_[0].bytes() < sizeof(ProcessPage)) {
+    why = "the engine's memory cannot be mapped";
+    return EPROTO;
+  }
+  engine_memory_.push_back(std::move(*engine_memory));
+  wake_ = std::move(fds[1]);
+  events_ = std::move(fds[2]);
+  engine_page_ = static_cast<EnginePage*>(engine_memory_[0].base());
+  page_ = static_cast<ProcessPage*>(chunks_[0].base());
+  if (engine_page_->magic != kLayoutMagic || engine_page_->version != kLayoutVersion ||
+      page_->magic != kLayoutMagic || page_->version != kLayoutVersion) {
+    why = "the engine's memory is of another version";
+    return EPROTO;
+  }
+  device_ = answer.device;
+  return 0;
+}
+
+// One datagram each way. False: the engine is gone, or does not speak as agreed.
+bool EngineLink::exchange(const Ask& ask, Answer& answer, std::vector<Fd>& fds) {
+  const ssize_t sent =
+      retry([&] { return ::send(socket_.get(), &ask, sizeof(ask), MSG_NOSIGNAL); });
+  if (sent != static_cast<ssize_t>(sizeof(ask))) return false;
+  iovec part{&answer, sizeof(answer)};
+  alignas(cmsghdr) char control[CMSG_SPACE(kMaxDescriptors * sizeof(int))];
+  msghdr header{};
+  header.msg_iov = &part;
+  header.msg_iovlen = 1;
+  header.msg_control = control;
+  header.msg_controllen = sizeof(control);
+  const ssize_t got = retry([&] { return ::recvmsg(socket_.get(), &header, MSG_CMSG_CLOEXEC); });
+  if (got <= 0) return false;
+  collect(header, fds);
+  return got == static_cast<ssize_t>(sizeof(answer)) && (header.msg_flags & MSG_CTRUNC) == 0;
+}
+
+bool EngineLink::take_chunks(std::vector<Fd>& fds, std::size_t from) {
+  for (std::size_t i = from; i < fds.size(); ++i) {
+    auto chunk = SealedMemory::attach(std::move(fds[i]), SealedMemory::Writers::all);
+    if (!chunk) return false;
+    chunk->close_fd();
+    chunks_.push_back(std::move(*chunk));
+  }
+  return true;
+}
+
+EngineLink::~EngineLink() {
+  if (socket_) ::shutdown(socket_.get(), SHUT_RDWR);
+}
+
+Answer EngineLink::ask(const Ask& ask, Fd* handed, std::size_t wanted) {
+  if (gone()) return failed(EIO);
+  const std::lock_guard lock(mutex_);
+  Answer answer;
+  std::vector<Fd> fds;
+  fds.reserve(kMaxDescriptors);
+  // An answer that this side cannot follow leaves it without a chunk that later answers speak of.
+  if (!exchange(ask, answer, fds) || answer.version != kLayoutVersion ||
+      fds.size() < answer.new_chunks) {
+    gone_.store(true, std::memory_order_release);
+    return failed(EIO);
+  }
+  const std::size_t extra = fds.size() - answer.new_chunks;
+  if (!take_chunks(fds, extra)) {
+    gone_.store(true, std::memory_order_release);
+    return failed(ENOMEM);
+  }
+  if (answer.error != 0) return answer;
+  if (extra != wanted) return failed(EPROTO);
+  for (std::size_t i = 0; i < wanted; ++i)
+    handed[i] = std::move(fds[i]);
+  return answer;
+}
+
+std::byte* EngineLink::at(const Region& region, std::uint64_t at_least) {
+  const std::lock_guard lock(mutex_);
+  if (region.bytes < at_least || region.bytes == 0 || region.chunk >= chunks_.size())
+    return nullptr;
+  const SealedMemory& chunk = chunks_[region.chunk];
+  if (region.offset > chunk.bytes() || chunk.bytes() - region.offset < region.bytes ||
+      region.offset % alignof(RequestRing) != 0) {
+    return nullptr;
+  }
+  return static_cast<std::byte*>(chunk.base()) + region.offset;
+}
+
+void EngineLink::wake() {
+  const std::uint64_t one = 1;
+  // Fails only where 2^64 - 2 wakes stand already.
+  [[maybe_unused]] const ssize_t written =
+      retry([&] { return ::write(wake_.get(), &one, sizeof(one)); });
+}
+
+bool EngineLink::look() {
+  if (gone()) return true;
+  pollfd end{socket_.get(), POLLRDHUP, 0};
+  if (::poll(&end, 1, 0) > 0 && (end.revents & (POLLHUP | POLLRDHUP | POLLERR)) != 0) {
+    gone_.store(true, std::memory_order_release);
+  }
+  return gone();
+}
+
+}  // namespace scela::hca::library

@@ -1,0 +1,249 @@
+// What stands behind the pointers that a program holds: each is the public structure, and after it
+// what this library knows.
+//
+// Locks, in the order in which they are taken: a completion queue's, the context's table, a request
+// queue's. None is held while a poll sleeps.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <shared_mutex>
+#include <unordered_map>
+#include <utility>
+
+#include "hca/core/layout.h"
+#include "hca/core/messages.h"
+#include "hca/library/engine_link.h"
+#include "hca/library/park.h"
+#include "hca/library/verbs.h"
+
+namespace scela::hca::library {
+
+struct Cq;
+struct Qp;
+struct Srq;
+
+// What a program's events and completions name, by the numbers that the engine knows it by.
+struct Table {
+  mutable std::shared_mutex mutex;
+  std::unordered_map<std::uint32_t, Qp*> qps;    // by handle
+  std::unordered_map<std::uint32_t, Srq*> srqs;  // by handle
+  std::unordered_map<std::uint64_t, Cq*> cqs_by_cookie;
+  std::unordered_map<std::uint64_t, Qp*> qps_by_cookie;
+  std::unordered_map<std::uint64_t, Srq*> srqs_by_cookie;
+  std::uint64_t next_cookie = 1;  // not used again: a late event names what is gone
+};
+
+struct Context : verbs_context {
+  EngineLink link;
+  Table table;
+  Park park;
+  std::atomic<bool> told_fatal{false};  // the program had its IBV_EVENT_DEVICE_FATAL
+};
+
+struct Pd : ibv_pd {
+  Pd* of = nullptr;             // a parent domain's protection domain
+  std::atomic<int> parents{0};  // domains and address handles made of it
+};
+
+struct Ah : ibv_ah {
+  Destination destination;  // but for what a request says
+};
+
+struct Xrcd : ibv_xrcd {
+  std::uint32_t handle = 0;
+  Fd file;  // while it is open, no other file has its number
+};
+
+struct Channel : ibv_comp_channel {
+  std::uint32_t handle = 0;
+};
+
+// A ring of requests as its writer sees it.
+struct RequestQueue {
+  std::mutex mutex;
+  RequestRing* ring = nullptr;
+  std::byte* entries = nullptr;
+  std::uint64_t mask = 0;
+  std::uint32_t stride = 0;
+  std::uint32_t capacity = 0;  // requests posted and not completed
+  std::uint32_t sges = 0;
+  std::uint32_t inline_bytes = 0;
+  std::uint32_t bell = 0;
+  std::uint64_t posted = 0;
+  std::uint64_t taken = 0;  // as it was last seen
+  std::atomic<std::uint64_t> completed{0};
+
+  // False: the engine's answer makes no sense. None is a queue without room.
+  bool map(EngineLink& link, const Region& region, std::uint32_t slots, std::uint32_t bytes_apart,
+           std::size_t header);
+  std::byte* slot(std::uint64_t index) const { return entries + (index & mask) * stride; }
+  bool full(std::uint64_t at) {
+    if (at - completed.load(std::memory_order_acquire) >= capacity) return true;
+    if (at - taken <= mask) return false;
+    taken = ring->taken.load(std::memory_order_acquire);
+    return at - taken > mask;
+  }
+  // Everything before `end` is the engine's; of a send queue, it is told.
+  void publish_sends(EngineLink& link, std::uint64_t end) {
+    if (end == posted) return;
+    posted = end;
+    ring->posted.store(end, std::memory_order_release);
+    link.ring(bell);
+  }
+  // Receives are looked for when something comes, or the engine says that it wants to be told.
+  void publish_receives(EngineLink& link, std::uint64_t end) {
+    if (end == posted) return;
+    posted = end;
+    ring->posted.store(end, std::memory_order_seq_cst);
+    if (ring->ring_on_post.load(std::memory_order_seq_cst) != 0) link.ring(bell);
+  }
+  void forget_all() { completed.store(posted, std::memory_order_release); }
+};
+
+struct Srq : ibv_srq {
+  std::uint32_t number = 0;
+  SrqType type = SrqType::basic;
+  std::uint64_t cookie = 0;
+  Cq* cq = nullptr;  // XRC
+  RequestQueue queue;
+  std::uint32_t async_events = 0;  // handed out; under `mutex`
+};
+
+struct Qp : ibv_qp_ex {
+  std::atomic<QpState> now{QpState::reset};
+  QpType type = QpType::rc;
+  std::uint64_t cookie = 0;
+  ibv_qp_init_attr made_with{};
+  bool extended = false;
+  RequestQueue send;
+  RequestQueue recv;
+  std::uint32_t async_events = 0;  // handed out; under `mutex`
+  // What wr_* is building, between wr_start and wr_complete.
+  SendRequest building;
+  std::byte* building_at = nullptr;  // null: nothing
+  std::uint64_t built = 0;           // where the next one goes
+  int build_error = 0;
+};
+
+struct Cq : ibv_cq_ex {
+  std::mutex lock;
+  CompletionRing* ring = nullptr;
+  const std::byte* entries = nullptr;
+  std::uint64_t mask = 0;
+  std::uint64_t taken = 0;     // as consumed, of this side
+  std::uint64_t produced = 0;  // as it was last seen
+  std::uint64_t cookie = 0;
+  std::uint32_t noted_in = 0;     // of Park
+  Qp* last = nullptr;             // that a completion was of; most are of one
+  std::uint32_t comp_events = 0;  // handed out; under `mutex`
+  std::uint32_t async_events = 0;
+  bool single_threaded = false;
+  bool polling = false;  // between start_poll and end_poll
+  std::uint64_t polled_from = 0;
+  Completion current;  // of next_poll
+  // What WAITs count from, and how many the next base is further on (include/scela/verbs_ext.h).
+  std::uint64_t wait_base = 0;
+  std::uint64_t wait_most = 0;
+
+  bool map(EngineLink& link, const Region& region, std::uint32_t count);
+  // The next completion; the queue that it is of has its slots back. Under `lock`.
+  bool next(Completion& completion);
+  // Tells the engine and the context what next() took since `from`.
+  void give_back(std::uint64_t from);
+  // Drops what a queue pair left here; under `lock`.
+  void forget(const Qp& qp);
+};
+
+inline Context& context_of(ibv_context* context) {
+  return *static_cast<Context*>(verbs_get_ctx(context));
+}
+inline Pd& pd_of(ibv_pd* pd) {
+  return *static_cast<Pd*>(pd);
+}
+inline Xrcd& xrcd_of(ibv_xrcd* xrcd) {
+  return *static_cast<Xrcd*>(xrcd);
+}
+inline Channel& channel_of(ibv_comp_channel* channel) {
+  return *static_cast<Channel*>(channel);
+}
+inline Srq& srq_of(ibv_srq* srq) {
+  return *static_cast<Srq*>(srq);
+}
+inline Ah& ah_of(ibv_ah* ah) {
+  return *static_cast<Ah*>(ah);
+}
+inline Cq& cq_of(ibv_cq* cq) {
+  return *static_cast<Cq*>(reinterpret_cast<ibv_cq_ex*>(cq));
+}
+inline ibv_cq* public_of(Cq& cq) {
+  return reinterpret_cast<ibv_cq*>(static_cast<ibv_cq_ex*>(&cq));
+}
+inline Qp& qp_of(ibv_qp* qp) {
+  return *static_cast<Qp*>(reinterpret_cast<ibv_qp_ex*>(qp));
+}
+
+// What a verb returns where it makes something and cannot: null, and why in errno.
+template <class T>
+T* no(int error, T* = nullptr) {
+  errno = error;
+  return nullptr;
+}
+
+// No exception leaves the library: the only one that can come says that there is no memory.
+template <class Call>
+auto guarded(Call call) noexcept -> decltype(call()) {
+  using Returned = decltype(call());
+  try {
+    return call();
+  } catch (...) {
+    errno = ENOMEM;
+    if constexpr (std::is_pointer_v<Returned>) {
+      return nullptr;
+    } else {
+      return static_cast<Returned>(ENOMEM);
+    }
+  }
+}
+
+// The functions of context.ops and of verbs_context.
+int poll_cq(ibv_cq* cq, int count, ibv_wc* completions);
+int req_notify_cq(ibv_cq* cq, int solicited_only);
+int post_send(ibv_qp* qp, ibv_send_wr* request, ibv_send_wr** bad);
+int post_recv(ibv_qp* qp, ibv_recv_wr* request, ibv_recv_wr** bad);
+int post_srq_recv(ibv_srq* srq, ibv_recv_wr* request, ibv_recv_wr** bad);
+int query_port(ibv_context* context, std::uint8_t port, ibv_port_attr* attributes,
+               std::size_t bytes);
+int query_device_ex(ibv_context* context, const ibv_query_device_ex_input* input,
+                    ibv_device_attr_ex* attributes, std::size_t bytes);
+ibv_pd* alloc_parent_domain(ibv_context* context, ibv_parent_domain_init_attr* attributes);
+ibv_td* alloc_td(ibv_context* context, ibv_td_init_attr* attributes);
+int dealloc_td(ibv_td* td);
+ibv_cq_ex* create_cq_ex(ibv_context* context, ibv_cq_init_attr_ex* attributes);
+int modify_cq(ibv_cq* cq, ibv_modify_cq_attr* attributes);
+ibv_srq* create_srq_ex(ibv_context* context, ibv_srq_init_attr_ex* attributes);
+int get_srq_num(ibv_srq* srq, std::uint32_t* number);
+ibv_xrcd* open_xrcd(ibv_context* context, ibv_xrcd_init_attr* attributes);
+int close_xrcd(ibv_xrcd* xrcd);
+ibv_qp* create_qp_ex(ibv_context* context, ibv_qp_init_attr_ex* attributes);
+ibv_qp* open_qp(ibv_context* context, ibv_qp_open_attr* attributes);
+
+// What a new queue pair's structure shows of the extended interface (extended.cpp), and a
+// completion queue's (poll_extended.cpp).
+int offer_work_requests(Qp& qp, std::uint64_t operations);
+void offer_polling(Cq& cq, std::uint64_t fields);
+
+// Whether queue pairs of this type take the request; checked when it is posted.
+bool allows(QpType type, std::uint32_t opcode);
+// 0, or the errno of a post to a queue pair in this state.
+int check_send_state(const Qp& qp);
+
+// The completions that stand in for those which an engine that is gone will not send (flush.cpp).
+// Under the CQ's lock; how many, or -1: all were handed out.
+int flush(Cq& cq, int count, ibv_wc* completions);
+
+}  // namespace scela::hca::library

@@ -1,0 +1,142 @@
+// Taking completions.
+#include <algorithm>
+
+#include "hca/library/objects.h"
+
+namespace scela::hca::library {
+
+namespace {
+
+constexpr std::uint32_t kReceives = done::kReceive;  // a bit of every opcode of a receive
+constexpr std::uint32_t kNobody = ~0U;               // owner of what forget() dropped
+
+// The requests up to this one are done. Under the CQ's lock, so nobody else counts.
+void free_up_to(RequestQueue& queue, std::uint64_t index) {
+  const std::uint64_t end = index + 1;
+  if (end > queue.completed.load(std::memory_order_relaxed)) {
+    queue.completed.store(end, std::memory_order_release);
+  }
+}
+
+// False: it is of a queue that has gone.
+bool settle(Cq& cq, const Completion& completion) {
+  if (completion.owner == kNobody) return false;
+  const bool receives = (completion.opcode & kReceives) != 0;
+  if (cq.last != nullptr && cq.last->qp_base.qp_num == completion.qpn &&
+      cq.last->qp_base.handle == completion.owner && cq.last->qp_base.srq == nullptr) {
+    free_up_to(receives ? cq.last->recv : cq.last->send, completion.queue_index);
+    return true;
+  }
+  const Table& table = context_of(cq.context).table;
+  const std::shared_lock lock(table.mutex);
+  const auto qp = table.qps.find(completion.owner);
+  const bool own = qp != table.qps.end() && qp->second->qp_base.qp_num == completion.qpn &&
+                   (!receives || qp->second->qp_base.srq == nullptr);
+  if (own) {
+    cq.last = qp->second;
+    free_up_to(receives ? cq.last->recv : cq.last->send, completion.queue_index);
+    return true;
+  }
+  if (!receives) return false;
+  const auto srq = table.srqs.find(completion.owner);
+  if (srq == table.srqs.end()) return false;
+  // They complete in any order, and on several queues at once.
+  srq->second->queue.completed.fetch_add(1, std::memory_order_acq_rel);
+  return true;
+}
+
+void show(ibv_wc& to, const Completion& from) {
+  to.wr_id = from.wr_id;
+  to.status = static_cast<ibv_wc_status>(from.status);
+  to.opcode = static_cast<ibv_wc_opcode>(from.opcode);
+  to.vendor_err = from.vendor_error;
+  to.byte_len = from.bytes;
+  to.imm_data = from.immediate;
+  to.qp_num = from.qpn;
+  to.src_qp = from.source_qpn;
+  to.wc_flags = from.flags;
+  to.pkey_index = 0;
+  to.slid = from.slid;
+  to.sl = static_cast<std::uint8_t>(from.sl);
+  to.dlid_path_bits = 0;
+}
+
+}  // namespace
+
+bool Cq::next(Completion& completion) {
+  for (;;) {
+    if (taken == produced) {
+      produced = ring->produced.load(std::memory_order_acquire);
+      if (taken == produced) return false;
+    }
+    std::memcpy(&completion, entries + (taken & mask) * sizeof(Completion), sizeof(completion));
+    ++taken;
+    if (settle(*this, completion)) return true;
+  }
+}
+
+void Cq::give_back(std::uint64_t from) {
+  if (taken == from) return;
+  ring->consumed.store(taken, std::memory_order_release);
+}
+
+// The entries that the engine has written and this side has not taken are this side's.
+void Cq::forget(const Qp& qp) {
+  last = nullptr;
+  const std::uint64_t end = ring->produced.load(std::memory_order_acquire);
+  for (std::uint64_t at = taken; at != end; ++at) {
+    auto* const entry = const_cast<std::byte*>(entries) + (at & mask) * sizeof(Completion);
+    Completion completion;
+    std::memcpy(&completion, entry, sizeof(completion));
+    if (completion.qpn != qp.qp_base.qp_num || completion.owner == kNobody) continue;
+    settle(*this, completion);  // a shared receive queue has its slot back
+    last = nullptr;
+    completion.owner = kNobody;
+    std::memcpy(entry, &completion, sizeof(completion));
+  }
+}
+
+int poll_cq(ibv_cq* cq, int count, ibv_wc* completions) {
+  Cq& ours = cq_of(cq);
+  Context& context = context_of(cq->context);
+  int filled = 0;
+  {
+    const std::lock_guard lock(ours.lock);
+    const std::uint64_t from = ours.taken;
+    Completion completion;
+    while (filled < count && ours.next(completion))
+      show(completions[filled++], completion);
+    ours.give_back(from);
+    if (filled == 0 && count > 0) {
+      if (context.link.gone()) filled = flush(ours, count, completions);
+      // The engine writes no more to a queue that ran over.
+      else if (ours.ring->broken.load(std::memory_order_acquire) != 0)
+        filled = -1;
+    }
+  }
+  if (filled > 0) {
+    context.park.found_something();
+  } else if (filled == 0 && count > 0) {
+    context.park.found_nothing(ours, context.link);
+  } else if (filled < 0) {
+    errno = EIO;
+  }
+  return filled;
+}
+
+int req_notify_cq(ibv_cq* cq, int solicited_only) {
+  Cq& ours = cq_of(cq);
+  if (context_of(cq->context).link.gone()) return EIO;
+  const std::lock_guard lock(ours.lock);
+  if (solicited_only == 0) {
+    ours.ring->armed.store(static_cast<std::uint32_t>(Armed::any), std::memory_order_seq_cst);
+  } else {
+    // Who is to hear of any is to hear of solicited ones as well.
+    auto unarmed = static_cast<std::uint32_t>(Armed::no);
+    ours.ring->armed.compare_exchange_strong(unarmed, static_cast<std::uint32_t>(Armed::solicited),
+                                             std::memory_order_seq_cst);
+  }
+  return 0;
+}
+
+}  // namespace scela::hca::library

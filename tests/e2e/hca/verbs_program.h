@@ -1,0 +1,164 @@
+// A program that is linked to libscela-ibverbs as to libibverbs, in a place of its own; the library
+// starts the engine.
+#pragma once
+
+#include <infiniband/verbs.h>
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "hca/include/scela/verbs_ext.h"
+
+namespace scela::test {
+
+// A directory for the engine's socket, which goes with this.
+struct Place {
+  Place() {
+    char name[] = "/tmp/scela-tasks-XXXXXX";
+    REQUIRE(mkdtemp(name) != nullptr);
+    path = name;
+    ::setenv("SCELA_HCA_SOCKET", (path + "/socket").c_str(), 1);
+    ::setenv("SCELA_HCA", SCELA_HCA_PATH, 1);
+  }
+  ~Place() {
+    // The engine ends by itself, and removes its socket; the lock and the log are ours to remove.
+    for (const char* file : {"/lock", "/log", "/scela-hca.log", "/socket"})
+      ::unlink((path + file).c_str());
+    ::rmdir(path.c_str());
+  }
+  std::string path;
+};
+
+struct Verbs {
+  Verbs() {
+    ibv_device** list = ibv_get_device_list(nullptr);
+    REQUIRE(list != nullptr);
+    REQUIRE(list[0] != nullptr);
+    context = ibv_open_device(list[0]);
+    ibv_free_device_list(list);
+    REQUIRE(context != nullptr);
+    pd = ibv_alloc_pd(context);
+    REQUIRE(pd != nullptr);
+  }
+  ~Verbs() {
+    for (auto qp : qps)
+      CHECK(ibv_destroy_qp(qp) == 0);
+    for (auto cq : cqs)
+      CHECK(ibv_destroy_cq(cq) == 0);
+    for (auto mr : mrs)
+      CHECK(ibv_dereg_mr(mr) == 0);
+    CHECK(ibv_dealloc_pd(pd) == 0);
+    CHECK(ibv_close_device(context) == 0);
+  }
+  ibv_cq* cq(int entries = 64) {
+    cqs.push_back(ibv_create_cq(context, entries, nullptr, nullptr, 0));
+    REQUIRE(cqs.back() != nullptr);
+    return cqs.back();
+  }
+  ibv_mr* mr(void* address, std::size_t bytes) {
+    mrs.push_back(ibv_reg_mr(pd, address, bytes, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE));
+    REQUIRE(mrs.back() != nullptr);
+    return mrs.back();
+  }
+  ibv_qp* rc(ibv_cq* send, ibv_cq* receive, std::uint32_t flags = 0, std::uint32_t depth = 128) {
+    ibv_qp_init_attr_ex attributes{};
+    attributes.send_cq = send;
+    attributes.recv_cq = receive;
+    attributes.qp_type = IBV_QPT_RC;
+    attributes.cap = {depth, depth, 1, 1, 0};
+    attributes.pd = pd;
+    attributes.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS;
+    attributes.create_flags = flags;
+    qps.push_back(ibv_create_qp_ex(context, &attributes));
+    REQUIRE(qps.back() != nullptr);
+    return qps.back();
+  }
+  ibv_qp* mq(ibv_cq* cq, std::uint32_t tasks = 128) {
+    qps.push_back(scela_create_mq(pd, cq, tasks));
+    REQUIRE(qps.back() != nullptr);
+    return qps.back();
+  }
+  void connect(ibv_qp* qp, std::uint32_t other) const {
+    ibv_port_attr port{};
+    REQUIRE(ibv_query_port(context, 1, &port) == 0);
+    ibv_qp_attr a{};
+    a.qp_state = IBV_QPS_INIT;
+    a.port_num = 1;
+    a.qp_access_flags = IBV_ACCESS_REMOTE_WRITE;
+    REQUIRE(ibv_modify_qp(
+                qp, &a, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS) == 0);
+    a.qp_state = IBV_QPS_RTR;
+    a.path_mtu = IBV_MTU_4096;
+    a.dest_qp_num = other;
+    a.min_rnr_timer = 1;
+    a.ah_attr.dlid = port.lid;
+    a.ah_attr.port_num = 1;
+    REQUIRE(ibv_modify_qp(qp, &a,
+                          IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+                              IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER) ==
+            0);
+    a.qp_state = IBV_QPS_RTS;
+    a.timeout = 14;
+    a.retry_cnt = 7;
+    a.rnr_retry = 7;
+    REQUIRE(ibv_modify_qp(qp, &a,
+                          IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+                              IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC) == 0);
+  }
+  ibv_context* context = nullptr;
+  ibv_pd* pd = nullptr;
+  std::vector<ibv_cq*> cqs;
+  std::vector<ibv_mr*> mrs;
+  std::vector<ibv_qp*> qps;
+};
+
+// Returns once one has come; a test that fails waits for the harness's limit.
+inline ibv_wc next(ibv_cq* cq) {
+  ibv_wc completion{};
+  int count = 0;
+  while ((count = ibv_poll_cq(cq, 1, &completion)) == 0) {
+  }
+  REQUIRE(count == 1);
+  return completion;
+}
+
+inline void post(ibv_qp* qp, scela_task task) {
+  scela_task* bad = nullptr;
+  REQUIRE(scela_post_task(qp, &task, &bad) == 0);
+}
+inline scela_task wait(ibv_cq* cq, std::uint32_t count, bool last, unsigned flags = 0,
+                       std::uint64_t id = 0) {
+  scela_task task{};
+  task.wr_id = id;
+  task.opcode = SCELA_TASK_WAIT;
+  task.send_flags = flags;
+  task.u.wait = {cq, count, last ? 1 : 0};
+  return task;
+}
+inline scela_task enable(ibv_qp* qp, std::uint32_t count,
+                         scela_task_opcode opcode = SCELA_TASK_SEND_ENABLE) {
+  scela_task task{};
+  task.opcode = opcode;
+  task.u.enable = {qp, count};
+  return task;
+}
+inline void post_send(ibv_qp* qp, ibv_sge sge, unsigned flags = 0, std::uint64_t id = 0) {
+  ibv_send_wr wr{}, *bad = nullptr;
+  wr.wr_id = id;
+  wr.sg_list = &sge;
+  wr.num_sge = sge.length == 0 ? 0 : 1;
+  wr.opcode = IBV_WR_SEND;
+  wr.send_flags = flags;
+  REQUIRE(ibv_post_send(qp, &wr, &bad) == 0);
+}
+inline void post_recv(ibv_qp* qp, ibv_sge sge) {
+  ibv_recv_wr wr{}, *bad = nullptr;
+  wr.sg_list = &sge;
+  wr.num_sge = sge.length == 0 ? 0 : 1;
+  REQUIRE(ibv_post_recv(qp, &wr, &bad) == 0);
+}
+
+}  // namespace scela::test
