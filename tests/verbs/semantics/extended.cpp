@@ -270,10 +270,14 @@ void poll_extended() {
     expect_completion("a send", pair.a.sent(), id, IBV_WC_SEND);
   }
   waiting_for("a completion by ibv_start_poll");
-  int error = start_poll(cq);
-  while (error == ENOENT)
-    error = start_poll(cq);
-  expect_works("ibv_start_poll", error);
+  // That a send has completed does not say that its receive is told of already.
+  const auto start = [&] {
+    int error = start_poll(cq);
+    while (error == ENOENT)
+      error = start_poll(cq);
+    expect_works("ibv_start_poll", error);
+  };
+  start();
   for (uint32_t id = 1; id <= 3; ++id) {
     expect_equal("wr_id", uint64_t{id}, cq->wr_id);
     expect_equal("status", static_cast<int>(IBV_WC_SUCCESS), static_cast<int>(cq->status));
@@ -283,7 +287,12 @@ void poll_extended() {
     expect_equal("qp_num", pair.b.qp->qp_num, ibv_wc_read_qp_num(cq));
     expect((ibv_wc_read_wc_flags(cq) & IBV_WC_WITH_IMM) != 0, "IBV_WC_WITH_IMM is not set");
     const int next = ibv_next_poll(cq);
-    expect_error("ibv_next_poll", id == 3 ? ENOENT : 0, next);
+    if (id == 3 || next != ENOENT) {
+      expect_error("ibv_next_poll", id == 3 ? ENOENT : 0, next);
+      continue;
+    }
+    ibv_end_poll(cq);
+    start();
   }
   ibv_end_poll(cq);
   expect_error("polling the emptied CQ", ENOENT, start_poll(cq));
