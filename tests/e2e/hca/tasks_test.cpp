@@ -172,9 +172,8 @@ TEST_CASE("hca tasks: a thousand kChains of a hundred tasks run while their post
       shared->numbers[2 * c] = ins[c]->qp_num;
       shared->numbers[2 * c + 1] = outs[c]->qp_num;
     }
-    shared->ready.store(1);
-    while (shared->go.load() != 1)
-      ::usleep(1000);
+    tell(shared->ready, 1);
+    until(shared->go, 1);
     for (std::uint32_t c = 0; c < kChains; ++c) {
       verbs.connect(ins[c], shared->partners[2 * c]);
       verbs.connect(outs[c], shared->partners[2 * c + 1]);
@@ -185,7 +184,7 @@ TEST_CASE("hca tasks: a thousand kChains of a hundred tasks run while their post
         post(managers[c], enable(outs[c], 1));
       }
     }
-    shared->ready.store(2);
+    tell(shared->ready, 2);
     for (;;)
       ::pause();
   }
@@ -194,8 +193,7 @@ TEST_CASE("hca tasks: a thousand kChains of a hundred tasks run while their post
     ibv_cq* sent = verbs.cq();
     ibv_cq* came = verbs.cq(kChains * kLinks);
     std::vector<ibv_qp*> ins(kChains), outs(kChains);
-    while (shared->ready.load() != 1)
-      ::usleep(1000);
+    until(shared->ready, 1);
     for (std::uint32_t c = 0; c < kChains; ++c) {
       outs[c] = verbs.rc(sent, sent, 0, kLinks);
       ins[c] = verbs.rc(sent, came, 0, kLinks);
@@ -206,9 +204,8 @@ TEST_CASE("hca tasks: a thousand kChains of a hundred tasks run while their post
       shared->partners[2 * c] = outs[c]->qp_num;
       shared->partners[2 * c + 1] = ins[c]->qp_num;
     }
-    shared->go.store(1);
-    while (shared->ready.load() != 2)
-      ::usleep(1000);
+    tell(shared->go, 1);
+    until(shared->ready, 2);
     REQUIRE(::kill(poster, SIGSTOP) == 0);
     int status = 0;
     REQUIRE(::waitpid(poster, &status, WUNTRACED) == poster);

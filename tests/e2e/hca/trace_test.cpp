@@ -35,11 +35,6 @@ struct Shared {
   std::atomic<std::uint32_t> go{0};
 };
 
-void until(const std::atomic<std::uint32_t>& flag, std::uint32_t value) {
-  while (flag.load() != value)
-    ::usleep(1000);
-}
-
 // Posts a chain: each link waits for an arrival and releases a send. Never returns.
 void post_chain(Shared* shared) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -52,7 +47,7 @@ void post_chain(Shared* shared) {
   ibv_qp* last = verbs.mq(sent);
   shared->numbers[0] = in->qp_num;
   shared->numbers[1] = out->qp_num;
-  shared->ready.store(1);
+  tell(shared->ready, 1);
   until(shared->go, 1);
   verbs.connect(in, shared->partners[0]);
   verbs.connect(out, shared->partners[1]);
@@ -67,7 +62,7 @@ void post_chain(Shared* shared) {
   seen.send_flags = IBV_SEND_SIGNALED;
   post(last, seen);
   next(sent);
-  shared->ready.store(2);
+  tell(shared->ready, 2);
   for (;;)
     ::pause();
 }
@@ -122,7 +117,7 @@ TEST_CASE("hca trace: the engine is seen to execute a chain while its poster is 
       post_recv(in, {});
     shared->partners[0] = out->qp_num;
     shared->partners[1] = in->qp_num;
-    shared->go.store(1);
+    tell(shared->go, 1);
     until(shared->ready, 2);
     REQUIRE(::kill(poster, SIGSTOP) == 0);
     int status = 0;

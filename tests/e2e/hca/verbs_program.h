@@ -5,14 +5,27 @@
 #include <infiniband/verbs.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <catch2/catch.hpp>
+#include <cstdint>
 #include <cstdlib>
 #include <string>
 #include <vector>
 
+#include "common/os/futex.h"
 #include "hca/include/scela/verbs_ext.h"
 
 namespace scela::test {
+
+// Words in memory that two processes share.
+inline void tell(std::atomic<std::uint32_t>& word, std::uint32_t value) {
+  word.store(value);
+  futex_wake(reinterpret_cast<const std::uint32_t*>(&word));
+}
+inline void until(const std::atomic<std::uint32_t>& word, std::uint32_t value) {
+  for (std::uint32_t seen = word.load(); seen != value; seen = word.load())
+    futex_wait(reinterpret_cast<const std::uint32_t*>(&word), seen, nullptr);
+}
 
 // A directory for the engine's socket, which goes with this.
 struct Place {
