@@ -1,4 +1,4 @@
-// What a process and its engine share: queues of requests and of completions, and the kBells that
+// What a process and its engine share: queues of requests and of completions, and the bells that
 // say which of them has something new.
 //
 // Every ring has one writer per field. What the process writes is not to be trusted: the engine

@@ -20,7 +20,7 @@ using namespace scela::test;
 // "Offloading collective communication", Table 2.2: a barrier among 2^m by recursive doubling. For
 // each peer a receive and a held send; on the management queue, in turn, the release of a send and
 // the wait for its peer's.
-TEST_CASE("hca tasks: the barrier of Table 2.2 runs without its kRanks, and holds who is early") {
+TEST_CASE("hca tasks: the barrier of Table 2.2 runs without its ranks, and holds who is early") {
   const Place place;
   Verbs verbs;
   constexpr std::uint32_t kRounds = 3, kRanks = 1 << kRounds;
@@ -141,9 +141,9 @@ TEST_CASE("hca tasks: the adapter computes, and refuses what it cannot") {
   CHECK(next(done).status == IBV_WC_LOC_LEN_ERR);
 }
 
-// 1,000 kChains of 100 tasks, each a relay of its own: what comes from elsewhere is waited for, and
+// 1,000 chains of 100 tasks, each a relay of its own: what comes from elsewhere is waited for, and
 // a held send released. The poster is a process that is stopped for all that time.
-TEST_CASE("hca tasks: a thousand kChains of a hundred tasks run while their poster is stopped") {
+TEST_CASE("hca tasks: a thousand chains of a hundred tasks run while their poster is stopped") {
   const Place place;
   constexpr std::uint32_t kChains = 1000, kLinks = 33;  // a link: WAIT, ENABLE, SEND
   struct Shared {

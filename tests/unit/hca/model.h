@@ -121,7 +121,7 @@ class World {
   void post_receive(int qp, Receive receive);
   void post_shared(int srq, Receive receive);
   // A change that is allowed.
-  void change(int qp, QpState to, const QpAttributes& value, std::uint32_t mask);
+  void change(int number, QpState to, const QpAttributes& value, std::uint32_t mask);
   // Until nothing moves.
   void run();
 
@@ -140,7 +140,7 @@ class World {
   Outcome refuse(Qp& qp, Status status, EventType event);
   void finish_send(Qp& qp, const Send& send, Status status);
   void tell(const Qp& qp, EventType type);
-  void complete(int cq, const Completion& completion);
+  void complete(int number, const Completion& completion);
   void flush_sends(Qp& qp);
   void fail(Qp& qp);
   Qp* target(std::uint16_t lid, std::uint32_t number);
