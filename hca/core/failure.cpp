@@ -1,5 +1,6 @@
 // What becomes of a queue pair's requests when it fails, or begins anew.
 #include <cstring>
+#include <utility>
 
 #include "hca/core/state.h"
 
@@ -65,6 +66,12 @@ void Engine::State::enter_error(Qp& qp) {
   if (qp.srq != 0) event(qp, EventType::last_wqe_reached);
 }
 
+// The queue pair goes, or begins anew: what it was filling for a shared queue is the queue's again.
+void Engine::State::give_back(Qp& qp) {
+  if (!std::exchange(qp.receiving, false)) return;
+  if (Srq* srq = srqs.find(qp.received.queue)) srq->returned.push_back(std::move(qp.received));
+}
+
 void Engine::State::reset(Qp& qp) {
   wait_until(qp, std::nullopt);
   qp.unanswered = false;
@@ -74,7 +81,7 @@ void Engine::State::reset(Qp& qp) {
   qp.answering.clear();
   qp.inbox.clear();
   qp.progress = 0;
-  qp.receiving = false;
+  give_back(qp);
   for (Ring* ring : {&qp.send, &qp.recv}) {
     if (!ring->head) continue;
     ring->next = ring->head->posted.load(std::memory_order_acquire);

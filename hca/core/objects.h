@@ -76,6 +76,17 @@ struct Ring {
   }
 };
 
+// A receive request that a message is filling.
+struct Receiving {
+  std::uint64_t wr_id = 0;
+  std::uint64_t index = 0;
+  ProcessId owner = 0;      // whose memory it names
+  std::uint32_t queue = 0;  // number of the QP or SRQ that it came from
+  std::uint32_t cq = 0;
+  std::uint32_t pd = 0;
+  std::vector<Sge> sges;
+};
+
 struct Srq {
   std::uint32_t handle = 0;  // its number as well
   ProcessId owner = 0;
@@ -88,6 +99,8 @@ struct Srq {
   std::uint64_t cookie = 0;
   std::uint32_t users = 0;
   Ring ring;
+  // Requests that a queue pair had begun to fill when it went: the next messages fill them.
+  std::deque<Receiving> returned;
 };
 
 struct Xrcd {
@@ -128,17 +141,6 @@ struct Answering {
   std::uint64_t address = 0;
   std::uint64_t total = 0;
   std::uint64_t sent = 0;
-};
-
-// A receive request that a message is filling.
-struct Receiving {
-  std::uint64_t wr_id = 0;
-  std::uint64_t index = 0;
-  ProcessId owner = 0;      // whose memory it names
-  std::uint32_t queue = 0;  // number of the QP or SRQ that it came from
-  std::uint32_t cq = 0;
-  std::uint32_t pd = 0;
-  std::vector<Sge> sges;
 };
 
 struct Qp {

@@ -249,6 +249,7 @@ int Engine::State::destroy_qp(ProcessId process, std::uint32_t handle) {
 }
 
 void Engine::State::remove_qp(Qp& qp) {
+  give_back(qp);
   wait_until(qp, std::nullopt);
   for (auto group = groups.begin(); group != groups.end();) {
     group->second.erase(qp.handle);

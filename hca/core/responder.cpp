@@ -146,6 +146,13 @@ std::optional<Verdict> Engine::State::others_fault(const Incoming& incoming, Pro
 // Takes the next receive request for a message. False: there is none.
 bool Engine::State::take_receive(Qp& qp, Srq* srq) {
   if (qp.receiving) return true;
+  if (srq && !srq->returned.empty()) {
+    qp.received = std::move(srq->returned.front());
+    srq->returned.pop_front();
+    if (srq->type == SrqType::basic) qp.received.cq = qp.recv_cq;
+    qp.receiving = true;
+    return true;
+  }
   Ring& ring = srq ? srq->ring : qp.recv;
   if (!ring.head || ring.next >= ring.ready()) return false;
   Receiving& received = qp.received;

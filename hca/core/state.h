@@ -155,6 +155,7 @@ struct Engine::State {
   void flush(Qp& qp);
   void enter_error(Qp& qp);
   void reset(Qp& qp);
+  void give_back(Qp& qp);
 
   // remote.cpp: between nodes.
   bool send_there(Qp& qp, Outgoing& out);

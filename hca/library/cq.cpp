@@ -169,7 +169,7 @@ int ibv_resize_cq(ibv_cq* cq, int cqe) {
     ask.operation = Operation::resize_cq;
     ask.handle = cq->handle;
     ask.entries = static_cast<std::uint32_t>(cqe);
-    const auto alone = context_of(cq->context).park.without(ours);
+    const auto alone = context_of(cq->context).park.without(ours, link);
     const Answer answer = link.ask(ask);
     if (answer.error != 0) return static_cast<int>(answer.error);
     return ours.map(link, answer.send, answer.entries) ? 0 : EPROTO;
@@ -182,7 +182,7 @@ int ibv_destroy_cq(ibv_cq* cq) {
     Context& context = context_of(cq->context);
     {
       const std::lock_guard lock(ours.lock);
-      const auto alone = context.park.without(ours);
+      const auto alone = context.park.without(ours, context.link);
       Ask ask;
       ask.operation = Operation::destroy_cq;
       ask.handle = cq->handle;

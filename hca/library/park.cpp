@@ -59,6 +59,8 @@ void Park::found_nothing(Cq& cq, EngineLink& link) {
 // What comes to queues that nobody looked at lately wakes nobody: a program that waits for an
 // answer does not want to be woken because its question has left.
 void Park::sleep(EngineLink& link, const timespec& now) {
+  // The lock lets readers pass a writer that waits, and there may always be one more of them.
+  if (wanting_.load(std::memory_order_acquire) != 0) return;
   const std::shared_lock asleep(sleeping_);
   std::vector<Cq*> watched;
   {
@@ -82,8 +84,14 @@ void Park::sleep(EngineLink& link, const timespec& now) {
   page.waiters.fetch_sub(1, std::memory_order_relaxed);
 }
 
-std::unique_lock<std::shared_mutex> Park::without(const Cq& cq) {
+std::unique_lock<std::shared_mutex> Park::without(const Cq& cq, EngineLink& link) {
+  wanting_.fetch_add(1, std::memory_order_acq_rel);
+  if (!link.gone()) {
+    link.page().bell.fetch_add(1, std::memory_order_seq_cst);
+    futex_wake(word_of(link.page().bell));
+  }
   std::unique_lock alone(sleeping_);
+  wanting_.fetch_sub(1, std::memory_order_acq_rel);
   const std::lock_guard lock(mutex_);
   std::erase(looked_at_, &cq);
   return alone;

@@ -27,7 +27,7 @@ class Park {
 
   // Nobody sleeps on the queue, nor will, as long as this is held and after it: the queue is about
   // to go, or its ring to be another.
-  [[nodiscard]] std::unique_lock<std::shared_mutex> without(const Cq& cq);
+  [[nodiscard]] std::unique_lock<std::shared_mutex> without(const Cq& cq, EngineLink& link);
 
  private:
   void note(Cq& cq);
@@ -37,6 +37,7 @@ class Park {
   std::atomic<std::uint32_t> streak_{1};        // which row
   std::atomic<std::uint64_t> looked_at_ns_{0};  // when the link was looked at last
   std::shared_mutex sleeping_;                  // held while asleep
+  std::atomic<int> wanting_{0};                 // callers of without(): nobody falls asleep
   std::mutex mutex_;                            // of what follows
   std::vector<Cq*> looked_at_;                  // in this row
   std::uint32_t noted_ = 0;                     // the row that `looked_at_` is of

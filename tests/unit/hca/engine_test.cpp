@@ -635,6 +635,47 @@ TEST_CASE("hca: an atomic operation is done once, however long the place for its
 }
 
 TEST_CASE(
+    "hca: a request of a shared queue that a queue pair had begun to fill is filled by another") {
+  Fabric fabric;
+  Program a(fabric, 1), b(fabric, 2);
+  Ask ask;
+  ask.operation = Operation::create_srq;
+  ask.pd = b.pd;
+  ask.cap.recv_requests = 1;
+  ask.cap.recv_sges = 1;
+  const Answer srq = b.request(ask);
+  const std::size_t bytes = 4'000'000;
+  const Buffer mine = a.buffer(bytes, 1), theirs = b.buffer(bytes);
+  const bool resets = GENERATE(true, false);
+  b.post_srq(srq, 7, {theirs.all()});
+  Ask make;
+  make.srq = srq.handle;
+  for (int i = 0; i < 3; ++i) {
+    QueuePair to = b.make_qp(make), from = a.make_qp(QpType::rc);
+    REQUIRE(connect(a, from, QpType::rc, to.handle) == 0);
+    REQUIRE(connect(b, to, QpType::rc, from.handle) == 0);
+    a.post_send(from, request(Opcode::send), {mine.all()});
+    fabric.engine.run(fabric.now);
+    if (i == 2) break;
+    if (resets) {
+      REQUIRE(b.modify(to, {}, attribute::kState) == 0);
+    } else {
+      Ask destroy;
+      destroy.operation = Operation::destroy_qp;
+      destroy.handle = to.handle;
+      REQUIRE(b.request(destroy).error == 0);
+    }
+    fabric.run();
+    CHECK(b.poll().empty());
+  }
+  fabric.run();
+  const auto received = b.poll();
+  REQUIRE(received.size() == 1);
+  CHECK(received[0].wr_id == 7);
+  CHECK(theirs.bytes == mine.bytes);
+}
+
+TEST_CASE(
     "hca: nothing that is in use can be destroyed, and a process that leaves takes all with it") {
   Fabric fabric;
   Program a(fabric, 1);
