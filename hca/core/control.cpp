@@ -108,7 +108,12 @@ Answer Engine::State::ask(ProcessId process, const Ask& ask) {
       std::pair<std::uint64_t, std::uint64_t> group;
       std::memcpy(&group.first, ask.gid.bytes, 8);
       std::memcpy(&group.second, ask.gid.bytes + 8, 8);
-      if (ask.operation == Operation::attach_mcast)
+      const bool attaches = ask.operation == Operation::attach_mcast;
+      if (attaches && !groups.contains(group) && groups.size() >= limit::kMcastGroups) {
+        error = ENOMEM;
+        break;
+      }
+      if (attaches)
         groups[group].insert(ask.handle);
       else if (groups[group].erase(ask.handle) == 0)
         error = EINVAL;
@@ -255,6 +260,7 @@ int Engine::State::modify_srq(Srq& srq, const Ask& ask) {
 }
 
 int Engine::State::open_xrcd(ProcessId process, const Ask& ask, Answer& answer) {
+  if (processes[process].xrcds.size() >= limit::kOpenings) return ENOMEM;
   const bool is_private = ask.file_device == 0 && ask.file_inode == 0;
   std::uint32_t handle = 0;
   if (!is_private)

@@ -173,6 +173,7 @@ int Engine::State::open_qp(ProcessId process, const Ask& ask, Answer& answer) {
       qp->xrcd != ask.xrcd ||
       std::find(xrcd->openers.begin(), xrcd->openers.end(), process) == xrcd->openers.end())
     return EINVAL;
+  if (qp->holders.size() >= limit::kOpenings) return ENOMEM;
   qp->holders.push_back({process, ask.cookie});
   processes[process].qps.insert(qp->handle);
   answer.handle = answer.number = qp->handle;

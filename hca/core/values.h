@@ -96,13 +96,14 @@ inline constexpr std::uint32_t kState = 1U << 0, kCurrentState = 1U << 1, kSqdNo
                                kCap = 1U << 19, kDestQpn = 1U << 20;
 }
 
-// What the device says it can do at most; ibv_query_device tells them.
+// What the device says it can do at most; ibv_query_device tells them. Openings: how often a
+// process may open XRC domains, and how often one queue pair may be open.
 namespace limit {
 inline constexpr std::uint32_t kPorts = 2, kQpRequests = 16384, kSges = 32, kInlineBytes = 1024,
                                kCqEntries = 1U << 20, kSrqRequests = 1U << 20, kQps = 1U << 16,
                                kCqs = 1U << 16, kMrs = 1U << 22, kPds = 1U << 16, kSrqs = 1U << 16,
                                kRdAtomic = 16, kMessageBytes = 1U << 30, kGids = 1, kPkeys = 1,
-                               kMtu = 4096, kGrhBytes = 40;
+                               kMcastGroups = 8192, kOpenings = 4096, kMtu = 4096, kGrhBytes = 40;
 inline constexpr std::uint64_t kMrBytes = 1ULL << 47;
 }  // namespace limit
 

@@ -63,15 +63,13 @@ Result<void> Server::set_up() {
     trace_.emplace(std::move(*trace));
     engine_.watch(&*trace_);
   }
-  wake_.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   sigset_t ends;
   ::sigemptyset(&ends);
   for (const int signo : {SIGTERM, SIGINT, SIGHUP})
     ::sigaddset(&ends, signo);
   ::sigprocmask(SIG_BLOCK, &ends, nullptr);
   signals_.reset(::signalfd(-1, &ends, SFD_CLOEXEC | SFD_NONBLOCK));
-  if (!wake_ || !signals_ || !poller_.add(listening_.get(), EPOLLIN, {Tag::Kind::listener}) ||
-      !poller_.add(wake_.get(), EPOLLIN | EPOLLET, {Tag::Kind::wake}) ||
+  if (!signals_ || !poller_.add(listening_.get(), EPOLLIN, {Tag::Kind::listener}) ||
       !poller_.add(signals_.get(), EPOLLIN, {Tag::Kind::signals}) ||
       (fabric_ && !fabric_->join(poller_, engine_))) {
     return fail(
@@ -191,6 +189,12 @@ bool Server::attach(ProcessId id, Served& served, const Ask& ask) {
                                                           : events.error().text()));
     return refuse(served, ENOMEM);
   }
+  // One of its own: what it does to it is felt by nobody else.
+  served.wake.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!served.wake || !poller_.add(served.wake.get(), EPOLLIN | EPOLLET, {Tag::Kind::wake})) {
+    report(cat("cannot serve another process: ", errno_text(errno)));
+    return refuse(served, ENOMEM);
+  }
   auto memory = ProcessMemory::of_peer(served.connection.descriptor(), peer->pid);
   // It may have left its connection to a child: its memory is gone, and all it had goes too.
   if (memory.descriptor()) {
@@ -203,7 +207,7 @@ bool Server::attach(ProcessId id, Served& served, const Ask& ask) {
   served.attached = true;
   ++attached_;
   Answer answer = engine_.ask(id, ask);
-  std::vector<int> descriptors{page_memory_.fd().get(), wake_.get(), events->theirs.get()};
+  std::vector<int> descriptors{page_memory_.fd().get(), served.wake.get(), events->theirs.get()};
   const std::vector<int> made = process.chunks.new_descriptors();
   descriptors.insert(descriptors.end(), made.begin(), made.end());
   answer.new_chunks = static_cast<std::uint32_t>(made.size());
@@ -221,6 +225,8 @@ void Server::drop(ProcessId id) {
     if (trace_) trace_->write();
     --attached_;
   }
+  // The process may hold it open for longer.
+  if (found->second.wake) poller_.remove(found->second.wake.get());
   served_.erase(found);
   if (served_.empty()) expect_somebody();
 }

@@ -38,6 +38,7 @@ class Server {
  private:
   struct Served {
     Connection connection;
+    Fd wake = Fd();  // by which it wakes this process
     bool attached = false;
   };
 
@@ -78,7 +79,6 @@ class Server {
   std::unique_ptr<Fabric> fabric_;
   Machine machine_;
   Engine engine_;
-  Fd wake_;
   Fd signals_;
   std::unordered_map<ProcessId, Served> served_;
   std::size_t attached_ = 0;

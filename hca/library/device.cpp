@@ -88,7 +88,7 @@ ibv_device_attr device_attributes(const Device& device) {
   attributes.max_qp_init_rd_atom = limit::kRdAtomic;
   // Atomic among verbs only: the engine executes them one after the other, as an adapter does.
   attributes.atomic_cap = IBV_ATOMIC_HCA;
-  attributes.max_mcast_grp = 8192;
+  attributes.max_mcast_grp = limit::kMcastGroups;
   attributes.max_mcast_qp_attach = 1024;
   attributes.max_total_mcast_qp_attach = 8192 * 1024;
   attributes.max_ah = 1 << 20;

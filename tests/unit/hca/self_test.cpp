@@ -142,4 +142,43 @@ TEST_CASE("hca: that a queue is drained is told only when that was asked for") {
   CHECK(told() == 1);
 }
 
+TEST_CASE("hca: openings of domains and queue pairs, and groups, have bounds") {
+  Fabric fabric;
+  Program a(fabric, 1);
+  Ask open;
+  open.operation = Operation::open_xrcd;
+  open.file_device = 1;
+  open.file_inode = 2;
+  open.open_flags = 0100;
+  std::uint32_t opened = 0, domain = 0;
+  for (Answer answer = a.request(open); answer.error == 0; answer = a.request(open), ++opened)
+    domain = answer.handle;
+  CHECK(opened == limit::kOpenings);
+  Ask make;
+  make.qp_type = QpType::xrc_recv;
+  make.xrcd = domain;
+  const QueuePair target = a.make_qp(make);
+  REQUIRE(target.made.error == 0);
+  Ask again;
+  again.operation = Operation::open_qp;
+  again.qp_type = QpType::xrc_recv;
+  again.number = target.handle;
+  again.xrcd = domain;
+  std::uint32_t held = 1;
+  while (a.request(again).error == 0)
+    ++held;
+  CHECK(held == limit::kOpenings);
+  const QueuePair member = a.make_qp(QpType::ud);
+  Ask join;
+  join.operation = Operation::attach_mcast;
+  join.handle = member.handle;
+  join.gid.bytes[0] = 0xFF;
+  std::uint32_t groups = 0;
+  for (; a.request(join).error == 0; ++groups)
+    std::memcpy(&join.gid.bytes[8], &groups, sizeof groups);
+  CHECK(groups == limit::kMcastGroups + 1);  // the first number names the group that is there
+  a.leave();
+  CHECK(fabric.machine.allocated == 0);
+}
+
 }  // namespace scela::hca::test
