@@ -12,17 +12,10 @@ namespace {
 
 using pmix::Status;
 
-// Messages between agents: of a node that wants what a rank has put, and the answer.
-constexpr std::uint32_t kWantTag = kServiceTags;
-constexpr std::uint32_t kDataTag = kServiceTags + 1;
-
 // With room for what stands beside it in its message.
 constexpr std::size_t kMaxFenced = pmix::kMaxBody - 64;
 // Fences of one set that wait for each other, and spawns of one rank.
 constexpr std::size_t kMaxOpen = 64;
-// Nodes that wait for what ranks of this one have not put yet: as many as there may be.
-constexpr std::size_t kMaxVisitors = std::size_t{1} << 18;
-
 // What Open MPI says when it has nothing to say.
 constexpr std::string_view kNoMessage = "N/A";
 
@@ -59,7 +52,8 @@ PmixDesk::PmixDesk(const Job& job, const RankSet& own, std::uint32_t node, Sides
       node_(node),
       sides_(std::move(sides)),
       watch_(job, own, watch_sides()),
-      copies_(job, own, copies_sides()) {}
+      copies_(job, own, copies_sides()),
+      data_(job, own, data_sides()) {}
 
 PmixWatch::Sides PmixDesk::watch_sides() {
   PmixWatch::Sides out;
@@ -81,6 +75,11 @@ PmixWatch::Sides PmixDesk::watch_sides() {
 }
 
 PmixCopies::Sides PmixDesk::copies_sides() {
+  const PmixWatch::Sides same = watch_sides();
+  return {same.tell, same.send};
+}
+
+PmixData::Sides PmixDesk::data_sides() {
   const PmixWatch::Sides same = watch_sides();
   return {same.tell, same.send};
 }
@@ -155,8 +154,7 @@ bool PmixDesk::take(pmix::msg::Ready&) {
   if (!told_.front().empty()) return false;
   told_.pop_front();
   ++ready_worlds_;
-  for (const Visitor& visitor : std::exchange(early_, {}))
-    wanted(visitor);
+  data_.worlds_ready(ready_worlds_);
   return true;
 }
 
@@ -367,117 +365,41 @@ bool PmixDesk::take(pmix::msg::Spawn& message) {
   return true;
 }
 
-// What ranks of other nodes have put.
-
-bool PmixDesk::take(pmix::msg::DataWanted& message) {
-  const auto node = job_.map.node_of(message.rank);
-  if (own_.contains(message.rank) || !node || lost_.contains(*node) || own_.minus(ended_).empty() ||
-      failed_.contains(message.rank)) {
-    answer(message.id, Status::not_found);
-    return true;
-  }
-  wanted_.emplace(message.id, message.rank);
-  want(message.id, message.rank);
-  return true;
-}
-
-void PmixDesk::want(pmix::Id id, Rank rank) {
-  ByteWriter out;
-  out.varint(id);
-  sides_.ask(own_.front(), next_++, ask::Send{rank, kWantTag, Chunk(out.take())});
-}
-
+// What other nodes' servers have sent.
 void PmixDesk::heard(const action::Reply& message) {
   const std::vector<Chunk>& parts = message.response.parts;
   if (parts.size() != 3) return;
   ByteReader source(parts[0].view());
   ByteReader tag(parts[1].view());
-  ByteReader in(parts[2].view());
   const Rank from = source.varint32();
   const std::uint32_t about = tag.varint32();
-  if (source.ok() && tag.ok() && watch_.heard(about, from, parts[2].view())) return;
-  if (source.ok() && tag.ok() && copies_.heard(about, from, parts[2].view())) return;
-  const pmix::Id id = in.varint();
-  if (!source.ok() || !tag.ok() || !in.ok()) return;
-  if (about == kWantTag) return wanted({from, id, message.rank});
-  if (about != kDataTag) return;
-  const bool there = in.flag();
-  // Of nobody but the node that was asked.
-  const auto at = wanted_.find(id);
-  if (!in.ok() || at == wanted_.end() || job_.map.node_of(from) != job_.map.node_of(at->second)) {
-    return;
-  }
-  wanted_.erase(at);
-  answer(id, there ? Status::ok : Status::not_found, there ? std::string(in.rest()) : "");
-}
-
-void PmixDesk::wanted(const Visitor& visitor) {
-  if (visitors_.size() + early_.size() >= kMaxVisitors) {
-    return send_data(visitor, Status::not_found, {});
-  }
-  // Its world is on its way: somebody has started, and was faster.
-  if (job_.world_of(visitor.rank) >= ready_worlds_) return early_.push_back(visitor);
-  if (!is_here(visitor.rank)) return send_data(visitor, Status::not_found, {});
-  const pmix::Id id = next_visitor_++;
-  visitors_.emplace(id, visitor);
-  sides_.tell(pmix::msg::DataAsked{id, visitor.rank});
-}
-
-bool PmixDesk::take(pmix::msg::Data& message) {
-  const auto at = visitors_.extract(message.id);
-  if (!at.empty()) send_data(at.mapped(), message.status, message.blob);
-  return true;
-}
-
-void PmixDesk::send_data(const Visitor& visitor, pmix::Status status, std::string_view blob) {
-  ByteWriter out;
-  out.varint(visitor.id);
-  out.flag(status == Status::ok);
-  out.raw(blob);
-  // In anybody's name, who may have ended: the node answers as long as its agent does.
-  sides_.ask(own_.front(), next_++, ask::Send{visitor.asker, kDataTag, Chunk(out.take())});
+  if (!source.ok() || !tag.ok()) return;
+  const std::string_view bytes = parts[2].view();
+  if (watch_.heard(about, from, bytes) || copies_.heard(about, from, bytes)) return;
+  data_.heard(about, from, message.rank, bytes);
 }
 
 void PmixDesk::peers_failed(const RankSet& ranks) {
-  failed_.add(ranks);
   watch_.peers_failed(ranks);
   copies_.peers_failed(ranks);
-  forget_wanted(ranks);
+  data_.peers_failed(ranks);
 }
 
 void PmixDesk::nodes_lost(const RankSet& nodes) {
-  lost_.add(nodes);
-  copies_.nodes_lost(nodes);
   // Those that have ranks: whatever numbers are said, no others are looked at.
   RankSet known;
   for (const RankMap::Block& block : job_.map.blocks())
     known.add(RankSet::run(block.first_node, block.nodes));
   known = known.intersection(nodes);
+  copies_.nodes_lost(known);
   watch_.nodes_lost(known);
-  known.for_each([&](std::uint32_t node) { forget_wanted(job_.map.ranks_of(node)); });
+  data_.nodes_lost(known);
 }
 
-// Asked again: the answer to the first question, should it come too, is the same.
 void PmixDesk::reconnected(const RankSet& ranks) {
-  const bool inside = own_.intersects(ranks);
-  for (const auto& [id, rank] : wanted_) {
-    const auto node = job_.map.node_of(rank);
-    if (node && job_.map.ranks_of(*node).intersects(ranks) != inside) want(id, rank);
-  }
+  data_.reconnected(ranks);
   watch_.reconnected(ranks);
   copies_.reconnected(ranks);
-}
-
-// Nobody will answer for these any more.
-void PmixDesk::forget_wanted(const RankSet& ranks) {
-  for (auto at = wanted_.begin(); at != wanted_.end();) {
-    if (ranks.contains(at->second)) {
-      answer(at->first, Status::not_found);
-      at = wanted_.erase(at);
-    } else {
-      ++at;
-    }
-  }
 }
 
 // Answers.
@@ -538,14 +460,7 @@ void PmixDesk::rank_ended(Rank rank) {
   if (publishers_.contains(rank)) sides_.ask(rank, next_++, ask::Name{NameAct::withdraw, {}});
   publishers_.remove(RankSet::single(rank));
   ended_.add(rank);
-  for (auto at = visitors_.begin(); at != visitors_.end();) {
-    if (at->second.rank == rank) {
-      send_data(at->second, Status::not_found, {});
-      at = visitors_.erase(at);
-    } else {
-      ++at;
-    }
-  }
+  data_.rank_ended(rank);
   // Nobody answers what was asked in its name.
   for (auto at = asked_.begin(); at != asked_.end();) {
     if (at->second.rank != rank) {

@@ -13,9 +13,8 @@
 // is sent once others are connected, which may wait for it.
 //
 // Published values are in the job's table of names (names.h), which is told when a rank ends that
-// has published what goes with it. What a rank of another node has put is asked of that node by a
-// message (direct modex), which its server answers once the rank has put it. Where the question or
-// its answer was with an agent that is lost, it is asked again.
+// has published what goes with it. What ranks of other nodes have put: pmix_data.h; who looks on:
+// pmix_watch.h and pmix_copies.h.
 //
 // Each world of the job (job.h) is told to the server as a namespace, in order, before any of its
 // ranks starts here; sets may have ranks of several. Ranks that ask for more are heard as those of
@@ -37,6 +36,7 @@
 #include "nla/core/actions.h"
 #include "nla/core/job.h"
 #include "nla/core/pmix_copies.h"
+#include "nla/core/pmix_data.h"
 #include "nla/core/pmix_watch.h"
 #include "nla/core/request.h"
 #include "pmix/core/messages.h"
@@ -105,11 +105,6 @@ class PmixDesk {
     bool under_way = false;
     std::deque<Fence> waiting;
   };
-  struct Visitor {  // another node that wants what a rank of this one has put
-    Rank asker = 0;
-    pmix::Id id = 0;  // there
-    Rank rank = 0;    // here
-  };
   struct Question {
     pmix::Id id = 0;
     Rank rank = 0;                                // in whose name it was asked
@@ -125,8 +120,8 @@ class PmixDesk {
   bool take(pmix::msg::Finalized& message);
   bool take(pmix::msg::Abort& message);
   bool take(pmix::msg::Fence& message);
-  bool take(pmix::msg::DataWanted& message);
-  bool take(pmix::msg::Data& message);
+  bool take(pmix::msg::DataWanted& message) { return data_.receive(message); }
+  bool take(pmix::msg::Data& message) { return data_.receive(message); }
   bool take(pmix::msg::Publish& message);
   bool take(pmix::msg::Lookup& message);
   bool take(pmix::msg::Unpublish& message);
@@ -146,6 +141,7 @@ class PmixDesk {
 
   PmixWatch::Sides watch_sides();
   PmixCopies::Sides copies_sides();
+  PmixData::Sides data_sides();
   pmix::Process look(Rank rank) const;
   Fences& fences_of(const Gathering& gathering);
   void enter(const Gathering& gathering, Fences& fences);
@@ -156,10 +152,6 @@ class PmixDesk {
   void ask(Question question, Request request);
   void heard(const action::Reply& message);
   pmix::msg::World world(std::size_t number) const;
-  void wanted(const Visitor& visitor);
-  void send_data(const Visitor& visitor, pmix::Status status, std::string_view blob);
-  void want(pmix::Id id, Rank rank);
-  void forget_wanted(const RankSet& ranks);
   bool is_incomplete(const RankSet& ranks) const;
   void send_stand_ins();
   bool is_here(Rank rank) const { return own_.contains(rank) && !ended_.contains(rank); }
@@ -176,19 +168,14 @@ class PmixDesk {
   RankSet known_;   // have ever connected
   RankSet absent_;  // have ended before they did, and no stand-in was sent
   RankSet ended_;   // of this node
-  RankSet failed_;  // anywhere, and the job goes on
-  RankSet lost_;    // nodes, whose other ranks had ended before
   std::map<Gathering, Fences> fences_;
   std::uint32_t numbered_ = 0;  // fences with a name, of which this node had a part
   std::map<RequestId, Question> asked_;
   RequestId next_ = 1;
-  RankSet publishers_;               // of what goes with them
-  std::map<pmix::Id, Rank> wanted_;  // here, of ranks elsewhere
-  std::map<pmix::Id, Visitor> visitors_;
-  pmix::Id next_visitor_ = 1;
-  std::vector<Visitor> early_;  // of worlds that are not ready
+  RankSet publishers_;  // of what goes with them
   PmixWatch watch_;
   PmixCopies copies_;
+  PmixData data_;
 };
 
 }  // namespace scela::nla

@@ -1,0 +1,143 @@
+#include "nla/core/pmix_data.h"
+
+#include <utility>
+
+#include "common/core/bytes.h"
+#include "nla/core/request.h"
+
+namespace scela::nla {
+
+namespace {
+
+using pmix::Status;
+
+constexpr std::uint32_t kWantTag = kServiceTags;
+constexpr std::uint32_t kDataTag = kServiceTags + 1;
+
+// Nodes that wait for what ranks of this one have not put yet: as many as there may be.
+constexpr std::size_t kMaxVisitors = std::size_t{1} << 18;
+
+}  // namespace
+
+PmixData::PmixData(const Job& job, const RankSet& own, Sides sides)
+    : job_(job), own_(own), sides_(std::move(sides)) {}
+
+void PmixData::answer(pmix::Id id, Status status, std::string blob) {
+  sides_.tell(pmix::msg::Answer{id, status, std::move(blob)});
+}
+
+bool PmixData::receive(pmix::msg::DataWanted& message) {
+  const auto node = job_.map.node_of(message.rank);
+  if (own_.contains(message.rank) || !node || lost_.contains(*node) || own_.minus(ended_).empty() ||
+      failed_.contains(message.rank)) {
+    answer(message.id, Status::not_found);
+    return true;
+  }
+  wanted_.emplace(message.id, message.rank);
+  want(message.id, message.rank);
+  return true;
+}
+
+void PmixData::want(pmix::Id id, Rank rank) {
+  ByteWriter out;
+  out.varint(id);
+  sides_.send(kWantTag, rank, out.take());
+}
+
+bool PmixData::heard(std::uint32_t tag, Rank from, Rank to, std::string_view bytes) {
+  if (tag != kWantTag && tag != kDataTag) return false;
+  ByteReader in(bytes);
+  const pmix::Id id = in.varint();
+  if (tag == kWantTag) {
+    if (in.ok()) wanted({from, id, to});
+    return true;
+  }
+  const bool there = in.flag();
+  // Of nobody but the node that was asked.
+  const auto at = wanted_.find(id);
+  if (!in.ok() || at == wanted_.end() || job_.map.node_of(from) != job_.map.node_of(at->second)) {
+    return true;
+  }
+  wanted_.erase(at);
+  answer(id, there ? Status::ok : Status::not_found, there ? std::string(in.rest()) : "");
+  return true;
+}
+
+void PmixData::wanted(const Visitor& visitor) {
+  if (visitors_.size() + early_.size() >= kMaxVisitors) {
+    return send(visitor, Status::not_found, {});
+  }
+  // Its world is on its way: somebody has started, and was faster.
+  if (job_.world_of(visitor.rank) >= ready_worlds_) return early_.push_back(visitor);
+  if (!own_.contains(visitor.rank) || ended_.contains(visitor.rank)) {
+    return send(visitor, Status::not_found, {});
+  }
+  const pmix::Id id = next_visitor_++;
+  visitors_.emplace(id, visitor);
+  sides_.tell(pmix::msg::DataAsked{id, visitor.rank});
+}
+
+bool PmixData::receive(pmix::msg::Data& message) {
+  const auto at = visitors_.extract(message.id);
+  if (!at.empty()) send(at.mapped(), message.status, message.blob);
+  return true;
+}
+
+void PmixData::send(const Visitor& visitor, Status status, std::string_view blob) {
+  ByteWriter out;
+  out.varint(visitor.id);
+  out.flag(status == Status::ok);
+  out.raw(blob);
+  sides_.send(kDataTag, visitor.asker, out.take());
+}
+
+void PmixData::worlds_ready(std::size_t worlds) {
+  ready_worlds_ = worlds;
+  for (const Visitor& visitor : std::exchange(early_, {}))
+    wanted(visitor);
+}
+
+void PmixData::rank_ended(Rank rank) {
+  ended_.add(rank);
+  for (auto at = visitors_.begin(); at != visitors_.end();) {
+    if (at->second.rank == rank) {
+      send(at->second, Status::not_found, {});
+      at = visitors_.erase(at);
+    } else {
+      ++at;
+    }
+  }
+}
+
+void PmixData::peers_failed(const RankSet& ranks) {
+  failed_.add(ranks);
+  forget_wanted(ranks);
+}
+
+void PmixData::nodes_lost(const RankSet& nodes) {
+  lost_.add(nodes);
+  nodes.for_each([&](std::uint32_t node) { forget_wanted(job_.map.ranks_of(node)); });
+}
+
+// Asked again: the answer to the first question, should it come too, is the same.
+void PmixData::reconnected(const RankSet& ranks) {
+  const bool inside = own_.intersects(ranks);
+  for (const auto& [id, rank] : wanted_) {
+    const auto node = job_.map.node_of(rank);
+    if (node && job_.map.ranks_of(*node).intersects(ranks) != inside) want(id, rank);
+  }
+}
+
+// Nobody will answer for these any more.
+void PmixData::forget_wanted(const RankSet& ranks) {
+  for (auto at = wanted_.begin(); at != wanted_.end();) {
+    if (ranks.contains(at->second)) {
+      answer(at->first, Status::not_found);
+      at = wanted_.erase(at);
+    } else {
+      ++at;
+    }
+  }
+}
+
+}  // namespace scela::nla

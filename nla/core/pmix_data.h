@@ -1,0 +1,71 @@
+// What ranks have put, between nodes (direct modex): a server wants what a rank of another node has
+// put, whose agent asks that node's server, which answers once the rank has put it. Where the
+// question or its answer was with an agent that is lost, it is asked again.
+//
+// Pure, like PmixDesk (pmix_desk.h), whose part it is.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "nla/core/job.h"
+#include "pmix/core/messages.h"
+
+namespace scela::nla {
+
+class PmixData {
+ public:
+  struct Sides {
+    std::function<void(pmix::Message)> tell;  // the server
+    // To who serves `to` on its node.
+    std::function<void(std::uint32_t tag, Rank to, std::string bytes)> send;
+  };
+  PmixData(const Job& job, const RankSet& own, Sides sides);
+
+  // The server wants it, or has it.
+  bool receive(pmix::msg::DataWanted& message);
+  bool receive(pmix::msg::Data& message);
+  // What another node's has sent. False: it is not for this one.
+  bool heard(std::uint32_t tag, Rank from, Rank to, std::string_view bytes);
+
+  // The server knows so many worlds, from the first on.
+  void worlds_ready(std::size_t worlds);
+  // Of this node.
+  void rank_ended(Rank rank);
+  // As of PmixDesk.
+  void peers_failed(const RankSet& ranks);
+  void nodes_lost(const RankSet& nodes);
+  void reconnected(const RankSet& ranks);
+
+ private:
+  struct Visitor {  // another node that wants what a rank of this one has put
+    Rank asker = 0;
+    pmix::Id id = 0;  // there
+    Rank rank = 0;    // here
+  };
+
+  void answer(pmix::Id id, pmix::Status status, std::string blob = {});
+  void want(pmix::Id id, Rank rank);
+  void wanted(const Visitor& visitor);
+  void send(const Visitor& visitor, pmix::Status status, std::string_view blob);
+  void forget_wanted(const RankSet& ranks);
+
+  const Job& job_;
+  const RankSet& own_;
+  Sides sides_;
+  std::size_t ready_worlds_ = 0;
+  RankSet ended_;                    // of this node
+  RankSet failed_;                   // anywhere
+  RankSet lost_;                     // nodes
+  std::map<pmix::Id, Rank> wanted_;  // here, of ranks elsewhere
+  std::map<pmix::Id, Visitor> visitors_;
+  pmix::Id next_visitor_ = 1;
+  std::vector<Visitor> early_;  // of worlds that are not ready
+};
+
+}  // namespace scela::nla
