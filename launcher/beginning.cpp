@@ -36,6 +36,7 @@ nla::event::Begin beginning(const Options& options, const Plan& plan, const std:
                                                   : nla::kLinkAuto;
   settings.heartbeat_ms = static_cast<std::uint32_t>(options.heartbeat.count());
   settings.node_env = plan.remote;
+  settings.pmi_guessed = plan.pmi_choice.guessed;
   if (options.launch == LaunchMethod::program) settings.launch = options.launch_program;
   if (plan.remote) settings.agent = options.agent.value_or(agent);
   nla::event::Begin begin;

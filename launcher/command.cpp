@@ -223,7 +223,7 @@ std::string choices_text(const Options& options, const Plan& plan) {
     limit = cat(", copies of at most ", cache::kDefaultCopies, " bytes an agent");
   }
   if (job.cache_limit > 0) limit = cat(", at most ", job.cache_limit, " bytes an agent");
-  const std::string why = plan.pmi_why.empty() ? "" : cat("; auto: ", plan.pmi_why);
+  const std::string why = plan.pmi_choice.why.empty() ? "" : cat("; auto: ", plan.pmi_choice.why);
   return cat(placement_text(options, job.placement), "pmi: ", pmi_text(job.pmi), why,
              "\ncache: ", cache::name_of(job.cache_policy), limit, "\n");
 }
@@ -327,9 +327,9 @@ int run_command(int argc, char** argv) {
   auto around = surroundings(*options);
   if (!around) return complain(around.error());
   warn(warn_of_pmi(*options, *around));
-  auto why = choose_pmi(*options, *around);
-  if (!why) return complain(why.error());
-  around->pmi_why = std::move(*why);
+  auto chosen = choose_pmi(*options, *around);
+  if (!chosen) return complain(chosen.error());
+  around->pmi_choice = std::move(*chosen);
   auto plan = make_plan(*options, *around);
   if (!plan) return complain(plan.error());
   if (*call) plan->commands.front() = {name_of_caller(**call)};

@@ -23,6 +23,12 @@ namespace scela {
 
 struct Plan;
 
+// What --pmi auto has chosen by.
+struct PmiChoice {
+  std::string why;       // for a person
+  bool guessed = false;  // by what mpiexec is: the programs show nothing, and may need nothing
+};
+
 struct Surroundings {
   std::string job_id;
   std::string host_name;                     // of this machine
@@ -34,7 +40,7 @@ struct Surroundings {
   std::optional<TerminalModes> modes;        // of that terminal
   std::int32_t ahead_s = 0;                  // of UTC, in local time
   std::vector<MissingHost> missing;          // hosts to do without: they cannot be reached
-  std::string pmi_why;                       // why --pmi auto has chosen so, for a person
+  PmiChoice pmi_choice;
 };
 
 // A host of the list without a rank: its agent is started when ranks are spawned there.

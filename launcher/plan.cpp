@@ -278,7 +278,7 @@ Result<Plan> make_plan(const Options& options, const Surroundings& around) {
   const auto cache = chosen_cache(options, plan.once_per_host);
   if (!cache) return fail(cache.error());
   plan.missing = around.missing;
-  plan.pmi_why = around.pmi_why;
+  plan.pmi_choice = around.pmi_choice;
   if (auto enough = choose_min_nodes(plan, options); !enough) return fail(enough.error());
 
   std::uint32_t most = most_ranks_on_a_node(mapping->map, nodes);

@@ -49,7 +49,7 @@ struct Plan {
   std::vector<MachineKind> machines;  // as they have told: see machines.h
   bool pty = false;                   // who reads standard input has a terminal
   nla::Job job;
-  std::string pmi_why;  // see Surroundings
+  PmiChoice pmi_choice;
 
   std::vector<std::int64_t> parents() const;  // per node, -1: scela-run
   const std::string& program_of(Rank rank) const;

@@ -73,8 +73,8 @@ Finding find_need(const App& app, const Surroundings& around, bool once_per_host
   if (once_per_host) return {};
   for (std::size_t i = 1; i < std::min(app.argv.size(), kMostWords); ++i) {
     const std::string& word = app.argv[i];
-    if (word.find('/') == std::string::npos) continue;
-    auto file = find_program(word, "", directory);
+    if (word.starts_with('-')) continue;
+    auto file = find_program(word, search, directory);
     if (!file) continue;
     const auto inner = guess_for(*file, around);
     if (!inner || inner->need == PmiNeed::unknown) continue;
@@ -141,12 +141,12 @@ std::vector<std::string> warn_of_pmi(const Options& options, const Surroundings&
   return out;
 }
 
-Result<std::string> choose_pmi(Options& options, const Surroundings& around) {
-  if (options.pmi != PmiKind::automatic) return std::string();
+Result<PmiChoice> choose_pmi(Options& options, const Surroundings& around) {
+  if (options.pmi != PmiKind::automatic) return PmiChoice();
   const bool once_per_host = runs_once_per_host(options, around);
   std::optional<Choice> chosen;
   for (const App& app : options.apps) {
-    if (app.argv.empty()) return std::string();
+    if (app.argv.empty()) return PmiChoice();
     Finding found = find_need(app, around, once_per_host);
     if (found.need == PmiNeed::unknown) continue;
     if (!chosen) {
@@ -157,10 +157,11 @@ Result<std::string> choose_pmi(Options& options, const Surroundings& around) {
                         "programs of MPICH and of Open MPI cannot be one job; run two"});
     }
   }
-  if (!chosen && options.apps.empty()) return std::string();
-  if (!chosen) chosen = by_system(options, around, once_per_host);
+  if (!chosen && options.apps.empty()) return PmiChoice();
+  const bool guessed = !chosen;
+  if (guessed) chosen = by_system(options, around, once_per_host);
   options.pmi = chosen->need == PmiNeed::pmix ? PmiKind::pmix : PmiKind::fd;
-  return std::move(chosen->why);
+  return PmiChoice{std::move(chosen->why), guessed};
 }
 
 }  // namespace scela

@@ -124,6 +124,7 @@ class Session {
   std::optional<Error> lost_node_;    // the first node that was lost while the job ran
   std::optional<Error> start_error_;  // of the first node that could not be started
   RankSet failed_;                    // numbers of nodes, not ranks
+  std::string last_of_pmi_;           // what a node has said of it
   Spawning spawning_;
 };
 
@@ -211,9 +212,9 @@ Result<void> Session::prepare_output() {
 void Session::begin() {
   phases_.tree = monotonic_ns();
   auto begin = beginning(options_, plan_, agent_, std::move(reach_.contacts), phases_.tree);
-  if (!plan_.pmi_why.empty()) {
+  if (!plan_.pmi_choice.why.empty()) {
     const bool pmix = plan_.job.pmi == nla::PmiKind::pmix;
-    log_.say(Subsystem::pmi, cat("--pmi ", pmix ? "pmix" : "fd", ": ", plan_.pmi_why));
+    log_.say(Subsystem::pmi, cat("--pmi ", pmix ? "pmix" : "fd", ": ", plan_.pmi_choice.why));
   }
   log_.say(Subsystem::tree, cat("starting ", plan_.hosts.size(), " agents, degree ", plan_.degree));
   shell_->post(std::move(begin));
@@ -290,7 +291,13 @@ void Session::on(const action::ShowLog& log) {
   const LogRecord& record = log.record;
   // Asked for by itself (--report-bindings), not as one of the things that happen.
   const bool asked_for = record.subsystem == Subsystem::placement && plan_.job.placement.report;
-  if (!asked_for) return log_.show(record);
+  if (!asked_for) {
+    // What all nodes say alike is said once.
+    const bool alike = record.subsystem == Subsystem::pmi && record.text == last_of_pmi_;
+    if (record.subsystem == Subsystem::pmi) last_of_pmi_ = record.text;
+    if (!alike || options_.verbose) log_.show(record);
+    return;
+  }
   person_.write(cat(kProgramName, printable(record.node), ": ", printable(record.text), "\n"));
 }
 

@@ -77,6 +77,11 @@ std::string end_text(int status) {
   return cat("ended with code ", WEXITSTATUS(status));
 }
 
+auto start_failed(std::string why, std::string hint) {
+  return fail(Error{ErrorKind::launch, "start the node's PMIx server", "", std::move(why),
+                    std::move(hint)});
+}
+
 std::string advice(int status) {
   // What the dynamic loader and shells say of a program that they cannot run.
   if (!WIFSIGNALED(status) && WEXITSTATUS(status) == 127) {
@@ -131,21 +136,21 @@ void PmixHelper::make_shared_directory(const std::string& node) {
   shared_hold_ = hold_directory(shared_);
 }
 
-Result<void> PmixHelper::start(const NodeFacts& node) {
-  const auto failed = [](std::string why, std::string hint) {
-    return fail(Error{ErrorKind::launch, "start the node's PMIx server", "", std::move(why),
-                      std::move(hint)});
-  };
+Result<std::string> PmixHelper::find(const NodeFacts& node) {
   const char* const set_path = ::getenv("PATH");
   const std::string search =
       cat(own_directory(), ":", node.companions.empty() ? "" : cat(node.companions, ":"),
           set_path == nullptr ? kUsualPath : std::string_view(set_path));
-  const auto found = find_program(kProgram, search, "/");
-  if (!found) {
-    return failed(cat("there is no ", kProgram, " on this node, beside ", own_directory(),
-                      "/scela-nla or in PATH"),
-                  "install it with libpmix (package libpmix2) there, or use another --pmi");
-  }
+  auto found = find_program(kProgram, search, "/");
+  if (found) return *std::move(found);
+  return start_failed(cat("there is no ", kProgram, " on this node, beside ", own_directory(),
+                          "/scela-nla or in PATH"),
+                      "install it with libpmix (package libpmix2) there, or use another --pmi");
+}
+
+Result<void> PmixHelper::start(const NodeFacts& node) {
+  Result<std::string> found = find(node);
+  if (!found) return fail(found.error());
   pmix::msg::Setup setup;
   setup.job = job_.id;
   setup.directory = cat(node.directory, "/pmix");
@@ -166,7 +171,7 @@ Result<void> PmixHelper::start(const NodeFacts& node) {
   for (const Fd* end : {&errors->read, &errors->write})
     ::fcntl(end->get(), F_SETFL, O_NONBLOCK);
 
-  program_ = *found;
+  program_ = *std::move(found);
   directory_ = setup.directory;
   std::vector<std::string> variables = environment_in(directory_);
   const std::vector<char*> environment = pointers(variables);
@@ -180,7 +185,7 @@ Result<void> PmixHelper::start(const NodeFacts& node) {
   spec.directory = directory_.c_str();
   spec.descriptors = descriptors;  // the end of the last one is the end of the server
   const auto pid = start_child(spec);
-  if (!pid) return failed(text_of(pid.error(), program_), "");
+  if (!pid) return start_failed(text_of(pid.error(), program_), "");
   pid_ = *pid;
   link_ = std::move(pair->ours);
   errors_ = std::move(errors->read);

@@ -43,6 +43,9 @@ class PmixHelper final : Poller::Watcher {
   PmixHelper(const PmixHelper&) = delete;
   PmixHelper& operator=(const PmixHelper&) = delete;
 
+  // The server's program on this node.
+  // Error (launch): there is none.
+  static Result<std::string> find(const NodeFacts& node);
   // Error (launch): there is no such program, or it cannot be started.
   Result<void> start(const NodeFacts& node);
   // What ranks of this node are given unless the user has set it otherwise, where so many run.

@@ -148,7 +148,7 @@ RankStarter::Program& RankStarter::program_of(Rank rank) {
 
 // Of a rank that inherits it; else empty.
 Result<SocketPair> RankStarter::connection() const {
-  if (job_->pmi != PmiKind::fd) return SocketPair{};
+  if (node_.pmi != PmiKind::fd) return SocketPair{};
   return make_socket_pair(SOCK_STREAM);
 }
 
@@ -217,9 +217,9 @@ std::vector<std::string> RankStarter::variables(Rank number) const {
       cat("SCELA_NODE=", node_.name),  cat("SCELA_NODE_INDEX=", node_.index),
       cat("SCELA_JOB_ID=", job_->id),  cat("SCELA_NODE_DIR=", node_.directory),
       cat("MPI_LOCALRANKID=", local),  cat("MPI_LOCALNRANKS=", here.size())};
-  if (world > 0 && job_->pmi != PmiKind::pmix) out.emplace_back("PMI_SPAWNED=1");
+  if (world > 0 && node_.pmi != PmiKind::pmix) out.emplace_back("PMI_SPAWNED=1");
   const auto add = [&](std::initializer_list<std::string> more) { out.insert(out.end(), more); };
-  switch (job_->pmi) {
+  switch (node_.pmi) {
     case PmiKind::fd:
       add({cat("PMI_RANK=", rank), cat("PMI_SIZE=", size), cat("PMI_FD=", kPmiDescriptor)});
       break;
@@ -250,7 +250,7 @@ tl::expected<pid_t, RankFailure> RankStarter::execute(Program& program, Rank ran
   // Offered; a user who has set it to 0 wants ranks to use their sockets only.
   constexpr std::string_view kSegment = "SCELA_SEGMENT=";
   const bool first = job_->world_of(rank) == 0;
-  if (first && job_->pmi == PmiKind::fd &&
+  if (first && node_.pmi == PmiKind::fd &&
       std::ranges::none_of(program.environment,
                            [&](const auto& one) { return one.starts_with(kSegment); })) {
     own.push_back(cat(kSegment, "1"));
@@ -266,7 +266,7 @@ tl::expected<pid_t, RankFailure> RankStarter::execute(Program& program, Rank ran
   spec.argv = argv.data();
   spec.envp = envp.data();
   spec.directory = program.directory.empty() ? nullptr : program.directory.c_str();
-  spec.descriptors = std::span(descriptors).first(job_->pmi == PmiKind::fd ? 4 : 3);
+  spec.descriptors = std::span(descriptors).first(node_.pmi == PmiKind::fd ? 4 : 3);
   spec.group = group;
   // Should this agent and its guardian be killed at once, nobody else on the node ends the rank.
   spec.dies_with_parent = true;

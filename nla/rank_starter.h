@@ -41,6 +41,8 @@ struct NodeFacts {
   std::uint32_t index = 0;
   std::string directory;
   std::vector<std::string> environment;  // below the job's
+  PmiKind pmi = PmiKind::fd;             // what ranks are given
+  bool pmi_guessed = false;              // see Settings
   std::uint16_t port = 0;                // of the agent, on 127.0.0.1; 0: ranks inherit descriptors
   std::string companions;                // directory of programs that agents start, may be empty
   std::uint32_t processors = 1;          // of this node; 0: less than one

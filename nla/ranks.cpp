@@ -22,6 +22,12 @@ namespace scela::nla {
 
 namespace {
 
+// Of a job whose programs show no MPI: most need none, and run.
+constexpr char kGuessedWrong[] =
+    "there is no scela-pmix here: ranks find PMI-1 and PMI-2, and no PMIx, which was guessed from "
+    "what mpiexec is where scela-run runs (say --pmi fd if they need none, else install "
+    "scela-pmix)";
+
 using Descriptor = boost::asio::posix::stream_descriptor;
 using boost::system::error_code;
 
@@ -255,7 +261,11 @@ Ranks::Ranks(RanksHost host, const Job& job, const RankSet& own, NodeFacts node,
   } else if (state_->setup_error.empty()) {
     state_->setup_error = poller.error().text();
   }
-  if (job.pmi == PmiKind::pmix && state_->setup_error.empty()) {
+  if (node.pmi == PmiKind::pmix && node.pmi_guessed && !PmixHelper::find(node)) {
+    node.pmi = PmiKind::fd;
+    state_->host.emit(event::Say{{LogLevel::warning, Subsystem::pmi, node.name, kGuessedWrong}});
+  }
+  if (node.pmi == PmiKind::pmix && state_->setup_error.empty()) {
     state_->start_server(node);
     node.of_rank = [state = state_.get()](Rank rank) { return state->pmix->environment(rank); };
   }

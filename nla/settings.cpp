@@ -41,6 +41,8 @@ bool apply(std::string_view key, std::string_view value, Settings& settings) {
     settings.forward_agent = value == "1";
   } else if (key == "node_env") {
     settings.node_env = value == "1";
+  } else if (key == "pmi_guessed") {
+    settings.pmi_guessed = value == "1";
   } else if (key == "topology") {
     settings.topology = value == "1";
   } else if (key == "measure") {
@@ -71,6 +73,7 @@ std::string format(const Settings& settings) {
   }
   if (settings.forward_agent) out += "forward_agent=1\n";
   if (settings.node_env) out += "node_env=1\n";
+  if (settings.pmi_guessed) out += "pmi_guessed=1\n";
   if (settings.topology) out += kAskTopologies;  // the core reads it too
   if (settings.measure) out += "measure=1\n";
   if (settings.trace) out += "trace=1\n";

@@ -262,6 +262,8 @@ void Shell::State::carry_out(action::StartRanks& start) {
   facts.directory = directory;
   if (settings.node_env) facts.environment = node_environment();
   facts.companions = settings.agent.substr(0, settings.agent.rfind('/') + 1);
+  facts.pmi = job->pmi;
+  facts.pmi_guessed = settings.pmi_guessed;
   if (job->pmi == PmiKind::pmix) {
     facts.processors = static_cast<std::uint32_t>(allowed_cpus().size()) / settings.shares;
   }

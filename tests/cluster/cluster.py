@@ -98,8 +98,12 @@ def spawn(argv, enter, *, cwd, new_session=True, terminal=False, **options):
     return process
 
 
+# Where mpiexec is MPICH's, whatever it is on this machine: what ranks speak that show no MPI.
+MPICH = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "support", "mpich")
+
+
 def environment(extra=None):
-    return {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": layout.HOME,
+    return {"PATH": f"{MPICH}:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": layout.HOME,
             "USER": "root", "LOGNAME": "root", "SHELL": "/bin/bash", "LANG": "C.UTF-8", **(extra or {})}
 
 

@@ -129,7 +129,7 @@ interop_test("a program of libpmi under mpiexec.hydra inside of a job"
 # What a shell starts after another program of PMI fails by itself; the job goes on.
 interop_test("a second program of libpmi in one rank is told, and the job goes on"
   CHECK --out "pmi library: 1 ranks ok" --out "after" --err "pmi_library: .*PMI_Init.*"
-  RUN -n 1 sh -c "${bin}/pmi_library plain; ${bin}/pmi_library plain; echo after")
+  RUN --pmi fd -n 1 sh -c "${bin}/pmi_library plain; ${bin}/pmi_library plain; echo after")
 interop_test("ranks by the port are offered no memory"
   CHECK --quiet --out "pmi library: 4 ranks ok"
   RUN --pmi port --sim-nodes 2 --ppn 2 ${bin}/pmi_library plain)
@@ -156,7 +156,7 @@ interop_test("a rank that has memory holds no socket"
   RUN --sim-nodes 3 --ppn 2 ${bin}/pmi_ring no-socket)
 interop_test("a program that the rank starts keeps the socket, for those that come after it"
   CHECK --quiet --count 1 "a socket" --count 1 ".*"
-  RUN -n 1 sh -c "${bin}/pmi_ring no-socket; exit $?")
+  RUN --pmi fd -n 1 sh -c "${bin}/pmi_ring no-socket; exit $?")
 interop_test("requests longer than a rank's memory pass in pieces"
   CHECK --out "long: ok" --said 6 "scela-run: rank [0-5] .* could not spawn: .*nonexistent.*"
   RUN --sim-nodes 3 --ppn 2 ${bin}/pmi_ring long)

@@ -34,6 +34,8 @@ MARK = "E2E_MARK"
 READY = "E2E_READY"
 PYTHON = sys.executable
 SEGMENTS = "/dev/shm"
+# Where mpiexec is MPICH's, whatever it is on this machine: what ranks speak that show no MPI.
+MPICH = os.path.join(sys.path[-1], "mpich")
 PR_SET_PDEATHSIG = 1
 # MPI libraries leave these when their processes are killed; the ranks here use none, so they are another test's.
 FOREIGN_SEGMENTS = ("ucx_shm_posix_", "mpich_", "sem.mp-")
@@ -257,7 +259,7 @@ class JobTest(unittest.TestCase):
         self.news, self.partial_news = [], ""
         self.jobs = []
         self.environment = {
-            "PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": self.folder, "LANG": "C", "TMPDIR": self.temporary,
+            "PATH": f"{MPICH}:/usr/local/bin:/usr/bin:/bin", "HOME": self.folder, "LANG": "C", "TMPDIR": self.temporary,
             "SCELA_AGENT": os.environ["SCELA_AGENT"], MARK: self.mark, READY: fifo_path}
 
     def tearDown(self):

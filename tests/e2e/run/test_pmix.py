@@ -81,6 +81,24 @@ class Pmix(JobTest):
                 self.assertEqual(b"PMIX_RANK=" in ended.out, found)
                 self.assertEqual(b"PMI_RANK=" in ended.out, not found)
 
+    def test_where_pmix_was_a_guess_a_node_without_a_server_runs_its_ranks_and_says_so_once(self):
+        folder = os.path.join(self.folder, "bin")
+        os.mkdir(folder)
+        os.symlink(self.script("bin/mpiexec.openmpi", ""), os.path.join(folder, "mpiexec"))
+        env = {"PATH": f"{folder}:/usr/bin:/bin", **self.installed()}
+        words = ("--sim-nodes", "3", "--ppn", "2", self.script("program", "env"))
+        ended = self.run_job(*words, env=env)
+        self.assertEqual(ended.status, 0, ended.err)
+        self.assertEqual(ended.out.count(b"PMI_FD="), 6)
+        self.assertNotIn(b"PMIX_RANK=", ended.out)
+        said = "there is no scela-pmix here: ranks find PMI-1 and PMI-2, and no PMIx"
+        self.assertEqual(ended.err.count(said), 1, ended.err)
+        self.assertEqual(self.run_job("-v", *words, env=env).err.count(said), 3)
+        # Who says what ranks speak means it.
+        ended = self.run_job("--pmi", "pmix", *words, env=env)
+        self.assertEqual(ended.status, 71)
+        self.assertIn("there is no scela-pmix on this node", ended.err)
+
     def test_a_server_that_is_killed_takes_its_node_with_it_and_is_named(self):
         ended = self.run_job("--pmi", "pmix", "--sim-nodes", "2", "--ppn", "2", "sh", "-c",
                              f'if [ $SCELA_RANK = 3 ]; then {KILL} fi; exec sleep 1000')

@@ -142,7 +142,7 @@ class StatusTest(JobTest):
     def test_127_for_a_missing_program(self):
         ended = self.run_job("--sim-nodes", 2, "--ppn", 2, "no-such-program")
         self.assert_ended(ended, 127, r"rank \d on sim\d \(no-such-program\) not started, program not found: find "
-                          r"'no-such-program' in /usr/local/bin:/usr/bin:/bin: No such file or directory.*")
+                          r"'no-such-program' in \S+:/usr/local/bin:/usr/bin:/bin: No such file or directory.*")
 
     def test_127_for_a_missing_path(self):
         ended = self.run_job("./missing", "x")

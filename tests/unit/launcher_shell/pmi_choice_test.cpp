@@ -38,8 +38,10 @@ class Machine {
   // What was chosen and why, or why nothing can be.
   std::string choice(std::vector<std::string> words) const {
     Options given = options(std::move(words));
-    const auto why = choose_pmi(given, around_);
-    return why ? cat(given.pmi == PmiKind::pmix ? "pmix: " : "fd: ", *why) : why.error().text();
+    const auto chosen = choose_pmi(given, around_);
+    if (!chosen) return chosen.error().text();
+    return cat(given.pmi == PmiKind::pmix ? "pmix" : "fd", chosen->guessed ? "?" : "", ": ",
+               chosen->why);
   }
 
  private:
@@ -100,11 +102,14 @@ TEST_CASE("a program that runs another is taken for that") {
   CHECK(machine.choice({"env", "A=/b", "/missing", "./script", "./open", "./mpich"}) ==
         "pmix: 'env' runs './open', which needs libmpi.so.40");
   CHECK(machine.choice({"./mpich", "./open"}) == "fd: './mpich' needs libmpich.so.12");
-  CHECK(machine.choice({"env", "open"}) == "fd: 'env' shows no MPI, and there is no mpiexec here");
+  machine.program("bin/solver", {"libmpi.so.40"});
+  CHECK(machine.choice({"env", "A=1", "solver"}) ==
+        "pmix: 'env' runs 'solver', which needs libmpi.so.40");
+  CHECK(machine.choice({"env", "open"}) == "fd?: 'env' shows no MPI, and there is no mpiexec here");
   CHECK(machine.choice({"./script", "./open"}) ==
-        "fd: './script' shows no MPI, and there is no mpiexec here");
+        "fd?: './script' shows no MPI, and there is no mpiexec here");
   CHECK(machine.choice({"-w", "a,b", "env", "./open"}) ==
-        "fd: 'env' shows no MPI, and runs once on each host");
+        "fd?: 'env' shows no MPI, and runs once on each host");
   CHECK(machine.warnings({"--pmi", "fd", "env", "./open"}).front().find("'env' runs './open'") ==
         0);
 }
@@ -116,7 +121,7 @@ TEST_CASE("an mpiexec whose name says nothing is known by its libraries") {
   machine.write("script", "#!/bin/sh\n");
   const std::string real = std::filesystem::canonical(machine.path() + "/bin/mpirun");
   CHECK(machine.choice({"./script"}) ==
-        cat("pmix: './script' shows no MPI, and mpiexec is ", real, " (libprrte.so.3)"));
+        cat("pmix?: './script' shows no MPI, and mpiexec is ", real, " (libprrte.so.3)"));
   machine.program("bin/mpirun", {});
-  CHECK(machine.choice({"./script"}) == cat("fd: './script' shows no MPI, and mpiexec is ", real));
+  CHECK(machine.choice({"./script"}) == cat("fd?: './script' shows no MPI, and mpiexec is ", real));
 }

@@ -16,6 +16,7 @@ TEST_CASE("settings arrive as they were sent") {
   settings.link = kLinkTcp;
   settings.measure = true;
   settings.topology = true;
+  settings.pmi_guessed = true;
   settings.trace = true;
   CHECK(parse_settings(format(settings)) == settings);
 }
