@@ -39,8 +39,6 @@ enum class Operation : std::uint32_t {
   destroy_qp,    // handle
   attach_mcast,  // handle, gid, lid
   detach_mcast,  // handle, gid, lid
-  acknowledge,   // handle of a comp. channel or 0: events that the process has taken so far
-                 // (reserved)
 };
 
 // Creation of queues that hold their requests until a management request enables them.

@@ -1,6 +1,7 @@
 #include "hca/core/qp_states.h"
 
 #include <array>
+#include <span>
 
 namespace scela::hca {
 namespace {
@@ -59,45 +60,9 @@ constexpr std::array kConnected{
            kCurrentState | kAltPath | kAccessFlags | kMinRnrTimer | kPathMigState},
     Change{QpState::sqd, QpState::sqd, 0, kDrained},
 };
-// An XRC queue pair has one half of a reliable connection.
-constexpr std::array kInitiator{
-    Change{QpState::reset, QpState::init, kPkeyIndex | kPort | kAccessFlags, 0},
-    Change{QpState::init, QpState::init, 0, kPkeyIndex | kPort | kAccessFlags},
-    Change{QpState::init, QpState::rtr, kPath, kAltPath | kAccessFlags | kPkeyIndex},
-    Change{QpState::rtr, QpState::rts, kSqPsn | kRequesterLimits,
-           kCurrentState | kAltPath | kAccessFlags | kPathMigState},
-    Change{QpState::rts, QpState::rts, 0, kCurrentState | kAccessFlags | kAltPath | kPathMigState},
-    Change{QpState::rts, QpState::sqd, 0, kSqdNotify},
-    Change{QpState::sqd, QpState::rts, 0, kCurrentState | kAltPath | kAccessFlags | kPathMigState},
-    Change{QpState::sqd, QpState::sqd, 0, kDrained & ~(kMaxDestRdAtomic | kMinRnrTimer)},
-};
-constexpr std::array kTarget{
-    Change{QpState::reset, QpState::init, kPkeyIndex | kPort | kAccessFlags, 0},
-    Change{QpState::init, QpState::init, 0, kPkeyIndex | kPort | kAccessFlags},
-    Change{QpState::init, QpState::rtr, kPath | kResponderLimits,
-           kAltPath | kAccessFlags | kPkeyIndex},
-    Change{QpState::rtr, QpState::rts, kSqPsn | kTimeout,
-           kCurrentState | kAltPath | kAccessFlags | kMinRnrTimer | kPathMigState},
-    Change{QpState::rts, QpState::rts, 0,
-           kCurrentState | kAccessFlags | kAltPath | kPathMigState | kMinRnrTimer},
-    Change{QpState::rts, QpState::sqd, 0, kSqdNotify},
-    Change{QpState::sqd, QpState::rts, 0,
-           kCurrentState | kAltPath | kAccessFlags | kMinRnrTimer | kPathMigState},
-    Change{QpState::sqd, QpState::sqd, 0, kDrained & ~(kRetryCount | kRnrRetry | kMaxRdAtomic)},
-};
-
-template <class Changes>
-bool allowed(const Changes& changes, QpState from, QpState to, std::uint32_t attributes) {
-  for (const Change& change : changes)
-    if (change.from == from && change.to == to)
-      return (attributes & change.required) == change.required &&
-             (attributes & ~(change.required | change.optional | kState)) == 0;
-  return false;
-}
-
-// Attributes of the half that an XRC queue pair does not have: programs name them as for RC, and
-// the kernel leaves them out before a device sees them.
-std::uint32_t ignored(QpType type) {
+// Attributes of the half of a reliable connection that an XRC queue pair does not have: programs
+// name them as for RC, and the kernel leaves them out before a device sees them.
+std::uint32_t of_other_half(QpType type) {
   switch (type) {
     case QpType::xrc_send:
       return kMaxDestRdAtomic | kMinRnrTimer;
@@ -108,23 +73,32 @@ std::uint32_t ignored(QpType type) {
   }
 }
 
+std::span<const Change> changes_of(QpType type) {
+  switch (type) {
+    case QpType::ud:
+      return kDatagram;
+    case QpType::uc:
+      return kUnreliable;
+    case QpType::rc:
+    case QpType::xrc_send:
+    case QpType::xrc_recv:
+      return kConnected;
+  }
+  return {};
+}
+
 }  // namespace
 
 bool may_change(QpType type, QpState from, QpState to, std::uint32_t attributes) {
-  attributes &= ~ignored(type);
+  const std::uint32_t left_out = of_other_half(type);
+  attributes &= ~left_out;
   if (to == QpState::reset || (to == QpState::err && from != QpState::reset))
     return (attributes & ~kState) == 0;
-  switch (type) {
-    case QpType::ud:
-      return allowed(kDatagram, from, to, attributes);
-    case QpType::uc:
-      return allowed(kUnreliable, from, to, attributes);
-    case QpType::rc:
-      return allowed(kConnected, from, to, attributes);
-    case QpType::xrc_send:
-      return allowed(kInitiator, from, to, attributes);
-    case QpType::xrc_recv:
-      return allowed(kTarget, from, to, attributes);
+  for (const Change& change : changes_of(type)) {
+    if (change.from != from || change.to != to) continue;
+    const std::uint32_t required = change.required & ~left_out;
+    return (attributes & required) == required &&
+           (attributes & ~(required | change.optional | kState)) == 0;
   }
   return false;
 }

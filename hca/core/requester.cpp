@@ -54,30 +54,6 @@ bool may_send(QpType type, Opcode opcode) {
 
 }  // namespace
 
-std::uint32_t done_of(Opcode opcode) {
-  switch (opcode) {
-    case Opcode::rdma_write:
-    case Opcode::rdma_write_with_imm:
-      return done::kRdmaWrite;
-    case Opcode::rdma_read:
-      return done::kRdmaRead;
-    case Opcode::compare_swap:
-      return done::kCompareSwap;
-    case Opcode::fetch_add:
-      return done::kFetchAdd;
-    case Opcode::wait:
-      return done::kWait;
-    case Opcode::send_enable:
-      return done::kSendEnable;
-    case Opcode::recv_enable:
-      return done::kRecvEnable;
-    case Opcode::calc:
-      return done::kCalc;
-    default:
-      return done::kSend;
-  }
-}
-
 Moment rnr_time(std::uint8_t code) {
   constexpr std::array<Moment, 32> kHundredths{
       // of a millisecond

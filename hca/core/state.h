@@ -182,8 +182,6 @@ struct Engine::State {
   void receive_datagram(std::uint32_t qpn, const Incoming& incoming);
 };
 
-std::uint32_t done_of(Opcode opcode);
-
 // An encoded "receiver not ready" time, nanoseconds (IBTA table 45).
 Moment rnr_time(std::uint8_t code);
 

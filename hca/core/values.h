@@ -66,6 +66,34 @@ inline constexpr std::uint32_t kSend = 0, kRdmaWrite = 1, kRdmaRead = 2, kCompar
                                kRecvEnable = 0x102, kCalc = 0x103;
 }
 
+// What the completion of a send queue's request says that it was of. One that the adapter does not
+// know is told as a send.
+constexpr std::uint32_t done_of(Opcode opcode) {
+  switch (opcode) {
+    case Opcode::rdma_write:
+    case Opcode::rdma_write_with_imm:
+      return done::kRdmaWrite;
+    case Opcode::rdma_read:
+      return done::kRdmaRead;
+    case Opcode::compare_swap:
+      return done::kCompareSwap;
+    case Opcode::fetch_add:
+      return done::kFetchAdd;
+    case Opcode::local_inv:
+      return done::kLocalInv;
+    case Opcode::wait:
+      return done::kWait;
+    case Opcode::send_enable:
+      return done::kSendEnable;
+    case Opcode::recv_enable:
+      return done::kRecvEnable;
+    case Opcode::calc:
+      return done::kCalc;
+    default:
+      return done::kSend;
+  }
+}
+
 namespace done_flag {
 inline constexpr std::uint32_t kGrh = 1, kWithImm = 2, kWithInv = 8;
 }

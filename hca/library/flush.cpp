@@ -10,21 +10,7 @@ std::uint32_t opcode_of(const std::byte* slot, bool receives) {
   if (receives) return done::kReceive;
   SendRequest request;
   std::memcpy(&request, slot, sizeof(request));
-  switch (request.opcode) {
-    case Opcode::rdma_write:
-    case Opcode::rdma_write_with_imm:
-      return done::kRdmaWrite;
-    case Opcode::rdma_read:
-      return done::kRdmaRead;
-    case Opcode::compare_swap:
-      return done::kCompareSwap;
-    case Opcode::fetch_add:
-      return done::kFetchAdd;
-    case Opcode::local_inv:
-      return done::kLocalInv;
-    default:
-      return done::kSend;
-  }
+  return done_of(request.opcode);
 }
 
 int flush_queue(RequestQueue& queue, std::uint32_t qpn, bool receives, int count, ibv_wc* to) {
