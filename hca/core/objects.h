@@ -143,6 +143,13 @@ struct Answering {
   std::uint64_t sent = 0;
 };
 
+// What an atomic operation of another node found: its answer may be lost, and it is not to be
+// carried out again.
+struct Found {
+  std::uint32_t psn = 0;
+  std::uint64_t before = 0;
+};
+
 struct Qp {
   std::uint32_t handle = 0;  // its number as well
   ProcessId owner = 0;       // XRC_RECV: none once its creator has let go
@@ -189,6 +196,8 @@ struct Qp {
 
   // Responder.
   std::uint32_t expected_psn = 0;
+  std::uint32_t executed = 0;  // messages before that one which it knows again, if they come again
+  std::deque<Found> found;     // by the last of them
   std::uint64_t progress = 0;  // bytes of the message that has begun to come
   Receiving received;          // while `receiving`
   bool receiving = false;

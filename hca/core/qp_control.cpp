@@ -203,6 +203,8 @@ int Engine::State::modify_qp(ProcessId process, const Ask& ask, Answer& answer) 
       qp->reachable = node.has_value();
       qp->node = node.value_or(0);
       qp->expected_psn = way.rq_psn;
+      qp->executed = 0;
+      qp->found.clear();
       qp->established = false;
     }
     if (to == QpState::rts && qp->state == QpState::rtr) qp->send_psn = qp->attributes.sq_psn;

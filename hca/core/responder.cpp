@@ -1,4 +1,5 @@
 // A queue pair's receiving half: what becomes of a message of another queue pair.
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <utility>
@@ -9,6 +10,8 @@ namespace scela::hca {
 namespace {
 
 constexpr std::uint32_t kPsnMask = 0xFFFFFF;
+// More than a requester has on its way (its window).
+constexpr std::uint32_t kMostRepeated = 64;
 
 bool solicited(const Incoming& incoming) {
   return (incoming.request->flags & send_flag::kSolicited) != 0;
@@ -16,6 +19,10 @@ bool solicited(const Incoming& incoming) {
 
 bool with_imm(Opcode opcode) {
   return opcode == Opcode::send_with_imm || opcode == Opcode::rdma_write_with_imm;
+}
+
+bool is_atomic(Opcode opcode) {
+  return opcode == Opcode::compare_swap || opcode == Opcode::fetch_add;
 }
 
 Verdict refused(Status status) {
@@ -69,7 +76,7 @@ Verdict Engine::State::respond(std::uint32_t qpn, const Incoming& incoming) {
   if (qp->attributes.dest_qpn != incoming.source_qpn || !qp->reachable || qp->node != incoming.node)
     return kSilent;
   if (!qp->reliable() && incoming.first()) qp->expected_psn = incoming.psn;
-  if (qp->expected_psn != incoming.psn) return kSilent;
+  if (qp->expected_psn != incoming.psn) return repeated(*qp, incoming);
   if (!std::exchange(qp->established, true) && qp->state == QpState::rtr)
     event(*qp, EventType::communication_established);
   // The parts of a message come in order; a first one begins it, perhaps anew.
@@ -80,7 +87,28 @@ Verdict Engine::State::respond(std::uint32_t qpn, const Incoming& incoming) {
   const bool taken =
       verdict.kind == Verdict::Kind::accepted || verdict.kind == Verdict::Kind::later;
   qp->progress = taken && !incoming.last() ? incoming.offset + incoming.count : 0;
-  if (taken && incoming.last()) qp->expected_psn = (qp->expected_psn + 1) & kPsnMask;
+  if (!taken || !incoming.last()) return verdict;
+  qp->expected_psn = (qp->expected_psn + 1) & kPsnMask;
+  qp->executed = std::min(qp->executed + 1, kMostRepeated);
+  if (qp->reliable() && is_atomic(incoming.request->opcode)) {
+    if (qp->found.size() == limit::kRdAtomic) qp->found.pop_front();
+    qp->found.push_back({incoming.psn, verdict.before});
+  }
+  return verdict;
+}
+
+// A message that is not the next: one that was carried out, and whose answer was lost with a
+// connection, is answered again (IBTA 9.7.5.1.4); a read is read anew.
+Verdict Engine::State::repeated(Qp& qp, const Incoming& incoming) {
+  const std::uint32_t age = (qp.expected_psn - incoming.psn) & kPsnMask;
+  if (!qp.reliable() || age == 0 || age > qp.executed) return kSilent;
+  const Opcode opcode = incoming.request->opcode;
+  if (opcode == Opcode::rdma_read) return carry_out(qp, incoming);
+  if (!is_atomic(opcode)) return {};
+  const auto found = std::ranges::find(qp.found, incoming.psn, &Found::psn);
+  if (found == qp.found.end()) return kSilent;
+  Verdict verdict;
+  verdict.before = found->before;
   return verdict;
 }
 

@@ -169,6 +169,7 @@ struct Engine::State {
 
   // responder.cpp
   Verdict respond(std::uint32_t qpn, const Incoming& incoming);
+  Verdict repeated(Qp& qp, const Incoming& incoming);
   Verdict carry_out(Qp& qp, const Incoming& incoming);
   std::optional<Verdict> injected(const Qp& qp, const Incoming& incoming);
   Verdict refuse(Qp& qp, Status status, EventType type);

@@ -370,4 +370,69 @@ TEST_CASE("hca nodes: much that is sent behind a read arrives, however slow the 
   CHECK(theirs.bytes == mine.bytes);
 }
 
+TEST_CASE("hca nodes: what was carried out, and whose answer was lost, is answered again, once") {
+  Nodes nodes;
+  nodes.connect_both(QpType::rc);
+  const Buffer mine = pattern(nodes.a, 200'000);
+  const Buffer back = nodes.a.buffer(200'000);
+  const Buffer written = nodes.b.buffer(200'000), received = nodes.b.buffer(200'000);
+  const Buffer word = nodes.b.buffer(8);
+  nodes.b.post_recv(nodes.qb, 1, {received.all()});
+  nodes.a.post_send(nodes.qa, remote(Opcode::rdma_write, written), {mine.all()});
+  SendRequest add = remote(Opcode::fetch_add, word);
+  add.compare_add = 41;
+  nodes.a.post_send(nodes.qa, add, {back.sge(0, 8)});
+  add.compare_add = 1;
+  nodes.a.post_send(nodes.qa, add, {back.sge(8, 8)});
+  nodes.a.post_send(nodes.qa, request(Opcode::send), {mine.all()});
+  nodes.a.post_send(nodes.qa, remote(Opcode::rdma_read, written, 16), {back.sge(16, 199'984)});
+  // All of it is executed, and every answer but the first few goes with the connection.
+  for (bool more = true; more;) {
+    nodes.left.run();
+    more = nodes.carry(nodes.left, 1, nodes.right);
+  }
+  nodes.right.run();
+  for (std::size_t answers = GENERATE(std::size_t{0}, 1, 2, 4); answers > 0; --answers)
+    nodes.carry(nodes.right, 2, nodes.left);
+  nodes.left.machine.frames.clear();
+  nodes.right.machine.frames.clear();
+  nodes.left.engine.lost(2, nodes.left.now);
+  nodes.right.engine.lost(1, nodes.right.now);
+  REQUIRE(nodes.advance());
+  const auto done = nodes.a.poll();
+  REQUIRE(done.size() == 5);
+  for (const Completion& each : done)
+    CHECK(each.status == Status::success);
+  CHECK(nodes.b.poll().size() == 1);
+  CHECK(nodes.b.state(nodes.qb) == QpState::rts);
+  CHECK(received.bytes == mine.bytes);
+  CHECK(std::equal(back.bytes.begin() + 16, back.bytes.end(), mine.bytes.begin() + 16));
+  std::uint64_t found[2], now = 0;
+  std::memcpy(found, back.bytes.data(), sizeof found);
+  std::memcpy(&now, word.bytes.data(), sizeof now);
+  CHECK(found[0] == 0);
+  CHECK(found[1] == 41);
+  CHECK(now == 42);
+}
+
+TEST_CASE("hca nodes: what was never carried out is not answered as if it had been") {
+  Nodes nodes;
+  Way way;
+  way.retries = 1;
+  nodes.connect_both(QpType::rc, way);
+  const Buffer mine = nodes.a.buffer(8), theirs = nodes.b.buffer(8);
+  // It begins with a number before the one that the other expects.
+  QpAttributes value;
+  value.state = QpState::reset;
+  REQUIRE(nodes.a.modify(nodes.qa, value, attribute::kState) == 0);
+  way.psn = 99;
+  way.lid = 11;
+  REQUIRE(connect(nodes.a, nodes.qa, QpType::rc, nodes.qb.handle, way) == 0);
+  nodes.a.post_send(nodes.qa, remote(Opcode::rdma_write, theirs), {mine.all()});
+  do
+    nodes.run();
+  while (nodes.advance());
+  CHECK(nodes.a.poll().at(0).status == Status::retry_exceeded);
+}
+
 }  // namespace scela::hca::test
