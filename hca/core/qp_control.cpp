@@ -197,15 +197,16 @@ int Engine::State::modify_qp(ProcessId process, const Ask& ask, Answer& answer) 
     enter_error(*qp);
   } else {
     if (to == QpState::rtr && qp->state == QpState::init) {
-      const QpAttributes& way = qp->attributes;
-      const bool here = is_local(way.dgid, way.is_global != 0, way.dlid);
-      const auto node = here ? 0 : host.node_of(way.dgid, way.is_global != 0, way.dlid);
-      qp->reachable = node.has_value();
-      qp->node = node.value_or(0);
-      qp->expected_psn = way.rq_psn;
+      find_way(*qp);
+      qp->expected_psn = qp->attributes.rq_psn;
       qp->executed = 0;
       qp->found.clear();
       qp->established = false;
+    }
+    if (to == QpState::sqd && (mask & attribute::kAv) != 0) {
+      find_way(*qp);
+      // What was on its way to where it led before goes there anew.
+      if (!qp->window.empty()) try_again(*qp, 0, false);
     }
     if (to == QpState::rts && qp->state == QpState::rtr) qp->send_psn = qp->attributes.sq_psn;
     if (to == QpState::sqd && qp->state == QpState::rts && (mask & attribute::kSqdNotify) == 0)
@@ -218,6 +219,15 @@ int Engine::State::modify_qp(ProcessId process, const Ask& ask, Answer& answer) 
   }
   answer.attributes.state = qp->state;
   return 0;
+}
+
+// Where the queue pair's address leads.
+void Engine::State::find_way(Qp& qp) {
+  const QpAttributes& way = qp.attributes;
+  const bool here = is_local(way.dgid, way.is_global != 0, way.dlid);
+  const auto node = here ? 0 : host.node_of(way.dgid, way.is_global != 0, way.dlid);
+  qp.reachable = node.has_value();
+  qp.node = node.value_or(0);
 }
 
 int Engine::State::query_qp(ProcessId process, const Ask& ask, Answer& answer) {

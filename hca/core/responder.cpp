@@ -90,7 +90,7 @@ Verdict Engine::State::respond(std::uint32_t qpn, const Incoming& incoming) {
   if (!taken || !incoming.last()) return verdict;
   qp->expected_psn = (qp->expected_psn + 1) & kPsnMask;
   qp->executed = std::min(qp->executed + 1, kMostRepeated);
-  if (qp->reliable() && is_atomic(incoming.request->opcode)) {
+  if (incoming.node != 0 && is_atomic(incoming.request->opcode)) {
     if (qp->found.size() == limit::kRdAtomic) qp->found.pop_front();
     qp->found.push_back({incoming.psn, verdict.before});
   }

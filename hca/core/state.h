@@ -98,6 +98,7 @@ struct Engine::State {
   int open_qp(ProcessId process, const Ask& ask, Answer& answer);
   int modify_qp(ProcessId process, const Ask& ask, Answer& answer);
   int query_qp(ProcessId process, const Ask& ask, Answer& answer);
+  void find_way(Qp& qp);
   int destroy_qp(ProcessId process, std::uint32_t handle);
   void remove_qp(Qp& qp);
   void release_pd(std::uint32_t handle);

@@ -435,4 +435,34 @@ TEST_CASE("hca nodes: what was never carried out is not answered as if it had be
   CHECK(nodes.a.poll().at(0).status == Status::retry_exceeded);
 }
 
+TEST_CASE("hca nodes: a queue pair that is led to another address speaks to who is there") {
+  Nodes nodes;
+  Way nowhere;
+  nowhere.lid = 99;
+  const QpType type = GENERATE(QpType::rc, QpType::uc);
+  nodes.qa = nodes.a.make_qp(type);
+  nodes.qb = nodes.b.make_qp(type);
+  REQUIRE(connect(nodes.a, nodes.qa, type, nodes.qb.handle, nowhere) == 0);
+  REQUIRE(connect(nodes.b, nodes.qb, type, nodes.qa.handle) == 0);
+  const Buffer mine = pattern(nodes.a, 8), theirs = nodes.b.buffer(8);
+  // Of a reliable one the first is still on its way when the address changes.
+  if (type == QpType::rc)
+    nodes.a.post_send(nodes.qa, remote(Opcode::rdma_write, theirs), {mine.all()});
+  nodes.run();
+  QpAttributes value;
+  value.state = QpState::sqd;
+  REQUIRE(nodes.a.modify(nodes.qa, value, attribute::kState) == 0);
+  value.dlid = 11;
+  REQUIRE(nodes.a.modify(nodes.qa, value, attribute::kState | attribute::kAv) == 0);
+  value.state = QpState::rts;
+  REQUIRE(nodes.a.modify(nodes.qa, value, attribute::kState) == 0);
+  if (type == QpType::uc)
+    nodes.a.post_send(nodes.qa, remote(Opcode::rdma_write, theirs), {mine.all()});
+  do
+    nodes.run();
+  while (nodes.advance());
+  CHECK(nodes.a.poll().at(0).status == Status::success);
+  CHECK(theirs.bytes == mine.bytes);
+}
+
 }  // namespace scela::hca::test
