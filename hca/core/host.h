@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "hca/core/layout.h"
 #include "hca/core/messages.h"
@@ -49,6 +50,8 @@ class Host {
   // The number, not 0, of the node that an address leads to; nothing if it leads nowhere.
   virtual std::optional<std::uint32_t> node_of(const Gid& gid, bool is_global,
                                                std::uint16_t lid) = 0;
+  // The nodes that are connected, or that the job has told of: what goes to a group goes to each.
+  virtual std::vector<std::uint32_t> known_nodes() { return {}; }
   // Whether another frame may be given for that node; once it may again, Engine::writable is
   // called.
   virtual bool ready(std::uint32_t node) = 0;

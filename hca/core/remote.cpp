@@ -214,10 +214,12 @@ void Engine::State::receive_request(std::uint32_t node, std::span<const std::byt
   incoming.offset = header.offset;
   incoming.count = header.count;
   if (header.source_type == QpType::ud) {
-    // Groups do not reach beyond a node.
     const bool sends = header.opcode == Opcode::send || header.opcode == Opcode::send_with_imm;
     const bool to_group = header.is_global != 0 && header.target_gid.bytes[0] == 0xFF;
-    if (incoming.first() && incoming.last() && header.total <= limit::kMtu && sends && !to_group)
+    if (!incoming.first() || !incoming.last() || header.total > limit::kMtu || !sends) return;
+    if (to_group)
+      receive_of_group(header.target_gid, incoming);
+    else
       receive_datagram(header.target_qpn, incoming);
     return;
   }

@@ -343,26 +343,15 @@ bool Engine::State::datagram(Qp& qp, Outgoing& out) {
   return true;
 }
 
-// To whom the datagram is addressed: a group of this node, a queue pair of this node or of another.
+// To whom the datagram is addressed: a group, a queue pair of this node or of another.
 Engine::State::Sent Engine::State::cast(Qp& qp, const Outgoing& out) {
   const Destination& to = out.request.destination;
   const bool is_global = to.is_global != 0;
-  const Incoming incoming = incoming_of(qp, out);
   if (is_global && to.gid.bytes[0] == 0xFF) {
-    std::pair<std::uint64_t, std::uint64_t> group;
-    std::memcpy(&group.first, to.gid.bytes, 8);
-    std::memcpy(&group.second, to.gid.bytes + 8, 8);
-    const auto found = groups.find(group);
-    if (found == groups.end()) return Sent::no_way;
-    // To itself last: that may end it, and what is being sent with it.
-    const std::set<std::uint32_t> members = found->second;
-    for (const std::uint32_t member : members)
-      if (member != qp.handle) receive_datagram(member, incoming);
-    if (members.contains(qp.handle)) receive_datagram(qp.handle, incoming);
-    return Sent::yes;
+    return cast_to_group(qp, out);
   }
   if (is_local(to.gid, is_global, to.lid)) {
-    receive_datagram(to.qpn, incoming);
+    receive_datagram(to.qpn, incoming_of(qp, out));
     return Sent::yes;
   }
   const auto node = host.node_of(to.gid, is_global, to.lid);
@@ -370,6 +359,15 @@ Engine::State::Sent Engine::State::cast(Qp& qp, const Outgoing& out) {
   if (host.ready(*node)) return send_part(*node, to.qpn, qp, out);
   blocked[*node].insert(qp.handle);
   return Sent::later;
+}
+
+// Each node knows its own members of a group. One whose way is full misses the datagram.
+Engine::State::Sent Engine::State::cast_to_group(Qp& qp, const Outgoing& out) {
+  for (const std::uint32_t node : host.known_nodes())
+    if (host.ready(node) && send_part(node, 0, qp, out) == Sent::no_memory) return Sent::no_memory;
+  // What is received here may end the sender, and what is being sent with it.
+  receive_of_group(out.request.destination.gid, incoming_of(qp, out));
+  return Sent::yes;
 }
 
 // The request is over; it completes once those before it have.

@@ -326,6 +326,20 @@ Verdict Engine::State::receive_atomic(Qp& qp, const Incoming& incoming, std::uin
   return verdict;
 }
 
+// A queue pair that sent it itself comes last: what it receives may end it.
+void Engine::State::receive_of_group(const Gid& gid, const Incoming& incoming) {
+  std::pair<std::uint64_t, std::uint64_t> group;
+  std::memcpy(&group.first, gid.bytes, 8);
+  std::memcpy(&group.second, gid.bytes + 8, 8);
+  const auto found = groups.find(group);
+  if (found == groups.end()) return;
+  const std::set<std::uint32_t> members = found->second;
+  const std::uint32_t sender = incoming.node == 0 ? incoming.source_qpn : 0;
+  for (const std::uint32_t member : members)
+    if (member != sender) receive_datagram(member, incoming);
+  if (members.contains(sender)) receive_datagram(sender, incoming);
+}
+
 // Whatever is wrong with a datagram or with who is to receive it: it is lost, and nobody is told.
 void Engine::State::receive_datagram(std::uint32_t qpn, const Incoming& incoming) {
   Qp* qp = qps.find(qpn);

@@ -136,6 +136,7 @@ struct Engine::State {
   enum class Sent : std::uint8_t { yes, later, no_memory, no_way };
   bool datagram(Qp& qp, Outgoing& out);
   Sent cast(Qp& qp, const Outgoing& out);
+  Sent cast_to_group(Qp& qp, const Outgoing& out);
   Incoming incoming_of(const Qp& qp, const Outgoing& out) const;
   bool send_here(Qp& qp, Outgoing& out);
   void answered(Qp& qp, const Verdict& verdict);
@@ -182,6 +183,7 @@ struct Engine::State {
   bool take_receive(Qp& qp, Srq* srq);
   void finish_receive(Qp& qp, const Incoming& incoming, Status status);
   void receive_datagram(std::uint32_t qpn, const Incoming& incoming);
+  void receive_of_group(const Gid& gid, const Incoming& incoming);
 };
 
 // An encoded "receiver not ready" time, nanoseconds (IBTA table 45).

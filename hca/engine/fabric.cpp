@@ -123,6 +123,13 @@ std::optional<std::uint32_t> Fabric::node_of(const Gid& gid, bool is_global, std
   return node + 1;
 }
 
+std::vector<std::uint32_t> Fabric::known_nodes() const {
+  std::vector<std::uint32_t> known;
+  for (const auto& [node, peer] : peers_)
+    if (peer.standing != 0 || record_.directory.contains(node)) known.push_back(node + 1);
+  return known;
+}
+
 OtherNode* Fabric::peer_of(std::uint32_t node) {
   const auto found = peers_.find(node - 1);
   return found == peers_.end() ? nullptr : &found->second;

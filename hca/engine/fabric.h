@@ -35,6 +35,7 @@ class Fabric {
 
   // For the interpreter's machine. Its numbers of nodes are one more than ours.
   std::optional<std::uint32_t> node_of(const Gid& gid, bool is_global, std::uint16_t lid);
+  std::vector<std::uint32_t> known_nodes() const;
   bool ready(std::uint32_t node);
   bool send(std::uint32_t node, std::span<const std::byte> header,
             std::span<const std::byte> payload, Moment now);

@@ -101,6 +101,10 @@ std::optional<std::uint32_t> Machine::node_of(const Gid& gid, bool is_global, st
   return fabric_ == nullptr ? std::nullopt : fabric_->node_of(gid, is_global, lid);
 }
 
+std::vector<std::uint32_t> Machine::known_nodes() {
+  return fabric_ == nullptr ? std::vector<std::uint32_t>() : fabric_->known_nodes();
+}
+
 bool Machine::ready(std::uint32_t node) {
   return fabric_ == nullptr || fabric_->ready(node);
 }

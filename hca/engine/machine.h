@@ -44,6 +44,7 @@ class Machine final : public Host {
   void completion_event(ProcessId process, std::uint32_t channel, std::uint64_t cookie) override;
   void async_event(ProcessId process, const AsyncEvent& event) override;
   std::optional<std::uint32_t> node_of(const Gid& gid, bool is_global, std::uint16_t lid) override;
+  std::vector<std::uint32_t> known_nodes() override;
   bool ready(std::uint32_t node) override;
   bool send(std::uint32_t node, std::span<const std::byte> header,
             std::span<const std::byte> payload) override;

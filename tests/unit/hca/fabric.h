@@ -74,6 +74,12 @@ class Machine final : public Host {
     const auto found = is_global ? nodes.end() : nodes.find(lid);
     return found == nodes.end() ? std::nullopt : std::optional(found->second);
   }
+  std::vector<std::uint32_t> known_nodes() override {
+    std::vector<std::uint32_t> known;
+    for (const auto& [lid, number] : nodes)
+      known.push_back(number);
+    return known;
+  }
   bool ready(std::uint32_t) override { return frames.size() < most_frames; }
   bool send(std::uint32_t node, std::span<const std::byte> header,
             std::span<const std::byte> payload) override {

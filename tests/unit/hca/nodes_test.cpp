@@ -465,4 +465,58 @@ TEST_CASE("hca nodes: a queue pair that is led to another address speaks to who 
   CHECK(theirs.bytes == mine.bytes);
 }
 
+TEST_CASE("hca nodes: a datagram to a group comes to its members on every node, once") {
+  Nodes nodes;
+  Ask join;
+  join.operation = Operation::attach_mcast;
+  join.gid.bytes[0] = 0xFF;
+  join.gid.bytes[15] = 7;
+  const Buffer mine = pattern(nodes.a, 100);
+  nodes.qa = nodes.a.make_qp(QpType::ud);
+  const QueuePair other = nodes.b.make_qp(QpType::ud);
+  nodes.qb = nodes.b.make_qp(QpType::ud);
+  std::vector<Buffer> came;
+  const auto enter = [&](Program& program, const QueuePair& qp, bool joins) {
+    REQUIRE(connect(program, qp, QpType::ud, 0) == 0);
+    came.push_back(program.buffer(140));
+    program.post_recv(qp, qp.handle, {came.back().all()});
+    join.handle = qp.handle;
+    if (joins) REQUIRE(program.request(join).error == 0);
+  };
+  enter(nodes.a, nodes.qa, true);
+  enter(nodes.b, nodes.qb, true);
+  enter(nodes.b, other, false);
+  SendRequest send = request(Opcode::send);
+  send.destination = {join.gid, 0, 1, 1, 0xFFFFFF, 0x1111, 0};
+  SECTION("by a member") {
+    nodes.a.post_send(nodes.qa, send, {mine.all()});
+    nodes.run();
+    CHECK(nodes.a.poll().size() == 2);
+    CHECK(std::equal(mine.bytes.begin(), mine.bytes.end(), came[0].bytes.begin() + 40));
+    const auto received = nodes.b.poll();
+    REQUIRE(received.size() == 1);
+    CHECK(received[0].wr_id == nodes.qb.handle);
+    CHECK(received[0].source_qpn == nodes.qa.handle);
+    CHECK(std::equal(mine.bytes.begin(), mine.bytes.end(), came[1].bytes.begin() + 40));
+    CHECK(nodes.left.machine.frames.empty());  // nobody hands it on
+    CHECK(nodes.right.machine.frames.empty());
+  }
+  SECTION("where no member is on the sender's node") {
+    join.operation = Operation::detach_mcast;
+    join.handle = nodes.qa.handle;
+    REQUIRE(nodes.a.request(join).error == 0);
+    nodes.a.post_send(nodes.qa, send, {mine.all()});
+    nodes.run();
+    CHECK(nodes.a.poll().size() == 1);
+    CHECK(nodes.b.poll().size() == 1);
+  }
+  SECTION("with a way that takes no more: that node misses it, and nobody waits") {
+    nodes.left.machine.most_frames = 0;
+    nodes.a.post_send(nodes.qa, send, {mine.all()});
+    nodes.run();
+    CHECK(nodes.a.poll().size() == 2);
+    CHECK(nodes.b.poll().empty());
+  }
+}
+
 }  // namespace scela::hca::test
