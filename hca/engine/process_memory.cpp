@@ -8,6 +8,12 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+#include <system_error>
+#include <vector>
+
+#include "common/core/text.h"
 
 namespace scela::hca {
 
@@ -24,6 +30,20 @@ Fd pidfd_of_peer(int socket, pid_t pid) {
   socklen_t size = sizeof made;
   if (::getsockopt(socket, SOL_SOCKET, kPeerPidfd, &made, &size) == 0 && made >= 0) return Fd(made);
   return pid > 0 ? Fd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0))) : Fd();
+}
+
+bool is_thread_of(pid_t process, pid_t thread) {
+  return ::syscall(SYS_tgkill, process, thread, 0) == 0 || errno == EPERM;
+}
+
+// Empty: the process is gone, or not in sight.
+std::vector<pid_t> threads_of(pid_t process) {
+  std::vector<pid_t> threads;
+  std::error_code error;
+  for (std::filesystem::directory_iterator at(cat("/proc/", process, "/task"), error), end;
+       !error && at != end; at.increment(error))
+    threads.push_back(static_cast<pid_t>(std::atoi(at->path().filename().c_str())));
+  return threads;
 }
 
 void* at(std::uint64_t address) {
@@ -44,11 +64,30 @@ bool ProcessMemory::is_there() const {
   return ::poll(&ended, 1, 0) == 0;
 }
 
+template <class Call>
+ssize_t ProcessMemory::by_a_thread(Call call) const {
+  ssize_t done = -1;
+  if (thread_ == pid_ || is_thread_of(pid_, thread_)) {
+    done = call(thread_);
+    if (done >= 0 || errno != ESRCH) return done;
+  }
+  for (const pid_t thread : threads_of(pid_)) {
+    if (thread == thread_ || !is_there() || !is_thread_of(pid_, thread)) continue;
+    done = call(thread);
+    if (done < 0 && errno == ESRCH) continue;
+    thread_ = thread;
+    return done;
+  }
+  errno = ESRCH;
+  return -1;
+}
+
 bool ProcessMemory::read_some(std::uint64_t address, std::span<std::byte> to) const {
   while (!to.empty()) {
     const iovec here{to.data(), to.size()};
     const iovec there{at(address), to.size()};
-    const ssize_t got = ::process_vm_readv(pid_, &here, 1, &there, 1, 0);
+    const ssize_t got = by_a_thread(
+        [&](pid_t thread) { return ::process_vm_readv(thread, &here, 1, &there, 1, 0); });
     if (got <= 0) return false;
     to = to.subspan(static_cast<std::size_t>(got));
     address += static_cast<std::uint64_t>(got);
@@ -60,7 +99,8 @@ bool ProcessMemory::write_some(std::uint64_t address, std::span<const std::byte>
   while (!from.empty()) {
     const iovec here{const_cast<std::byte*>(from.data()), from.size()};
     const iovec there{at(address), from.size()};
-    const ssize_t put = ::process_vm_writev(pid_, &here, 1, &there, 1, 0);
+    const ssize_t put = by_a_thread(
+        [&](pid_t thread) { return ::process_vm_writev(thread, &here, 1, &there, 1, 0); });
     if (put <= 0) return false;
     from = from.subspan(static_cast<std::size_t>(put));
     address += static_cast<std::uint64_t>(put);

@@ -1,8 +1,10 @@
 // The memory of a process that is attached: bytes in and out of it, by process_vm_readv and writev.
 //
 // The kernel takes a process's number, which another may have by now; so the descriptor of the
-// process is asked first whether it is still there. Where the kernel refuses (another user's, a
-// container without that call), every transfer is false: this is where bounce buffers will go.
+// process is asked first whether it is still there. That number is its main thread's, which may end
+// before the others: then one of those is named, as long as it is a thread of that process. Where
+// the kernel refuses (another user's, a container without that call), every transfer is false: this
+// is where bounce buffers will go.
 #pragma once
 
 #include <sys/types.h>
@@ -36,10 +38,14 @@ class ProcessMemory {
   const Fd& descriptor() const { return process_; }
 
  private:
+  // call(thread), with one that has memory; as process_vm_readv, -1 and errno if there is none.
+  template <class Call>
+  ssize_t by_a_thread(Call call) const;
   bool read_some(std::uint64_t address, std::span<std::byte> to) const;
   bool write_some(std::uint64_t address, std::span<const std::byte> from) const;
 
   pid_t pid_ = 0;
+  mutable pid_t thread_ = pid_;
   Fd process_;
 };
 

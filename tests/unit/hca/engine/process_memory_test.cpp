@@ -6,12 +6,23 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <catch2/catch.hpp>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <string>
+#include <thread>
 #include <vector>
+
+#include "common/core/text.h"
+#include "common/os/futex.h"
+#include "tests/support/eventually.h"
 
 using namespace scela;
 using namespace scela::hca;
+using scela::test::eventually;
 
 namespace {
 
@@ -19,10 +30,11 @@ constexpr std::size_t kPage = 4096;
 
 // A child that holds still, with this process's memory as it was at the fork.
 struct Child {
-  Child() {
+  explicit Child(const std::function<void()>& begins = {}) {
     pid = ::fork();
     REQUIRE(pid >= 0);
     if (pid == 0) {
+      if (begins) begins();
       for (;;)
         ::pause();
     }
@@ -99,6 +111,49 @@ TEST_CASE("a transfer that leaves what the process has mapped is not done") {
   CHECK_FALSE(memory.read(~0ULL - 10, bytes));
   CHECK_FALSE(ProcessMemory::copy(memory, end - 200, memory, end - 100, 200, bytes));
   ::munmap(pages, kPage);
+}
+
+TEST_CASE("memory is there as long as a thread is, the main one or another") {
+  std::vector<std::byte> bytes(100);
+  void* const shared =
+      ::mmap(nullptr, kPage, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  REQUIRE(shared != MAP_FAILED);
+  auto* const ends = new (shared) std::atomic<std::uint32_t>(0);
+  const auto sleep = [ends] {
+    while (ends->load() == 0)
+      futex_wait(reinterpret_cast<const std::uint32_t*>(ends), 0, nullptr);
+    ::syscall(SYS_exit, 0);  // of this thread
+  };
+  const Child child([&] {
+    std::thread(sleep).detach();
+    std::thread([] {
+      for (;;)
+        ::pause();
+    }).detach();
+    ::syscall(SYS_exit, 0);
+  });
+  const std::string tasks = cat("/proc/", child.pid, "/task");
+  const auto threads = [&] {
+    std::vector<std::string> names;
+    for (const auto& each : std::filesystem::directory_iterator(tasks))
+      names.push_back(each.path().filename());
+    return names;
+  };
+  // The main thread stays in sight, as one that has ended.
+  REQUIRE(eventually([&] {
+    std::string line;
+    std::getline(std::ifstream(cat(tasks, "/", child.pid, "/stat")), line);
+    return line.find(") Z") != line.npos && threads().size() == 3;
+  }));
+  const ProcessMemory memory = child.memory();
+  CHECK(memory.read(address_of(bytes.data()), bytes));
+  CHECK(memory.write(address_of(bytes.data()), bytes));
+  ends->store(1);
+  futex_wake(reinterpret_cast<const std::uint32_t*>(ends));
+  REQUIRE(eventually([&] { return threads().size() == 2; }));
+  CHECK(memory.read(address_of(bytes.data()), bytes));
+  CHECK(memory.write(address_of(bytes.data()), bytes));
+  ::munmap(shared, kPage);
 }
 
 TEST_CASE("nothing goes to a process that has ended") {
