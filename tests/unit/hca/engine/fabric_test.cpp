@@ -4,9 +4,11 @@
 
 #include <sys/socket.h>
 
+#include <atomic>
 #include <catch2/catch.hpp>
 #include <cstring>
 #include <memory>
+#include <thread>
 
 #include "common/core/random.h"
 #include "common/core/text.h"
@@ -274,4 +276,31 @@ TEST_CASE("what is left to be sent at the end is sent") {
   a.reset();
   CHECK(run_until([&] { return b.count("nodes lost") == 1; }, b));
   CHECK(b.count("frames received") == 11);
+}
+
+TEST_CASE("an engine ends though another sends to it without end, and does not hear it") {
+  auto a = std::make_unique<Node>(record(0));
+  Node b(record(1));
+  REQUIRE(b.knows(*a));
+  REQUIRE(b.send(*a));
+  REQUIRE(run_until([&] { return a->count("frames received") == 1; }, *a, b));
+  const std::uint32_t number = a->number;
+  std::atomic<bool> over{false};
+  std::thread sender([&] {
+    FrameHeader header;
+    header.kind = FrameKind::data;
+    header.total = header.count = kMostPayload;
+    const std::vector<std::byte> payload(kMostPayload);
+    while (!over.load()) {
+      if (b.fabric.ready(number))
+        b.fabric.send(number, std::as_bytes(std::span(&header, 1)), payload, monotonic_ns());
+      for (const Poller::Ready& ready : b.poller.wait(0))
+        b.fabric.take(ready.tag.id, ready.events & EPOLLOUT, monotonic_ns());
+      b.fabric.attend(monotonic_ns());
+    }
+  });
+  a->fabric.finish();
+  a.reset();
+  over.store(true);
+  sender.join();
 }
