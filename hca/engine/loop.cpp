@@ -104,8 +104,7 @@ void Server::take(const Poller::Ready& ready) {
       return accept_all();
     case Tag::Kind::signals:
       over_ = true;
-      if (const auto lock = home_.lock()) home_.remove_socket();
-      return;
+      return leave_home();
     case Tag::Kind::connection:
       return talk(id);
     case Tag::Kind::process:
@@ -137,6 +136,14 @@ void Server::expect_somebody() {
   if (!rules_.until_idle) return;
   const bool first = next_ == 1;
   idle_until_ = monotonic_ns() + (first ? kFirstNs : 0);
+}
+
+// Asked to end: not later than at once. Who holds the lock may hold it for long (it starts another
+// engine, or was stopped); the socket is this one's as long as it listens, since nobody takes the
+// place of an engine that can be connected to.
+void Server::leave_home() {
+  const std::optional<Fd> lock = home_.try_lock();
+  home_.remove_socket();
 }
 
 // Nobody can come between the look at the socket and its removal: who connects where none listens

@@ -67,6 +67,7 @@ class Server {
   EngineStatus status() const;
 
   // The end (loop.cpp).
+  void leave_home();
   void expect_somebody();
   void end_if_idle();
 

@@ -54,6 +54,17 @@ TEST_CASE(
   another.hello();
 }
 
+TEST_CASE("an engine that is asked to end does so though somebody holds the lock") {
+  EngineProcess engine;
+  const auto home = Home::at(engine.socket());
+  REQUIRE(home);
+  const auto lock = home->lock();
+  REQUIRE(lock);
+  engine.signal(SIGTERM);
+  CHECK(engine.wait() == 0);
+  CHECK(engine.files() == kLockOnly);
+}
+
 TEST_CASE("with --until-idle an engine ends with its last process") {
   EngineProcess engine({"--until-idle"});
   {
