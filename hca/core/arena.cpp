@@ -42,8 +42,10 @@ std::optional<Arena::Piece> Arena::take_from(std::uint32_t number, Chunk& chunk,
 std::optional<Arena::Piece> Arena::take(std::uint64_t bytes) {
   if (bytes == 0 || bytes > sizes_.most) return std::nullopt;
   bytes = rounded(bytes, kAlignment);
-  for (auto& [number, chunk] : chunks_)
+  for (auto& [number, chunk] : chunks_) {
+    if (chunk.single) continue;
     if (auto piece = take_from(number, chunk, bytes)) return piece;
+  }
   const bool single = bytes > sizes_.usual;
   const std::uint64_t size = single ? rounded(bytes, sizes_.page) : sizes_.usual;
   if (bytes_ > sizes_.most || size > sizes_.most - bytes_) return std::nullopt;

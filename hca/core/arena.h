@@ -9,6 +9,8 @@
 #include <map>
 #include <optional>
 
+#include "hca/core/layout.h"
+
 namespace scela::hca {
 
 class Arena {
@@ -16,10 +18,10 @@ class Arena {
   static constexpr std::uint64_t kAlignment = 64;
 
   struct Sizes {
-    std::uint64_t first = 256u << 10;  // of chunk 0
-    std::uint64_t usual = 1u << 20;    // of the others; a larger one where a piece needs it
-    std::uint64_t page = 4096;         // chunks are whole pages
-    std::uint64_t most = 1u << 30;     // of all chunks together
+    std::uint64_t first = 256u << 10;   // of chunk 0
+    std::uint64_t usual = kChunkBytes;  // of the others; a larger one where a piece needs it
+    std::uint64_t page = 4096;          // chunks are whole pages
+    std::uint64_t most = 1u << 30;      // of all chunks together
   };
 
   struct Piece {

@@ -21,6 +21,10 @@ namespace scela::hca {
 inline constexpr std::uint32_t kLayoutVersion = 1;
 inline constexpr std::uint64_t kLayoutMagic = 0x61636853634c4131ULL;
 
+// Of the chunks that memory is handed out from. A larger one was made for one queue, and goes with
+// it on both sides.
+inline constexpr std::uint64_t kChunkBytes = 1u << 20;
+
 // Where to find a node's port: what a GID of this adapter holds. All zeros: unknown.
 struct Gid {
   std::uint8_t bytes[16] = {};

@@ -6,11 +6,12 @@
 
 namespace scela::hca::library {
 
-bool Cq::map(EngineLink& link, const Region& region, std::uint32_t count) {
+bool Cq::map(EngineLink& link, const Region& where, std::uint32_t count) {
   if (count == 0 || (count & (count - 1)) != 0) return false;
-  std::byte* const base = link.at(region, kEntriesOffset + count * sizeof(Completion));
+  std::byte* const base = link.at(where, kEntriesOffset + count * sizeof(Completion));
   if (base == nullptr) return false;
   ring = reinterpret_cast<CompletionRing*>(base);
+  region = where;
   entries = base + kEntriesOffset;
   mask = count - 1;
   taken = ring->consumed.load(std::memory_order_acquire);
@@ -172,7 +173,12 @@ int ibv_resize_cq(ibv_cq* cq, int cqe) {
     const auto alone = context_of(cq->context).park.without(ours, link);
     const Answer answer = link.ask(ask);
     if (answer.error != 0) return static_cast<int>(answer.error);
-    return ours.map(link, answer.send, answer.entries) ? 0 : EPROTO;
+    const Region before = ours.region;
+    if (!ours.map(link, answer.send, answer.entries)) return EPROTO;
+    // Who looks through all queues may still look at the old one.
+    const std::unique_lock none_looks(context_of(cq->context).table.mutex);
+    link.release(before);
+    return 0;
   });
 }
 
@@ -201,6 +207,7 @@ int ibv_destroy_cq(ibv_cq* cq) {
     }
     ::pthread_mutex_destroy(&cq->mutex);
     ::pthread_cond_destroy(&cq->cond);
+    context.link.release(ours.region);
     delete &ours;
     return 0;
   });

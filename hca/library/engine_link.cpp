@@ -154,6 +154,12 @@ std::byte* EngineLink::at(const Region& region, std::uint64_t at_least) {
   return static_cast<std::byte*>(chunk.base()) + region.offset;
 }
 
+void EngineLink::release(const Region& region) {
+  const std::lock_guard lock(mutex_);
+  if (region.chunk >= chunks_.size() || chunks_[region.chunk].bytes() <= kChunkBytes) return;
+  const SealedMemory gone = std::move(chunks_[region.chunk]);
+}
+
 void EngineLink::wake() {
   const std::uint64_t one = 1;
   // Fails only where 2^64 - 2 wakes stand already.

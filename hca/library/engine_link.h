@@ -36,6 +36,8 @@ class EngineLink {
 
   // Null: the region is empty or not within the chunks.
   std::byte* at(const Region& region, std::uint64_t at_least);
+  // Its queue has gone. Memory that was made for it alone is not mapped any more.
+  void release(const Region& region);
 
   // Says that a queue has something new.
   void ring(std::uint32_t bell) {

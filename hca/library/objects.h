@@ -67,6 +67,7 @@ struct Channel : ibv_comp_channel {
 struct RequestQueue {
   std::mutex mutex;
   RequestRing* ring = nullptr;
+  Region region;
   std::byte* entries = nullptr;
   std::uint64_t mask = 0;
   std::uint32_t stride = 0;
@@ -79,7 +80,7 @@ struct RequestQueue {
   std::atomic<std::uint64_t> completed{0};
 
   // False: the engine's answer makes no sense. None is a queue without room.
-  bool map(EngineLink& link, const Region& region, std::uint32_t slots, std::uint32_t bytes_apart,
+  bool map(EngineLink& link, const Region& where, std::uint32_t slots, std::uint32_t bytes_apart,
            std::size_t header);
   std::byte* slot(std::uint64_t index) const { return entries + (index & mask) * stride; }
   bool full(std::uint64_t at) {
@@ -133,6 +134,7 @@ struct Qp : ibv_qp_ex {
 struct Cq : ibv_cq_ex {
   std::mutex lock;
   CompletionRing* ring = nullptr;
+  Region region;
   const std::byte* entries = nullptr;
   std::uint64_t mask = 0;
   std::uint64_t taken = 0;     // as consumed, of this side
@@ -150,7 +152,7 @@ struct Cq : ibv_cq_ex {
   std::uint64_t wait_base = 0;
   std::uint64_t wait_most = 0;
 
-  bool map(EngineLink& link, const Region& region, std::uint32_t count);
+  bool map(EngineLink& link, const Region& where, std::uint32_t count);
   // The next completion; the queue that it is of has its slots back. Under `lock`.
   bool next(Completion& completion);
   // Tells the engine and the context what next() took since `from`.

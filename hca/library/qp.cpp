@@ -242,6 +242,8 @@ int ibv_destroy_qp(ibv_qp* qp) {
     ::pthread_mutex_unlock(&qp->mutex);
     ::pthread_mutex_destroy(&qp->mutex);
     ::pthread_cond_destroy(&qp->cond);
+    context.link.release(ours.send.region);
+    context.link.release(ours.recv.region);
     delete &ours;
     return 0;
   });

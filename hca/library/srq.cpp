@@ -9,18 +9,19 @@
 
 namespace scela::hca::library {
 
-bool RequestQueue::map(EngineLink& link, const Region& region, std::uint32_t slots,
+bool RequestQueue::map(EngineLink& link, const Region& where, std::uint32_t slots,
                        std::uint32_t bytes_apart, std::size_t header) {
-  if (region.bytes == 0) return true;
+  if (where.bytes == 0) return true;
   const std::size_t data = std::max(sges * sizeof(Sge), static_cast<std::size_t>(inline_bytes));
   if (slots == 0 || (slots & (slots - 1)) != 0 || slots < capacity || bytes_apart < header + data ||
       bytes_apart % alignof(SendRequest) != 0) {
     return false;
   }
   std::byte* const base =
-      link.at(region, kEntriesOffset + static_cast<std::uint64_t>(slots) * bytes_apart);
+      link.at(where, kEntriesOffset + static_cast<std::uint64_t>(slots) * bytes_apart);
   if (base == nullptr) return false;
   ring = reinterpret_cast<RequestRing*>(base);
+  region = where;
   entries = base + kEntriesOffset;
   mask = slots - 1;
   stride = bytes_apart;
@@ -221,6 +222,7 @@ int ibv_destroy_srq(ibv_srq* srq) {
     ::pthread_mutex_unlock(&srq->mutex);
     ::pthread_mutex_destroy(&srq->mutex);
     ::pthread_cond_destroy(&srq->cond);
+    context.link.release(ours.queue.region);
     delete &ours;
     return 0;
   });

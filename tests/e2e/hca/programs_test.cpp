@@ -20,6 +20,15 @@ bool main_thread_has_ended() {
   return line.find(") Z") != line.npos;
 }
 
+// Of this process, shared with the engine.
+int mappings() {
+  int count = 0;
+  std::ifstream maps("/proc/self/maps");
+  for (std::string line; std::getline(maps, line);)
+    if (line.find("/memfd:scela-hca") != line.npos) ++count;
+  return count;
+}
+
 // What a process sends itself; true: it came.
 bool sends_itself() {
   Verbs verbs;
@@ -65,4 +74,34 @@ TEST_CASE("hca programs: one whose main thread has ended sends and receives as b
     ::syscall(SYS_exit, 0);
   });
   CHECK(status == 0);
+}
+
+TEST_CASE("hca programs: memory of large queues goes with them") {
+  const Place place;
+  Verbs verbs;
+  const int before = mappings();
+  CHECK(before >= 2);  // its first chunk, and the engine's page
+  for (int i = 0; i < 3; ++i) {
+    ibv_cq* const cq = ibv_create_cq(verbs.context, 1 << 16, nullptr, nullptr, 0);
+    REQUIRE(cq != nullptr);
+    CHECK(mappings() == before + 1);
+    CHECK(ibv_resize_cq(cq, 1 << 17) == 0);
+    CHECK(mappings() == before + 1);
+    ibv_srq_init_attr many{nullptr, {1 << 16, 4, 0}};
+    ibv_srq* const srq = ibv_create_srq(verbs.pd, &many);
+    REQUIRE(srq != nullptr);
+    ibv_qp_init_attr attributes{};
+    attributes.send_cq = attributes.recv_cq = cq;
+    attributes.qp_type = IBV_QPT_RC;
+    attributes.cap = {8192, 8192, 16, 16, 0};
+    ibv_qp* const qp = ibv_create_qp(verbs.pd, &attributes);
+    REQUIRE(qp != nullptr);
+    CHECK(mappings() == before + 4);
+    CHECK(ibv_destroy_qp(qp) == 0);
+    CHECK(ibv_destroy_srq(srq) == 0);
+    CHECK(ibv_destroy_cq(cq) == 0);
+    CHECK(mappings() == before);
+  }
+  // What is small stands in chunks that stay, and whatever is made then works.
+  CHECK(sends_itself());
 }

@@ -60,6 +60,16 @@ TEST_CASE("a chunk that was made for one large piece goes with it, and its numbe
   CHECK(arena.take(8192)->chunk == 2);
 }
 
+TEST_CASE("nothing else stands in the chunk of a large piece, and so it goes with that") {
+  Arena arena(kSizes);
+  const auto large = arena.take(kSizes.usual + 64);
+  REQUIRE(large);
+  REQUIRE(large->new_chunk_bytes > large->bytes);
+  for (int i = 0; i < 100; ++i)
+    if (const auto small = arena.take(64)) CHECK(small->chunk != large->chunk);
+  CHECK(arena.give_back(large->chunk, large->offset) == Arena::Returned::chunk_gone);
+}
+
 TEST_CASE("a chunk that could not be made is as if it was never asked for") {
   Arena arena(kSizes);
   const auto large = arena.take(8192);
