@@ -71,7 +71,7 @@ Fabric::Fabric(FabricRecord record, Fd listening, std::uint16_t port)
   record_.key.clear();
   static_cast<void>(!::getrandom(&identity_.instance, sizeof identity_.instance, 0));
   for (const auto& [node, endpoint] : record_.directory)
-    if (node != record_.node) peers_[node].endpoint = endpoint;
+    if (node != record_.node) peers_[node].addresses.fix(endpoint);
 }
 
 Settings Fabric::settings() const {
@@ -114,10 +114,9 @@ std::optional<std::uint32_t> Fabric::node_of(const Gid& gid, bool is_global, std
     return std::nullopt;
   }
   if (node >= record_.nodes || node == record_.node) return std::nullopt;
-  // What the job said of it counts more than what a program says.
-  if (said && !record_.directory.contains(node)) peers_[node].endpoint = said;
+  if (said) peers_[node].addresses.say(*said);
   const auto peer = peers_.find(node);
-  if (peer == peers_.end() || (!peer->second.endpoint && peer->second.standing == 0)) {
+  if (peer == peers_.end() || (peer->second.addresses.empty() && peer->second.standing == 0)) {
     return std::nullopt;
   }
   return node + 1;

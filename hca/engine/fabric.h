@@ -70,6 +70,7 @@ class Fabric {
   bool make_room(Moment now);
   std::uint32_t add(PeerLink link, std::uint32_t events);
   bool connect(std::uint32_t node, OtherNode& peer, Moment now);
+  bool try_next(std::uint32_t node, OtherNode& peer, Moment now);
   void greet(std::uint32_t id, PeerLink& link, Moment now);
   void greeted(std::uint32_t id, PeerLink& link, Moment now);
   bool is_given_up(std::uint32_t id, const Greeting& greeting) const;

@@ -16,6 +16,8 @@ namespace {
 
 // From the first byte to the verdict; also how long frames wait for a connection.
 constexpr Moment kGreetingNs = 10'000'000'000;
+// Where the node has other addresses that are to be tried.
+constexpr Moment kOneOfManyNs = 1'000'000'000;
 // Of those who have not proved themselves. Older ones make room for others.
 constexpr std::size_t kMostStrangers = 128;
 constexpr Moment kYouthNs = 1'000'000'000;
@@ -78,19 +80,29 @@ void Fabric::accept_all(Moment now) {
 }
 
 bool Fabric::connect(std::uint32_t node, OtherNode& peer, Moment now) {
-  if (!peer.endpoint || now < peer.not_before) return false;
-  auto link = PeerLink::connect(
-      *peer.endpoint, Greeting::connecting(identity_, node, ++peer.attempts, new_nonce()));
-  const std::uint32_t id = link ? add(std::move(*link), EPOLLIN | EPOLLOUT) : 0;
-  if (id == 0) {
-    peer.not_before = now + kHoldOffNs;
-    return false;
-  }
+  if (now < peer.not_before) return false;
   // The frames that wait are as old as the first try.
   if (peer.outbox.empty()) peer.give_up = now + kGreetingNs;
-  peer.trying = id;
-  timers_.insert({now + kGreetingNs, Timer::greeting, id});
-  return true;
+  peer.untried = peer.addresses.count();
+  return try_next(node, peer, now);
+}
+
+// Begins to connect to the next of the node's addresses that this round has not tried.
+bool Fabric::try_next(std::uint32_t node, OtherNode& peer, Moment now) {
+  while (peer.untried > 0) {
+    --peer.untried;
+    auto link = PeerLink::connect(
+        peer.addresses.next(), Greeting::connecting(identity_, node, ++peer.attempts, new_nonce()));
+    const std::uint32_t id = link ? add(std::move(*link), EPOLLIN | EPOLLOUT) : 0;
+    if (id != 0) {
+      peer.trying = id;
+      timers_.insert({now + (peer.untried > 0 ? kOneOfManyNs : kGreetingNs), Timer::greeting, id});
+      return true;
+    }
+    peer.addresses.failed();
+  }
+  peer.not_before = now + kHoldOffNs;
+  return false;
 }
 
 void Fabric::take(std::uint32_t id, std::uint32_t events, Moment now) {
@@ -159,6 +171,7 @@ void Fabric::greeted(std::uint32_t id, PeerLink& link, Moment now) {
     case Greeting::Verdict::welcome:
       peer.saw(greeting.other().instance, greeting.attempts());
       peer.trying = 0;
+      peer.addresses.proved();
       return stand(id, link, node, now);
     case Greeting::Verdict::crossing:
       drop(id);
@@ -194,7 +207,8 @@ void Fabric::fail_greeting(std::uint32_t id, const std::string& why, Moment now)
   auto& [node, peer] = *tried;
   complain(cat("cannot speak to node ", node, " at ", name, ": ", why), now);
   peer.trying = 0;
-  peer.not_before = now + kHoldOffNs;
+  peer.addresses.failed();
+  if (try_next(node, peer, now)) return;
   lose(node, peer, now);
 }
 

@@ -1,16 +1,18 @@
 // What this engine knows of another node's, and which of several connections between the two stays.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
-#include <optional>
 
 #include "hca/core/engine.h"
+#include "hca/engine/addresses.h"
 #include "hca/engine/peer_link.h"
 
 namespace scela::hca {
 
 struct OtherNode {
-  std::optional<Endpoint> endpoint;
+  Addresses addresses;
+  std::size_t untried = 0;     // addresses, of this round
   std::uint32_t standing = 0;  // the connection, 0: none
   std::uint32_t trying = 0;    // one that this node has begun and that does not stand yet
   std::uint32_t attempts = 0;  // that this node has begun

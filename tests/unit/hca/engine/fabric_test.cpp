@@ -4,6 +4,7 @@
 
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <cstring>
@@ -245,6 +246,42 @@ TEST_CASE("a directory counts more than what a program says") {
   REQUIRE(a.fabric.node_of(gid_of(wrong), true, 0) == b.number);
   REQUIRE(a.send(b));
   CHECK(run_until([&] { return b.count("frames received") == 1; }, a, b));
+}
+
+TEST_CASE(
+    "an address that a program makes up takes the place of none where the node has proved itself") {
+  Node a(record(0)), b(record(1));
+  REQUIRE(a.knows(b));
+  REQUIRE(a.send(b));
+  REQUIRE(run_until([&] { return b.count("frames received") == 1; }, a, b));
+  NodeAddress wrong = *address_of(b.gid());
+  for (wrong.tcp_port = 1; wrong.tcp_port < 20; ++wrong.tcp_port)
+    REQUIRE(a.fabric.node_of(gid_of(wrong), true, 0) == b.number);
+  // The connection ends; the next one is made to where the last one was.
+  FrameHeader nonsense;
+  nonsense.kind = static_cast<FrameKind>(77);
+  REQUIRE(a.fabric.send(b.number, std::as_bytes(std::span(&nonsense, 1)), {}, monotonic_ns()));
+  REQUIRE(run_until([&] { return a.count("nodes lost") == 1; }, a, b));
+  REQUIRE(a.send(b));
+  CHECK(run_until([&] { return b.count("frames received") == 3; }, a, b));
+  CHECK(a.count("nodes lost") == 1);
+}
+
+TEST_CASE(
+    "of several addresses the one is found where the node proves itself, and no frame is lost") {
+  Node a(record(0)), b(record(1)), c(record(2));
+  NodeAddress nobody = *address_of(b.gid()), another = nobody;
+  nobody.tcp_port = 1;
+  another.tcp_port = address_of(c.gid())->tcp_port;
+  std::vector<Gid> said{b.gid(), gid_of(nobody), gid_of(another)};
+  std::ranges::rotate(said, said.begin() + GENERATE(0, 1, 2));
+  for (const Gid& gid : said)
+    REQUIRE(a.fabric.node_of(gid, true, 0) == b.number);
+  REQUIRE(a.send(b));
+  REQUIRE(a.send(b, 1000));
+  CHECK(run_until([&] { return b.count("frames received") == 2; }, a, b, c));
+  CHECK(a.count("nodes lost") == 0);
+  CHECK(c.count("frames received") == 0);
 }
 
 TEST_CASE("a node without an IPv4 address is found by its number, over IPv6") {
