@@ -1,9 +1,11 @@
 // What programs may do to themselves, and what becomes of what they have.
+#include <fcntl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
+#include <cerrno>
 #include <fstream>
 #include <string>
 #include <thread>
@@ -104,4 +106,38 @@ TEST_CASE("hca programs: memory of large queues goes with them") {
   }
   // What is small stands in chunks that stay, and whatever is made then works.
   CHECK(sends_itself());
+}
+
+TEST_CASE("hca programs: an adapter without ibv_open_qp says so, and keeps the queue pair") {
+  const Place place;
+  const bool lacks = GENERATE(true, false);
+  if (lacks) ::setenv("SCELA_HCA_NO_OPEN_QP", "1", 1);
+  {
+    Verbs verbs;
+    ibv_xrcd_init_attr domain{IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS, -1, O_CREAT};
+    ibv_xrcd* const xrcd = ibv_open_xrcd(verbs.context, &domain);
+    REQUIRE(xrcd != nullptr);
+    ibv_qp_init_attr_ex attributes{};
+    attributes.qp_type = IBV_QPT_XRC_RECV;
+    attributes.comp_mask = IBV_QP_INIT_ATTR_XRCD;
+    attributes.xrcd = xrcd;
+    ibv_qp* const made = ibv_create_qp_ex(verbs.context, &attributes);
+    REQUIRE(made != nullptr);
+    ibv_qp_open_attr which{};
+    which.comp_mask = IBV_QP_OPEN_ATTR_NUM | IBV_QP_OPEN_ATTR_XRCD | IBV_QP_OPEN_ATTR_TYPE;
+    which.qp_num = made->qp_num;
+    which.xrcd = xrcd;
+    which.qp_type = IBV_QPT_XRC_RECV;
+    errno = 0;
+    ibv_qp* const opened = ibv_open_qp(verbs.context, &which);
+    CHECK((opened == nullptr) == lacks);
+    if (lacks) CHECK(errno == EOPNOTSUPP);
+    if (opened != nullptr) CHECK(ibv_destroy_qp(opened) == 0);
+    ibv_qp_attr now{};
+    ibv_qp_init_attr with{};
+    CHECK(ibv_query_qp(made, &now, IBV_QP_STATE, &with) == 0);
+    CHECK(ibv_destroy_qp(made) == 0);
+    CHECK(ibv_close_xrcd(xrcd) == 0);
+  }
+  ::unsetenv("SCELA_HCA_NO_OPEN_QP");
 }

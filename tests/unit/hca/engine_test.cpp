@@ -2,6 +2,7 @@
 #include "hca/core/engine.h"
 
 #include <catch2/catch.hpp>
+#include <cerrno>
 
 #include "tests/unit/hca/fabric.h"
 
@@ -505,6 +506,26 @@ TEST_CASE("hca: XRC sends name a receive queue of any process of the domain") {
     fabric.run();
     CHECK(a.poll().at(0).status == Status::remote_invalid_request);
   }
+}
+
+TEST_CASE("hca: an adapter without ibv_open_qp refuses it, whoever asks, and says so") {
+  Settings without;
+  without.open_qp = false;
+  Fabric fabric(without);
+  Program program(fabric, 1);
+  Ask ask;
+  CHECK(program.request(ask).device.flags == device_flag::kNoOpenQp);
+  ask.operation = Operation::open_xrcd;
+  const std::uint32_t domain = program.request(ask).handle;
+  REQUIRE(domain != 0);
+  Ask make;
+  make.qp_type = QpType::xrc_recv;
+  make.xrcd = domain;
+  ask.operation = Operation::open_qp;
+  ask.xrcd = domain;
+  ask.number = program.make_qp(make).handle;
+  ask.qp_type = QpType::xrc_recv;
+  CHECK(program.request(ask).error == EOPNOTSUPP);
 }
 
 TEST_CASE("hca: a shared receive queue says once that it has fallen below its limit") {
