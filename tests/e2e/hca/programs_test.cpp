@@ -1,17 +1,27 @@
 // What programs may do to themselves, and what becomes of what they have.
 #include <fcntl.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <catch2/catch.hpp>
 #include <cerrno>
+#include <cstdio>
 #include <fstream>
+#include <new>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <thread>
 
+#include "common/core/text.h"
 #include "tests/e2e/hca/verbs_program.h"
+#include "tests/support/eventually.h"
 
+using namespace scela;
 using namespace scela::test;
 
 namespace {
@@ -29,6 +39,46 @@ int mappings() {
   for (std::string line; std::getline(maps, line);)
     if (line.find("/memfd:scela-hca") != line.npos) ++count;
   return count;
+}
+
+// That the engine serves.
+std::size_t processes() {
+  FILE* const pipe = ::popen(SCELA_HCA_PATH " --status --json", "r");
+  REQUIRE(pipe != nullptr);
+  const auto status = nlohmann::json::parse(pipe, nullptr, false);
+  ::pclose(pipe);
+  return status.is_object() ? status["processes"].size() : 0;
+}
+
+std::string program_of(pid_t pid) {
+  std::string name;
+  std::getline(std::ifstream(cat("/proc/", pid, "/comm")), name);
+  return name;
+}
+
+// What a process tells another.
+struct Shared {
+  std::atomic<std::uint32_t> step{0};
+  std::uint32_t number = 0, partner = 0;  // queue pairs
+};
+
+// Receives once, then becomes another program.
+[[noreturn]] void receive_and_execute(Shared& shared) {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  Verbs verbs;
+  ibv_cq* const came = verbs.cq();
+  ibv_qp* const in = verbs.rc(came, came);
+  shared.number = in->qp_num;
+  tell(shared.step, 1);
+  until(shared.step, 2);
+  verbs.connect(in, shared.partner);
+  post_recv(in, {});
+  post_recv(in, {});
+  tell(shared.step, 3);
+  next(came);
+  until(shared.step, 4);
+  ::execl("/bin/sleep", "sleep", "1000", nullptr);
+  ::_exit(3);
 }
 
 // What a process sends itself; true: it came.
@@ -140,4 +190,51 @@ TEST_CASE("hca programs: an adapter without ibv_open_qp says so, and keeps the q
     CHECK(ibv_close_xrcd(xrcd) == 0);
   }
   ::unsetenv("SCELA_HCA_NO_OPEN_QP");
+}
+
+TEST_CASE("hca programs: one that executes another loses all it had, though it does not end") {
+  const Place place;
+  void* const memory =
+      ::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  REQUIRE(memory != MAP_FAILED);
+  auto& shared = *new (memory) Shared;
+  const pid_t pid = ::fork();
+  REQUIRE(pid >= 0);
+  if (pid == 0) receive_and_execute(shared);
+  {
+    until(shared.step, 1);
+    Verbs verbs;
+    ibv_cq* const sent = verbs.cq();
+    ibv_qp* const out = verbs.rc(sent, sent);
+    verbs.connect(out, shared.number);
+    shared.partner = out->qp_num;
+    tell(shared.step, 2);
+    until(shared.step, 3);
+    post_send(out, {}, IBV_SEND_SIGNALED);
+    CHECK(next(sent).status == IBV_WC_SUCCESS);
+    CHECK(processes() == 2);
+    tell(shared.step, 4);
+    CHECK(eventually([] { return processes() == 1; }));
+    post_send(out, {}, IBV_SEND_SIGNALED);
+    CHECK(next(sent).status == IBV_WC_RETRY_EXC_ERR);
+    CHECK(program_of(pid) == "sleep");
+  }
+  REQUIRE(::kill(pid, SIGKILL) == 0);
+  CHECK(::waitpid(pid, nullptr, 0) == pid);
+  ::munmap(memory, sizeof(Shared));
+}
+
+TEST_CASE("hca programs: a child that executes another program takes nothing with it") {
+  const Place place;
+  Verbs verbs;
+  ibv_cq* const done = verbs.cq();
+  ibv_qp* const out = verbs.rc(done, done);
+  ibv_qp* const in = verbs.rc(done, done);
+  verbs.connect(out, in->qp_num);
+  verbs.connect(in, out->qp_num);
+  CHECK(child([] { ::execl("/bin/true", "true", nullptr); }) == 0);
+  post_recv(in, {});
+  post_send(out, {}, IBV_SEND_SIGNALED);
+  for (int i = 0; i < 2; ++i)
+    CHECK(next(done).status == IBV_WC_SUCCESS);
 }
