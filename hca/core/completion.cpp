@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "hca/core/bells.h"
 #include "hca/core/state.h"
 
 namespace scela::hca {
@@ -54,7 +55,7 @@ void Engine::State::tell(std::uint32_t number, const Completion& completion, boo
   entries[cq->produced & (cq->entries - 1)] = completion;
   ++cq->produced;
   // The process looks at these in the other order: it arms or sleeps, then looks at `produced`.
-  ring.produced.store(cq->produced, std::memory_order_seq_cst);
+  show_completions(ring, cq->produced);
   Traffic& traffic = owner->second.traffic;
   ++traffic.completions;
   if (completion.status == Status::success && completion.opcode >= done::kReceive &&
@@ -63,16 +64,13 @@ void Engine::State::tell(std::uint32_t number, const Completion& completion, boo
     traffic.received_bytes += completion.bytes;
   }
   if (watcher) watcher->completed(cq->owner, completion);
-  if (ring.watched.load(std::memory_order_seq_cst) != 0 && ring.watched.exchange(0) != 0) {
+  if (take_watch(ring)) {
     ++traffic.wakes;
     host.wake(cq->owner);
     if (watcher) watcher->woken(cq->owner);
   }
 
-  const auto armed = static_cast<Armed>(ring.armed.load(std::memory_order_seq_cst));
-  const bool urgent = solicited || completion.status != Status::success;
-  if ((armed == Armed::any || (armed == Armed::solicited && urgent)) &&
-      ring.armed.exchange(0) != 0) {
+  if (take_arming(ring, solicited || completion.status != Status::success)) {
     ++traffic.events;
     host.completion_event(cq->owner, cq->channel, cq->cookie);
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "hca/core/bells.h"
 #include "hca/core/state.h"
 
 namespace scela::hca {
@@ -47,17 +48,11 @@ bool Engine::run(Moment now) {
     if (Qp* qp = state.qps.find(number)) state.schedule(*qp);
   }
   for (auto& [id, process] : state.processes) {
-    ProcessPage& page = *process.page;
-    if (page.summary.load(std::memory_order_relaxed) == 0) continue;
-    std::uint64_t words = page.summary.exchange(0, std::memory_order_acquire);
-    for (; words != 0; words &= words - 1) {
-      const auto word = static_cast<std::uint32_t>(__builtin_ctzll(words));
-      std::uint64_t bits = page.words[word].exchange(0, std::memory_order_acquire);
-      for (; bits != 0; bits &= bits - 1)
-        for (const std::uint32_t number :
-             process.bell_users[word * 64 + static_cast<std::uint32_t>(__builtin_ctzll(bits))])
-          if (Qp* qp = state.qps.find(number)) state.schedule(*qp);
-    }
+    const auto& users = process.bell_users;
+    take_bells(*process.page, [&](std::uint32_t bell) {
+      for (const std::uint32_t number : users[bell])
+        if (Qp* qp = state.qps.find(number)) state.schedule(*qp);
+    });
   }
   state.moved = 0;
   for (int turn = 0; turn < kTurns && state.moved < kMostBytes && !state.runnable.empty(); ++turn) {
@@ -80,7 +75,7 @@ void Engine::watch(Watcher* watcher) {
 
 bool Engine::wanted() const {
   for (const auto& [id, process] : state_->processes)
-    if (process.page->summary.load(std::memory_order_seq_cst) != 0) return true;
+    if (has_rung(*process.page)) return true;
   return false;
 }
 

@@ -61,7 +61,7 @@ void Engine::State::enter_error(Qp& qp) {
   qp.answering.clear();
   qp.inbox.clear();
   qp.progress = 0;
-  if (qp.recv.head) qp.recv.head->ring_on_post.store(1, std::memory_order_seq_cst);
+  if (qp.recv.head) want_bells(*qp.recv.head);
   flush(qp);
   if (qp.srq != 0) event(qp, EventType::last_wqe_reached);
 }

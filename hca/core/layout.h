@@ -153,13 +153,4 @@ struct Region {
   std::uint64_t bytes = 0;  // 0: there is none
 };
 
-// Says that a queue has something new. True: the engine sleeps, and the caller must wake it.
-inline bool ring(ProcessPage& page, EnginePage& engine, std::uint32_t bell) {
-  const std::uint32_t word = bell % kBells / 64;
-  page.words[word].fetch_or(1ULL << (bell % 64), std::memory_order_release);
-  page.summary.fetch_or(1ULL << word, std::memory_order_seq_cst);
-  return engine.asleep.load(std::memory_order_seq_cst) != 0 &&
-         engine.asleep.exchange(0, std::memory_order_seq_cst) != 0;
-}
-
 }  // namespace scela::hca

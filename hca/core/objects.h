@@ -10,6 +10,7 @@
 #include <set>
 #include <vector>
 
+#include "hca/core/bells.h"
 #include "hca/core/engine.h"
 #include "hca/core/layout.h"
 #include "hca/core/messages.h"
@@ -66,8 +67,7 @@ struct Ring {
   // The end of the entries that are posted; a process that says it has posted more than fit is
   // answered with those that do. And of those that may be executed.
   std::uint64_t end() const {
-    // The process writes `posted`, then looks at `ring_on_post`; the engine the other way round.
-    const std::uint64_t posted = head->posted.load(std::memory_order_seq_cst);
+    const std::uint64_t posted = posted_to(*head);
     return posted - next > slots ? next + slots : posted;
   }
   std::uint64_t ready() const { return managed ? std::min(enabled, end()) : end(); }

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "common/os/clock.h"
+#include "hca/core/bells.h"
 #include "hca/engine/server.h"
 
 namespace scela::hca {
@@ -60,8 +61,7 @@ bool Server::spin() {
 }
 
 void Server::sleep() {
-  page_.asleep.store(1, std::memory_order_seq_cst);
-  if (!engine_.wanted()) {
+  if (may_sleep(page_, [this] { return engine_.wanted(); })) {
     const Moment now = monotonic_ns();
     std::optional<Moment> until = engine_.deadline();
     if (attached_ > 0) until = std::min(until.value_or(~0ULL), now + kLongestSleepNs);
@@ -82,7 +82,7 @@ void Server::sleep() {
                                   : TraceFile::Woken::time);
     }
   }
-  page_.asleep.store(0, std::memory_order_seq_cst);
+  wake_up(page_);
 }
 
 // True: there was something else than the engine's bell, or other nodes.

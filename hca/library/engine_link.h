@@ -12,6 +12,7 @@
 
 #include "common/os/fd.h"
 #include "common/os/sealed_memory.h"
+#include "hca/core/bells.h"
 #include "hca/core/messages.h"
 
 namespace scela::hca::library {

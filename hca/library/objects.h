@@ -15,6 +15,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "hca/core/bells.h"
 #include "hca/core/layout.h"
 #include "hca/core/messages.h"
 #include "hca/library/engine_link.h"
@@ -100,8 +101,7 @@ struct RequestQueue {
   void publish_receives(EngineLink& link, std::uint64_t end) {
     if (end == posted) return;
     posted = end;
-    ring->posted.store(end, std::memory_order_seq_cst);
-    if (ring->ring_on_post.load(std::memory_order_seq_cst) != 0) link.ring(bell);
+    if (post_receives(*ring, end)) link.ring(bell);
   }
   void forget_all() { completed.store(posted, std::memory_order_release); }
 };

@@ -20,14 +20,6 @@ const std::uint32_t* word_of(const std::atomic<std::uint32_t>& word) {
   return reinterpret_cast<const std::uint32_t*>(&word);
 }
 
-// Nothing came since it was marked as watched. Where it is not any more, the engine has woken those
-// who slept then, and another thread may have taken what came.
-bool is_quiet(const Cq& cq) {
-  return cq.ring->watched.load(std::memory_order_seq_cst) != 0 &&
-         cq.ring->produced.load(std::memory_order_seq_cst) ==
-             cq.ring->consumed.load(std::memory_order_acquire);
-}
-
 }  // namespace
 
 void Park::note(Cq& cq) {
@@ -59,39 +51,29 @@ void Park::found_nothing(Cq& cq, EngineLink& link) {
 // What comes to queues that nobody looked at lately wakes nobody: a program that waits for an
 // answer does not want to be woken because its question has left.
 void Park::sleep(EngineLink& link, const timespec& now) {
-  // The lock lets readers pass a writer that waits, and there may always be one more of them.
-  if (wanting_.load(std::memory_order_acquire) != 0) return;
-  const std::shared_lock asleep(sleeping_);
-  std::vector<Cq*> watched;
-  {
+  const auto looked_at = [this] {
     const std::lock_guard lock(mutex_);
-    watched = looked_at_;
-  }
-  ProcessPage& page = link.page();
-  for (Cq* const cq : watched)
-    cq->ring->watched.store(1, std::memory_order_seq_cst);
-  page.waiters.fetch_add(1, std::memory_order_seq_cst);
-  const std::uint32_t seen = page.bell.load(std::memory_order_seq_cst);
-  if (std::ranges::all_of(watched, [](const Cq* cq) { return is_quiet(*cq); })) {
-    timespec until = now;
-    until.tv_nsec += static_cast<long>(kSleepNs);
-    if (until.tv_nsec >= static_cast<long>(kSecond)) {
-      ++until.tv_sec;
-      until.tv_nsec -= static_cast<long>(kSecond);
-    }
-    futex_wait(word_of(page.bell), seen, &until);
-  }
-  page.waiters.fetch_sub(1, std::memory_order_relaxed);
+    std::vector<CompletionRing*> rings;
+    for (const Cq* const cq : looked_at_)
+      rings.push_back(cq->ring);
+    return rings;
+  };
+  sleepers_.sleep(link.page(), looked_at,
+                  [&](const std::atomic<std::uint32_t>& bell, std::uint32_t seen) {
+                    timespec until = now;
+                    until.tv_nsec += static_cast<long>(kSleepNs);
+                    if (until.tv_nsec >= static_cast<long>(kSecond)) {
+                      ++until.tv_sec;
+                      until.tv_nsec -= static_cast<long>(kSecond);
+                    }
+                    futex_wait(word_of(bell), seen, &until);
+                  });
 }
 
 std::unique_lock<std::shared_mutex> Park::without(const Cq& cq, EngineLink& link) {
-  wanting_.fetch_add(1, std::memory_order_acq_rel);
-  if (!link.gone()) {
-    link.page().bell.fetch_add(1, std::memory_order_seq_cst);
-    futex_wake(word_of(link.page().bell));
-  }
-  std::unique_lock alone(sleeping_);
-  wanting_.fetch_sub(1, std::memory_order_acq_rel);
+  auto alone =
+      sleepers_.without(link.gone() ? nullptr : &link.page(),
+                        [](const std::atomic<std::uint32_t>& bell) { futex_wake(word_of(bell)); });
   const std::lock_guard lock(mutex_);
   std::erase(looked_at_, &cq);
   return alone;

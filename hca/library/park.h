@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "hca/library/engine_link.h"
+#include "hca/library/sleepers.h"
 
 namespace scela::hca::library {
 
@@ -36,11 +37,10 @@ class Park {
   std::atomic<std::uint32_t> empty_{0};         // polls in a row that found nothing
   std::atomic<std::uint32_t> streak_{1};        // which row
   std::atomic<std::uint64_t> looked_at_ns_{0};  // when the link was looked at last
-  std::shared_mutex sleeping_;                  // held while asleep
-  std::atomic<int> wanting_{0};                 // callers of without(): nobody falls asleep
-  std::mutex mutex_;                            // of what follows
-  std::vector<Cq*> looked_at_;                  // in this row
-  std::uint32_t noted_ = 0;                     // the row that `looked_at_` is of
+  Sleepers<std::atomic<int>, std::shared_mutex> sleepers_;
+  std::mutex mutex_;            // of what follows
+  std::vector<Cq*> looked_at_;  // in this row
+  std::uint32_t noted_ = 0;     // the row that `looked_at_` is of
 };
 
 }  // namespace scela::hca::library

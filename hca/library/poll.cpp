@@ -128,14 +128,7 @@ int req_notify_cq(ibv_cq* cq, int solicited_only) {
   Cq& ours = cq_of(cq);
   if (context_of(cq->context).link.gone()) return EIO;
   const std::lock_guard lock(ours.lock);
-  if (solicited_only == 0) {
-    ours.ring->armed.store(static_cast<std::uint32_t>(Armed::any), std::memory_order_seq_cst);
-  } else {
-    // Who is to hear of any is to hear of solicited ones as well.
-    auto unarmed = static_cast<std::uint32_t>(Armed::no);
-    ours.ring->armed.compare_exchange_strong(unarmed, static_cast<std::uint32_t>(Armed::solicited),
-                                             std::memory_order_seq_cst);
-  }
+  arm(*ours.ring, solicited_only != 0);
   return 0;
 }
 

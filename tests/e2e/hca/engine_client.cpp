@@ -19,6 +19,7 @@
 #include "common/os/child.h"
 #include "common/os/private_dir.h"
 #include "common/os/syscall.h"
+#include "hca/core/bells.h"
 #include "tests/support/eventually.h"
 
 namespace scela::test {

@@ -10,6 +10,7 @@
 #include <set>
 #include <vector>
 
+#include "hca/core/bells.h"
 #include "hca/core/engine.h"
 
 namespace scela::hca::test {

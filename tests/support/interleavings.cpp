@@ -1,0 +1,418 @@
+#include "tests/support/interleavings.h"
+
+#include <ucontext.h>
+
+#include <deque>
+#include <utility>
+#include <vector>
+
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/common_interface_defs.h>
+#elif defined(__SANITIZE_THREAD__)
+#include <sanitizer/tsan_interface.h>
+#endif
+
+namespace scela::test {
+
+namespace {
+
+constexpr std::size_t kStackBytes = 256 * 1024;
+struct Unwound {};  // thrown through a thread whose execution is over
+
+struct Buffered {
+  explored::Cell* cell;
+  explored::Cell value;
+};
+
+// A stack of its own, and what the sanitizers want to know of it.
+struct Fiber {
+  ucontext_t context{};
+  void* fake_stack = nullptr;
+  const void* bottom = nullptr;
+  std::size_t bytes = 0;
+  void* tsan = nullptr;
+};
+
+void begin_switch([[maybe_unused]] Fiber& from, [[maybe_unused]] const Fiber& to,
+                  [[maybe_unused]] bool for_ever) {
+#if defined(__SANITIZE_ADDRESS__)
+  __sanitizer_start_switch_fiber(for_ever ? nullptr : &from.fake_stack, to.bottom, to.bytes);
+#elif defined(__SANITIZE_THREAD__)
+  __tsan_switch_to_fiber(to.tsan, 0);
+#endif
+}
+
+void end_switch([[maybe_unused]] Fiber& now, [[maybe_unused]] Fiber* main) {
+#if defined(__SANITIZE_ADDRESS__)
+  const void* bottom = nullptr;
+  std::size_t bytes = 0;
+  __sanitizer_finish_switch_fiber(now.fake_stack, &bottom, &bytes);
+  if (main != nullptr && main->bottom == nullptr) {
+    main->bottom = bottom;
+    main->bytes = bytes;
+  }
+#endif
+}
+
+struct Thread {
+  enum class Life { running, done, killed };
+  std::string name;
+  Interleavings::Body body;
+  Interleavings::Body after_kill;
+  bool waits_for_ever = false;
+  Fiber fiber;
+  bool begun = false;
+  Life life = Life::running;
+  std::function<bool()> until;  // empty: it can go on
+  std::deque<Buffered> buffer;
+
+  bool can_go_on() const { return life == Life::running && (!until || until()); }
+};
+
+// What is chosen at a point of an execution.
+struct Choice {
+  enum class Kind { run, flush, kill };
+  Kind kind = Kind::run;
+  std::size_t thread = 0;
+  std::size_t flushes = 0;  // of the thread that ran before, ahead of it
+};
+
+}  // namespace
+
+class Interleavings::Run {
+ public:
+  Run(const Bounds& bounds, std::vector<std::unique_ptr<std::byte[]>>& stacks)
+      : bounds_(bounds), stacks_(stacks) {}
+
+  void execute(const std::function<void(Interleavings&)>& setup);
+  // The next of all executions. False: there is none.
+  bool next();
+
+  void add(Thread thread) { threads_.push_back(std::make_unique<Thread>(std::move(thread))); }
+  void at_end(Body body) { at_end_ = std::move(body); }
+  bool inside() const { return current_ != kNobody && !over_; }
+  void decide();
+  void wait_until(std::function<bool()> holds);
+  void fail(const std::string& why);
+  explored::Cell load(const explored::Cell& cell);
+  void drain(Thread& thread);
+  Thread& current() { return *threads_[current_]; }
+  void enter();
+  const std::string& problem() const { return problem_; }
+
+ private:
+  static constexpr std::size_t kNobody = ~std::size_t{0};
+
+  std::vector<Choice> choices() const;
+  std::size_t pick(std::size_t count);
+  void switch_to(std::size_t number);
+  void start(Thread& thread, std::size_t number);
+  void unwind();
+  std::string order() const;
+
+  const Bounds& bounds_;
+  std::vector<std::unique_ptr<std::byte[]>>& stacks_;
+  std::vector<std::unique_ptr<Thread>> threads_;
+  Body at_end_;
+  Fiber main_;
+  std::size_t current_ = kNobody;
+  bool over_ = false;
+  int preemptions_ = 0;
+  std::vector<std::uint8_t> ran_;
+  std::string problem_;
+  struct Taken {
+    std::size_t chosen;
+    std::size_t of;
+  };
+  std::vector<Taken> path_;
+  std::size_t depth_ = 0;
+};
+
+namespace {
+
+Interleavings::Run* active = nullptr;
+
+void begin_fiber() {
+  active->enter();
+}
+
+}  // namespace
+
+std::vector<Choice> Interleavings::Run::choices() const {
+  std::vector<Choice> found;
+  const bool goes_on = current_ != kNobody && threads_[current_]->can_go_on();
+  if (goes_on) found.push_back({Choice::Kind::run, current_, 0});
+  const std::size_t waiting = current_ == kNobody ? 0 : threads_[current_]->buffer.size();
+  for (std::size_t i = 0; i < threads_.size(); ++i) {
+    const Thread& thread = *threads_[i];
+    if (i != current_ && thread.can_go_on() && (!goes_on || preemptions_ < bounds_.preemptions))
+      for (std::size_t flushes = 0; flushes <= waiting; ++flushes)
+        found.push_back({Choice::Kind::run, i, flushes});
+    if (i != current_ && !thread.buffer.empty()) found.push_back({Choice::Kind::flush, i, 0});
+    if (thread.after_kill && thread.begun && thread.life == Thread::Life::running)
+      found.push_back({Choice::Kind::kill, i, 0});
+  }
+  return found;
+}
+
+std::size_t Interleavings::Run::pick(std::size_t count) {
+  if (count == 1) return 0;
+  if (depth_ == path_.size()) path_.push_back({0, count});
+  return path_[depth_++].chosen;
+}
+
+bool Interleavings::Run::next() {
+  while (!path_.empty() && path_.back().chosen + 1 == path_.back().of)
+    path_.pop_back();
+  if (path_.empty()) return false;
+  ++path_.back().chosen;
+  return true;
+}
+
+// Before each step, on the stack of the thread that is about to take it: returns when it may.
+void Interleavings::Run::decide() {
+  for (;;) {
+    if (ran_.size() > static_cast<std::size_t>(bounds_.steps)) fail("it does not end");
+    const std::vector<Choice> possible = choices();
+    if (possible.empty()) return switch_to(kNobody);
+    const Choice chosen = possible[pick(possible.size())];
+    Thread& thread = *threads_[chosen.thread];
+    if (chosen.kind == Choice::Kind::flush) {
+      *thread.buffer.front().cell = thread.buffer.front().value;
+      thread.buffer.pop_front();
+      continue;
+    }
+    if (chosen.kind == Choice::Kind::kill) {
+      drain(thread);
+      thread.life = Thread::Life::killed;
+      thread.after_kill();
+      continue;
+    }
+    ran_.push_back(static_cast<std::uint8_t>(chosen.thread));
+    if (chosen.thread == current_) return;
+    if (current_ != kNobody) {
+      Thread& before = current();
+      if (before.can_go_on()) ++preemptions_;
+      for (std::size_t i = 0; i < chosen.flushes; ++i) {
+        *before.buffer.front().cell = before.buffer.front().value;
+        before.buffer.pop_front();
+      }
+    }
+    return switch_to(chosen.thread);
+  }
+}
+
+void Interleavings::Run::switch_to(std::size_t number) {
+  Fiber& from = current_ == kNobody ? main_ : current().fiber;
+  const bool for_ever = current_ != kNobody && current().life == Thread::Life::done;
+  current_ = number;
+  Fiber* to = &main_;
+  if (number != kNobody) {
+    Thread& thread = *threads_[number];
+    if (!std::exchange(thread.begun, true)) start(thread, number);
+    to = &thread.fiber;
+  }
+  begin_switch(from, *to, for_ever);
+  ::swapcontext(&from.context, &to->context);
+  end_switch(from, nullptr);
+  if (over_ && current_ != kNobody) throw Unwound{};
+}
+
+void Interleavings::Run::start(Thread& thread, std::size_t number) {
+  while (stacks_.size() <= number)
+    stacks_.push_back(std::make_unique<std::byte[]>(kStackBytes));
+  Fiber& fiber = thread.fiber;
+  fiber.bottom = stacks_[number].get();
+  fiber.bytes = kStackBytes;
+#if defined(__SANITIZE_THREAD__)
+  fiber.tsan = __tsan_create_fiber(0);
+#endif
+  ::getcontext(&fiber.context);
+  fiber.context.uc_stack.ss_sp = stacks_[number].get();
+  fiber.context.uc_stack.ss_size = kStackBytes;
+  fiber.context.uc_link = nullptr;
+  ::makecontext(&fiber.context, begin_fiber, 0);
+}
+
+// The first function on a thread's stack.
+void Interleavings::Run::enter() {
+  Thread& thread = current();
+  end_switch(thread.fiber, &main_);
+  try {
+    thread.body();
+    drain(thread);
+    thread.life = Thread::Life::done;
+  } catch (const Unwound&) {
+    thread.life = Thread::Life::done;
+  }
+  if (over_)
+    switch_to(kNobody);
+  else
+    decide();
+  std::abort();  // nobody comes back to a thread that is done
+}
+
+void Interleavings::Run::wait_until(std::function<bool()> holds) {
+  drain(current());
+  current().until = std::move(holds);
+  decide();
+  current().until = nullptr;
+}
+
+void Interleavings::Run::fail(const std::string& why) {
+  problem_ = why + "; in the order " + order();
+  over_ = true;
+  if (current_ == kNobody) throw Unwound{};
+  switch_to(kNobody);
+}
+
+void Interleavings::Run::drain(Thread& thread) {
+  for (const Buffered& one : thread.buffer)
+    *one.cell = one.value;
+  thread.buffer.clear();
+}
+
+explored::Cell Interleavings::Run::load(const explored::Cell& cell) {
+  const auto& buffer = current().buffer;
+  for (auto one = buffer.rbegin(); one != buffer.rend(); ++one)
+    if (one->cell == &cell) return one->value;
+  return cell;
+}
+
+std::string Interleavings::Run::order() const {
+  std::string text;
+  for (std::size_t i = 0; i < ran_.size();) {
+    std::size_t end = i;
+    while (end < ran_.size() && ran_[end] == ran_[i])
+      ++end;
+    text += (text.empty() ? "" : ", ") + threads_[ran_[i]]->name + " x " + std::to_string(end - i);
+    i = end;
+  }
+  return text;
+}
+
+void Interleavings::Run::execute(const std::function<void(Interleavings&)>& setup) {
+  threads_.clear();
+  at_end_ = nullptr;
+  over_ = false;
+  preemptions_ = 0;
+  ran_.clear();
+  problem_.clear();
+  depth_ = 0;
+  active = this;
+  main_.bottom = nullptr;
+#if defined(__SANITIZE_THREAD__)
+  main_.tsan = __tsan_get_current_fiber();
+#endif
+  Interleavings shown(*this);
+  setup(shown);
+  decide();
+  for (const auto& thread : threads_)
+    if (problem_.empty() && thread->life == Thread::Life::running && !thread->waits_for_ever)
+      problem_ = thread->name + " waits for ever; in the order " + order();
+  unwind();
+  if (problem_.empty() && at_end_) {
+    try {
+      at_end_();
+    } catch (const Unwound&) {
+    }
+  }
+  active = nullptr;
+}
+
+// So that what stands on the threads' stacks is destroyed.
+void Interleavings::Run::unwind() {
+  over_ = true;
+  for (std::size_t i = 0; i < threads_.size(); ++i) {
+    Thread& thread = *threads_[i];
+    if (thread.begun && thread.life != Thread::Life::done) switch_to(i);
+#if defined(__SANITIZE_THREAD__)
+    if (thread.begun) __tsan_destroy_fiber(thread.fiber.tsan);
+#endif
+  }
+}
+
+Interleavings::Found Interleavings::explore(const Bounds& bounds,
+                                            const std::function<void(Interleavings&)>& setup) {
+  std::vector<std::unique_ptr<std::byte[]>> stacks;
+  Run run(bounds, stacks);
+  Found found;
+  do {
+    run.execute(setup);
+    ++found.executions;
+    found.problem = run.problem();
+    if (!found.problem.empty()) return found;
+    if (!run.next()) {
+      found.all = true;
+      return found;
+    }
+  } while (found.executions < bounds.executions);
+  return found;
+}
+
+void Interleavings::thread(std::string name, Body body) {
+  Thread made;
+  made.name = std::move(name);
+  made.body = std::move(body);
+  run_.add(std::move(made));
+}
+
+void Interleavings::daemon(std::string name, Body body) {
+  Thread made;
+  made.name = std::move(name);
+  made.body = std::move(body);
+  made.waits_for_ever = true;
+  run_.add(std::move(made));
+}
+
+void Interleavings::mortal(std::string name, Body body, Body after) {
+  Thread made;
+  made.name = std::move(name);
+  made.body = std::move(body);
+  made.after_kill = std::move(after);
+  run_.add(std::move(made));
+}
+
+void Interleavings::at_end(Body body) {
+  run_.at_end(std::move(body));
+}
+
+void step() {
+  if (active != nullptr && active->inside()) active->decide();
+}
+
+void wait_until(std::function<bool()> holds) {
+  if (active != nullptr && active->inside()) active->wait_until(std::move(holds));
+}
+
+void expect(bool holds, const char* what) {
+  if (!holds && active != nullptr) active->fail(std::string("it does not hold that ") + what);
+}
+
+namespace explored {
+
+Cell load(const Cell& cell) {
+  step();
+  return active != nullptr && active->inside() ? active->load(cell) : cell;
+}
+
+void store(Cell& cell, Cell value, bool buffered) {
+  step();
+  if (active != nullptr && active->inside()) {
+    if (buffered) return active->current().buffer.push_back({&cell, value});
+    active->drain(active->current());
+  }
+  cell = value;
+}
+
+Cell exchange(Cell& cell, const std::function<Cell(Cell)>& change) {
+  step();
+  if (active != nullptr && active->inside()) active->drain(active->current());
+  const Cell old = cell;
+  cell = change(old);
+  return old;
+}
+
+}  // namespace explored
+
+}  // namespace scela::test

@@ -1,0 +1,159 @@
+// Runs a few threads in every order of their steps, up to a bound: each step is one access to what
+// they share. So that what is wrong in one order of a million is found each time.
+//
+// The threads are fibers of one thread: every execution is the same again, and so is one that
+// fails. An execution begins anew with `setup`, which makes what the threads share (Explored) and
+// the threads.
+//
+// Memory is as x86 has it: a store that is not sequentially consistent waits in a buffer of its
+// thread, in which others do not see it, for as long as it likes, or until that thread does
+// something sequentially consistent. Loads and stores are otherwise seen in their order.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+namespace scela::test {
+
+// Each switch from a thread that could go on is a preemption; all executions with at most so many
+// are run.
+struct Bounds {
+  int preemptions = 3;
+  std::uint64_t executions = 3'000'000;
+  int steps = 2000;  // of an execution: more are one that does not end
+};
+
+class Interleavings {
+ public:
+  struct Found {
+    std::uint64_t executions = 0;
+    bool all = false;     // none is left within the bounds
+    std::string problem;  // empty: none; what went wrong first, and in what order
+  };
+  using Body = std::function<void()>;
+  static Found explore(const Bounds& bounds, const std::function<void(Interleavings&)>& setup);
+
+  // What every execution comes to: a thread that waits when nobody else can do anything fails it.
+  void thread(std::string name, Body body);
+  // May wait for ever.
+  void daemon(std::string name, Body body);
+  // May be killed at any of its steps; `after` is what its system does then.
+  void mortal(std::string name, Body body, Body after);
+  // Looked at when an execution has ended well.
+  void at_end(Body body);
+
+  Interleavings(const Interleavings&) = delete;
+  Interleavings& operator=(const Interleavings&) = delete;
+
+  class Run;
+
+ private:
+  explicit Interleavings(Run& run) : run_(run) {}
+  Run& run_;
+};
+
+// For the threads. A step: others may run before what follows.
+void step();
+// Sleeps until it holds. What it looks at is what everybody sees.
+void wait_until(std::function<bool()> holds);
+// Ends the execution if it does not hold.
+void expect(bool holds, const char* what);
+
+// As the accesses below do: `cell` is what everybody sees.
+namespace explored {
+using Cell = std::uint64_t;
+Cell load(const Cell& cell);
+void store(Cell& cell, Cell value, bool buffered);
+Cell exchange(Cell& cell, const std::function<Cell(Cell)>& change);
+}  // namespace explored
+
+// Stands for std::atomic.
+template <class T>
+class Explored {
+ public:
+  Explored(T value = {}) : cell_(static_cast<explored::Cell>(value)) {}  // NOLINT: as std::atomic
+  Explored(const Explored&) = delete;
+  Explored& operator=(const Explored&) = delete;
+
+  T load(std::memory_order = std::memory_order_seq_cst) const {
+    return static_cast<T>(explored::load(cell_));
+  }
+  void store(T value, std::memory_order order = std::memory_order_seq_cst) {
+    explored::store(cell_, static_cast<explored::Cell>(value), order != std::memory_order_seq_cst);
+  }
+  T exchange(T value, std::memory_order = std::memory_order_seq_cst) {
+    return change([value](T) { return value; });
+  }
+  T fetch_add(T value, std::memory_order = std::memory_order_seq_cst) {
+    return change([value](T old) { return static_cast<T>(old + value); });
+  }
+  T fetch_sub(T value, std::memory_order = std::memory_order_seq_cst) {
+    return change([value](T old) { return static_cast<T>(old - value); });
+  }
+  T fetch_or(T value, std::memory_order = std::memory_order_seq_cst) {
+    return change([value](T old) { return static_cast<T>(old | value); });
+  }
+  bool compare_exchange_strong(T& expected, T value,
+                               std::memory_order = std::memory_order_seq_cst) {
+    const T wanted = expected;
+    expected = change([=](T old) { return old == wanted ? value : old; });
+    return expected == wanted;
+  }
+  // Without a step, and what everybody sees: for the conditions of wait_until, and afterwards.
+  T seen() const { return static_cast<T>(cell_); }
+  // Without a step, at once: for what a system does by itself.
+  void set(T value) { cell_ = static_cast<explored::Cell>(value); }
+
+ private:
+  template <class Change>
+  T change(Change by) {
+    return static_cast<T>(explored::exchange(cell_, [&](explored::Cell old) {
+      return static_cast<explored::Cell>(by(static_cast<T>(old)));
+    }));
+  }
+  explored::Cell cell_;
+};
+
+// As a futex: sleeps if the word is still what was seen.
+class Futexes {
+ public:
+  template <class T>
+  void wait(const Explored<T>& word, T seen) {
+    step();
+    if (word.seen() != seen) return;
+    const std::uint64_t woken = wakes_;
+    wait_until([this, woken] { return wakes_ != woken; });
+  }
+  void wake() {
+    step();
+    ++wakes_;
+  }
+
+ private:
+  std::uint64_t wakes_ = 0;
+};
+
+// As std::shared_mutex, of readers who may pass a writer that waits.
+class ExploredLock {
+ public:
+  void lock() {
+    wait_until([this] { return readers_ == 0 && !alone_; });
+    alone_ = true;
+  }
+  void unlock() { alone_ = false; }
+  void lock_shared() {
+    wait_until([this] { return !alone_; });
+    ++readers_;
+  }
+  void unlock_shared() { --readers_; }
+  int readers() const { return readers_; }
+
+ private:
+  int readers_ = 0;
+  bool alone_ = false;
+};
+
+}  // namespace scela::test

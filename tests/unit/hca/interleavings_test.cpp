@@ -1,0 +1,449 @@
+// The steps that programs and their engine take without a lock (hca/core/bells.h,
+// hca/library/sleepers.h), in every order of them; with a step that is wrong on purpose, the order
+// in which somebody sleeps for ever is found.
+//
+// SCELA_INTERLEAVINGS: how many preemptions an execution may have, instead of the few that each
+// test takes time for.
+#include <algorithm>
+#include <array>
+#include <catch2/catch.hpp>
+#include <cstdlib>
+#include <vector>
+
+#include "hca/core/bells.h"
+#include "hca/library/sleepers.h"
+#include "tests/support/interleavings.h"
+
+namespace scela::hca::test {
+namespace {
+
+using scela::test::Bounds;
+using scela::test::expect;
+using scela::test::Explored;
+using scela::test::ExploredLock;
+using scela::test::Futexes;
+using scela::test::Interleavings;
+using scela::test::step;
+using scela::test::wait_until;
+
+// As layout.h's, but for what they are made of.
+struct Page {
+  Explored<std::uint64_t> summary;
+  std::array<Explored<std::uint64_t>, 2> words;
+  Explored<std::uint32_t> bell;
+  Explored<std::uint32_t> waiters;
+  Futexes futexes;
+};
+struct Asleep {
+  Explored<std::uint32_t> asleep;
+};
+struct Requests {
+  Explored<std::uint64_t> entry;  // the first one
+  Explored<std::uint64_t> posted;
+  Explored<std::uint32_t> ring_on_post;
+};
+struct Completions {
+  Explored<std::uint64_t> produced;
+  Explored<std::uint64_t> consumed;
+  Explored<std::uint32_t> armed;
+  Explored<std::uint32_t> watched;
+};
+
+// What wakes the engine's process: eventfds, and connections that end.
+struct Descriptors {
+  Explored<std::uint64_t> ready;
+  void write() { ready.fetch_add(1); }
+  void wait() {
+    wait_until([this] { return ready.seen() != 0; });
+    ready.set(0);
+  }
+};
+
+Interleavings::Found explore(int preemptions, const std::function<void(Interleavings&)>& setup) {
+  const char* const more = std::getenv("SCELA_INTERLEAVINGS");
+  Bounds bounds;
+  bounds.preemptions = more != nullptr ? std::atoi(more) : preemptions;
+  if (more != nullptr) bounds.executions = ~0ULL;
+  return Interleavings::explore(bounds, setup);
+}
+
+void passes(const Interleavings::Found& found) {
+  INFO(found.executions << " executions");
+  CHECK(found.problem == "");
+  CHECK((found.all || !found.problem.empty()));
+  CHECK(found.executions > 100);
+}
+
+void fails(const Interleavings::Found& found, const std::string& how) {
+  INFO(found.executions << " executions: " << found.problem);
+  CHECK(found.problem.find(how) != std::string::npos);
+}
+
+// ---- bells: programs that post, and an engine that sleeps when nobody has ----
+
+struct Node {
+  std::array<Page, 2> pages;
+  std::array<Requests, 2> requests;
+  std::array<Explored<std::uint64_t>, 2> done;
+  std::array<Explored<std::uint64_t>, 2> gone;  // its connection has ended
+  Asleep engine;
+  Descriptors descriptors;
+};
+
+bool any_has_rung(const Node& node) {
+  return has_rung(node.pages[0]) || has_rung(node.pages[1]);
+}
+bool sleeps_as_it_should(Node& node) {
+  return may_sleep(node.engine, [&] { return any_has_rung(node); });
+}
+bool looks_before_it_says_so(Node& node) {
+  const bool wanted = any_has_rung(node);
+  node.engine.asleep.store(1, std::memory_order_seq_cst);
+  return !wanted;
+}
+bool says_so_too_softly(Node& node) {
+  node.engine.asleep.store(1, std::memory_order_release);
+  return !any_has_rung(node);
+}
+
+// As Server::run and Engine::run.
+void serve(Node& node, bool (*falls_asleep)(Node&)) {
+  for (;;) {
+    for (std::size_t i = 0; i < 2; ++i)
+      take_bells(node.pages[i], [&](std::uint32_t) {
+        const std::uint64_t posted = posted_to(node.requests[i]);
+        // What is published is whole.
+        if (posted != 0) expect(node.requests[i].entry.load() == 7, "an entry is whole");
+        node.done[i].store(posted);
+      });
+    if (falls_asleep(node)) node.descriptors.wait();
+    wake_up(node.engine);
+  }
+}
+
+void post(Node& node, std::size_t program, std::uint64_t count) {
+  Requests& requests = node.requests[program];
+  if (count == 1) requests.entry.store(7, std::memory_order_relaxed);
+  requests.posted.store(count, std::memory_order_release);
+  if (ring(node.pages[program], node.engine, static_cast<std::uint32_t>(count % 2 * 64)))
+    node.descriptors.write();
+}
+
+void one_program(Interleavings& run, bool (*falls_asleep)(Node&)) {
+  const auto node = std::make_shared<Node>();
+  run.daemon("engine", [=] { serve(*node, falls_asleep); });
+  run.thread("program", [=] {
+    for (std::uint64_t i = 1; i <= 2; ++i) {
+      post(*node, 0, i);
+      wait_until([=] { return node->done[0].seen() == i; });
+    }
+  });
+}
+
+void two_programs(Interleavings& run) {
+  const auto node = std::make_shared<Node>();
+  run.daemon("engine", [=] { serve(*node, sleeps_as_it_should); });
+  for (std::size_t i = 0; i < 2; ++i)
+    run.thread(i == 0 ? "first" : "second", [=] {
+      post(*node, i, 1);
+      wait_until([=] { return node->done[i].seen() == 1; });
+    });
+}
+
+// One of them is killed somewhere: before it has written its entry, between that and publishing it,
+// or when it has said that the engine is awake and has not woken it.
+void one_is_killed(Interleavings& run, bool connection_ends) {
+  const auto node = std::make_shared<Node>();
+  run.daemon("engine", [=] { serve(*node, sleeps_as_it_should); });
+  run.mortal(
+      "killed", [=] { post(*node, 0, 1); },
+      [=] {
+        if (connection_ends) node->descriptors.ready.set(1);
+      });
+  run.thread("other", [=] {
+    post(*node, 1, 1);
+    wait_until([=] { return node->done[1].seen() == 1; });
+  });
+}
+
+// ---- receives that are posted while their queue pair goes to an error ----
+
+template <class Post>
+void flushed(Interleavings& run, Post post_receive) {
+  struct World {
+    Requests receives;
+    Explored<std::uint64_t> flushed;
+    Explored<std::uint64_t> bells;
+  };
+  const auto world = std::make_shared<World>();
+  run.daemon("engine", [=] {
+    want_bells(world->receives);
+    world->flushed.store(posted_to(world->receives));
+    for (;;) {
+      wait_until([=] { return world->bells.seen() != 0; });
+      world->bells.set(0);
+      world->flushed.store(posted_to(world->receives));
+    }
+  });
+  run.thread("program", [=] {
+    for (std::uint64_t i = 1; i <= 3; ++i)
+      if (post_receive(world->receives, i)) world->bells.fetch_add(1);
+    wait_until([=] { return world->flushed.seen() == 3; });
+  });
+}
+
+bool looks_before_it_posts(Requests& ring, std::uint64_t end) {
+  const bool bell = ring.ring_on_post.load() != 0;
+  ring.posted.store(end, std::memory_order_seq_cst);
+  return bell;
+}
+bool posts_too_softly(Requests& ring, std::uint64_t end) {
+  ring.posted.store(end, std::memory_order_release);
+  return ring.ring_on_post.load() != 0;
+}
+
+// ---- completion events: a program that arms, polls once more and waits ----
+
+template <class Arm>
+void events(Interleavings& run, bool solicited, Arm arms) {
+  struct World {
+    Completions ring;
+    Descriptors channel;
+  };
+  const auto world = std::make_shared<World>();
+  run.thread("engine", [=] {
+    for (std::uint64_t i = 1; i <= 2; ++i) {
+      show_completions(world->ring, i);
+      if (take_arming(world->ring, true)) world->channel.write();
+    }
+  });
+  run.thread("program", [=] {
+    std::uint64_t taken = 0;
+    const auto poll = [&] {
+      const std::uint64_t before = taken;
+      taken = world->ring.produced.load(std::memory_order_acquire);
+      world->ring.consumed.store(taken, std::memory_order_release);
+      return taken != before;
+    };
+    while (taken < 2) {
+      if (poll()) continue;
+      if (arms(world->ring, solicited, poll)) continue;
+      world->channel.wait();
+    }
+  });
+}
+
+// True: something has come meanwhile.
+const auto arms_and_polls = [](Completions& ring, bool solicited, const auto& poll) {
+  arm(ring, solicited);
+  return poll();
+};
+const auto arms_without_polling = [](Completions& ring, bool solicited, const auto&) {
+  arm(ring, solicited);
+  return false;
+};
+
+// ---- polls that sleep, and queues that are resized under them ----
+
+using Sleepers = library::Sleepers<Explored<int>, ExploredLock>;
+
+struct Queue {
+  ExploredLock lock;  // of the library's own: who polls, who resizes
+  std::array<Completions, 2> rings;
+  std::size_t ring = 0;
+  std::uint64_t taken = 0;
+};
+
+struct Polled {
+  Page page;
+  std::array<Queue, 2> queues;
+  Sleepers sleepers;
+  std::uint64_t taken() const { return queues[0].taken + queues[1].taken; }
+};
+
+// As poll_cq: what has come is counted under the queue's lock.
+bool poll(Polled& world, std::size_t number) {
+  Queue& queue = world.queues[number];
+  const std::lock_guard alone(queue.lock);
+  Completions& ring = queue.rings[queue.ring];
+  const std::uint64_t produced = ring.produced.load(std::memory_order_acquire);
+  if (produced == queue.taken) return false;
+  queue.taken = produced;
+  ring.consumed.store(produced, std::memory_order_release);
+  return true;
+}
+
+const auto sleeps_as_the_library = [](Polled& world, const std::vector<std::size_t>& watched) {
+  const auto rings = [&] {
+    std::vector<Completions*> found;
+    for (const std::size_t number : watched)
+      found.push_back(&world.queues[number].rings[world.queues[number].ring]);
+    return found;
+  };
+  world.sleepers.sleep(world.page, rings, [&](const auto& bell, std::uint32_t seen) {
+    world.page.futexes.wait(bell, seen);
+  });
+};
+const auto looks_before_it_watches = [](Polled& world, const std::vector<std::size_t>& watched) {
+  const std::uint32_t seen = world.page.bell.load();
+  Completions& ring = world.queues[watched[0]].rings[0];
+  const bool quiet = ring.produced.load() == ring.consumed.load();
+  ring.watched.store(1);
+  if (quiet) world.page.futexes.wait(world.page.bell, seen);
+};
+const auto watches_too_softly = [](Polled& world, const std::vector<std::size_t>& watched) {
+  const std::uint32_t seen = world.page.bell.load();
+  Completions& ring = world.queues[watched[0]].rings[0];
+  ring.watched.store(1, std::memory_order_release);
+  if (ring.produced.load() == ring.consumed.load()) world.page.futexes.wait(world.page.bell, seen);
+};
+
+// As Engine::State::tell and Machine::wake.
+void tell(Polled& world, Completions& ring, std::uint64_t end) {
+  show_completions(ring, end);
+  if (!take_watch(ring)) return;
+  world.page.bell.fetch_add(1, std::memory_order_seq_cst);
+  world.page.futexes.wake();
+}
+
+template <class Sleep>
+void one_poller(Interleavings& run, Sleep sleeps) {
+  const auto world = std::make_shared<Polled>();
+  run.thread("engine", [=] {
+    for (std::uint64_t i = 1; i <= 2; ++i)
+      tell(*world, world->queues[0].rings[0], i);
+  });
+  run.thread("poller", [=] {
+    while (world->queues[0].taken < 2)
+      if (!poll(*world, 0)) sleeps(*world, {0});
+  });
+}
+
+// Both look at both queues, as threads of a program may.
+void two_pollers(Interleavings& run) {
+  const auto world = std::make_shared<Polled>();
+  run.thread("engine", [=] {
+    for (std::size_t i = 0; i < 2; ++i)
+      tell(*world, world->queues[i].rings[0], 1);
+  });
+  for (std::size_t mine = 0; mine < 2; ++mine)
+    run.thread(mine == 0 ? "first" : "second", [=] {
+      while (world->queues[mine].taken == 0)
+        if (!poll(*world, mine)) sleeps_as_the_library(*world, {0, 1});
+    });
+}
+
+// The engine answers an ask between two completions: there is a new ring, with what stood in the
+// old one.
+void resize(Queue& queue) {
+  Completions& from = queue.rings[0];
+  Completions& to = queue.rings[1];
+  to.consumed.set(from.consumed.seen());
+  to.armed.set(from.armed.seen());
+  to.produced.set(from.produced.seen());
+  // Who looks at the old one from now on looks at memory that is somebody else's.
+  from.produced.set(~0ULL);
+}
+
+template <class Without>
+void resized(Interleavings& run, Without without) {
+  struct World : Polled {
+    Explored<std::uint64_t> asked;
+    Explored<std::uint64_t> answered;
+    std::size_t of_engine = 0;
+  };
+  const auto world = std::make_shared<World>();
+  run.thread("engine", [=] {
+    // The ask comes before, between or after the completions; those come in any case.
+    std::uint64_t told = 0;
+    while (told < 2 || world->answered.seen() == 0) {
+      step();
+      if (world->asked.seen() != 0 && world->answered.seen() == 0) {
+        resize(world->queues[0]);
+        world->of_engine = 1;
+        world->answered.set(1);
+      } else if (told < 2 && (told == 0 || world->answered.seen() != 0)) {
+        tell(*world, world->queues[0].rings[world->of_engine], ++told);
+      } else {
+        wait_until([=] { return world->asked.seen() != 0; });
+      }
+    }
+  });
+  run.thread("poller", [=] {
+    while (world->queues[0].taken < 2)
+      if (!poll(*world, 0)) sleeps_as_the_library(*world, {0});
+    expect(world->queues[0].taken == 2, "each completion is taken once");
+  });
+  run.thread("owner", [=] {
+    const std::lock_guard alone(world->queues[0].lock);
+    without(*world, [&] {
+      world->asked.set(1);
+      wait_until([=] { return world->answered.seen() != 0; });
+      world->queues[0].ring = 1;
+    });
+  });
+}
+
+const auto nobody_sleeps = [](auto& world, const auto& then) {
+  const auto alone =
+      world.sleepers.without(&world.page, [&](const auto&) { world.page.futexes.wake(); });
+  then();
+};
+const auto whoever_sleeps = [](auto&, const auto& then) { then(); };
+const auto wakes_nobody = [](auto& world, const auto& then) {
+  const auto alone = world.sleepers.without(static_cast<Page*>(nullptr), [](const auto&) {});
+  then();
+};
+
+}  // namespace
+
+TEST_CASE("hca interleavings: an engine that sleeps is woken by who posts, in every order") {
+  passes(explore(4, [](Interleavings& run) { one_program(run, sleeps_as_it_should); }));
+  passes(explore(2, two_programs));
+}
+
+TEST_CASE("hca interleavings: an engine that would miss a bell is seen to") {
+  for (const auto wrong : {looks_before_it_says_so, says_so_too_softly})
+    fails(explore(3, [=](Interleavings& run) { one_program(run, wrong); }),
+          "program waits for ever");
+}
+
+TEST_CASE(
+    "hca interleavings: who is killed between reserving and publishing, or before waking, blocks "
+    "nobody") {
+  passes(explore(2, [](Interleavings& run) { one_is_killed(run, true); }));
+  // Were it not for the end of its connection, which wakes the engine.
+  fails(explore(2, [](Interleavings& run) { one_is_killed(run, false); }), "other waits for ever");
+}
+
+TEST_CASE("hca interleavings: receives are flushed whenever they are posted") {
+  const auto right = [](Requests& ring, std::uint64_t end) { return post_receives(ring, end); };
+  passes(explore(5, [=](Interleavings& run) { flushed(run, right); }));
+  for (const auto wrong : {looks_before_it_posts, posts_too_softly})
+    fails(explore(3, [=](Interleavings& run) { flushed(run, wrong); }), "program waits for ever");
+}
+
+TEST_CASE("hca interleavings: an event comes for what came after arming, or a poll finds it") {
+  for (const bool solicited : {false, true}) {
+    passes(explore(5, [=](Interleavings& run) { events(run, solicited, arms_and_polls); }));
+    fails(explore(5, [=](Interleavings& run) { events(run, solicited, arms_without_polling); }),
+          "program waits for ever");
+  }
+}
+
+TEST_CASE("hca interleavings: a poll that sleeps is woken by what comes, in every order") {
+  passes(explore(4, [](Interleavings& run) { one_poller(run, sleeps_as_the_library); }));
+  passes(explore(2, two_pollers));
+  fails(explore(3, [](Interleavings& run) { one_poller(run, looks_before_it_watches); }),
+        "poller waits for ever");
+  fails(explore(3, [](Interleavings& run) { one_poller(run, watches_too_softly); }),
+        "poller waits for ever");
+}
+
+TEST_CASE("hca interleavings: a queue is resized while it is polled, and nobody misses anything") {
+  passes(explore(2, [](Interleavings& run) { resized(run, nobody_sleeps); }));
+  fails(explore(2, [](Interleavings& run) { resized(run, whoever_sleeps); }), "");
+  fails(explore(2, [](Interleavings& run) { resized(run, wakes_nobody); }), "waits for ever");
+}
+
+}  // namespace scela::hca::test
