@@ -99,6 +99,7 @@ class Interleavings::Run {
   Thread& current() { return *threads_[current_]; }
   void enter();
   const std::string& problem() const { return problem_; }
+  std::uint64_t changes() const { return changes_; }
 
  private:
   static constexpr std::size_t kNobody = ~std::size_t{0};
@@ -118,6 +119,7 @@ class Interleavings::Run {
   std::size_t current_ = kNobody;
   bool over_ = false;
   int preemptions_ = 0;
+  std::uint64_t changes_ = 0;  // of the thread that runs, and by what the machine does
   std::vector<std::uint8_t> ran_;
   std::string problem_;
   struct Taken {
@@ -177,6 +179,7 @@ void Interleavings::Run::decide() {
     if (possible.empty()) return switch_to(kNobody);
     const Choice chosen = possible[pick(possible.size())];
     Thread& thread = *threads_[chosen.thread];
+    if (chosen.kind != Choice::Kind::run || chosen.thread != current_) ++changes_;
     if (chosen.kind == Choice::Kind::flush) {
       *thread.buffer.front().cell = thread.buffer.front().value;
       thread.buffer.pop_front();
@@ -240,6 +243,7 @@ void Interleavings::Run::enter() {
   end_switch(thread.fiber, &main_);
   try {
     thread.body();
+    decide();
     drain(thread);
     thread.life = Thread::Life::done;
   } catch (const Unwound&) {
@@ -253,6 +257,7 @@ void Interleavings::Run::enter() {
 }
 
 void Interleavings::Run::wait_until(std::function<bool()> holds) {
+  decide();  // others may run while what it has stored is still in its buffer
   drain(current());
   current().until = std::move(holds);
   decide();
@@ -383,6 +388,14 @@ void step() {
 
 void wait_until(std::function<bool()> holds) {
   if (active != nullptr && active->inside()) active->wait_until(std::move(holds));
+}
+
+Turn::Turn() : seen_(active == nullptr ? 0 : active->changes()) {}
+
+void Turn::pass() const {
+  if (active == nullptr || !active->inside()) return;
+  const std::uint64_t seen = seen_;
+  active->wait_until([seen] { return active->changes() != seen; });
 }
 
 void expect(bool holds, const char* what) {

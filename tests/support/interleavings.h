@@ -59,6 +59,15 @@ class Interleavings {
 void step();
 // Sleeps until it holds. What it looks at is what everybody sees.
 void wait_until(std::function<bool()> holds);
+// For who looks again and again: pass() returns once others have taken a step since this was made.
+class Turn {
+ public:
+  Turn();
+  void pass() const;
+
+ private:
+  std::uint64_t seen_;
+};
 // Ends the execution if it does not hold.
 void expect(bool holds, const char* what);
 
