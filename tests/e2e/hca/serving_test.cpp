@@ -224,6 +224,39 @@ TEST_CASE("a process of another user is refused, and the engine says who it was"
   client.hello();
 }
 
+TEST_CASE(
+    "another user's process that comes again and again, and says anything, keeps nobody out") {
+  if (::geteuid() != 0) return;  // only root can be somebody else
+  EngineProcess engine;
+  REQUIRE(::chmod(engine.directory().c_str(), 0755) == 0);
+  REQUIRE(::chmod(engine.socket().c_str(), 0666) == 0);
+  const std::size_t before = descriptors_of(engine.pid());
+  const pid_t hostile = ::fork();
+  REQUIRE(hostile >= 0);
+  if (hostile == 0) {
+    if (::setgid(65534) != 0 || ::setuid(65534) != 0) ::_exit(1);
+    Ask hello;
+    const std::string noise(5000, '\xff');
+    for (;;) {
+      const Client one(engine.socket()), other(engine.socket());
+      static_cast<void>(one.send(&hello, sizeof hello));
+      static_cast<void>(other.send(noise.data(), noise.size()));
+      // Nobody answers, nor hands anything over.
+      if (one.connected() && one.receive().came) ::_exit(2);
+    }
+  }
+  for (int i = 0; i < 50; ++i) {
+    Client client(engine.socket());
+    client.hello();
+    CHECK(client.ask(Operation::alloc_pd).answer.error == 0);
+  }
+  int status = 0;
+  CHECK(::waitpid(hostile, &status, WNOHANG) == 0);  // it goes on all the while
+  ::kill(hostile, SIGKILL);
+  REQUIRE(::waitpid(hostile, &status, 0) == hostile);
+  CHECK(eventually([&] { return descriptors_of(engine.pid()) == before; }));
+}
+
 TEST_CASE("a running engine tells what it does") {
   EngineProcess engine;
   Client client(engine.socket());
