@@ -1,14 +1,15 @@
-// One of many processes on several nodes, each connected with all: verbs_mesh MODE RANK RANKS NODES FILE
+// One of many processes on several nodes, each connected with all: verbs_mesh MODE RANK RANKS NODES
+// FILE
 //
 // Rank r is on node r % NODES. MODE xrc: each has one connection to each node, whose processes all
 // receive by it, each on a queue of its own, which is known by its number. The target of rank r's
-// connection is made by the process r % (RANKS / NODES) of that node; FILE names the domain. MODE rc: a connection with
-// each process, and one receive queue for all of them.
+// connection is made by the process r % (RANKS / NODES) of that node; FILE names the domain. MODE
+// rc: a connection with each process, and one receive queue for all of them.
 //
-// Prints a line for each thing that others must know, then "told", and reads everybody's lines, then
-// "told". Then it sends a message to each, awaits one of each, and prints "done"; it ends when it
-// reads a line.
-#include "verbs_steps.h"
+// Prints a line for each thing that others must know, then "told", and reads everybody's lines,
+// then "told". Then it sends a message to each, awaits one of each, and prints "done"; it ends when
+// it reads a line.
+#include "tests/interop/programs/verbs_steps.h"
 
 #include <fcntl.h>
 
@@ -23,9 +24,9 @@ static struct ibv_cq* cq;
 static struct ibv_srq* srq;
 static struct ibv_xrcd* xrcd;
 static struct ibv_mr* mr;
-static uint32_t received[MOST];  // a message of each rank
-static struct ibv_qp* sending[MOST];   // by node, or by rank
-static struct ibv_qp* targets[MOST];   // XRC: by the rank that sends
+static uint32_t received[MOST];         // a message of each rank
+static struct ibv_qp* sending[MOST];    // by node, or by rank
+static struct ibv_qp* targets[MOST];    // XRC: by the rank that sends
 static struct address of_sender[MOST];  // XRC: the rank's queue pair towards this node
 static struct address of_target[MOST];  // XRC: this rank's target on each node; RC: by rank
 static uint32_t srq_of[MOST];
@@ -76,7 +77,8 @@ static void make_queues(const char* domain) {
 static struct ibv_qp* make_qp(enum ibv_qp_type type) {
   struct ibv_qp_init_attr_ex attributes = {
       .qp_type = type,
-      .cap = {.max_send_wr = type == IBV_QPT_RC ? 4 : 4 * (ranks / nodes), .max_send_sge = 1,
+      .cap = {.max_send_wr = type == IBV_QPT_RC ? 4 : 4 * (ranks / nodes),
+              .max_send_sge = 1,
               .max_inline_data = 8},
       .comp_mask = IBV_QP_INIT_ATTR_PD,
       .pd = pd};
@@ -144,8 +146,11 @@ static void hear(void) {
 static void send_to(unsigned other) {
   uint32_t word = rank + 1;
   struct ibv_sge part = {(uintptr_t)&word, sizeof word, 0};
-  struct ibv_send_wr request = {.sg_list = &part, .num_sge = 1, .opcode = IBV_WR_SEND,
-                                .send_flags = IBV_SEND_SIGNALED | IBV_SEND_INLINE}, *bad = NULL;
+  struct ibv_send_wr request = {.sg_list = &part,
+                                .num_sge = 1,
+                                .opcode = IBV_WR_SEND,
+                                .send_flags = IBV_SEND_SIGNALED | IBV_SEND_INLINE},
+                     *bad = NULL;
   request.qp_type.xrc.remote_srqn = srq_of[other];
   CHECK(ibv_post_send(sending[is_xrc ? node_of(other) : other], &request, &bad) == 0);
 }

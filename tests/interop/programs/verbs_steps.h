@@ -10,12 +10,12 @@
 #include <string.h>
 #include <time.h>
 
-#define CHECK(holds)                                                                  \
-  do {                                                                                \
-    if (!(holds)) {                                                                   \
-      fprintf(stderr, "line %d: %s: %s\n", __LINE__, #holds, strerror(errno));       \
-      exit(1);                                                                        \
-    }                                                                                 \
+#define CHECK(holds)                                                           \
+  do {                                                                         \
+    if (!(holds)) {                                                            \
+      fprintf(stderr, "line %d: %s: %s\n", __LINE__, #holds, strerror(errno)); \
+      exit(1);                                                                 \
+    }                                                                          \
   } while (0)
 
 static inline uint64_t now_ns(void) {
@@ -60,8 +60,8 @@ static inline void connect_to(struct ibv_qp* qp, const struct address* other) {
   a.qp_state = IBV_QPS_INIT;
   a.port_num = 1;
   a.qp_access_flags = IBV_ACCESS_REMOTE_WRITE;
-  CHECK(ibv_modify_qp(qp, &a, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
-                                  IBV_QP_ACCESS_FLAGS) == 0);
+  CHECK(ibv_modify_qp(qp, &a,
+                      IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS) == 0);
   a.qp_state = IBV_QPS_RTR;
   a.path_mtu = IBV_MTU_4096;
   a.dest_qp_num = other->qpn;
@@ -71,16 +71,16 @@ static inline void connect_to(struct ibv_qp* qp, const struct address* other) {
   a.ah_attr.grh.dgid = other->gid;
   a.ah_attr.grh.hop_limit = 1;
   a.ah_attr.port_num = 1;
-  CHECK(ibv_modify_qp(qp, &a, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
-                                  IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
-                                  IBV_QP_MIN_RNR_TIMER) == 0);
+  CHECK(ibv_modify_qp(qp, &a,
+                      IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+                          IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER) == 0);
   if (qp->qp_type == IBV_QPT_XRC_RECV) return;
   a.qp_state = IBV_QPS_RTS;
   a.timeout = 14;  // 67 ms
   a.retry_cnt = 7;
   a.rnr_retry = 7;
   a.max_rd_atomic = 1;
-  CHECK(ibv_modify_qp(qp, &a, IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
-                                  IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
-                                  IBV_QP_MAX_QP_RD_ATOMIC) == 0);
+  CHECK(ibv_modify_qp(qp, &a,
+                      IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+                          IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC) == 0);
 }

@@ -1,5 +1,5 @@
-// Waits for something of the adapter in one of the ways in which programs do, and says when it hears
-// that it will not come: verbs_waiter HOW
+// Waits for something of the adapter in one of the ways in which programs do, and says when it
+// hears that it will not come: verbs_waiter HOW
 //
 //   busy      sends to itself, and polls
 //   polls     polls for what never comes; such polls sleep
@@ -11,7 +11,7 @@
 //
 // Prints where it is, reads where it is to connect to (HOW peer and remote; the others, to
 // themselves), prints "waits" and, when it was told that the engine is gone, "HOW ns WORDS".
-#include "verbs_steps.h"
+#include "tests/interop/programs/verbs_steps.h"
 
 static struct ibv_context* context;
 static struct ibv_pd* pd;
@@ -24,9 +24,10 @@ static void say_waits(void) {
   puts("waits");
   fflush(stdout);
 }
-static void say_heard(const char* how, const char* words) {
+_Noreturn static void say_heard(const char* how, const char* words) {
   printf("%s %" PRIu64 " %s\n", how, now_ns(), words);
   fflush(stdout);
+  exit(0);
 }
 
 static int post_receive(void) {
@@ -36,8 +37,11 @@ static int post_receive(void) {
 }
 static int post_send(void) {
   struct ibv_sge part = {(uintptr_t)buffer + 64, 64, mr->lkey};
-  struct ibv_send_wr request = {.sg_list = &part, .num_sge = 1, .opcode = IBV_WR_SEND,
-                                .send_flags = IBV_SEND_SIGNALED}, *bad = NULL;
+  struct ibv_send_wr request = {.sg_list = &part,
+                                .num_sge = 1,
+                                .opcode = IBV_WR_SEND,
+                                .send_flags = IBV_SEND_SIGNALED},
+                     *bad = NULL;
   return ibv_post_send(qp, &request, &bad);
 }
 
@@ -46,9 +50,9 @@ static void poll_failure(const char* how) {
   for (;;) {
     struct ibv_wc completion;
     const int count = ibv_poll_cq(cq, 1, &completion);
-    if (count < 0) return say_heard(how, "a poll that fails");
+    if (count < 0) say_heard(how, "a poll that fails");
     if (count == 1 && completion.status != IBV_WC_SUCCESS)
-      return say_heard(how, ibv_wc_status_str(completion.status));
+      say_heard(how, ibv_wc_status_str(completion.status));
     if (count == 1) post_receive();
   }
 }
@@ -57,14 +61,13 @@ static void poll_failure(const char* how) {
 static void send_on(const char* how, int to_itself) {
   int first = 1;
   for (;;) {
-    if ((to_itself && post_receive() != 0) || post_send() != 0)
-      return say_heard(how, "a post that fails");
+    if ((to_itself && post_receive() != 0) || post_send() != 0) say_heard(how, "a post that fails");
     for (int left = to_itself ? 2 : 1; left > 0;) {
       struct ibv_wc completion;
       const int count = ibv_poll_cq(cq, 1, &completion);
-      if (count < 0) return say_heard(how, "a poll that fails");
+      if (count < 0) say_heard(how, "a poll that fails");
       if (count == 1 && completion.status != IBV_WC_SUCCESS)
-        return say_heard(how, ibv_wc_status_str(completion.status));
+        say_heard(how, ibv_wc_status_str(completion.status));
       left -= count;
     }
     if (first) say_waits();
@@ -114,8 +117,8 @@ int main(int argc, char** argv) {
   cq = ibv_create_cq(context, 64, NULL, strcmp(how, "event") == 0 ? channel : NULL, 0);
   mr = ibv_reg_mr(pd, buffer, sizeof buffer, IBV_ACCESS_LOCAL_WRITE);
   CHECK(cq != NULL && mr != NULL);
-  struct ibv_qp_init_attr attributes = {.send_cq = cq, .recv_cq = cq, .qp_type = IBV_QPT_RC,
-                                        .cap = {64, 1024, 1, 1, 0}};
+  struct ibv_qp_init_attr attributes = {
+      .send_cq = cq, .recv_cq = cq, .qp_type = IBV_QPT_RC, .cap = {64, 1024, 1, 1, 0}};
   qp = ibv_create_qp(pd, &attributes);
   CHECK(qp != NULL);
   struct address me = {.qpn = qp->qp_num};
