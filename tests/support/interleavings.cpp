@@ -6,12 +6,6 @@
 #include <utility>
 #include <vector>
 
-#if defined(__SANITIZE_ADDRESS__)
-#include <sanitizer/common_interface_defs.h>
-#elif defined(__SANITIZE_THREAD__)
-#include <sanitizer/tsan_interface.h>
-#endif
-
 namespace scela::test {
 
 namespace {
@@ -24,43 +18,13 @@ struct Buffered {
   explored::Cell value;
 };
 
-// A stack of its own, and what the sanitizers want to know of it.
-struct Fiber {
-  ucontext_t context{};
-  void* fake_stack = nullptr;
-  const void* bottom = nullptr;
-  std::size_t bytes = 0;
-  void* tsan = nullptr;
-};
-
-void begin_switch([[maybe_unused]] Fiber& from, [[maybe_unused]] const Fiber& to,
-                  [[maybe_unused]] bool for_ever) {
-#if defined(__SANITIZE_ADDRESS__)
-  __sanitizer_start_switch_fiber(for_ever ? nullptr : &from.fake_stack, to.bottom, to.bytes);
-#elif defined(__SANITIZE_THREAD__)
-  __tsan_switch_to_fiber(to.tsan, 0);
-#endif
-}
-
-void end_switch([[maybe_unused]] Fiber& now, [[maybe_unused]] Fiber* main) {
-#if defined(__SANITIZE_ADDRESS__)
-  const void* bottom = nullptr;
-  std::size_t bytes = 0;
-  __sanitizer_finish_switch_fiber(now.fake_stack, &bottom, &bytes);
-  if (main != nullptr && main->bottom == nullptr) {
-    main->bottom = bottom;
-    main->bytes = bytes;
-  }
-#endif
-}
-
 struct Thread {
   enum class Life { running, done, killed };
   std::string name;
   Interleavings::Body body;
   Interleavings::Body after_kill;
   bool waits_for_ever = false;
-  Fiber fiber;
+  ucontext_t context{};
   bool begun = false;
   Life life = Life::running;
   std::function<bool()> until;  // empty: it can go on
@@ -115,7 +79,7 @@ class Interleavings::Run {
   std::vector<std::unique_ptr<std::byte[]>>& stacks_;
   std::vector<std::unique_ptr<Thread>> threads_;
   Body at_end_;
-  Fiber main_;
+  ucontext_t main_{};
   std::size_t current_ = kNobody;
   bool over_ = false;
   int preemptions_ = 0;
@@ -206,41 +170,31 @@ void Interleavings::Run::decide() {
 }
 
 void Interleavings::Run::switch_to(std::size_t number) {
-  Fiber& from = current_ == kNobody ? main_ : current().fiber;
-  const bool for_ever = current_ != kNobody && current().life == Thread::Life::done;
+  ucontext_t& from = current_ == kNobody ? main_ : current().context;
   current_ = number;
-  Fiber* to = &main_;
+  ucontext_t* to = &main_;
   if (number != kNobody) {
     Thread& thread = *threads_[number];
     if (!std::exchange(thread.begun, true)) start(thread, number);
-    to = &thread.fiber;
+    to = &thread.context;
   }
-  begin_switch(from, *to, for_ever);
-  ::swapcontext(&from.context, &to->context);
-  end_switch(from, nullptr);
+  ::swapcontext(&from, to);
   if (over_ && current_ != kNobody) throw Unwound{};
 }
 
 void Interleavings::Run::start(Thread& thread, std::size_t number) {
   while (stacks_.size() <= number)
     stacks_.push_back(std::make_unique<std::byte[]>(kStackBytes));
-  Fiber& fiber = thread.fiber;
-  fiber.bottom = stacks_[number].get();
-  fiber.bytes = kStackBytes;
-#if defined(__SANITIZE_THREAD__)
-  fiber.tsan = __tsan_create_fiber(0);
-#endif
-  ::getcontext(&fiber.context);
-  fiber.context.uc_stack.ss_sp = stacks_[number].get();
-  fiber.context.uc_stack.ss_size = kStackBytes;
-  fiber.context.uc_link = nullptr;
-  ::makecontext(&fiber.context, begin_fiber, 0);
+  ::getcontext(&thread.context);
+  thread.context.uc_stack.ss_sp = stacks_[number].get();
+  thread.context.uc_stack.ss_size = kStackBytes;
+  thread.context.uc_link = nullptr;
+  ::makecontext(&thread.context, begin_fiber, 0);
 }
 
 // The first function on a thread's stack.
 void Interleavings::Run::enter() {
   Thread& thread = current();
-  end_switch(thread.fiber, &main_);
   try {
     thread.body();
     decide();
@@ -305,10 +259,6 @@ void Interleavings::Run::execute(const std::function<void(Interleavings&)>& setu
   problem_.clear();
   depth_ = 0;
   active = this;
-  main_.bottom = nullptr;
-#if defined(__SANITIZE_THREAD__)
-  main_.tsan = __tsan_get_current_fiber();
-#endif
   Interleavings shown(*this);
   setup(shown);
   decide();
@@ -331,9 +281,6 @@ void Interleavings::Run::unwind() {
   for (std::size_t i = 0; i < threads_.size(); ++i) {
     Thread& thread = *threads_[i];
     if (thread.begun && thread.life != Thread::Life::done) switch_to(i);
-#if defined(__SANITIZE_THREAD__)
-    if (thread.begun) __tsan_destroy_fiber(thread.fiber.tsan);
-#endif
   }
 }
 

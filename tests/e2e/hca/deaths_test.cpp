@@ -99,7 +99,8 @@ TEST_CASE("hca deaths: who is killed while it posts and holds buffers is missed 
       int status = 0;
       REQUIRE(::waitpid(child, &status, 0) == child);
       CHECK(WIFSIGNALED(status));
-      CHECK(completion.status == IBV_WC_RETRY_EXC_ERR);
+      // The latter if it ended while this message filled its buffer.
+      CHECK((completion.status == IBV_WC_RETRY_EXC_ERR || completion.status == IBV_WC_REM_OP_ERR));
       // The others go on.
       post_recv(own, part(8192));
       post_send(own, part(16384), IBV_SEND_SIGNALED);
