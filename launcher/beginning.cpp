@@ -4,6 +4,8 @@
 #include <utility>
 
 #include "launcher/machines.h"
+#include "nla/address.h"
+#include "nla/core/contact.h"
 #include "nla/settings.h"
 
 namespace scela {
@@ -17,6 +19,17 @@ std::string boot_id() {
   return id;
 }
 
+// What those elsewhere reach this machine by; empty if there are none, or no way there is known.
+std::string own_address(const std::vector<std::string>& contacts) {
+  for (const std::string& line : contacts) {
+    const auto contact = nla::parse_contact(line);
+    if (!contact || contact->here()) continue;
+    const auto there = nla::parse_address(contact->address, contact->port);
+    if (const auto own = there ? nla::address_towards(*there) : std::nullopt) return *own;
+  }
+  return {};
+}
+
 }  // namespace
 
 nla::event::Begin beginning(const Options& options, const Plan& plan, const std::string& agent,
@@ -28,6 +41,7 @@ nla::event::Begin beginning(const Options& options, const Plan& plan, const std:
   settings.trace = options.trace.has_value();
   settings.topology = needs_topologies(plan, options);
   settings.boot_id = boot_id();
+  settings.address = own_address(contacts);
   settings.fanout = options.fanout;
   settings.forward_agent = options.forward_agent;
   settings.connect_ms = static_cast<std::uint32_t>(options.connect_timeout.count());

@@ -1,10 +1,14 @@
 #include "nla/address.h"
 
 #include <arpa/inet.h>
+#include <ifaddrs.h>
 #include <net/if.h>
 
 #include <array>
 #include <charconv>
+#include <memory>
+
+#include "common/os/fd.h"
 
 namespace scela::nla {
 
@@ -44,6 +48,45 @@ std::optional<Address> parse_address(const std::string& text, std::uint16_t port
   }
   out.size = sizeof six;
   return out;
+}
+
+namespace {
+
+std::optional<std::string> text_of(const sockaddr_storage& storage) {
+  char text[INET6_ADDRSTRLEN] = {};
+  const void* const bytes =
+      storage.ss_family == AF_INET
+          ? static_cast<const void*>(&reinterpret_cast<const sockaddr_in&>(storage).sin_addr)
+          : &reinterpret_cast<const sockaddr_in6&>(storage).sin6_addr;
+  if (::inet_ntop(storage.ss_family, bytes, text, sizeof text) == nullptr) return {};
+  return text;
+}
+
+}  // namespace
+
+std::optional<std::string> address_towards(const Address& other) {
+  const Fd socket(::socket(other.family(), SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  sockaddr_storage own{};
+  socklen_t size = sizeof own;
+  if (!socket || ::connect(socket.get(), other.get(), other.size) != 0 ||
+      ::getsockname(socket.get(), reinterpret_cast<sockaddr*>(&own), &size) != 0) {
+    return {};
+  }
+  return text_of(own);
+}
+
+std::optional<std::string> address_of_this_machine() {
+  ifaddrs* first = nullptr;
+  if (::getifaddrs(&first) != 0) return {};
+  const std::unique_ptr<ifaddrs, void (*)(ifaddrs*)> all(first, ::freeifaddrs);
+  for (const ifaddrs* at = first; at != nullptr; at = at->ifa_next) {
+    if (at->ifa_addr == nullptr || at->ifa_addr->sa_family != AF_INET) continue;
+    if ((at->ifa_flags & IFF_UP) == 0 || (at->ifa_flags & IFF_LOOPBACK) != 0) continue;
+    sockaddr_storage storage{};
+    reinterpret_cast<sockaddr_in&>(storage) = *reinterpret_cast<const sockaddr_in*>(at->ifa_addr);
+    return text_of(storage);
+  }
+  return {};
 }
 
 std::optional<SshConnection> parse_ssh_connection(const std::string& text) {

@@ -22,6 +22,12 @@ struct Address {
 // IPv4 or IPv6, the latter perhaps with "%INTERFACE". None: it is neither.
 std::optional<Address> parse_address(const std::string& text, std::uint16_t port);
 
+// Text of the address that this machine would speak to that one from: what its routes say, nothing
+// is sent. None: there is no way there.
+std::optional<std::string> address_towards(const Address& other);
+// Of this machine's own IPv4 addresses, the first that leads elsewhere. None: it has none.
+std::optional<std::string> address_of_this_machine();
+
 // What sshd told this process of the connection that it was started over; empty: nothing.
 struct SshConnection {
   std::string client;

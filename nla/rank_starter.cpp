@@ -27,6 +27,7 @@ constexpr std::string_view kOwnVariables[] = {
     "SCELA_RANK",   "SCELA_SIZE",       "SCELA_LOCAL_RANK", "SCELA_LOCAL_SIZE", "SCELA_NODE",
     "SCELA_JOB_ID", "SCELA_NODE_INDEX", "SCELA_NODE_DIR",   "MPI_LOCALRANKID",  "MPI_LOCALNRANKS",
     "MPIRUN_HOST",  "MPIRUN_PORT",      "MPIRUN_RANK",      "MPIRUN_NPROCS",    "MPIRUN_ID"};
+constexpr std::string_view kEngineVariable = "SCELA_HCA_SOCKET";
 constexpr std::string_view kOwnPrefixes[] = {"PMI_", "PMIX_"};
 
 std::string_view name_in(std::string_view variable) {
@@ -39,13 +40,19 @@ bool is_own(std::string_view name) {
          std::ranges::any_of(kOwnPrefixes, [&](auto prefix) { return name.starts_with(prefix); });
 }
 
+// Of the launcher around this one, or of the node of a rank that has asked for this one and passed
+// its environment on.
+bool is_of_another_agent(std::string_view variable) {
+  return name_in(variable) == kEngineVariable && variable.ends_with(cat("/", kEngineSocket));
+}
+
 // Later ones replace earlier ones of the same name.
 std::vector<std::string> merged(std::initializer_list<const std::vector<std::string>*> lists) {
   std::vector<std::string> out;
   std::map<std::string_view, std::size_t> position;
   for (const auto* list : lists) {
     for (const std::string& variable : *list) {
-      if (is_own(name_in(variable))) continue;
+      if (is_own(name_in(variable)) || is_of_another_agent(variable)) continue;
       const auto [at, is_new] = position.emplace(name_in(variable), out.size());
       if (is_new) {
         out.push_back(variable);
@@ -247,13 +254,17 @@ tl::expected<pid_t, RankFailure> RankStarter::execute(Program& program, Rank ran
                                                       const int (&descriptors)[4],
                                                       ChildGroup group) {
   std::vector<std::string> own = variables(rank);
+  const auto is_set = [&](std::string_view name) {
+    return std::ranges::any_of(program.environment,
+                               [&](const auto& one) { return name_in(one) == name; });
+  };
   // Offered; a user who has set it to 0 wants ranks to use their sockets only.
-  constexpr std::string_view kSegment = "SCELA_SEGMENT=";
   const bool first = job_->world_of(rank) == 0;
-  if (first && node_.pmi == PmiKind::fd &&
-      std::ranges::none_of(program.environment,
-                           [&](const auto& one) { return one.starts_with(kSegment); })) {
-    own.push_back(cat(kSegment, "1"));
+  if (first && node_.pmi == PmiKind::fd && !is_set("SCELA_SEGMENT")) {
+    own.emplace_back("SCELA_SEGMENT=1");
+  }
+  if (!node_.engine_socket.empty() && !is_set(kEngineVariable)) {
+    own.push_back(cat(kEngineVariable, "=", node_.engine_socket));
   }
   std::vector<char*> envp = pointers(program.environment);
   envp.pop_back();

@@ -7,7 +7,8 @@
 //
 // Environment: Job::env, App::env, then
 //   SCELA_RANK SCELA_SIZE SCELA_LOCAL_RANK SCELA_LOCAL_SIZE, SCELA_NODE SCELA_NODE_INDEX,
-//   SCELA_JOB_ID, SCELA_NODE_DIR, PMI_RANK PMI_SIZE PMI_FD, MPI_LOCALRANKID MPI_LOCALNRANKS
+//   SCELA_JOB_ID, SCELA_NODE_DIR, SCELA_HCA_SOCKET (unless the user has set it), PMI_RANK PMI_SIZE
+//   PMI_FD, MPI_LOCALRANKID MPI_LOCALNRANKS
 // (the last two as Hydra sets them). Ranks that others have asked for have numbers and sizes of
 // their own world, and PMI_SPAWNED=1. Ranks that come by the agent's port have PMI_PORT PMI_ID, or
 // MPIRUN_HOST MPIRUN_PORT MPIRUN_RANK MPIRUN_NPROCS MPIRUN_ID (for MVAPICH 1 MPIRUN_MPD and
@@ -36,6 +37,9 @@
 
 namespace scela::nla {
 
+// File name of the socket by which ranks find their node's adapter; no user's would be called so.
+inline constexpr std::string_view kEngineSocket = "scela-hca.agent";
+
 struct NodeFacts {
   std::string name;
   std::uint32_t index = 0;
@@ -46,6 +50,7 @@ struct NodeFacts {
   std::uint16_t port = 0;                // of the agent, on 127.0.0.1; 0: ranks inherit descriptors
   std::string companions;                // directory of programs that agents start, may be empty
   std::uint32_t processors = 1;          // of this node; 0: less than one
+  std::string engine_socket = {};  // by which ranks find the node's adapter; empty: they do not
   // More of a rank's variables, which its PMIx server has chosen.
   std::function<std::vector<std::string>(Rank)> of_rank = nullptr;
 };
@@ -73,6 +78,8 @@ class RankStarter {
   // More ranks of this node; the job has them already.
   void add(const RankSet& more) { own_.add(more); }
   // Variables of programs that are started from now on, below the job's.
+  // Of a rank's program, without what is the rank's own.
+  std::vector<std::string> environment(Rank rank) { return program_of(rank).environment; }
   void set_defaults(std::vector<std::string> variables) { defaults_ = std::move(variables); }
   // Where they run; the others do where this process may.
   void bind(const std::map<Rank, CpuSet>& places);

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "common/os/asio.h"
+#include "nla/engine_helper.h"
 #include "nla/pmix_helper.h"
 #include "nla/poller.h"
 #include "nla/rank_pmi.h"
@@ -84,6 +85,7 @@ struct Ranks::State {
     return pmix && setup_error.empty() && !to_start.empty() && !pmix->serves(to_start.front());
   }
   void start_server(const NodeFacts& node);
+  std::string offer_engine(const NodeFacts& node, EngineFacts facts);
   void server_news(std::string why);
   void signal_one(RankState& rank, int signo);
   void set_defaults(const RankSet& more) {
@@ -103,7 +105,8 @@ struct Ranks::State {
   Descriptor poller_watch;
   RankStreams streams;
   RankPmi pmi;
-  std::unique_ptr<PmixHelper> pmix;                // of jobs that speak it
+  std::unique_ptr<PmixHelper> pmix;  // of jobs that speak it
+  std::unique_ptr<EngineHelper> engine;
   std::string lost_why;                            // what served the ranks here has ended
   std::vector<std::unique_ptr<RankState>> states;  // by position in own
   std::map<pid_t, RankState*> running;
@@ -144,6 +147,15 @@ void Ranks::State::start_server(const NodeFacts& node) {
   });
   const Result<void> started = pmix->start(node);
   if (!started) setup_error = started.error().text();
+}
+
+// Where ranks find it.
+std::string Ranks::State::offer_engine(const NodeFacts& node, EngineFacts facts) {
+  engine = std::make_unique<EngineHelper>(
+      host, job, own, EngineHelper::Place{node.name, node.index, node.directory, node.companions},
+      std::move(facts), *poller, [this] { return starter->environment(own.front()); });
+  engine->listen();
+  return engine->socket();
 }
 
 void Ranks::State::server_news(std::string why) {
@@ -243,7 +255,7 @@ void Ranks::State::ended(RankState& rank, int status) {
 
 // The interface.
 
-Ranks::Ranks(RanksHost host, const Job& job, const RankSet& own, NodeFacts node,
+Ranks::Ranks(RanksHost host, const Job& job, const RankSet& own, NodeFacts node, EngineFacts engine,
              std::string setup_error)
     : state_(
           std::make_unique<State>(std::move(host), job, own, node.name, std::move(setup_error))) {
@@ -268,6 +280,9 @@ Ranks::Ranks(RanksHost host, const Job& job, const RankSet& own, NodeFacts node,
   if (node.pmi == PmiKind::pmix && state_->setup_error.empty()) {
     state_->start_server(node);
     node.of_rank = [state = state_.get()](Rank rank) { return state->pmix->environment(rank); };
+  }
+  if (state_->setup_error.empty()) {
+    node.engine_socket = state_->offer_engine(node, std::move(engine));
   }
   Result<RankStarter> starter = RankStarter::create(job, own, std::move(node));
   if (starter) {
@@ -336,6 +351,8 @@ void Ranks::cancel_starts() {
 }
 
 void Ranks::reply(const action::Reply& reply) {
+  if (reply.id == kEngineRequest) return;  // what was asked goes as it can
+  if (state_->engine && state_->engine->heard(reply)) return;
   if (state_->pmix) {
     state_->pmix->reply(reply);
   } else {
@@ -380,10 +397,12 @@ void Ranks::reconnected(const RankSet& ranks) {
 }
 
 void Ranks::let_servers_go() {
+  if (state_->engine) state_->engine->let_go();
   if (state_->pmix) state_->pmix->let_go();
 }
 
 bool Ranks::reaped(pid_t pid, int status) {
+  if (state_->engine && state_->engine->reaped(pid, status)) return true;
   if (state_->pmix && state_->pmix->reaped(pid, status)) {
     for (const auto& [rank, how] : std::exchange(state_->early, {}))
       state_->ended(*rank, how);

@@ -38,10 +38,16 @@ struct RanksHost {
   std::function<void(const std::string&)> entrust;
 };
 
+// What the node's adapter engine is told (engine_helper.h).
+struct EngineFacts {
+  std::string key;      // by which the job's engines know each other
+  std::string address;  // that other nodes reach this one by
+};
+
 class Ranks {
  public:
   // `setup_error` not empty: no rank can be started, for this reason.
-  Ranks(RanksHost host, const Job& job, const RankSet& own, NodeFacts node,
+  Ranks(RanksHost host, const Job& job, const RankSet& own, NodeFacts node, EngineFacts engine,
         std::string setup_error);
   ~Ranks();
   Ranks(const Ranks&) = delete;

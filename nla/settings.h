@@ -23,6 +23,7 @@ struct Settings {
   std::string record;        // agents record their core's events in "<record>.<node index>"
   std::string directory;     // where nodes make their directories; empty: TMPDIR or /tmp
   std::string boot_id;       // of the root's machine: agents there share its clock
+  std::string address;       // of that machine, as others reach it; empty: there are no others
   std::uint32_t shares = 1;  // agents that share a machine's processors; agent i: i % shares
   // How agents start further agents on other machines.
   std::string launch = kLaunchSsh;  // "ssh", or a program and its arguments, see make_spawner()

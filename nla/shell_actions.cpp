@@ -12,9 +12,11 @@
 #include "common/os/memory.h"
 #include "common/os/private_dir.h"
 #include "common/os/topology.h"
+#include "nla/address.h"
 #include "nla/capacity.h"
 #include "nla/core/remote_shell.h"
 #include "nla/guardian.h"
+#include "nla/link/link_key.h"
 #include "nla/shell_state.h"
 
 namespace scela::nla {
@@ -275,11 +277,33 @@ void Shell::State::carry_out(action::StartRanks& start) {
                  [this] { pump(); },
                  [this] { return segment_descriptor(); },
                  [this](const std::string& path) { tell_directory(options.leash, path); }};
-  ranks = std::make_unique<Ranks>(std::move(host), *job, start.ranks, std::move(facts), problem);
+  ranks = std::make_unique<Ranks>(std::move(host), *job, start.ranks, std::move(facts),
+                                  engine_facts(), problem);
   ranks->bind(*places);
   ranks->set_pmi_reading(!paused);
   ranks->allow_output(std::exchange(early_credit, 0));
   ranks->start(start.ranks);
+}
+
+// By which address: that of the ssh session that has started this agent; on scela-run's machine
+// what scela-run says; elsewhere one that the machine has. Simulated nodes need none but the
+// loopback's.
+EngineFacts Shell::State::engine_facts() {
+  EngineFacts facts;
+  // Without a key the engine says so, and ends.
+  auto key = job_key.empty() ? std::string() : derive_engine_key(job_key, job_id);
+  if (key) facts.key = std::move(*key);
+  const char* const text = ::getenv("SSH_CONNECTION");
+  const auto ssh = options.remote && text != nullptr ? parse_ssh_connection(text) : std::nullopt;
+  if (ssh) {
+    facts.address = ssh->server;
+  } else if (!options.remote) {
+    facts.address = settings.address;
+  } else if (auto own = address_of_this_machine()) {
+    facts.address = std::move(*own);
+  }
+  if (facts.address.empty()) facts.address = "127.0.0.1";
+  return facts;
 }
 
 const Topology& Shell::State::machine() {

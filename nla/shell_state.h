@@ -129,6 +129,7 @@ struct Shell::State final : LinkListener {
   std::string make_directory();
   int segment_descriptor();
   const Topology& machine();
+  EngineFacts engine_facts();
   void remove_directories();
   std::string directory_of(std::string_view host) const;
   Link* link_of(LinkId id);

@@ -30,6 +30,9 @@ class Addresses {
     ways_.push_back(way);
   }
 
+  bool is_fixed() const { return is_fixed_; }
+  void forget() { *this = Addresses(); }
+
   bool empty() const { return ways_.empty(); }
   std::size_t count() const { return ways_.size(); }
   const Endpoint& next() const { return ways_.front(); }

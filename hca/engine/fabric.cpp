@@ -42,7 +42,7 @@ std::uint32_t tag_of(const FabricRecord& record) {
 
 }  // namespace
 
-Result<Fabric> Fabric::listen(FabricRecord record) {
+Result<Fabric> Fabric::listen(FabricRecord record, Directory directory) {
   // No configuration of the node's, which could have libraries loaded.
   ::OPENSSL_init_crypto(OPENSSL_INIT_NO_LOAD_CONFIG, nullptr);
   const Endpoint at = record.listen;
@@ -60,11 +60,14 @@ Result<Fabric> Fabric::listen(FabricRecord record) {
   }
   const auto bound = Endpoint::of_socket(made.get());
   if (!bound) return fail(os_error(ErrorKind::io, cat("listen at ", at.text()), errno));
-  return Fabric(std::move(record), std::move(made), bound->port);
+  return Fabric(std::move(record), std::move(directory), std::move(made), bound->port);
 }
 
-Fabric::Fabric(FabricRecord record, Fd listening, std::uint16_t port)
-    : record_(std::move(record)), tag_(tag_of(record_)), listening_(std::move(listening)) {
+Fabric::Fabric(FabricRecord record, Directory directory, Fd listening, std::uint16_t port)
+    : record_(std::move(record)),
+      tag_(tag_of(record_)),
+      directory_(std::move(directory)),
+      listening_(std::move(listening)) {
   record_.listen.port = record_.reached.port = port;
   identity_ = {record_.job, record_.key, record_.node, record_.nodes, 0};
   ::OPENSSL_cleanse(record_.key.data(), record_.key.size());
@@ -93,7 +96,11 @@ Settings Fabric::settings() const {
 bool Fabric::join(Poller& poller, Engine& engine) {
   poller_ = &poller;
   engine_ = &engine;
-  return poller.add(listening_.get(), EPOLLIN, {Tag::Kind::fabric, 0, 0});
+  if (!poller.add(listening_.get(), EPOLLIN, {Tag::Kind::fabric, 0, 0})) return false;
+  if (!directory_.is_there()) return true;
+  if (!poller.add(directory_.descriptor(), EPOLLIN, {Tag::Kind::directory})) return false;
+  directory_.tell_listening(record_.reached);
+  return true;
 }
 
 std::optional<std::uint32_t> Fabric::node_of(const Gid& gid, bool is_global, std::uint16_t lid) {
@@ -115,8 +122,10 @@ std::optional<std::uint32_t> Fabric::node_of(const Gid& gid, bool is_global, std
   }
   if (node >= record_.nodes || node == record_.node) return std::nullopt;
   if (said) peers_[node].addresses.say(*said);
+  if (directory_.is_there()) peers_[node];  // it may be found
   const auto peer = peers_.find(node);
-  if (peer == peers_.end() || (peer->second.addresses.empty() && peer->second.standing == 0)) {
+  if (peer == peers_.end() ||
+      (peer->second.addresses.empty() && peer->second.standing == 0 && !directory_.is_there())) {
     return std::nullopt;
   }
   return node + 1;
@@ -227,6 +236,8 @@ void Fabric::end(std::uint32_t id, const std::string& why, Moment now) {
 
 void Fabric::lose(std::uint32_t node, OtherNode& peer, Moment now) {
   ++counts_.lost;
+  // Its successor listens elsewhere.
+  if (std::exchange(peer.was_asked, false)) peer.addresses.forget();
   peer.outbox.clear();
   peer.full = false;
   engine_->lost(node + 1, now);
@@ -310,7 +321,7 @@ std::vector<std::pair<std::string, std::string>> Fabric::status() const {
   }
   return {{"job", record_.job},
           {"node", cat(record_.node)},
-          {"nodes", cat(record_.nodes)},
+          {"nodes", record_.nodes == kMostNodes ? "not known" : cat(record_.nodes)},
           {"gid", gid},
           {"lid", cat(mine.first_lid)},
           {"listens", record_.reached.text()},

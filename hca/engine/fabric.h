@@ -13,6 +13,7 @@
 
 #include "hca/core/address.h"
 #include "hca/core/engine.h"
+#include "hca/engine/directory.h"
 #include "hca/engine/fabric_record.h"
 #include "hca/engine/peer.h"
 #include "hca/engine/poller.h"
@@ -26,11 +27,11 @@ class Fabric {
   // Answers are taken always. More of them than this is more than an engine can have asked for.
   static constexpr std::size_t kTooMuch = 64u << 20;
 
-  // Listens. Error: it cannot.
-  static Result<Fabric> listen(FabricRecord record);
+  // Listens. Error: it cannot. `directory` answers what the record leaves open, or is not there.
+  static Result<Fabric> listen(FabricRecord record, Directory directory = {});
   // What the interpreter is to say of this node.
   Settings settings() const;
-  // Begins to accept connections. All three outlive this.
+  // Begins to accept connections, and says that it does. All three outlive this.
   bool join(Poller& poller, Engine& engine);
 
   // For the interpreter's machine. Its numbers of nodes are one more than ours.
@@ -42,6 +43,8 @@ class Fabric {
 
   // Something has come on a connection, by its number (0: the one that listens).
   void take(std::uint32_t id, std::uint32_t events, Moment now);
+  // Something has come from the directory. False: its end.
+  bool hear(Moment now);
   // Sends what waits, and does what is due. True: the interpreter may have more to do.
   bool attend(Moment now);
   std::optional<Moment> deadline() const;
@@ -63,7 +66,7 @@ class Fabric {
     std::uint64_t refused = 0;
   };
 
-  Fabric(FabricRecord record, Fd listening, std::uint16_t port);
+  Fabric(FabricRecord record, Directory directory, Fd listening, std::uint16_t port);
 
   OtherNode* peer_of(std::uint32_t node);  // by the interpreter's number
   void accept_all(Moment now);
@@ -71,6 +74,8 @@ class Fabric {
   std::uint32_t add(PeerLink link, std::uint32_t events);
   bool connect(std::uint32_t node, OtherNode& peer, Moment now);
   bool try_next(std::uint32_t node, OtherNode& peer, Moment now);
+  bool ask(std::uint32_t node, OtherNode& peer, Moment now);
+  void answered(const Directory::Answer& answer, Moment now);
   void greet(std::uint32_t id, PeerLink& link, Moment now);
   void greeted(std::uint32_t id, PeerLink& link, Moment now);
   bool is_given_up(std::uint32_t id, const Greeting& greeting) const;
@@ -92,6 +97,7 @@ class Fabric {
   FabricRecord record_;
   Identity identity_;
   std::uint32_t tag_ = 0;
+  Directory directory_;
   Fd listening_;
   Poller* poller_ = nullptr;
   Engine* engine_ = nullptr;

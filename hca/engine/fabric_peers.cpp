@@ -25,6 +25,8 @@ constexpr Moment kFullNs = 50'000'000;
 // After an attempt that failed, and while the other node's connection is awaited.
 constexpr Moment kHoldOffNs = 100'000'000;
 constexpr Moment kCrossingNs = 200'000'000;
+// For an answer of the directory that may have been lost.
+constexpr Moment kAskAgainNs = 1'000'000'000;
 constexpr Moment kQuietNs = 1'000'000'000;
 
 std::string new_nonce() {
@@ -81,6 +83,7 @@ void Fabric::accept_all(Moment now) {
 
 bool Fabric::connect(std::uint32_t node, OtherNode& peer, Moment now) {
   if (now < peer.not_before) return false;
+  if (peer.addresses.empty()) return ask(node, peer, now);
   // The frames that wait are as old as the first try.
   if (peer.outbox.empty()) peer.give_up = now + kGreetingNs;
   peer.untried = peer.addresses.count();
@@ -103,6 +106,48 @@ bool Fabric::try_next(std::uint32_t node, OtherNode& peer, Moment now) {
   }
   peer.not_before = now + kHoldOffNs;
   return false;
+}
+
+// Frames wait for the answer as for a connection. It may be lost, so this comes again (retry).
+bool Fabric::ask(std::uint32_t node, OtherNode& peer, Moment now) {
+  if (!directory_.is_there()) return false;
+  if (peer.outbox.empty()) peer.give_up = now + kGreetingNs;
+  peer.was_asked = true;
+  if (now < peer.ask_again) return true;
+  directory_.ask(node);
+  peer.ask_again = now + kAskAgainNs;
+  timers_.insert({peer.ask_again, Timer::retry, node});
+  return true;
+}
+
+bool Fabric::hear(Moment now) {
+  while (true) {
+    Directory::Answer answer;
+    switch (directory_.hear(answer)) {
+      case Directory::Came::nothing:
+        return true;
+      case Directory::Came::end:
+        return false;
+      case Directory::Came::answer:
+        answered(answer, now);
+        break;
+    }
+  }
+}
+
+void Fabric::answered(const Directory::Answer& answer, Moment now) {
+  const auto found = peers_.find(answer.node);
+  // Known meanwhile, by a GID or because the other node has connected; or nobody has asked.
+  if (found == peers_.end() || !found->second.was_asked || found->second.addresses.is_fixed()) {
+    return;
+  }
+  OtherNode& peer = found->second;
+  peer.ask_again = 0;
+  if (answer.endpoint) peer.addresses.fix(*answer.endpoint);
+  if (peer.standing != 0 || peer.trying != 0 || peer.outbox.empty()) return;
+  if (answer.endpoint && connect(answer.node, peer, now)) return;
+  peer.not_before = now + kHoldOffNs;
+  lose(answer.node, peer, now);
 }
 
 void Fabric::take(std::uint32_t id, std::uint32_t events, Moment now) {
@@ -209,6 +254,8 @@ void Fabric::fail_greeting(std::uint32_t id, const std::string& why, Moment now)
   peer.trying = 0;
   peer.addresses.failed();
   if (try_next(node, peer, now)) return;
+  // What programs have said may all be made up.
+  if (!peer.was_asked && !peer.addresses.is_fixed() && ask(node, peer, now)) return;
   lose(node, peer, now);
 }
 
@@ -229,7 +276,9 @@ void Fabric::retry(std::uint32_t node, Moment now) {
   OtherNode& peer = peers_[node];
   if (peer.standing != 0 || peer.trying != 0 || peer.outbox.empty()) return;
   if (now < peer.give_up && connect(node, peer, now)) return;
-  complain(cat("node ", node, " refuses connections, and makes none"), now);
+  complain(!peer.addresses.empty() ? cat("node ", node, " refuses connections, and makes none")
+                                   : cat("nobody says where node ", node, " is"),
+           now);
   lose(node, peer, now);
 }
 

@@ -78,6 +78,7 @@ bool parse_line(std::string_view name, std::string_view value, FabricRecord& rec
     if (endpoint) (name == "listen" ? record.listen : record.reached) = *endpoint;
     return endpoint.has_value();
   }
+  if (name == "asks") return record.asks = value.empty();
   return name == "peer" && parse_peer(value, record);
 }
 
@@ -89,6 +90,7 @@ Result<FabricRecord> parse_fabric_record(std::string_view text) {
   for (std::size_t number = 1; !text.empty(); ++number) {
     std::string_view line = next(text, '\n');
     if (line.empty()) continue;
+    if (record.asks) return fail(wrong(cat("line ", number, " comes after 'asks'")));
     const std::string_view name = next(line, ' ');
     if (name != "peer" && !seen.insert(name).second) {
       return fail(wrong(cat("line ", number, " says '", name.substr(0, 16), "' again")));
@@ -97,7 +99,7 @@ Result<FabricRecord> parse_fabric_record(std::string_view text) {
       return fail(wrong(cat("line ", number, " is not understood")));
     }
   }
-  for (const char* const name : {"job", "node", "nodes", "key", "listen"}) {
+  for (const char* const name : {"job", "node", "key", "listen"}) {
     if (!seen.contains(name)) return fail(wrong(cat("there is no line '", name, "'")));
   }
   if (record.nodes > kMostNodes || record.node >= record.nodes) {
@@ -141,6 +143,7 @@ Result<FabricRecord> read_fabric_record(int descriptor) {
     text.append(part, static_cast<std::size_t>(got));
     ::OPENSSL_cleanse(part, sizeof part);
     if (text.size() > kMostBytes) error = "it is too long";
+    if (text.ends_with("\nasks\n")) break;
   }
   auto record =
       error.empty() ? parse_fabric_record(text) : Result<FabricRecord>(fail(wrong(error)));

@@ -5,12 +5,14 @@
 //
 //   job NAME                  up to 255 characters without spaces
 //   node 3                    this one's number in the job, from 0
-//   nodes 8                   how many there are
+//   nodes 8                   how many there are; without it as many as have LIDs
 //   key HEX                   64 digits, the same on all nodes
 //   listen 192.0.2.4:0        or [2001:db8::4]:0; port 0: any
 //   address 192.0.2.4         what others reach it at, where that is not what it listens at
 //   peer 0 192.0.2.1:7000     where another node's engine listens: so LIDs lead there without a
 //   ...                       GID, and nodes without an IPv4 address are found
+//   asks                      the last: the descriptor is a socket of datagrams, which stays open,
+//                             and on which the engine asks for the others (directory.h)
 #pragma once
 
 #include <cstdint>
@@ -19,6 +21,7 @@
 #include <string_view>
 
 #include "common/core/result.h"
+#include "hca/core/address.h"
 #include "hca/engine/endpoint.h"
 
 namespace scela::hca {
@@ -28,16 +31,17 @@ inline constexpr std::size_t kKeyBytes = 32;
 struct FabricRecord {
   std::string job;
   std::uint32_t node = 0;
-  std::uint32_t nodes = 0;
+  std::uint32_t nodes = kMostNodes;
   std::string key;
   Endpoint listen;
   Endpoint reached;  // its port is that of `listen`
   std::map<std::uint32_t, Endpoint> directory;
+  bool asks = false;
 };
 
 // Error (usage): it says which line is wrong, without the key.
 Result<FabricRecord> parse_fabric_record(std::string_view text);
-// To the end of what it sends, which must come soon. The text is wiped from memory.
+// To its end, or to "asks", which must come soon. The text is wiped from memory.
 Result<FabricRecord> read_fabric_record(int descriptor);
 
 }  // namespace scela::hca

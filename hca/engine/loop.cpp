@@ -112,6 +112,9 @@ void Server::take(const Poller::Ready& ready) {
     case Tag::Kind::fabric:
       ++heard_;
       return fabric_->take(id, ready.events, monotonic_ns());
+    case Tag::Kind::directory:
+      over_ = over_ || !fabric_->hear(monotonic_ns());
+      return;
     case Tag::Kind::events: {
       const int descriptor = static_cast<int>(ready.tag.descriptor);
       const auto again = Tag{Tag::Kind::events, id, ready.tag.descriptor};
@@ -142,8 +145,9 @@ void Server::expect_somebody() {
 // engine, or was stopped); the socket is this one's as long as it listens, since nobody takes the
 // place of an engine that can be connected to.
 void Server::leave_home() {
-  const std::optional<Fd> lock = home_.try_lock();
-  home_.remove_socket();
+  if (home_ == nullptr) return;
+  const std::optional<Fd> lock = home_->try_lock();
+  home_->remove_socket();
 }
 
 // Nobody can come between the look at the socket and its removal: who connects where none listens
@@ -154,7 +158,11 @@ void Server::end_if_idle() {
     idle_until_.reset();
     return;
   }
-  const std::optional<Fd> lock = home_.try_lock();
+  if (home_ == nullptr) {
+    over_ = true;
+    return;
+  }
+  const std::optional<Fd> lock = home_->try_lock();
   if (!lock) {  // nobody can find it any more
     over_ = true;
     return;
@@ -168,13 +176,13 @@ void Server::end_if_idle() {
     idle_until_.reset();
     return;
   }
-  home_.remove_socket();
+  home_->remove_socket();
   accept_all();
   over_ = served_.empty();
   if (over_) return;
   // One had the socket's name before it went: it is served, and others find a new socket.
   idle_until_.reset();
-  if (auto again = home_.listen()) {
+  if (auto again = home_->listen()) {
     poller_.add(again->get(), EPOLLIN, {Tag::Kind::listener});
     listening_ = std::move(*again);
   }

@@ -90,36 +90,39 @@ std::string_view environment(const char* name) {
   return value == nullptr ? std::string_view() : std::string_view(value);
 }
 
-int serve(const Options& options, Home& home) {
-  ::signal(SIGPIPE, SIG_IGN);
-  ::prctl(PR_SET_TIMERSLACK, 1UL);  // deadlines are to the microsecond
-  raise_descriptor_limit();
-  if (options.ready_fd >= 0 && ::fcntl(options.ready_fd, F_SETFD, FD_CLOEXEC) != 0) {
-    return failed(os_error(ErrorKind::usage, "use the descriptor of --ready-fd", errno));
+Result<std::unique_ptr<Fabric>> make_fabric(int descriptor) {
+  if (descriptor < 0) return nullptr;
+  Fd from(descriptor);
+  auto record = read_fabric_record(from.get());
+  if (!record) return fail(record.error());
+  ::fcntl(from.get(), F_SETFD, FD_CLOEXEC);
+  Directory directory;
+  if (record->asks) directory = Directory(std::move(from));
+  auto made = Fabric::listen(std::move(*record), std::move(directory));
+  if (!made) return fail(made.error());
+  return std::make_unique<Fabric>(std::move(*made));
+}
+
+// What is inherited must be a socket that listens.
+Result<Fd> inherited(int descriptor) {
+  Fd socket(descriptor);
+  int listens = 0;
+  socklen_t size = sizeof listens;
+  if (::getsockopt(socket.get(), SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) != 0 ||
+      ::fcntl(socket.get(), F_SETFD, FD_CLOEXEC) != 0 || !set_nonblocking(socket.get())) {
+    return fail(os_error(ErrorKind::usage, "use the descriptor of --listen-fd", errno));
   }
-  std::unique_ptr<Fabric> fabric;
-  if (options.fabric_fd >= 0) {
-    const Fd from(options.fabric_fd);
-    auto record = read_fabric_record(from.get());
-    if (!record) return failed(record.error());
-    auto made = Fabric::listen(std::move(*record));
-    if (!made) return failed(made.error());
-    fabric = std::make_unique<Fabric>(std::move(*made));
-  }
-  Result<Fd> lock;
-  // Who started this one and waits for its byte has the lock.
-  if (options.ready_fd < 0) {
-    lock = home.lock();
-    if (!lock) return failed(lock.error());
-  }
-  auto listening = home.listen();
-  if (!listening) return failed(listening.error());
-  lock = Fd();
+  if (listens != 0) return socket;
+  return fail(
+      Error{ErrorKind::usage, "use the descriptor of --listen-fd", "", "it does not listen", ""});
+}
+
+Result<Server::Rules> make_rules(const Options& options, const Fabric* fabric) {
   Server::Rules rules;
-  rules.settings = fabric ? fabric->settings() : of_no_fabric();
+  rules.settings = fabric != nullptr ? fabric->settings() : of_no_fabric();
   const auto seed = parse_seed(environment("SCELA_HCA_STRICT"));
   const auto faults = parse_faults(environment("SCELA_HCA_FAULTS"));
-  if (!seed || !faults) return failed(seed ? faults.error() : seed.error());
+  if (!seed || !faults) return fail(seed ? faults.error() : seed.error());
   rules.settings.seed = *seed;
   rules.settings.faults = *faults;
   rules.settings.open_qp = environment("SCELA_HCA_NO_OPEN_QP").empty();
@@ -127,8 +130,32 @@ int serve(const Options& options, Home& home) {
   rules.trace = options.trace;
   rules.version = SCELA_VERSION;
   if (rules.trace.empty()) rules.trace = environment("SCELA_HCA_TRACE");
+  return rules;
+}
+
+// `home`: none if the socket is inherited.
+int serve(const Options& options, Home* home) {
+  ::signal(SIGPIPE, SIG_IGN);
+  ::prctl(PR_SET_TIMERSLACK, 1UL);  // deadlines are to the microsecond
+  raise_descriptor_limit();
+  if (options.ready_fd >= 0 && ::fcntl(options.ready_fd, F_SETFD, FD_CLOEXEC) != 0) {
+    return failed(os_error(ErrorKind::usage, "use the descriptor of --ready-fd", errno));
+  }
+  auto fabric = make_fabric(options.fabric_fd);
+  if (!fabric) return failed(fabric.error());
+  const auto rules = make_rules(options, fabric->get());
+  if (!rules) return failed(rules.error());
+  Result<Fd> lock;
+  // Who started this one and waits for its byte has the lock.
+  if (home != nullptr && options.ready_fd < 0) {
+    lock = home->lock();
+    if (!lock) return failed(lock.error());
+  }
+  auto listening = home != nullptr ? home->listen() : inherited(options.listen_fd);
+  if (!listening) return failed(listening.error());
+  lock = Fd();
   const auto served =
-      Server::serve(rules, home, std::move(*listening), std::move(fabric), options.ready_fd);
+      Server::serve(*rules, home, std::move(*listening), std::move(*fabric), options.ready_fd);
   return served ? 0 : failed(served.error());
 }
 
@@ -149,8 +176,11 @@ int main(int count, char** words) {
     case Options::Action::serve:
       break;
   }
+  if (options->listen_fd >= 0 && options->action == Options::Action::serve) {
+    return serve(*options, nullptr);
+  }
   auto home = Home::at(options->socket.empty() ? usual_socket() : options->socket);
   if (!home) return failed(home.error());
   return options->action == Options::Action::status ? print_status(*home, options->json)
-                                                    : serve(*options, *home);
+                                                    : serve(*options, &*home);
 }

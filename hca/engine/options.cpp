@@ -30,7 +30,11 @@ Result<Options> parse_options(std::span<const std::string_view> words) {
     const bool joined = equals != word.npos;
     if (joined) value = word.substr(equals + 1);
     word = word.substr(0, equals);
-    if (word == "--socket" || word == "--ready-fd" || word == "--fabric-fd" || word == "--trace") {
+    int* const descriptor = word == "--ready-fd"    ? &options.ready_fd
+                            : word == "--fabric-fd" ? &options.fabric_fd
+                            : word == "--listen-fd" ? &options.listen_fd
+                                                    : nullptr;
+    if (word == "--socket" || word == "--trace" || descriptor != nullptr) {
       if (!joined) {
         if (i + 1 == words.size()) return fail(wrong(cat(word, " wants a value")));
         value = words[++i];
@@ -41,8 +45,7 @@ Result<Options> parse_options(std::span<const std::string_view> words) {
       } else if (word == "--trace") {
         if (value.empty()) return fail(wrong("--trace wants a file"));
         options.trace = value;
-      } else if (!parse_descriptor(value,
-                                   word == "--ready-fd" ? options.ready_fd : options.fabric_fd)) {
+      } else if (!parse_descriptor(value, *descriptor)) {
         return fail(wrong(cat(word, " wants the number of an open descriptor, not '", value, "'")));
       }
       continue;
@@ -67,6 +70,9 @@ Result<Options> parse_options(std::span<const std::string_view> words) {
   if (options.json && options.action != Options::Action::status) {
     return fail(wrong("--json goes with --status"));
   }
+  if (options.listen_fd >= 0 && !options.socket.empty()) {
+    return fail(wrong("--socket and --listen-fd do not go together: that one has its place"));
+  }
   return options;
 }
 
@@ -81,6 +87,7 @@ starts it where none runs.
   --until-idle    end when the last program has gone, or when none comes
   --ready-fd N    write one byte to this descriptor once programs can connect
   --fabric-fd N   read from this descriptor which node of which job this is (man page)
+  --listen-fd N   this descriptor is the socket, which whoever starts the engine keeps as well
   --trace FILE    write what it does and when as Chrome trace events; %p in the name is its number.
                   Default: $SCELA_HCA_TRACE, else none
   --status        print what the one that runs there has and has done, and end

@@ -18,6 +18,7 @@ struct Options {
   std::string trace;  // empty: none
   int ready_fd = -1;
   int fabric_fd = -1;  // -1: there are no other nodes
+  int listen_fd = -1;  // -1: it makes its own socket
 };
 
 // `words`: without the program's own name.

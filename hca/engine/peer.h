@@ -12,7 +12,9 @@ namespace scela::hca {
 
 struct OtherNode {
   Addresses addresses;
-  std::size_t untried = 0;     // addresses, of this round
+  std::size_t untried = 0;  // addresses, of this round
+  bool was_asked = false;   // for an address: that is not believed any longer than it serves
+  Moment ask_again = 0;
   std::uint32_t standing = 0;  // the connection, 0: none
   std::uint32_t trying = 0;    // one that this node has begun and that does not stand yet
   std::uint32_t attempts = 0;  // that this node has begun

@@ -13,7 +13,16 @@
 namespace scela::hca {
 
 struct Tag {
-  enum class Kind : std::uint8_t { listener, signals, wake, connection, process, events, fabric };
+  enum class Kind : std::uint8_t {
+    listener,
+    signals,
+    wake,
+    connection,
+    process,
+    events,
+    fabric,
+    directory
+  };
   Kind kind = Kind::wake;
   std::uint32_t id = 0;          // of the process, or of the connection to a node
   std::uint32_t descriptor = 0;  // for events: which socket

@@ -24,7 +24,7 @@ namespace {
 constexpr int kAsksAtOnce = 16;
 }  // namespace
 
-Result<void> Server::serve(const Rules& rules, Home& home, Fd listening,
+Result<void> Server::serve(const Rules& rules, Home* home, Fd listening,
                            std::unique_ptr<Fabric> fabric, int ready) {
   auto poller = Poller::make();
   if (!poller) return fail(poller.error());
@@ -44,7 +44,7 @@ Result<void> Server::serve(const Rules& rules, Home& home, Fd listening,
   return {};
 }
 
-Server::Server(const Rules& rules, Home& home, Fd listening, std::unique_ptr<Fabric> fabric,
+Server::Server(const Rules& rules, Home* home, Fd listening, std::unique_ptr<Fabric> fabric,
                Poller poller, SealedMemory page)
     : rules_(rules),
       home_(home),

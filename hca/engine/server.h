@@ -31,8 +31,10 @@ class Server {
     std::string version;
   };
 
-  // `listening` was made under the home's lock. Without a fabric there are no other nodes.
-  static Result<void> serve(const Rules& rules, Home& home, Fd listening,
+  // `listening` was made under the home's lock; without a home it is somebody else's as well, who
+  // sees to it that those who come when this engine has ended find another. Without a fabric there
+  // are no other nodes.
+  static Result<void> serve(const Rules& rules, Home* home, Fd listening,
                             std::unique_ptr<Fabric> fabric, int ready);
 
  private:
@@ -42,7 +44,7 @@ class Server {
     bool attached = false;
   };
 
-  Server(const Rules& rules, Home& home, Fd listening, std::unique_ptr<Fabric> fabric,
+  Server(const Rules& rules, Home* home, Fd listening, std::unique_ptr<Fabric> fabric,
          Poller poller, SealedMemory page);
 
   Result<void> set_up();
@@ -72,7 +74,7 @@ class Server {
   void end_if_idle();
 
   Rules rules_;
-  Home& home_;
+  Home* home_;
   Fd listening_;
   Poller poller_;
   SealedMemory page_memory_;

@@ -11,6 +11,7 @@ TEST_CASE("settings arrive as they were sent") {
   settings.record = "/tmp/a=b";
   settings.directory = "/scratch";
   settings.boot_id = "0123-45";
+  settings.address = "192.0.2.7";
   settings.shares = 64;
   settings.heartbeat_ms = 0;
   settings.link = kLinkTcp;

@@ -127,6 +127,13 @@ TEST_CASE("each link has a key of its own, the same at both ends") {
   const std::string job(32, 'k');
   CHECK(one.secret != derive_link_key(job, {"job-2", kRootNode, 1}).value().secret);
   CHECK(one.secret != derive_link_key(job, {"job-1", 1, kRootNode}).value().secret);
+  const std::string engines = derive_engine_key(job, "job-1").value();
+  CHECK(engines.size() == 32);
+  CHECK(engines != job);
+  CHECK(engines != one.secret);
+  CHECK(engines == derive_engine_key(job, "job-1").value());
+  CHECK(engines != derive_engine_key(job, "job-2").value());
+  CHECK(engines != derive_engine_key(std::string(32, 'l'), "job-1").value());
   CHECK(one.identity.find(job) == std::string::npos);
 }
 

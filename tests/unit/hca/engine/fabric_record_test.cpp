@@ -1,5 +1,6 @@
 #include "hca/engine/fabric_record.h"
 
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
@@ -51,6 +52,8 @@ TEST_CASE("what is wrong with a record is said, and never the key") {
         std::string("nonsense"),
         kRecord + "nonsense 1\n",
         kRecord + "node 2\n",
+        kRecord + "asks now\n",
+        kRecord + "asks\npeer 1 192.0.2.1:7\n",
         kRecord + "peer 5 192.0.2.1:7000\n",
         kRecord + "peer 1 192.0.2.1:0\n",
         kRecord + "peer 1 192.0.2.1:7\npeer 1 192.0.2.1:7\n",
@@ -76,7 +79,7 @@ TEST_CASE("what is wrong with a record is said, and never the key") {
     CHECK(record.error().kind == ErrorKind::usage);
     CHECK(record.error().text().find(kKey.substr(2, 20)) == std::string::npos);
   }
-  for (const char* const line : {"job", "node", "nodes", "key", "listen"}) {
+  for (const char* const line : {"job", "node", "key", "listen"}) {
     std::string text = "\n" + kRecord;
     const std::size_t at = text.find(cat("\n", line, " "));
     text.erase(at, text.find('\n', at + 1) - at);
@@ -102,6 +105,21 @@ TEST_CASE("a record is read to the end of what is sent, in any pieces") {
   REQUIRE(record);
   CHECK(record->directory.size() == 5);
   CHECK_FALSE(read_fabric_record(9999));
+}
+
+TEST_CASE("a record that ends with 'asks' is read without waiting for more") {
+  auto pair = make_socket_pair(SOCK_SEQPACKET);
+  REQUIRE(pair);
+  const std::string text = cat("job j\nnode 24000\nkey ", kKey, "\nlisten 192.0.2.4:0\nasks\n");
+  REQUIRE(::write(pair->ours.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size()));
+  REQUIRE(::write(pair->ours.get(), "nobody 1", 8) == 8);
+  const auto record = read_fabric_record(pair->theirs.get());
+  REQUIRE(record);
+  CHECK(record->asks);
+  CHECK(record->nodes == kMostNodes);  // not known: the job may grow
+  CHECK_FALSE(parse_fabric_record(kRecord)->asks);
+  char left[16];
+  CHECK(::read(pair->theirs.get(), left, sizeof left) == 8);
 }
 
 TEST_CASE("frames are cut out of what comes, in any pieces") {

@@ -15,94 +15,12 @@
 #include "common/core/text.h"
 #include "common/os/clock.h"
 #include "tests/support/eventually.h"
+#include "tests/unit/hca/engine/fabric_node.h"
 
 using namespace scela;
 using namespace scela::hca;
+using namespace scela::hca::testing;
 using scela::test::eventually;
-
-namespace {
-
-// An interpreter without processes; what the fabric is asked comes from the tests themselves.
-struct NoHost final : Host {
-  bool read(ProcessId, std::uint64_t, std::span<std::byte>) override { return false; }
-  bool write(ProcessId, std::uint64_t, std::span<const std::byte>) override { return false; }
-  bool copy(ProcessId, std::uint64_t, ProcessId, std::uint64_t, std::uint64_t) override {
-    return false;
-  }
-  bool alive(ProcessId) override { return true; }
-  Shared allocate(ProcessId, std::uint64_t) override { return {}; }
-  void release(ProcessId, const Region&) override {}
-  void wake(ProcessId) override {}
-  void completion_event(ProcessId, std::uint32_t, std::uint64_t) override {}
-  void async_event(ProcessId, const AsyncEvent&) override {}
-  std::optional<std::uint32_t> node_of(const Gid&, bool, std::uint16_t) override { return {}; }
-  bool ready(std::uint32_t) override { return true; }
-  bool send(std::uint32_t, std::span<const std::byte>, std::span<const std::byte>) override {
-    return false;
-  }
-};
-
-FabricRecord record(std::uint32_t node, char key = 'k') {
-  FabricRecord made;
-  made.job = "test";
-  made.node = node;
-  made.nodes = 8;
-  made.key = std::string(kKeyBytes, key);
-  made.listen = made.reached = *Endpoint::parse("127.0.0.1:0");
-  return made;
-}
-
-struct Node {
-  explicit Node(const FabricRecord& of)
-      : number(of.node + 1),
-        fabric(std::move(*Fabric::listen(of))),
-        poller(std::move(*Poller::make())),
-        engine(host, fabric.settings()) {
-    REQUIRE(fabric.join(poller, engine));
-  }
-  std::uint32_t number;  // the interpreter's
-  NoHost host;
-  Fabric fabric;
-  Poller poller;
-  Engine engine;
-
-  Gid gid() const { return fabric.settings().gid; }
-  bool knows(const Node& other) { return fabric.node_of(other.gid(), true, 0) == other.number; }
-  bool send(const Node& other, std::size_t payload = 0) {
-    FrameHeader header;
-    header.kind = payload == 0 ? FrameKind::answer : FrameKind::data;
-    header.total = header.count = payload;
-    const std::vector<std::byte> bytes(payload);
-    return fabric.send(other.number, std::as_bytes(std::span(&header, 1)), bytes, monotonic_ns());
-  }
-  // One thing that has come, if any has.
-  bool step() {
-    bool came = false;
-    for (const Poller::Ready& ready : poller.wait(0)) {
-      came = true;
-      fabric.take(ready.tag.id, ready.events, monotonic_ns());
-    }
-    fabric.attend(monotonic_ns());
-    return came;
-  }
-  std::string says(std::string_view name) const {
-    for (const auto& [each, value] : fabric.status())
-      if (each == name) return value;
-    FAIL(name << " is not said");
-    return {};
-  }
-  std::uint64_t count(std::string_view name) const { return std::stoull(says(name)); }
-};
-
-template <class... Nodes>
-bool run_until(auto&& holds, Nodes&... nodes) {
-  return eventually([&] {
-    (nodes.step(), ...);
-    return holds();
-  });
-}
-
-}  // namespace
 
 TEST_CASE("the first frame makes the connection, and both ways use it") {
   Node a(record(0)), b(record(1));

@@ -34,6 +34,8 @@ TEST_CASE("the engine's options are read in both forms") {
   CHECK(parse({"--status"})->action == Options::Action::status);
   CHECK_FALSE(parse({"--status"})->json);
   CHECK(parse({"--json", "--status"})->json);
+  CHECK(none->listen_fd == -1);
+  CHECK(parse({"--listen-fd", "4"})->listen_fd == 4);
   CHECK(parse({"--trace", "/a"})->trace == "/a");
   CHECK(parse({"--trace=/a b"})->trace == "/a b");
   CHECK(parse({"-h"})->action == Options::Action::help);
@@ -52,6 +54,9 @@ TEST_CASE("what is no option of the engine is named") {
                             {"--ready-fd=99999999999999"},
                             {"--fabric-fd"},
                             {"--fabric-fd=2"},
+                            {"--listen-fd"},
+                            {"--listen-fd=0"},
+                            {"--listen-fd", "4", "--socket", "/a"},
                             {"--trace"},
                             {"--trace="},
                             {"--json"},

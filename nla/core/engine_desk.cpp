@@ -1,0 +1,78 @@
+#include "nla/core/engine_desk.h"
+
+#include <charconv>
+
+#include "common/core/bytes.h"
+#include "common/core/text.h"
+
+namespace scela::nla {
+
+namespace {
+
+constexpr std::string_view kListening = "listening ";
+constexpr std::string_view kWhere = "where ";
+// Between agents; ASK, or where the engine is: an address, or nothing.
+constexpr std::string_view kAsk = "?";
+
+// What an address is written with, and not longer than one can be: engines read it.
+bool is_address(std::string_view text) {
+  constexpr std::size_t kLongest = 80;
+  return !text.empty() && text.size() <= kLongest &&
+         text.find_first_not_of("0123456789abcdef.:[]") == text.npos;
+}
+
+std::optional<std::uint64_t> number_in(std::string_view bytes) {
+  ByteReader in(bytes);
+  const std::uint64_t number = in.varint();
+  if (!in.done()) return std::nullopt;
+  return number;
+}
+
+}  // namespace
+
+bool EngineDesk::said(std::string_view text) {
+  if (text.starts_with(kListening)) {
+    text.remove_prefix(kListening.size());
+    if (!is_address(text)) return false;
+    listens_ = text;
+    return true;
+  }
+  if (!text.starts_with(kWhere)) return false;
+  text.remove_prefix(kWhere.size());
+  return ask(text);
+}
+
+bool EngineDesk::ask(std::string_view number) {
+  std::uint32_t node = 0;
+  const char* const end = number.data() + number.size();
+  const auto parsed = std::from_chars(number.data(), end, node);
+  if (number.empty() || parsed.ec != std::errc{} || parsed.ptr != end) return false;
+  const RankSet there = job_.map.ranks_of(node);
+  if (there.empty() || own_.contains(there.front())) {
+    sides_.tell(cat("nobody ", node));
+  } else {
+    sides_.send(own_.front(), ask::Send{there.front(), kEngineTag, Chunk(std::string(kAsk))});
+  }
+  return true;
+}
+
+bool EngineDesk::heard(const action::Reply& reply) {
+  const auto& parts = reply.response.parts;
+  if (reply.id != kUnasked || parts.size() != 3) return false;
+  const auto source = number_in(parts[0].view());
+  if (!source || number_in(parts[1].view()) != kEngineTag) return false;
+  const auto node = job_.map.node_of(static_cast<Rank>(*source));
+  if (!node || own_.contains(static_cast<Rank>(*source))) return true;
+  const std::string_view text = parts[2].view();
+  if (text == kAsk) {
+    sides_.catch_up();
+    sides_.send(reply.rank, ask::Send{static_cast<Rank>(*source), kEngineTag, Chunk(listens_)});
+  } else if (text.empty()) {
+    sides_.tell(cat("nobody ", *node));
+  } else if (is_address(text)) {
+    sides_.tell(cat("peer ", *node, " ", text));
+  }
+  return true;
+}
+
+}  // namespace scela::nla

@@ -1,0 +1,140 @@
+// How the agents of a job find the adapter engines of each other's nodes.
+#include "nla/core/engine_desk.h"
+
+#include <catch2/catch.hpp>
+#include <memory>
+#include <vector>
+
+#include "common/core/bytes.h"
+#include "tests/support/tree_harness.h"
+
+using namespace scela;
+using namespace scela::nla;
+using scela::nla::testing::TreeHarness;
+
+namespace {
+
+// Desks of `hosts` nodes with two ranks each, over a tree of agents; the engines are the test.
+struct Nodes : TreeHarness {
+  struct Node {
+    RankSet own;
+    std::vector<std::string> told;       // the engine
+    std::vector<std::string> not_taken;  // that it has said and the desk has not heard yet
+    std::unique_ptr<EngineDesk> desk;
+  };
+
+  explicit Nodes(std::uint32_t hosts) : TreeHarness(hosts, 2), work(job(hosts, 2)), nodes(hosts) {
+    begin();
+    launch(work);
+    REQUIRE(launched);
+    for (std::uint32_t i = 0; i < hosts; ++i) {
+      Node& node = nodes[i];
+      node.own = work.map.ranks_of(i);
+      EngineDesk::Sides sides;
+      sides.tell = [&node](std::string_view text) { node.told.emplace_back(text); };
+      sides.send = [this](Rank from, const ask::Send& send) {
+        ++asked;
+        ask(from, send, kEngineRequest);
+      };
+      sides.catch_up = [&node] {
+        for (const std::string& text : std::exchange(node.not_taken, {}))
+          REQUIRE(node.desk->said(text));
+      };
+      node.desk = std::make_unique<EngineDesk>(work, node.own, std::move(sides));
+    }
+  }
+  void say(std::uint32_t node, const std::string& text) {
+    REQUIRE(nodes[node].desk->said(text));
+    run();
+    for (; passed < answers.size(); run()) {
+      const Answered one = answers[passed++];
+      if (one.id == kEngineRequest) continue;  // that it was sent
+      REQUIRE(nodes[*work.map.node_of(one.rank)].desk->heard({one.rank, one.id, one.response}));
+    }
+  }
+
+  Job work;
+  std::vector<Node> nodes;
+  std::size_t passed = 0;
+  int asked = 0;
+};
+
+action::Reply message(Rank source, std::uint32_t tag, std::string text) {
+  ByteWriter from, about;
+  from.varint(source);
+  about.varint(tag);
+  Response response;
+  response.parts = {Chunk(from.take()), Chunk(about.take()), Chunk(std::move(text))};
+  return {0, kUnasked, response};
+}
+
+using Told = std::vector<std::string>;
+
+}  // namespace
+
+TEST_CASE("engines: where another node's engine is, its agent says") {
+  Nodes job(5);
+  job.say(4, "listening 192.0.2.4:7000");
+  job.say(1, "listening [2001:db8::1]:80");
+  CHECK(job.asked == 0);  // nobody is told of what he has not asked
+  job.say(1, "where 4");
+  CHECK(job.nodes[1].told == Told{"peer 4 192.0.2.4:7000"});
+  job.say(4, "where 1");
+  CHECK(job.nodes[4].told == Told{"peer 1 [2001:db8::1]:80"});
+  CHECK(job.asked == 4);  // a question and its answer
+  for (const std::uint32_t other : {0u, 2u, 3u})
+    CHECK(job.nodes[other].told.empty());
+}
+
+TEST_CASE("engines: an engine that has ended, or that never was, is said to be none") {
+  Nodes job(3);
+  job.say(0, "where 2");
+  CHECK(job.nodes[0].told == Told{"nobody 2"});
+  job.say(2, "listening 127.0.0.1:1");
+  job.nodes[2].desk->ended();
+  job.say(0, "where 2");
+  job.say(2, "listening 127.0.0.1:2");
+  job.say(0, "where 2");
+  CHECK(job.nodes[0].told == Told{"nobody 2", "nobody 2", "peer 2 127.0.0.1:2"});
+  // A node without ranks, and the engine's own.
+  job.say(0, "where 9");
+  job.say(0, "where 0");
+  CHECK(job.nodes[0].told.size() == 5);
+  CHECK(job.nodes[0].told.back() == "nobody 0");
+}
+
+TEST_CASE("engines: what an engine has said before the question came counts") {
+  Nodes job(2);
+  job.nodes[1].not_taken = {"listening 127.0.0.1:5"};
+  job.say(0, "where 1");
+  CHECK(job.nodes[0].told == Told{"peer 1 127.0.0.1:5"});
+}
+
+TEST_CASE("engines: they are found also when the ranks that would be asked have ended") {
+  Nodes job(3);
+  job.say(2, "listening 127.0.0.1:5");
+  job.exit(0);
+  job.exit(4);
+  job.run();
+  job.say(0, "where 2");
+  CHECK(job.nodes[0].told == Told{"peer 2 127.0.0.1:5"});
+}
+
+TEST_CASE("engines: what makes no sense is not passed on") {
+  Nodes job(2);
+  EngineDesk& desk = *job.nodes[0].desk;
+  for (const char* const text :
+       {"", "listening", "listening ", "listening a b", "listening 1.2.3.4:5\n", "where", "where ",
+        "where x", "where 1 ", "where 99999999999", "peer 1"}) {
+    CAPTURE(text);
+    CHECK_FALSE(desk.said(text));
+  }
+  CHECK_FALSE(desk.listens());
+  CHECK(desk.heard(message(2, kEngineTag, "1.2.3.4:5 6")));
+  CHECK(desk.heard(message(2, kEngineTag, std::string(100, '1'))));
+  CHECK(desk.heard(message(99, kEngineTag, "1.2.3.4:5")));
+  CHECK(job.nodes[0].told.empty());
+  // Those of PMIx have other tags.
+  CHECK_FALSE(desk.heard(message(2, kServiceTags, "?")));
+  CHECK_FALSE(desk.heard({0, 7, {}}));
+}
