@@ -24,19 +24,31 @@ std::optional<Peer> Connection::peer() const {
   return Peer{who.pid, who.uid};
 }
 
-Connection::Came Connection::receive(Ask& ask) const {
+Connection::Came Connection::receive(Ask& ask, std::string& record) const {
+  alignas(JoinAsk) char bytes[sizeof(JoinAsk)];
   const ssize_t got =
-      retry([&] { return ::recv(socket_.get(), &ask, sizeof ask, MSG_DONTWAIT | MSG_TRUNC); });
+      retry([&] { return ::recv(socket_.get(), bytes, sizeof bytes, MSG_DONTWAIT | MSG_TRUNC); });
   if (got < 0) return errno == EAGAIN ? Came::nothing : Came::end;
   if (got == 0) return Came::end;
   if (got == sizeof(StatusAsk)) {
     StatusAsk status;
-    std::memcpy(static_cast<void*>(&status), &ask, sizeof status);
+    std::memcpy(static_cast<void*>(&status), bytes, sizeof status);
     if (status.magic != StatusAsk{}.magic) return Came::nonsense;
     return status.is_json != 0 ? Came::status_json : Came::status;
   }
-  const bool ours = got == sizeof ask && ask.version == kLayoutVersion;
-  return ours ? Came::ask : Came::nonsense;
+  if (got == sizeof(JoinAsk)) {
+    JoinAsk join;
+    std::memcpy(static_cast<void*>(&join), bytes, sizeof join);
+    const bool ours = join.magic == kJoinMagic && join.version == kLayoutVersion &&
+                      join.length <= sizeof join.record;
+    if (ours) record.assign(join.record, join.length);
+    ::explicit_bzero(bytes, sizeof bytes);
+    ::explicit_bzero(join.record, sizeof join.record);
+    return ours ? Came::join : Came::nonsense;
+  }
+  if (got != sizeof ask) return Came::nonsense;
+  std::memcpy(static_cast<void*>(&ask), bytes, sizeof ask);
+  return ask.version == kLayoutVersion ? Came::ask : Came::nonsense;
 }
 
 bool Connection::answer(const Answer& answer, std::span<const int> descriptors) const {

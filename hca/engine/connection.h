@@ -10,7 +10,7 @@
 #include <string>
 
 #include "common/os/fd.h"
-#include "hca/core/messages.h"
+#include "hca/core/joining.h"
 
 namespace scela::hca {
 
@@ -25,8 +25,9 @@ class Connection {
 
   std::optional<Peer> peer() const;
 
-  enum class Came : std::uint8_t { nothing, ask, status, status_json, nonsense, end };
-  Came receive(Ask& ask) const;
+  enum class Came : std::uint8_t { nothing, ask, status, status_json, join, nonsense, end };
+  // `record`: what the process says of its job, if that came.
+  Came receive(Ask& ask, std::string& record) const;
 
   // False: it cannot be sent, now or ever.
   bool answer(const Answer& answer, std::span<const int> descriptors) const;

@@ -2,8 +2,6 @@
 
 #include <netinet/in.h>
 #include <openssl/crypto.h>
-#include <openssl/evp.h>
-#include <openssl/hmac.h>
 #include <poll.h>
 #include <sys/random.h>
 
@@ -14,6 +12,7 @@
 #include "common/core/text.h"
 #include "common/os/clock.h"
 #include "common/os/syscall.h"
+#include "hca/engine/peer_crypto.h"
 #include "hca/engine/report.h"
 
 namespace scela::hca {
@@ -30,13 +29,9 @@ constexpr std::uint64_t kFinishNs = 1'000'000'000;
 
 // What names the job in GIDs. It tells nothing of the key.
 std::uint32_t tag_of(const FabricRecord& record) {
-  const std::string said = "scela-hca address " + record.job;
-  unsigned char digest[EVP_MAX_MD_SIZE] = {};
-  unsigned int size = 0;
-  ::HMAC(::EVP_sha256(), record.key.data(), static_cast<int>(record.key.size()),
-         reinterpret_cast<const unsigned char*>(said.data()), said.size(), digest, &size);
+  const std::string digest = authenticate(record.key, "scela-hca address " + record.job);
   std::uint32_t tag = 0;
-  std::memcpy(&tag, digest, sizeof tag);
+  if (digest.size() >= sizeof tag) std::memcpy(&tag, digest.data(), sizeof tag);
   return tag;
 }
 
@@ -69,12 +64,17 @@ Fabric::Fabric(FabricRecord record, Directory directory, Fd listening, std::uint
       directory_(std::move(directory)),
       listening_(std::move(listening)) {
   record_.listen.port = record_.reached.port = port;
-  identity_ = {record_.job, record_.key, record_.node, record_.nodes, 0};
-  ::OPENSSL_cleanse(record_.key.data(), record_.key.size());
-  record_.key.clear();
+  identity_ = {record_.job, record_.key, record_.node, record_.nodes, 0, record_.encrypt};
+  wipe(record_.key);
   static_cast<void>(!::getrandom(&identity_.instance, sizeof identity_.instance, 0));
   for (const auto& [node, endpoint] : record_.directory)
     if (node != record_.node) peers_[node].addresses.fix(endpoint);
+}
+
+bool Fabric::is_of(const FabricRecord& record) const {
+  return record.job == record_.job && record.node == record_.node &&
+         record.nodes == record_.nodes && record.encrypt == record_.encrypt &&
+         is_equal(record.key, identity_.key);
 }
 
 Settings Fabric::settings() const {
@@ -177,7 +177,7 @@ bool Fabric::send(std::uint32_t node, std::span<const std::byte> header,
 }
 
 void Fabric::watch(std::uint32_t id, PeerLink& link, const OtherNode& peer) {
-  const bool waits = !peer.outbox.empty();
+  const bool waits = !link.has_sent_all(peer.outbox);
   if (waits == link.waits_to_write()) return;
   link.waits_to_write(waits);
   poller_->add(link.descriptor(), EPOLLIN | (waits ? EPOLLOUT : 0u), {Tag::Kind::fabric, id, 0});
@@ -198,11 +198,17 @@ void Fabric::flush(OtherNode& peer) {
 }
 
 void Fabric::read(std::uint32_t id, PeerLink& link, Moment now) {
-  room_.resize(kReadAtOnce + kLengthBytes + kLongestFrame);
+  constexpr std::size_t kRoom = kReadAtOnce + kLengthBytes + kLongestFrame;
+  room_.resize(std::max(room_.size(), link.encrypts() ? 2 * kRoom : kRoom));
   std::span<const std::byte> bytes;
   if (!link.read(room_, bytes)) {
     const int error = link.failure();
-    return end(id, error == 0 ? "" : errno_text(error), now);
+    if (error == EBADMSG) ++counts_.changed;
+    return end(id,
+               error == 0         ? ""
+               : error == EBADMSG ? "what came from it was changed on its way, or is not its own"
+                                  : errno_text(error),
+               now);
   }
   if (bytes.empty()) return;
   const bool good = cut_frames(bytes, [&](std::span<const std::byte> frame) {
@@ -284,10 +290,10 @@ void Fabric::finish() {
     for (auto& [id, link] : links_) {
       Outbox& outbox = peers_[link.node()].outbox;
       if (!link.send(outbox, {}, {})) continue;
-      if (outbox.empty()) link.shut();
+      const bool over = link.has_sent_all(outbox);
+      if (over) link.shut();
       ids.push_back(id);
-      waits.push_back(
-          {link.descriptor(), static_cast<short>(outbox.empty() ? POLLIN : POLLIN | POLLOUT), 0});
+      waits.push_back({link.descriptor(), static_cast<short>(over ? POLLIN : POLLIN | POLLOUT), 0});
     }
     if (waits.empty()) return;
     static_cast<void>(::poll(waits.data(), waits.size(), 100));
@@ -306,9 +312,10 @@ void Fabric::finish() {
 }
 
 std::vector<std::pair<std::string, std::string>> Fabric::status() const {
-  std::size_t standing = 0, waiting = 0;
+  std::size_t standing = 0, encrypted = 0, waiting = 0;
   for (const auto& [node, peer] : peers_) {
     standing += peer.standing != 0 ? 1 : 0;
+    encrypted += peer.standing != 0 && links_.at(peer.standing).encrypts() ? 1 : 0;
     waiting += peer.outbox.size();
   }
   std::string gid;
@@ -325,10 +332,13 @@ std::vector<std::pair<std::string, std::string>> Fabric::status() const {
           {"gid", gid},
           {"lid", cat(mine.first_lid)},
           {"listens", record_.reached.text()},
+          {"asks for encryption", identity_.encrypts ? "yes" : "no"},
           {"nodes connected", cat(standing)},
+          {"of these encrypted", cat(encrypted)},
           {"connections not proved", cat(links_.size() - standing)},
           {"connections refused", cat(counts_.refused)},
           {"nodes lost", cat(counts_.lost)},
+          {"connections changed on their way", cat(counts_.changed)},
           {"frames sent", cat(counts_.frames_out)},
           {"frames received", cat(counts_.frames_in)},
           {"frame bytes sent", cat(counts_.bytes_out)},

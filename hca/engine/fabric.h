@@ -29,6 +29,8 @@ class Fabric {
 
   // Listens. Error: it cannot. `directory` answers what the record leaves open, or is not there.
   static Result<Fabric> listen(FabricRecord record, Directory directory = {});
+  // Whether this says the same of the job and of this node; it may have other addresses.
+  bool is_of(const FabricRecord& record) const;
   // What the interpreter is to say of this node.
   Settings settings() const;
   // Begins to accept connections, and says that it does. All three outlive this.
@@ -64,6 +66,7 @@ class Fabric {
     std::uint64_t bytes_in = 0;
     std::uint64_t lost = 0;
     std::uint64_t refused = 0;
+    std::uint64_t changed = 0;
   };
 
   Fabric(FabricRecord record, Directory directory, Fd listening, std::uint16_t port);

@@ -8,6 +8,7 @@
 
 #include "common/core/text.h"
 #include "hca/engine/fabric.h"
+#include "hca/engine/peer_crypto.h"
 #include "hca/engine/report.h"
 
 namespace scela::hca {
@@ -29,13 +30,13 @@ constexpr Moment kCrossingNs = 200'000'000;
 constexpr Moment kAskAgainNs = 1'000'000'000;
 constexpr Moment kQuietNs = 1'000'000'000;
 
-std::string new_nonce() {
-  std::string nonce(Hello::kNonce, '\0');
-  for (std::size_t have = 0; have < nonce.size();) {
-    const ssize_t got = ::getrandom(nonce.data() + have, nonce.size() - have, 0);
+std::string new_secret() {
+  std::string secret(kSecretBytes, '\0');
+  for (std::size_t have = 0; have < secret.size();) {
+    const ssize_t got = ::getrandom(secret.data() + have, secret.size() - have, 0);
     if (got > 0) have += static_cast<std::size_t>(got);
   }
-  return nonce;
+  return secret;
 }
 
 }  // namespace
@@ -73,7 +74,7 @@ void Fabric::accept_all(Moment now) {
       return;
     }
     const std::uint32_t id = add(
-        PeerLink::accepted(std::move(made), Greeting::accepting(identity_, new_nonce())), EPOLLIN);
+        PeerLink::accepted(std::move(made), Greeting::accepting(identity_, new_secret())), EPOLLIN);
     if (id == 0) continue;
     strangers_.insert(id);
     born_[id] = now;
@@ -94,8 +95,9 @@ bool Fabric::connect(std::uint32_t node, OtherNode& peer, Moment now) {
 bool Fabric::try_next(std::uint32_t node, OtherNode& peer, Moment now) {
   while (peer.untried > 0) {
     --peer.untried;
-    auto link = PeerLink::connect(
-        peer.addresses.next(), Greeting::connecting(identity_, node, ++peer.attempts, new_nonce()));
+    auto link =
+        PeerLink::connect(peer.addresses.next(),
+                          Greeting::connecting(identity_, node, ++peer.attempts, new_secret()));
     const std::uint32_t id = link ? add(std::move(*link), EPOLLIN | EPOLLOUT) : 0;
     if (id != 0) {
       peer.trying = id;
@@ -228,11 +230,15 @@ void Fabric::greeted(std::uint32_t id, PeerLink& link, Moment now) {
   }
 }
 
-void Fabric::stand(std::uint32_t id, PeerLink& link, std::uint32_t node, Moment) {
+void Fabric::stand(std::uint32_t id, PeerLink& link, std::uint32_t node, Moment now) {
   strangers_.erase(id);
   born_.erase(id);
-  link.stand(node);
   OtherNode& peer = peers_[node];
+  if (!link.stand(node)) {
+    complain(cat("cannot encrypt the connection to node ", node, ": it is given up"), now);
+    drop(id);
+    return lose(node, peer, now);
+  }
   peer.standing = id;
   if (!peer.dirty) dirty_.push_back(node);
   peer.dirty = true;

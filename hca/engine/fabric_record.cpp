@@ -79,6 +79,10 @@ bool parse_line(std::string_view name, std::string_view value, FabricRecord& rec
     return endpoint.has_value();
   }
   if (name == "asks") return record.asks = value.empty();
+  if (name == "encrypt") {
+    record.encrypt = value == "yes";
+    return record.encrypt || value == "no";
+  }
   return name == "peer" && parse_peer(value, record);
 }
 

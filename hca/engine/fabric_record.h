@@ -9,6 +9,7 @@
 //   key HEX                   64 digits, the same on all nodes
 //   listen 192.0.2.4:0        or [2001:db8::4]:0; port 0: any
 //   address 192.0.2.4         what others reach it at, where that is not what it listens at
+//   encrypt yes               what goes between nodes; also if the other node alone says so
 //   peer 0 192.0.2.1:7000     where another node's engine listens: so LIDs lead there without a
 //   ...                       GID, and nodes without an IPv4 address are found
 //   asks                      the last: the descriptor is a socket of datagrams, which stays open,
@@ -35,6 +36,7 @@ struct FabricRecord {
   std::string key;
   Endpoint listen;
   Endpoint reached;  // its port is that of `listen`
+  bool encrypt = false;
   std::map<std::uint32_t, Endpoint> directory;
   bool asks = false;
 };

@@ -14,6 +14,7 @@
 #include "common/core/text.h"
 #include "common/os/private_dir.h"
 #include "common/os/syscall.h"
+#include "hca/core/job_socket.h"
 
 namespace scela::hca {
 
@@ -49,7 +50,11 @@ std::string usual_socket() {
   if (const char* const path = std::getenv("SCELA_HCA_SOCKET"); path != nullptr && *path != 0) {
     return path;
   }
-  return cat(temporary_base(), "/scela-hca-", ::geteuid(), "/socket");
+  const std::string job = launchers_job([](const char* name) -> std::string {
+    const char* const value = std::getenv(name);
+    return value == nullptr ? "" : value;
+  });
+  return cat(temporary_base(), "/scela-hca-", ::geteuid(), "/", socket_name(job));
 }
 
 Result<Home> Home::at(const std::string& socket) {

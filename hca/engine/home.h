@@ -12,7 +12,8 @@
 
 namespace scela::hca {
 
-// $SCELA_HCA_SOCKET, else "scela-hca-UID/socket" in $TMPDIR or /tmp.
+// $SCELA_HCA_SOCKET, else "scela-hca-UID/socket" in $TMPDIR or /tmp, with the job's name behind it
+// where the environment says which this is (job_socket.h).
 std::string usual_socket();
 
 class Home {

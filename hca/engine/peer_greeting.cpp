@@ -1,27 +1,28 @@
 #include "hca/engine/peer_greeting.h"
 
-#include <openssl/crypto.h>
-#include <openssl/evp.h>
-#include <openssl/hmac.h>
-
 #include "common/core/bytes.h"
 #include "common/core/text.h"
 #include "hca/core/wire.h"
+#include "hca/engine/peer_crypto.h"
 
 namespace scela::hca {
 
 namespace {
 
 constexpr std::string_view kMagic = "scelahca";
-constexpr std::size_t kProof = 32;
 constexpr std::size_t kVerdict = 8;
+// Roles, as proofs name them.
+constexpr std::string_view kConnects = "scela-hca connects";
+constexpr std::string_view kAccepts = "scela-hca accepts";
+constexpr std::string_view kDecides = "scela-hca decides";
 
 std::string written(const Hello& hello) {
   ByteWriter out;
   out.raw(kMagic);
   out.u32(hello.version);
-  out.u32(hello.from);
-  out.u32(hello.to);
+  out.u16(hello.from);
+  out.u16(hello.to);
+  out.u32(hello.wishes);
   out.u32(hello.attempt);
   out.u64(hello.instance);
   out.raw(hello.nonce);
@@ -30,24 +31,37 @@ std::string written(const Hello& hello) {
 
 }  // namespace
 
+Greeting::Greeting(const Identity& identity, std::string secret)
+    : identity_(&identity), secret_(std::move(secret)) {
+  mine_.version = kWireVersion;
+  mine_.from = static_cast<std::uint16_t>(identity.node);
+  mine_.wishes = identity.encrypts ? Hello::kEncrypt : 0;
+  mine_.instance = identity.instance;
+}
+
+Greeting::~Greeting() {
+  wipe(secret_);
+}
+
 Greeting Greeting::connecting(const Identity& identity, std::uint32_t to, std::uint32_t attempt,
-                              std::string nonce) {
-  Greeting made(identity);
+                              std::string secret) {
+  Greeting made(identity, std::move(secret));
   made.connects_ = true;
-  made.mine_ = {kWireVersion, identity.node, to, attempt, identity.instance, std::move(nonce)};
+  made.mine_.to = static_cast<std::uint16_t>(to);
+  made.mine_.attempt = attempt;
   made.next_ = Next::hello_and_proof;
-  made.wanted_ = Hello::kBytes + kProof;
+  made.wanted_ = Hello::kBytes + kProofBytes;
   made.send_hello();
   return made;
 }
 
-Greeting Greeting::accepting(const Identity& identity, std::string nonce) {
-  Greeting made(identity);
-  made.mine_ = {kWireVersion, identity.node, 0, 0, identity.instance, std::move(nonce)};
-  return made;
+Greeting Greeting::accepting(const Identity& identity, std::string secret) {
+  return {identity, std::move(secret)};
 }
 
 void Greeting::send_hello() {
+  mine_.nonce = public_part(secret_);
+  if (mine_.nonce.size() != Hello::kNonce) return fail("there is no cryptography to be had");
   my_hello_ = written(mine_);
   out_ += my_hello_;
 }
@@ -65,8 +79,9 @@ bool Greeting::take_hello(std::string_view bytes) {
     return false;
   }
   other_.version = in.u32();
-  other_.from = in.u32();
-  other_.to = in.u32();
+  other_.from = in.u16();
+  other_.to = in.u16();
+  other_.wishes = in.u32();
   other_.attempt = in.u32();
   other_.instance = in.u64();
   other_.nonce = in.raw(Hello::kNonce);
@@ -75,30 +90,48 @@ bool Greeting::take_hello(std::string_view bytes) {
   } else if (other_.to != identity_->node || other_.from == identity_->node ||
              other_.from >= identity_->nodes || (connects_ && other_.from != mine_.to)) {
     fail("it is another node than it should be, or of another job");
+  } else if ((other_.wishes & ~Hello::kEncrypt) != 0) {
+    fail("it wishes what this engine does not know");
   }
   return state_ != State::failed;
 }
 
-std::string Greeting::proof(bool of_who_connects) const {
-  ByteWriter said;
-  said.text(of_who_connects ? "scela-hca connects" : "scela-hca accepts");
-  said.text(identity_->job);
-  said.raw(connects_ ? my_hello_ : other_hello_);
-  said.raw(connects_ ? other_hello_ : my_hello_);
-  const std::string text = said.take();
-  std::string out(kProof, '\0');
-  unsigned int size = 0;
-  const auto* const made =
-      ::HMAC(::EVP_sha256(), identity_->key.data(), static_cast<int>(identity_->key.size()),
-             reinterpret_cast<const unsigned char*>(text.data()), text.size(),
-             reinterpret_cast<unsigned char*>(out.data()), &size);
-  return made != nullptr && size == kProof ? out : std::string();
+// What both have said, the same on both sides.
+std::string Greeting::said() const {
+  ByteWriter out;
+  out.text(identity_->job);
+  out.raw(connects_ ? my_hello_ : other_hello_);
+  out.raw(connects_ ? other_hello_ : my_hello_);
+  return out.take();
 }
 
-bool Greeting::proves(std::string_view bytes) const {
-  const std::string expected = proof(!connects_);
-  return expected.size() == kProof && bytes.size() == kProof &&
-         ::CRYPTO_memcmp(expected.data(), bytes.data(), kProof) == 0;
+std::string Greeting::proof(std::string_view role, std::string_view more) const {
+  ByteWriter text;
+  text.text(role);
+  text.raw(said());
+  text.raw(more);
+  return authenticate(identity_->key, text.bytes());
+}
+
+bool Greeting::proves(std::string_view bytes, std::string_view role, std::string_view more) const {
+  const std::string expected = proof(role, more);
+  return expected.size() == kProofBytes && is_equal(expected, bytes);
+}
+
+bool Greeting::encrypts() const {
+  return ((mine_.wishes | other_.wishes) & Hello::kEncrypt) != 0;
+}
+
+std::optional<SealSecrets> Greeting::secrets() const {
+  std::string key = common_part(secret_, other_.nonce);
+  if (state_ != State::over || key.empty()) return std::nullopt;
+  key += identity_->key;
+  const std::string salt = digest(said());
+  std::string made[] = {derive(key, salt, kConnects, kSecretBytes),
+                        derive(key, salt, kAccepts, kSecretBytes)};
+  wipe(key);
+  if (salt.empty() || made[0].empty() || made[1].empty()) return std::nullopt;
+  return SealSecrets{std::move(made[connects_ ? 0 : 1]), std::move(made[connects_ ? 1 : 0])};
 }
 
 void Greeting::take(std::string_view bytes) {
@@ -112,31 +145,38 @@ void Greeting::take(std::string_view bytes) {
       if (!take_hello(all)) return;
       mine_.to = other_.from;
       send_hello();
-      out_ += proof(false);
+      if (state_ == State::failed) return;
+      out_ += proof(kAccepts);
       next_ = Next::proof;
-      wanted_ = kProof;
+      wanted_ = kProofBytes;
       return;
     case Next::hello_and_proof:
       if (!take_hello(all.substr(0, Hello::kBytes))) return;
-      if (!proves(all.substr(Hello::kBytes))) return fail("it does not know the job's key");
-      out_ += proof(true);
+      if (!proves(all.substr(Hello::kBytes), kAccepts)) {
+        return fail("it does not know the job's key");
+      }
+      out_ += proof(kConnects);
       next_ = Next::verdict;
-      wanted_ = kVerdict;
+      wanted_ = kVerdict + kProofBytes;
       return;
     case Next::proof:
-      if (!proves(all)) return fail("it does not know the job's key");
+      if (!proves(all, kConnects)) return fail("it does not know the job's key");
       state_ = State::asked;
       return;
-    case Next::verdict: {
-      ByteReader in(all);
-      const std::uint32_t verdict = in.u32();
-      attempts_ = in.u32();
-      if (verdict < 1 || verdict > 3) return fail("it says what is no verdict");
-      verdict_ = static_cast<Verdict>(verdict);
-      state_ = State::over;
-      return;
-    }
+    case Next::verdict:
+      return take_verdict(all);
   }
+}
+
+void Greeting::take_verdict(std::string_view bytes) {
+  const std::string_view said = bytes.substr(0, kVerdict);
+  if (!proves(bytes.substr(kVerdict), kDecides, said)) return fail("its verdict is not its own");
+  ByteReader in(said);
+  const std::uint32_t verdict = in.u32();
+  attempts_ = in.u32();
+  if (verdict < 1 || verdict > 3) return fail("it says what is no verdict");
+  verdict_ = static_cast<Verdict>(verdict);
+  state_ = State::over;
 }
 
 void Greeting::decide(Verdict verdict, std::uint32_t attempts) {
@@ -145,6 +185,7 @@ void Greeting::decide(Verdict verdict, std::uint32_t attempts) {
   out.u32(static_cast<std::uint32_t>(verdict));
   out.u32(attempts);
   out_ += out.bytes();
+  out_ += proof(kDecides, out.bytes());
   verdict_ = verdict;
   state_ = State::over;
 }

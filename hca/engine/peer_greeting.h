@@ -5,19 +5,27 @@
 //   hello: node, nonce ───────────▶
 //              ◀─────────── hello and a proof
 //   proof ────────────────────────▶
-//              ◀─────────── verdict
+//              ◀─────────── verdict and a proof
 //
 // A proof is HMAC-SHA256 over a word for the role, the job's name, and both hellos, which hold the
-// versions, both nodes' numbers and both nonces: so none serves twice, in the other role, or
-// between other nodes. All records are of fixed size, and no more than the next one is ever read.
+// versions, both nodes' numbers, what both wish and both nonces: so none serves twice, in the other
+// role, or between other nodes. The verdict has such a proof as well. All records are of fixed
+// size, and no more than the next one is ever read.
+//
+// If either end wishes so, what follows is encrypted (peer_seal.h). A nonce is the public half of a
+// key that is drawn for this connection: so the secrets of what follows are nobody else's, not even
+// of who learns the job's key later.
 //
 // Bytes in, bytes out: no socket, no clock.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
+
+#include "hca/engine/peer_seal.h"
 
 namespace scela::hca {
 
@@ -28,16 +36,19 @@ struct Identity {
   std::uint32_t node = 0;
   std::uint32_t nodes = 0;
   std::uint64_t instance = 0;  // drawn at random when the engine begins
+  bool encrypts = false;       // it wishes so
 };
 
 // What one side says of itself. `attempt` counts its connections to the other node.
 struct Hello {
   static constexpr std::size_t kBytes = 64;
   static constexpr std::size_t kNonce = 32;
+  static constexpr std::uint32_t kEncrypt = 1;
 
   std::uint32_t version = 0;
-  std::uint32_t from = 0;
-  std::uint32_t to = 0;
+  std::uint16_t from = 0;
+  std::uint16_t to = 0;
+  std::uint32_t wishes = 0;  // kEncrypt, or 0
   std::uint32_t attempt = 0;
   std::uint64_t instance = 0;
   std::string nonce;
@@ -57,10 +68,13 @@ class Greeting {
     failed,
   };
 
-  // `nonce`: fresh and random. Who connects says which of its attempts this is.
+  // `secret`: 32 bytes, fresh and random. Who connects says which of its attempts this is.
   static Greeting connecting(const Identity& identity, std::uint32_t to, std::uint32_t attempt,
-                             std::string nonce);
-  static Greeting accepting(const Identity& identity, std::string nonce);
+                             std::string secret);
+  static Greeting accepting(const Identity& identity, std::string secret);
+  ~Greeting();
+  Greeting(Greeting&&) = default;
+  Greeting& operator=(Greeting&&) = default;
 
   // How many bytes to read next; 0: none.
   std::size_t wants() const { return state_ == State::going_on ? wanted_ - kept_.size() : 0; }
@@ -77,18 +91,25 @@ class Greeting {
   const Hello& other() const { return other_; }  // proved, but while it goes on
   Verdict verdict() const { return verdict_; }
   std::uint32_t attempts() const { return attempts_; }  // of who accepted
+  // Once it is over. Whether what follows is encrypted; and with what: nothing if the library
+  // refuses.
+  bool encrypts() const;
+  std::optional<SealSecrets> secrets() const;
 
  private:
   enum class Next : std::uint8_t { hello, hello_and_proof, proof, verdict };
 
-  explicit Greeting(const Identity& identity) : identity_(&identity) {}
+  Greeting(const Identity& identity, std::string secret);
   void fail(std::string why);
   void send_hello();
   bool take_hello(std::string_view bytes);
-  std::string proof(bool of_who_connects) const;
-  bool proves(std::string_view bytes) const;
+  void take_verdict(std::string_view bytes);
+  std::string said() const;
+  std::string proof(std::string_view role, std::string_view more = {}) const;
+  bool proves(std::string_view bytes, std::string_view role, std::string_view more = {}) const;
 
   const Identity* identity_;
+  std::string secret_;
   bool connects_ = false;
   State state_ = State::going_on;
   Next next_ = Next::hello;

@@ -104,9 +104,16 @@ PeerLink PeerLink::accepted(Fd socket, Greeting greeting) {
   return link;
 }
 
-void PeerLink::stand(std::uint32_t node) {
+bool PeerLink::stand(std::uint32_t node) {
   node_ = node;
+  if (greeting_->encrypts()) {
+    auto secrets = greeting_->secrets();
+    if (!secrets) return false;
+    seals_ = std::make_unique<Seals>(
+        Seals{Sealer(std::move(secrets->out)), Opener(std::move(secrets->in))});
+  }
   greeting_.reset();
+  return true;
 }
 
 bool PeerLink::connected() {
@@ -152,25 +159,59 @@ bool PeerLink::greet() {
   }
 }
 
+std::optional<std::size_t> PeerLink::write(std::span<const std::span<const std::byte>> pieces) {
+  iovec parts[3];
+  for (std::size_t i = 0; i < pieces.size(); ++i)
+    parts[i] = {const_cast<std::byte*>(pieces[i].data()), pieces[i].size()};
+  msghdr message{};
+  message.msg_iov = parts;
+  message.msg_iovlen = pieces.size();
+  const ssize_t sent = retry([&] { return ::sendmsg(descriptor(), &message, MSG_NOSIGNAL); });
+  if (sent >= 0) return static_cast<std::size_t>(sent);
+  if (would_block(errno)) return 0;
+  failure_ = errno;
+  return std::nullopt;
+}
+
+// How many bytes of the pieces have left, or are part of the record that leaves.
+std::optional<std::size_t> PeerLink::seal(std::span<const std::span<const std::byte>> pieces) {
+  std::vector<std::byte>& record = seals_->record;
+  std::span<const std::byte> rest[3];
+  std::ranges::copy(pieces, rest);
+  std::size_t taken = 0;
+  while (true) {
+    if (!record.empty()) {
+      const std::span<const std::byte> left = std::span(record).subspan(seals_->gone);
+      const auto sent = write({&left, 1});
+      if (!sent) return std::nullopt;
+      seals_->gone += *sent;
+      if (seals_->gone < record.size()) return taken;
+      record.clear();
+      seals_->gone = 0;
+    }
+    std::span<const std::byte> next[3];
+    std::size_t bytes = 0;
+    for (std::size_t i = 0; i < pieces.size(); ++i) {
+      next[i] = rest[i].first(std::min(rest[i].size(), kMostSealed - bytes));
+      rest[i] = rest[i].subspan(next[i].size());
+      bytes += next[i].size();
+    }
+    if (bytes == 0) return taken;
+    if (!seals_->sealer.seal(next, record)) {
+      failure_ = EPROTO;
+      return std::nullopt;
+    }
+    taken += bytes;
+  }
+}
+
 bool PeerLink::send(Outbox& outbox, std::span<const std::byte> head,
                     std::span<const std::byte> payload) {
   const std::span<const std::byte> pieces[] = {outbox.waiting(), head, payload};
-  iovec parts[3];
-  std::size_t all = 0;
-  for (std::size_t i = 0; i < 3; ++i) {
-    parts[i] = {const_cast<std::byte*>(pieces[i].data()), pieces[i].size()};
-    all += pieces[i].size();
-  }
-  if (all == 0) return true;
-  msghdr message{};
-  message.msg_iov = parts;
-  message.msg_iovlen = 3;
-  const ssize_t sent = retry([&] { return ::sendmsg(descriptor(), &message, MSG_NOSIGNAL); });
-  if (sent < 0 && !would_block(errno)) {
-    failure_ = errno;
-    return false;
-  }
-  auto count = static_cast<std::size_t>(std::max<ssize_t>(sent, 0));
+  if (head.empty() && payload.empty() && has_sent_all(outbox)) return true;
+  const auto left = seals_ ? seal(pieces) : write(pieces);
+  if (!left) return false;
+  std::size_t count = *left;
   const std::size_t waited = std::min(count, pieces[0].size());
   outbox.sent(waited);
   count -= waited;
@@ -182,17 +223,36 @@ bool PeerLink::send(Outbox& outbox, std::span<const std::byte> head,
   return true;
 }
 
+std::optional<std::size_t> PeerLink::take(std::span<std::byte> room) {
+  const ssize_t got = retry([&] { return ::recv(descriptor(), room.data(), room.size(), 0); });
+  if (got > 0) return static_cast<std::size_t>(got);
+  if (got < 0 && would_block(errno)) return 0;
+  failure_ = got < 0 ? errno : 0;
+  return std::nullopt;
+}
+
+std::optional<std::size_t> PeerLink::open(std::span<std::byte> room) {
+  std::vector<std::byte>& came = seals_->came;
+  const std::span<std::byte> sealed = room.last(room.size() / 2);
+  std::ranges::copy(came, sealed.begin());
+  const auto got = take(sealed.subspan(came.size()));
+  if (!got || *got == 0) return got;
+  std::span<const std::byte> all = sealed.first(came.size() + *got);
+  const auto held = seals_->opener.open(all, room.first(room.size() - sealed.size()));
+  if (held)
+    came.assign(all.begin(), all.end());
+  else
+    failure_ = EBADMSG;
+  return held;
+}
+
 bool PeerLink::read(std::span<std::byte> room, std::span<const std::byte>& bytes) {
   std::ranges::copy(rest_, room.begin());
   const std::span<std::byte> free = room.subspan(rest_.size());
-  const ssize_t got = retry([&] { return ::recv(descriptor(), free.data(), free.size(), 0); });
+  const auto got = seals_ ? open(free) : take(free);
   bytes = {};
-  if (got <= 0) {
-    if (got < 0 && would_block(errno)) return true;
-    failure_ = got < 0 ? errno : 0;
-    return false;
-  }
-  bytes = room.first(rest_.size() + static_cast<std::size_t>(got));
+  if (!got) return false;
+  if (*got > 0) bytes = room.first(rest_.size() + *got);
   return true;
 }
 

@@ -113,8 +113,9 @@ void Server::talk(ProcessId id) {
     if (found == served_.end()) return;
     Served& served = found->second;
     Ask ask;
+    std::string record;
     bool goes_on = false;
-    switch (served.connection.receive(ask)) {
+    switch (served.connection.receive(ask, record)) {
       case Connection::Came::nothing:
         return;
       case Connection::Came::ask:
@@ -125,6 +126,9 @@ void Server::talk(ProcessId id) {
         break;
       case Connection::Came::status_json:
         goes_on = served.connection.answer(status_json(status()));
+        break;
+      case Connection::Came::join:
+        goes_on = join(served, record);
         break;
       case Connection::Came::nonsense:
         goes_on = refuse(served, EPROTO);

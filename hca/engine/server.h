@@ -63,6 +63,8 @@ class Server {
   // False: the connection ends.
   bool answer(ProcessId id, Served& served, const Ask& ask);
   bool attach(ProcessId id, Served& served, const Ask& ask);
+  // What a process says of the job (joining.cpp). It is wiped.
+  bool join(const Served& served, std::string& record);
   bool make_channel(ProcessId id, Answer& answer, Fd& theirs);
   void drop(ProcessId id);
   bool refuse(const Served& served, int error) const;

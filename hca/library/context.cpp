@@ -3,6 +3,7 @@
 #include <new>
 
 #include "hca/library/device.h"
+#include "hca/library/join.h"
 #include "hca/library/objects.h"
 
 namespace scela::hca::library {
@@ -59,6 +60,7 @@ extern "C" ibv_context* ibv_open_device(ibv_device* device) {
     }
     fill_tables(*made, device);
     remember(made->link.device());
+    count_open(1);
     return &made.release()->context;
   });
 }
@@ -67,6 +69,7 @@ extern "C" int ibv_close_device(ibv_context* context) {
   Context* const ours = &context_of(context);
   ::pthread_mutex_destroy(&context->mutex);
   delete ours;
+  count_open(-1);
   return 0;
 }
 

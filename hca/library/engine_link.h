@@ -17,8 +17,10 @@
 
 namespace scela::hca::library {
 
-// The path of the engine's socket: SCELA_HCA_SOCKET, else one of this user's.
+// The path of the engine's socket: SCELA_HCA_SOCKET, else one of this user's and this job's, as the
+// launcher has named it, or as `job` says (job_socket.h).
 std::string socket_path();
+std::string socket_path(const std::string& job);
 // Connects to the engine that listens there; where none does, starts one that ends with its last
 // process. Error: errno, and `why` says what was tried.
 int connect_engine(const std::string& path, Fd& socket, std::string& why);

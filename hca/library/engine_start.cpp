@@ -19,7 +19,9 @@
 
 #include "common/core/error.h"
 #include "common/os/syscall.h"
+#include "hca/core/job_socket.h"
 #include "hca/library/engine_link.h"
+#include "hca/library/join.h"
 
 namespace scela::hca::library {
 
@@ -97,7 +99,7 @@ std::string find_engine() {
   std::string named = environment("SCELA_HCA");
   if (!named.empty()) return named;
   Dl_info here{};
-  if (::dladdr(reinterpret_cast<const void*>(&socket_path), &here) != 0 &&
+  if (::dladdr(reinterpret_cast<const void*>(&connect_engine), &here) != 0 &&
       here.dli_fname != nullptr) {
     const std::string beside = directory_of(here.dli_fname);
     for (const char* step : {"/", "/../bin/", "/../../bin/"}) {
@@ -223,12 +225,17 @@ int start_engine(const std::string& path, std::string& why) {
 
 }  // namespace
 
-std::string socket_path() {
+std::string socket_path(const std::string& job) {
   std::string named = environment("SCELA_HCA_SOCKET");
   if (!named.empty()) return named;
   std::string base = environment("TMPDIR");
   if (base.empty()) base = "/tmp";
-  return base + "/scela-hca-" + std::to_string(::geteuid()) + "/socket";
+  return base + "/scela-hca-" + std::to_string(::geteuid()) + "/" + socket_name(job);
+}
+
+std::string socket_path() {
+  std::string told = joined_socket();
+  return told.empty() ? socket_path(launchers_job(environment)) : told;
 }
 
 int connect_engine(const std::string& path, Fd& socket, std::string& why) {

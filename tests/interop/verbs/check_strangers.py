@@ -17,8 +17,8 @@ import nodes
 import verbs
 
 VERSION = 1
-HELLO = struct.Struct("<8sIIIIQ32s")
-VERDICT = struct.Struct("<II")
+HELLO = struct.Struct("<8sIHHIIQ32s")
+VERDICT = struct.Struct("<II32s")
 COMMAND = ["ibv_rc_pingpong", "-g", "0", "-n", "200"]
 
 
@@ -29,19 +29,20 @@ class Stranger:
         self.socket = socket.create_connection(("127.0.0.1", node.port()))
         self.socket.settimeout(verbs.TIME_LIMIT_S)
 
-    def hello(self, key, me=2, to=0, version=VERSION, job=b"test"):
+    def hello(self, key, me=2, to=0, version=VERSION, job=b"test", wishes=0):
         """Says hello; the proof that would follow, or none if the engine does not answer."""
-        mine = HELLO.pack(b"scelahca", version, me, to, 1, int.from_bytes(os.urandom(8), "little"), os.urandom(32))
+        mine = HELLO.pack(b"scelahca", version, me, to, wishes, 1, int.from_bytes(os.urandom(8), "little"), os.urandom(32))
         self.socket.sendall(mine)
         answer = self.take(HELLO.size + 32)
         if answer is None:
             return None
 
-        def proof(word):
-            said = bytes([len(word)]) + word + bytes([len(job)]) + job + mine + answer[:HELLO.size]
+        def proof(word, more=b""):
+            said = bytes([len(word)]) + word + bytes([len(job)]) + job + mine + answer[:HELLO.size] + more
             return hmac.digest(bytes.fromhex(key), said, hashlib.sha256)
 
         self.believes = answer[HELLO.size:] == proof(b"scela-hca accepts")
+        self.proof = proof
         return proof(b"scela-hca connects")
 
     def take(self, count):
@@ -84,6 +85,9 @@ def dropped_ones(node, key):
     one = Stranger(node)
     expect(one.hello(key, version=VERSION + 1) is None, "another version gets no answer")
     yield one, f"version {VERSION + 1}"
+    one = Stranger(node)
+    expect(one.hello(key, wishes=2) is None, "a wish that nobody knows gets no answer")
+    yield one, "wishes"
     for words in ({"me": 0}, {"me": 3}, {"to": 1}):
         one = Stranger(node)
         expect(one.hello(key, **words) is None, f"a hello with {words} gets no answer")
@@ -97,9 +101,17 @@ def dropped_ones(node, key):
     one = Stranger(node)
     one.socket.sendall(one.hello(key))
     expect(one.believes, "the engine proves itself")
-    expect(VERDICT.unpack(one.take(VERDICT.size))[0] == 1, "who knows the key is welcome")
+    verdict = one.take(VERDICT.size)
+    expect(VERDICT.unpack(verdict)[0] == 1, "who knows the key is welcome")
+    expect(verdict[8:] == one.proof(b"scela-hca decides", verdict[:8]), "the verdict is the engine's")
     one.socket.sendall(b"\xff" * 100)
     yield one, "no frame"
+    # Who knows the key, and wishes to encrypt, but seals with no secret of this connection's.
+    one = Stranger(node)
+    one.socket.sendall(one.hello(key, wishes=1))
+    expect(VERDICT.unpack(one.take(VERDICT.size))[0] == 1, "who wishes to encrypt is welcome")
+    one.socket.sendall(struct.pack("<I", 200) + os.urandom(216))
+    yield one, "changed on its way"
 
 
 def main():

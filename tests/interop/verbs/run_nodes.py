@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Runs a verbs program that knows nothing of ScELA between nodes; all must end well.
 
-usage: run_nodes.py LIBRARY ENGINE [--clients N] [--by-lid] [--kill-engine | --other-key] -- COMMAND...
+usage: run_nodes.py LIBRARY ENGINE [--clients N] [--by-lid] [--encrypt] [--kill-engine | --other-key] -- COMMAND...
 
 Each client is on a node of its own. --by-lid: each engine is told beforehand where the others listen.
+--encrypt: the clients' nodes ask for encryption, the server's does not.
 --kill-engine: the server's engine is killed while they work. --other-key: the clients' engines have
 another key. With either, the clients' requests must end with their retries over.
 """
@@ -28,14 +29,17 @@ def start_nodes(stack, options):
         more = [f"peer {n} 127.0.0.1:{port}" for n, port in enumerate(ports)]
     started = []
     for i in range(count):
-        record = nodes.record(i, count, keys[i], listen=f"127.0.0.1:{ports[i]}", more=more)
+        wishes = ["encrypt yes"] if options.encrypt and i > 0 else []
+        record = nodes.record(i, count, keys[i], listen=f"127.0.0.1:{ports[i]}", more=more + wishes)
         started.append(stack.enter_context(nodes.Node(options.library, options.engine, record)))
     return started
 
 
-def check_ways(server, clients):
+def check_ways(server, clients, encrypt):
     for node in clients:
         found = node.status()
+        if found["of these encrypted"] != ("1" if encrypt else "0"):
+            verbs.fail(f"the connection is encrypted, or not, unasked: {found}")
         if found["nodes connected"] != "1" or int(found["frames sent"]) == 0:
             verbs.fail(f"nothing went between the nodes: {found}")
     for node in [server] + clients:
@@ -51,6 +55,7 @@ def main():
     parser.add_argument("engine")
     parser.add_argument("--clients", type=int, default=1)
     parser.add_argument("--by-lid", action="store_true")
+    parser.add_argument("--encrypt", action="store_true")
     parser.add_argument("--kill-engine", action="store_true")
     parser.add_argument("--other-key", action="store_true")
     options = parser.parse_args(sys.argv[1:at])
@@ -78,7 +83,7 @@ def main():
         if status < 0 or (status == 0) == fails:
             verbs.fail(f"the server ended with status {status}:\n{output}")
         if not fails:
-            check_ways(server, clients)
+            check_ways(server, clients, options.encrypt)
 
 
 if __name__ == "__main__":

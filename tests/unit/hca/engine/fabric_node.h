@@ -31,6 +31,8 @@ struct NoHost final : Host {
   }
 };
 
+inline constexpr std::byte kSent{0x5A};  // what payloads are full of
+
 inline FabricRecord record(std::uint32_t node, char key = 'k') {
   FabricRecord made;
   made.job = "test";
@@ -61,7 +63,7 @@ struct Node {
     FrameHeader header;
     header.kind = payload == 0 ? FrameKind::answer : FrameKind::data;
     header.total = header.count = payload;
-    const std::vector<std::byte> bytes(payload);
+    const std::vector<std::byte> bytes(payload, kSent);
     return fabric.send(other.number, std::as_bytes(std::span(&header, 1)), bytes, monotonic_ns());
   }
   // One thing that has come, if any has.

@@ -43,6 +43,9 @@ TEST_CASE("an engine reads which node of which job it is") {
   CHECK(record->directory.at(0).text() == "192.0.2.1:7000");
   CHECK(record->directory.at(4).text() == "[2001:db8::1]:80");
   CHECK(parse_fabric_record(kRecord)->reached == record->listen);
+  CHECK_FALSE(record->encrypt);
+  CHECK(parse_fabric_record(kRecord + "encrypt yes\n")->encrypt);
+  CHECK_FALSE(parse_fabric_record(kRecord + "encrypt no\n")->encrypt);
 }
 
 TEST_CASE("what is wrong with a record is said, and never the key") {
@@ -58,6 +61,9 @@ TEST_CASE("what is wrong with a record is said, and never the key") {
         kRecord + "peer 1 192.0.2.1:0\n",
         kRecord + "peer 1 192.0.2.1:7\npeer 1 192.0.2.1:7\n",
         kRecord + "peer 1\n",
+        kRecord + "encrypt\n",
+        kRecord + "encrypt maybe\n",
+        kRecord + "encrypt yes\nencrypt no\n",
         kRecord + "address node7\n",
         cat("job ", long_name, "\n"),
         std::string("job a b\n"),

@@ -22,6 +22,65 @@ using namespace scela::hca;
 using namespace scela::hca::testing;
 using scela::test::eventually;
 
+namespace {
+
+FabricRecord encrypting(std::uint32_t node, bool encrypt) {
+  FabricRecord made = record(node);
+  made.encrypt = encrypt;
+  return made;
+}
+
+// Stands on the way to a node: passes bytes on, keeps them, and changes one when told to.
+class Middle {
+ public:
+  explicit Middle(const Endpoint& to) : to_(to), listening_(socket()) {
+    const Endpoint mine = *Endpoint::parse("127.0.0.1:0");
+    sockaddr_storage address{};
+    const socklen_t size = mine.fill(address);
+    REQUIRE(::bind(listening_.get(), reinterpret_cast<sockaddr*>(&address), size) == 0);
+    REQUIRE(::listen(listening_.get(), 1) == 0);
+  }
+  Endpoint endpoint() const { return *Endpoint::of_socket(listening_.get()); }
+  void step() {
+    if (!ends_[0]) {
+      ends_[0] = Fd(::accept4(listening_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+      if (!ends_[0]) return;
+      ends_[1] = socket();
+      sockaddr_storage address{};
+      const socklen_t size = to_.fill(address);
+      static_cast<void>(::connect(ends_[1].get(), reinterpret_cast<sockaddr*>(&address), size));
+    }
+    for (std::size_t from : {0u, 1u}) {
+      char bytes[65536];
+      while (waits_[from].size() < sizeof bytes) {
+        const ssize_t got = ::recv(ends_[from].get(), bytes, sizeof bytes, 0);
+        if (got == 0) ::shutdown(ends_[1 - from].get(), SHUT_WR);
+        if (got <= 0) break;
+        seen.append(bytes, static_cast<std::size_t>(got));
+        if (change_next && from == 0) bytes[got / 2] = static_cast<char>(bytes[got / 2] ^ 1);
+        if (from == 0) change_next = false;
+        waits_[from].append(bytes, static_cast<std::size_t>(got));
+      }
+      const ssize_t sent =
+          ::send(ends_[1 - from].get(), waits_[from].data(), waits_[from].size(), MSG_NOSIGNAL);
+      if (sent > 0) waits_[from].erase(0, static_cast<std::size_t>(sent));
+    }
+  }
+  std::string seen;
+  bool change_next = false;
+
+ private:
+  static Fd socket() {
+    return Fd(::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  }
+  Endpoint to_;
+  Fd listening_;
+  Fd ends_[2];
+  std::string waits_[2];
+};
+
+}  // namespace
+
 TEST_CASE("the first frame makes the connection, and both ways use it") {
   Node a(record(0)), b(record(1));
   REQUIRE(a.knows(b));
@@ -258,4 +317,77 @@ TEST_CASE("an engine ends though another sends to it without end, and does not h
   a.reset();
   over.store(true);
   sender.join();
+}
+
+TEST_CASE("frames of every size go encrypted both ways if either end asks for it") {
+  const auto [left, right] = GENERATE(std::pair{false, false}, std::pair{true, false},
+                                      std::pair{false, true}, std::pair{true, true});
+  Node a(encrypting(0, left)), b(encrypting(1, right));
+  REQUIRE(a.knows(b));
+  REQUIRE(b.knows(a));
+  std::uint64_t from_a = 0, from_b = 0;
+  CHECK(run_until(
+      [&] {
+        // The last ones fill the way.
+        const std::size_t size = from_a % 5 * (kMostPayload / 4);
+        if (from_a < 60) from_a += a.send(b, size) ? 1 : 0;
+        if (from_a > 5 && from_b < 60) from_b += b.send(a, kMostPayload) ? 1 : 0;
+        return b.count("frames received") == 60 && a.count("frames received") == 60;
+      },
+      a, b));
+  for (Node* node : {&a, &b}) {
+    CHECK(node->count("nodes lost") == 0);
+    CHECK(node->count("nodes connected") == 1);
+    CHECK(node->count("of these encrypted") == (left || right ? 1 : 0));
+    CHECK(node->count("connections changed on their way") == 0);
+  }
+  CHECK(a.says("asks for encryption") == (left ? "yes" : "no"));
+}
+
+TEST_CASE("who stands between two nodes reads nothing of what is encrypted") {
+  const bool encrypt = GENERATE(true, false);
+  Node b(record(1));
+  Middle middle(*Endpoint::parse(b.says("listens")));
+  FabricRecord told = encrypting(0, encrypt);
+  told.directory[1] = middle.endpoint();
+  Node a(told);
+  REQUIRE(a.knows(b));
+  REQUIRE(a.send(b, kMostPayload));
+  REQUIRE(run_until([&] { return b.count("frames received") == 1; }, a, b, middle));
+  REQUIRE(b.knows(a));
+  REQUIRE(b.send(a, 300));
+  REQUIRE(run_until([&] { return a.count("frames received") == 1; }, a, b, middle));
+  const std::string pattern(24, static_cast<char>(kSent));
+  CHECK((middle.seen.find(pattern) == std::string::npos) == encrypt);
+}
+
+TEST_CASE("a byte that is changed between two nodes ends the connection, and reaches nobody") {
+  Node b(encrypting(1, true));
+  Middle middle(*Endpoint::parse(b.says("listens")));
+  FabricRecord told = record(0);
+  told.directory[1] = middle.endpoint();
+  Node a(told);
+  REQUIRE(a.knows(b));
+  REQUIRE(a.send(b, 1000));
+  REQUIRE(run_until([&] { return b.count("frames received") == 1; }, a, b, middle));
+  middle.change_next = true;
+  REQUIRE(a.send(b, 1000));
+  CHECK(run_until([&] { return b.count("nodes lost") == 1; }, a, b, middle));
+  CHECK(b.count("connections changed on their way") == 1);
+  CHECK(b.count("frames received") == 1);
+  CHECK(run_until([&] { return a.count("nodes lost") == 1; }, a, b, middle));
+}
+
+TEST_CASE("what is left to be sent encrypted at the end is sent") {
+  auto a = std::make_unique<Node>(encrypting(0, true));
+  Node b(record(1));
+  REQUIRE(a->knows(b));
+  REQUIRE(a->send(b));
+  REQUIRE(run_until([&] { return b.count("frames received") == 1; }, *a, b));
+  for (int i = 0; i < 10; ++i)
+    REQUIRE(a->send(b, 1000));
+  a->fabric.finish();
+  a.reset();
+  CHECK(run_until([&] { return b.count("nodes lost") == 1; }, b));
+  CHECK(b.count("frames received") == 11);
 }

@@ -12,8 +12,8 @@ namespace {
 
 using State = Greeting::State;
 
-Identity identity(std::uint32_t node) {
-  return {"job", std::string(32, 'k'), node, 4, 100 + node};
+Identity identity(std::uint32_t node, bool encrypts = false) {
+  return {"job", std::string(32, 'k'), node, 4, 100 + node, encrypts};
 }
 
 struct Talk {
@@ -70,6 +70,63 @@ TEST_CASE("with any byte of hellos and proofs changed, neither is believed") {
   }
 }
 
+TEST_CASE("a verdict with any byte changed is not believed") {
+  const std::size_t before = 2 * Hello::kBytes + 2 * 32;
+  for (std::size_t change = before; change < before + 8 + 32; ++change) {
+    CAPTURE(change);
+    Talk talk;
+    talk.run(change);
+    CHECK(talk.connects.state() == State::failed);
+  }
+}
+
+TEST_CASE("what follows is encrypted if either end wishes so, and nobody else has the secrets") {
+  const auto [left, right] = GENERATE(std::pair{false, false}, std::pair{true, false},
+                                      std::pair{false, true}, std::pair{true, true});
+  Talk talk(identity(0, left), identity(1, right));
+  CHECK_FALSE(talk.connects.secrets());
+  talk.run();
+  REQUIRE(talk.connects.state() == State::over);
+  CHECK(talk.connects.encrypts() == (left || right));
+  CHECK(talk.accepts.encrypts() == (left || right));
+  const auto one = talk.connects.secrets(), other = talk.accepts.secrets();
+  REQUIRE(one);
+  REQUIRE(other);
+  CHECK(one->out == other->in);
+  CHECK(one->in == other->out);
+  CHECK(one->out != one->in);
+  CHECK(one->out.size() == 32);
+  // Who knows the job's key and what was said, but neither of the two drawn keys.
+  Talk same(identity(0, left), identity(1, right));
+  same.accepts = Greeting::accepting(same.right, std::string(32, 'x'));
+  same.run();
+  REQUIRE(same.connects.secrets());
+  CHECK(same.connects.secrets()->out != one->out);
+  Identity key = identity(0, left), key_too = identity(1, right);
+  key.key = key_too.key = std::string(32, 'q');
+  Talk with_other_key(key, key_too);
+  with_other_key.run();
+  REQUIRE(with_other_key.connects.secrets());
+  CHECK(with_other_key.connects.secrets()->out != one->out);
+}
+
+TEST_CASE("a wish that is taken away on its way ends the greeting") {
+  constexpr std::size_t kWishes = 8 + 4 + 2 + 2;
+  for (const bool of_who_connects : {true, false}) {
+    Talk talk(identity(0, of_who_connects), identity(1, !of_who_connects));
+    std::string hello = talk.connects.output();
+    if (of_who_connects) hello[kWishes] = 0;
+    talk.accepts.take(hello);
+    std::string answer = talk.accepts.output();
+    REQUIRE_FALSE(answer.empty());
+    if (!of_who_connects) answer[kWishes] = 0;
+    talk.connects.take(answer);
+    CHECK(talk.connects.state() == State::failed);
+    CHECK(talk.connects.output().empty());
+    CHECK(talk.accepts.state() == State::going_on);
+  }
+}
+
 TEST_CASE("another key, another job or another node is not believed") {
   Identity other = identity(1);
   SECTION("key") {
@@ -91,7 +148,7 @@ TEST_CASE("another key, another job or another node is not believed") {
 }
 
 TEST_CASE("a number beyond the job's nodes is refused before anything is said") {
-  Talk talk({"job", std::string(32, 'k'), 9, 10, 1}, identity(1));
+  Talk talk({"job", std::string(32, 'k'), 9, 10, 1, false}, identity(1));
   talk.accepts.take(talk.connects.output());
   CHECK(talk.accepts.state() == State::failed);
   CHECK(talk.accepts.output().empty());
@@ -146,7 +203,7 @@ TEST_CASE("noise is no greeting") {
 
 TEST_CASE("of several connections between two nodes the same one stays on both sides") {
   OtherNode other;
-  const Hello hello{1, 5, 3, 2, 77, {}};
+  const Hello hello{1, 5, 3, 0, 2, 77, {}};
   CHECK(other.verdict(3, hello) == Greeting::Verdict::welcome);
   other.trying = 9;
   CHECK(other.verdict(3, hello) == Greeting::Verdict::crossing);  // the lower node's own stays

@@ -1,0 +1,47 @@
+// An engine that was started by a program, and is told by one which node of which job it is
+// (scela_hca_join).
+#include <cerrno>
+#include <memory>
+
+#include "hca/engine/peer_crypto.h"
+#include "hca/engine/report.h"
+#include "hca/engine/server.h"
+
+namespace scela::hca {
+
+// The first who tells counts; the others must say the same.
+bool Server::join(const Served& served, std::string& text) {
+  auto record = parse_fabric_record(text);
+  wipe(text);
+  if (!record) {
+    report(record.error().text());
+    return refuse(served, EINVAL);
+  }
+  if (fabric_) {
+    const bool same = fabric_->is_of(*record);
+    wipe(record->key);
+    return same ? served.connection.answer(Answer{}, {}) : refuse(served, EEXIST);
+  }
+  // They were told addresses that would not be the node's any more.
+  if (attached_ > 0) return refuse(served, EBUSY);
+  auto made = Fabric::listen(std::move(*record));
+  if (!made) {
+    report(made.error().text());
+    return refuse(served, EADDRNOTAVAIL);
+  }
+  auto fabric = std::make_unique<Fabric>(std::move(*made));
+  if (!fabric->join(poller_, engine_)) return refuse(served, ENOMEM);
+  const Settings known = fabric->settings();
+  rules_.settings.guid = known.guid;
+  rules_.settings.first_lid = known.first_lid;
+  rules_.settings.gid = known.gid;
+  // Nobody is attached, so there is nothing in it but its settings.
+  std::destroy_at(&engine_);
+  std::construct_at(&engine_, machine_, rules_.settings);
+  if (trace_) engine_.watch(&*trace_);
+  fabric_ = std::move(fabric);
+  machine_.join(*fabric_);
+  return served.connection.answer(Answer{}, {});
+}
+
+}  // namespace scela::hca

@@ -1,0 +1,47 @@
+// Jobs of one user and node have engines of their own.
+#include "hca/core/job_socket.h"
+
+#include <catch2/catch.hpp>
+#include <map>
+
+using namespace scela::hca;
+
+namespace {
+
+std::string socket_in(const std::map<std::string, std::string>& environment) {
+  return socket_name(launchers_job([&](const std::string& name) {
+    const auto found = environment.find(name);
+    return found == environment.end() ? std::string() : found->second;
+  }));
+}
+
+}  // namespace
+
+TEST_CASE("what launchers say of a job names its engine's socket") {
+  CHECK(socket_in({}) == "socket");
+  CHECK(socket_in({{"PMIX_NAMESPACE", "708771841"}}) == "socket.pmix-708771841");
+  CHECK(socket_in({{"PMI_JOBID", "12.0"}}) == "socket.pmi-12.0");
+  CHECK(socket_in({{"SLURM_JOB_ID", "12"}, {"SLURM_STEP_ID", "3"}}) == "socket.slurm-12.3");
+  CHECK(socket_in({{"SLURM_JOB_ID", "12"}}) == "socket.slurm-12");
+  CHECK(socket_in({{"SLURM_STEP_ID", "3"}}) == "socket");
+  CHECK(socket_in({{"SLURM_JOB_ID", "12"}, {"PMIX_NAMESPACE", "n"}}) == "socket.pmix-n");
+}
+
+TEST_CASE("a job's name that cannot be part of a file's becomes digits, others stay") {
+  const std::string forty(40, 'x');
+  CHECK(file_word(forty) == forty);
+  for (const std::string& name :
+       {forty + "x", std::string("../up"), std::string("a b"), std::string("a\nb")}) {
+    CAPTURE(name);
+    const std::string word = file_word(name);
+    CHECK(word.size() == 17);
+    CHECK(word.find_first_not_of("x0123456789abcdef") == word.npos);
+    CHECK(word != file_word(name + "!"));
+  }
+}
+
+TEST_CASE("what a program says names its job and its node") {
+  CHECK(told_job("kvs_1_0", 0) == "job-kvs_1_0.0");
+  CHECK(told_job("kvs_1_0", 0) != told_job("kvs_1_0", 1));
+  CHECK(told_job("a", 11) != told_job("a.1", 1));
+}
