@@ -20,7 +20,7 @@ namespace scela::hca {
 
 static_assert(std::endian::native == std::endian::little);
 
-inline constexpr std::uint32_t kWireVersion = 1;
+inline constexpr std::uint32_t kWireVersion = 2;
 inline constexpr std::uint64_t kMostPayload = 64 * 1024;
 
 enum class FrameKind : std::uint32_t {

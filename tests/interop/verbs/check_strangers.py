@@ -16,7 +16,7 @@ import time
 import nodes
 import verbs
 
-VERSION = 1
+VERSION = 2
 HELLO = struct.Struct("<8sIHHIIQ32s")
 VERDICT = struct.Struct("<II32s")
 COMMAND = ["ibv_rc_pingpong", "-g", "0", "-n", "200"]
