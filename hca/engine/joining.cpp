@@ -10,21 +10,21 @@
 namespace scela::hca {
 
 // The first who tells counts; the others must say the same.
-bool Server::join(const Served& served, std::string& text) {
-  auto record = parse_fabric_record(text);
-  wipe(text);
-  if (!record) {
-    report(record.error().text());
+bool Server::join(const Served& served, std::string& record) {
+  auto told = parse_fabric_record(record);
+  wipe(record);
+  if (!told) {
+    report(told.error().text());
     return refuse(served, EINVAL);
   }
   if (fabric_) {
-    const bool same = fabric_->is_of(*record);
-    wipe(record->key);
+    const bool same = fabric_->is_of(*told);
+    wipe(told->key);
     return same ? served.connection.answer(Answer{}, {}) : refuse(served, EEXIST);
   }
   // They were told addresses that would not be the node's any more.
   if (attached_ > 0) return refuse(served, EBUSY);
-  auto made = Fabric::listen(std::move(*record));
+  auto made = Fabric::listen(std::move(*told));
   if (!made) {
     report(made.error().text());
     return refuse(served, EADDRNOTAVAIL);
