@@ -114,7 +114,8 @@ int main(int argc, char** argv) {
   CHECK(pd != NULL);
   struct ibv_comp_channel* channel = ibv_create_comp_channel(context);
   CHECK(channel != NULL);
-  cq = ibv_create_cq(context, 64, NULL, strcmp(how, "event") == 0 ? channel : NULL, 0);
+  // Room for all that can come while this process gets no processor.
+  cq = ibv_create_cq(context, 256, NULL, strcmp(how, "event") == 0 ? channel : NULL, 0);
   mr = ibv_reg_mr(pd, buffer, sizeof buffer, IBV_ACCESS_LOCAL_WRITE);
   CHECK(cq != NULL && mr != NULL);
   struct ibv_qp_init_attr attributes = {
