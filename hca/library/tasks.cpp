@@ -98,6 +98,28 @@ extern "C" {
 
 using namespace scela::hca::library;
 
+// This device knows tasks: for it these are the plain verbs.
+ibv_cq* scela_create_cq(ibv_context* context, int cqe, void* cq_context, ibv_comp_channel* channel,
+                        int comp_vector) {
+  return ibv_create_cq(context, cqe, cq_context, channel, comp_vector);
+}
+
+int scela_destroy_cq(ibv_cq* cq) {
+  return ibv_destroy_cq(cq);
+}
+
+ibv_qp* scela_create_qp(ibv_context* context, ibv_qp_init_attr_ex* attributes) {
+  return create_qp_ex(context, attributes);
+}
+
+int scela_modify_qp(ibv_qp* qp, ibv_qp_attr* attributes, int attr_mask) {
+  return ibv_modify_qp(qp, attributes, attr_mask);
+}
+
+int scela_destroy_qp(ibv_qp* qp) {
+  return ibv_destroy_qp(qp);
+}
+
 int scela_post_task(ibv_qp* qp, scela_task* task, scela_task** bad_task) {
   Qp& ours = qp_of(qp);
   int error = check_send_state(ours);

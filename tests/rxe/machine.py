@@ -42,8 +42,9 @@ class Image:
         self.add_libraries(program)
 
     def add_libraries(self, program):
+        # What was built here may lie where the machine mounts something.
         for path in libraries(program):
-            self.add(path, path)
+            self.add(path, path if path.startswith(("/lib", "/usr/")) else "lib/" + os.path.basename(path))
 
     def write(self, target, text):
         path = os.path.join(self.root, target)

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""verbs-semantics and Debian's ping-pong programs on the kernel's soft-RoCE, in an emulated machine.
+"""verbs-semantics, verbs-tasks and Debian's ping-pong programs on the kernel's soft-RoCE, in an emulated machine.
 
-usage: test_rxe.py run KERNEL WORK SEMANTICS FAULTS   boots the machine once; WORK/console, WORK/semantics.txt
+usage: test_rxe.py run KERNEL WORK SEMANTICS FAULTS TASKS   boots the machine once; WORK/console, WORK/semantics.txt
        test_rxe.py semantics WORK SEMANTICS    no case fails but the known deviations
        test_rxe.py ping-pongs WORK             all of them ran
+       test_rxe.py tasks WORK TASKS            no case of tasks fails, with a thread that executes them
        test_rxe.py faults WORK                 a device with a fault does not pass
        test_rxe.py self-test                   wrong results are seen
 
@@ -45,6 +46,7 @@ def commands():
     slow = deviations.NEVER_COMES
     yield "semantics", "verbs-semantics -d rxe0" + "".join(f" --skip {name}" for name in slow)
     yield "deviations", "verbs-semantics -d rxe0 --deadline 2" + "".join(f" --only {name}" for name in slow)
+    yield "tasks", "verbs-tasks -d rxe0 --deadline 40"
     yield "second-device", "verbs-semantics -d rxe1 --only 'transfers.*'"
     for program in PING_PONGS:
         yield program, PAIR.format(program)
@@ -67,11 +69,11 @@ def verdicts(lines):
     return found
 
 
-def run(kernel_folder, work, semantics, faults):
+def run(kernel_folder, work, semantics, faults, tasks):
     kernel.prepare(kernel_folder)
     shutil.rmtree(work, ignore_errors=True)
     os.makedirs(work)
-    programs = [semantics, faults, *(shutil.which(program) for program in PING_PONGS)]
+    programs = [semantics, faults, tasks, *(shutil.which(program) for program in PING_PONGS)]
     initramfs = machine.build(kernel_folder, work, programs, list(commands()))
     machine.boot(kernel_folder, initramfs, os.path.join(work, "console"), SECONDS)
     shutil.rmtree(os.path.join(work, "root"))
@@ -108,6 +110,13 @@ def semantics_agree(work, semantics):
     print(f"{passed} of {len(cases)} cases pass, {len(known)} deviations are known")
     status, lines = read_parts(work)[0]["second-device"]
     return judge(found, cases, known) + ([] if status == 0 else [f"on the second device: {lines}"])
+
+
+def tasks_are_executed(work, tasks):
+    cases = subprocess.run((tasks, "--list"), check=True, capture_output=True, text=True).stdout.split()
+    found = verdicts(read_parts(work)[0].get("tasks", (None, []))[1])
+    wrong = [f"{name}: {found.get(name, 'no verdict')}" for name in cases if found.get(name) != "ok"]
+    return wrong if cases else ["there is no case"]
 
 
 def ping_pongs_ran(work):
@@ -149,7 +158,7 @@ def self_test():
 
 def main(words):
     modes = {"run": run, "semantics": semantics_agree, "ping-pongs": ping_pongs_ran, "faults": faults_are_seen,
-             "self-test": self_test}
+             "tasks": tasks_are_executed, "self-test": self_test}
     wrong = modes[words[0]](*words[1:])
     for line in wrong:
         print(line)

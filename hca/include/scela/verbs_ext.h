@@ -4,7 +4,7 @@
  * Beside what ibv_post_send takes, a send queue takes tasks: WAIT holds the queue until completions
  * have come to a completion queue; SEND_ENABLE and RECV_ENABLE release requests that another queue
  * pair holds; CALC computes on registered memory. A queue pair holds its requests if it was made
- * with SCELA_QP_MANAGED_SEND or SCELA_QP_MANAGED_RECV among the create_flags of ibv_create_qp_ex
+ * with SCELA_QP_MANAGED_SEND or SCELA_QP_MANAGED_RECV among the create_flags of scela_create_qp
  * (comp_mask: IBV_QP_INIT_ATTR_CREATE_FLAGS).
  *
  * Counting: each completion queue has a base, 0 at first. WAIT(cq, n) is over once base + n
@@ -13,7 +13,11 @@
  * completions that come after those of the lists before it, and several queues can wait for the
  * same completions: all but one without the mark.
  *
- * Functions return 0 or an errno. They are of libscela-ibverbs.so.1, for its device. */
+ * Functions return 0 or an errno. libscela-ibverbs.so.1 has them for its device, which executes
+ * tasks by itself. libscela-verbs-tasks.so.1 has them for every device: it hands on to one that knows
+ * tasks, and lets a thread of this process execute them for any other. So a program says once what
+ * is to be executed: what tasks have to do with, it makes and destroys by the functions below, and
+ * posts, polls and queries as always (docs/hca.md says what a thread cannot do). */
 #ifndef SCELA_VERBS_EXT_H
 #define SCELA_VERBS_EXT_H
 
@@ -84,12 +88,25 @@ struct scela_task {
   } u;
 };
 
+/* As ibv_create_cq and ibv_destroy_cq: completion queues that tasks wait for, and those of queue
+ * pairs that take tasks or hold requests. `channel` is NULL where a thread executes tasks
+ * (EOPNOTSUPP). */
+struct ibv_cq* scela_create_cq(struct ibv_context* context, int cqe, void* cq_context,
+                               struct ibv_comp_channel* channel, int comp_vector);
+int scela_destroy_cq(struct ibv_cq* cq);
+
+/* As ibv_create_qp_ex, ibv_modify_qp and ibv_destroy_qp: queue pairs that take tasks or hold
+ * requests. Their completion queues are made by scela_create_cq. */
+struct ibv_qp* scela_create_qp(struct ibv_context* context, struct ibv_qp_init_attr_ex* attributes);
+int scela_modify_qp(struct ibv_qp* qp, struct ibv_qp_attr* attributes, int attr_mask);
+int scela_destroy_qp(struct ibv_qp* qp);
+
 /* Posts a list of tasks to the send queue; all or, from *bad_task on, none. EINVAL: a task or the
  * queue pair's state; ENOMEM: the queue is full. */
 int scela_post_task(struct ibv_qp* qp, struct scela_task* task, struct scela_task** bad_task);
 
 /* A management queue: a queue pair that takes tasks only, ready for them. Its completions go to
- * `cq`; it holds at most `max_tasks`. Null: errno says why. Destroyed with ibv_destroy_qp. */
+ * `cq`; it holds at most `max_tasks`. Null: errno says why. Destroyed with scela_destroy_qp. */
 struct ibv_qp* scela_create_mq(struct ibv_pd* pd, struct ibv_cq* cq, uint32_t max_tasks);
 
 #ifdef __cplusplus

@@ -10,6 +10,7 @@
 #include <span>
 #include <sstream>
 #include <string>
+#include <vector>
 
 namespace semantics {
 
@@ -55,6 +56,9 @@ void expect_refused(const std::string& what, const void* object);
 void expect_status(const std::string& what, ibv_wc_status expected, const ibv_wc& came);
 void expect_completion(const std::string& what, const ibv_wc& came, uint64_t id,
                        ibv_wc_opcode opcode);
+
+// What the program judges: each judge has its own.
+std::vector<Case> all_cases();
 
 // The cases of each file, in the order in which they run.
 std::span<const Case> query_cases();

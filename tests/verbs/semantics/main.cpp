@@ -1,4 +1,4 @@
-// verbs-semantics: does a device do what the verbs interface promises?
+// The program of a judge: verbs-semantics (cases.cpp), verbs-tasks (tests/verbs/tasks).
 //
 //   verbs-semantics [-d DEVICE] [-g GID-INDEX] [--list] [--only NAME] [--skip NAME]
 //                  [--deadline SECONDS] [--here]
@@ -33,17 +33,6 @@ struct Options {
   bool list = false;
   bool here = false;
 };
-
-std::vector<Case> all_cases() {
-  std::vector<Case> cases;
-  for (const auto& group : {query_cases(), state_cases(), posting_cases(), accounting_cases(),
-                            transfer_cases(), datagram_cases(), memory_cases(), protection_cases(),
-                            error_cases(), event_cases(), srq_cases(), object_cases(),
-                            extended_cases(), thread_cases(), xrc_cases(), process_cases()}) {
-    cases.insert(cases.end(), group.begin(), group.end());
-  }
-  return cases;
-}
 
 bool is_named(const std::string& name, const std::vector<std::string>& patterns) {
   for (const std::string& pattern : patterns) {
@@ -146,7 +135,7 @@ int run(const Options& options) {
 
 int usage() {
   std::fprintf(stderr,
-               "usage: verbs-semantics [-d DEVICE] [-g GID-INDEX] [--list] [--only NAME]... "
+               "usage: [-d DEVICE] [-g GID-INDEX] [--list] [--only NAME]... "
                "[--skip NAME]... [--deadline SECONDS] [--here]\n");
   return 2;
 }

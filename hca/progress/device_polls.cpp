@@ -1,0 +1,139 @@
+// What the device completes: whose it is, whether the program sees it, and what that lets go on.
+#include <sched.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "hca/progress/payloads.h"
+
+namespace scela::hca::progress {
+namespace {
+
+constexpr int kBatch = 16;
+constexpr int kStepsAtOnce = 64;  // of tasks, by whoever posts or polls; the rest is the thread's
+constexpr int kLooksAround = 4;   // at other queues, by a poll that found nothing
+
+constexpr std::uint64_t kMarkMask = ~0ULL << 32;
+
+}  // namespace
+
+bool DeviceTasks::look(Cq& cq) {
+  if (cq.leaving || cq.broken) return false;
+  ibv_wc found[kBatch];
+  const int count = own_.poll_cq(cq.device, kBatch, found);
+  if (count < 0) cq.broken = true;
+  for (int i = 0; i < count; ++i)
+    take(cq, found[i]);
+  return count > 0;
+}
+
+// A chain may go through queues that nobody polls; with one processor the thread would come to them
+// only when the poller's time is over.
+void DeviceTasks::look_around() {
+  for (int i = 0; i < kLooksAround && !watched_.empty(); ++i)
+    look(*watched_[next_look_++ % watched_.size()]);
+}
+
+void DeviceTasks::take(Cq& cq, const ibv_wc& wc) {
+  const auto found = qps_by_number_.find(wc.qp_num);
+  const bool is_marked = (wc.wr_id & kMarkMask) == mark_;
+  Qp* const qp = found == qps_by_number_.end() ? nullptr : found->second;
+  const Entry* const oldest =
+      qp == nullptr || qp->send_cq != &cq ? nullptr : queues_.oldest_in_flight(qp->id);
+  if (oldest != nullptr && wc.wr_id == (mark_ | (oldest->serial & ~kMarkMask))) {
+    if (!oldest->signalled) {
+      --cq.unasked;
+      --qp->unasked;
+    }
+    current_ = &wc;
+    queues_.sent(qp->id, static_cast<Status>(wc.status));
+    current_ = nullptr;
+    return;
+  }
+  if (is_marked) return;  // of a queue pair that has gone, or has begun anew
+  if (put(cq, wc)) queues_.counted(cq.id);
+  if (qp != nullptr) queues_.received(qp->id, static_cast<Status>(wc.status));
+}
+
+bool DeviceTasks::put(Cq& cq, const ibv_wc& wc) {
+  if (cq.broken) return false;
+  if (cq.ready.size() >= cq.capacity) {
+    cq.broken = true;
+    return false;
+  }
+  cq.ready.push_back(wc);
+  return true;
+}
+
+// What it left in queues that live on is not for the program any more.
+void DeviceTasks::forget(Qp& qp) {
+  const std::uint32_t number = qp.device->qp_num;
+  for (Cq* const cq : {qp.send_cq, qp.recv_cq}) {
+    if (cq == nullptr) continue;
+    while (look(*cq)) {
+    }
+    std::erase_if(cq->ready, [&](const ibv_wc& wc) { return wc.qp_num == number; });
+  }
+  if (qp.send_cq != nullptr) qp.send_cq->unasked -= std::exchange(qp.unasked, 0);
+}
+
+void DeviceTasks::watch(CountId count, bool wanted) {
+  const auto found = cqs_by_id_.find(count);
+  if (found == cqs_by_id_.end()) return;
+  Cq& cq = *found->second;
+  cq.watched = wanted;
+  std::erase(watched_, &cq);
+  if (!wanted) return;
+  watched_.push_back(&cq);
+  if (!cq.armed) wanted_ = true;
+}
+
+void DeviceTasks::go_on() {
+  if (queues_.run(kStepsAtOnce)) wanted_ = true;
+  if (wanted_ && !serving_) wake();
+}
+
+void DeviceTasks::wake() {
+  serving_ = true;
+  const std::uint64_t one = 1;
+  [[maybe_unused]] const ssize_t put = ::write(wake_.get(), &one, sizeof one);
+}
+
+int DeviceTasks::poll_cq(ibv_cq* device, int count, ibv_wc* completions) {
+  Cq* const cq = find(device);
+  if (cq == nullptr) return own_.poll_cq(device, count, completions);
+  bool is_thread_at_work = false;
+  int filled = 0;
+  {
+    const Turn turn(*this);
+    if (cq->ready.size() < static_cast<std::size_t>(std::max(count, 0))) {
+      look(*cq);
+      go_on();
+    }
+    if (cq->ready.empty() && count > 0) {
+      look_around();
+      go_on();
+      look(*cq);
+    }
+    for (; filled < count && !cq->ready.empty(); ++filled) {
+      completions[filled] = cq->ready.front();
+      cq->ready.pop_front();
+    }
+    if (filled == 0 && count > 0 && cq->broken) {
+      errno = EIO;
+      return -1;
+    }
+    is_thread_at_work = !calculations_.empty();
+  }
+  if (filled == 0 && is_thread_at_work) ::sched_yield();
+  return filled;
+}
+
+// No channel, no event: there is nothing to be told.
+int DeviceTasks::req_notify_cq(ibv_cq* device, int solicited_only) {
+  return find(device) == nullptr ? own_.req_notify_cq(device, solicited_only) : 0;
+}
+
+}  // namespace scela::hca::progress

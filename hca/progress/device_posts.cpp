@@ -1,0 +1,299 @@
+// What a program posts: to the device at once, or into memory until its turn comes.
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "hca/progress/payloads.h"
+
+namespace scela::hca::progress {
+namespace {
+
+// More is left to the thread, so that no post or poll takes long.
+constexpr std::uint64_t kBytesAtOnce = 16384;
+
+constexpr std::uint64_t kSerialMask = 0xFFFFFFFF;
+
+bool is_inline(const ibv_send_wr& request) {
+  return (request.send_flags & IBV_SEND_INLINE) != 0;
+}
+
+std::uint64_t bytes_of(const ibv_send_wr& request) {
+  std::uint64_t bytes = 0;
+  for (int i = 0; i < request.num_sge; ++i)
+    bytes += request.sg_list[i].length;
+  return bytes;
+}
+
+int opcode_of(const Entry& entry, const ibv_send_wr* request) {
+  switch (entry.kind) {
+    case Kind::wait:
+      return SCELA_TASK_WAIT;
+    case Kind::enable_send:
+      return SCELA_TASK_SEND_ENABLE;
+    case Kind::enable_receive:
+      return SCELA_TASK_RECV_ENABLE;
+    case Kind::calc:
+      return SCELA_TASK_CALC;
+    case Kind::request:
+      break;
+  }
+  switch (request == nullptr ? IBV_WR_SEND : request->opcode) {
+    case IBV_WR_RDMA_WRITE:
+    case IBV_WR_RDMA_WRITE_WITH_IMM:
+      return IBV_WC_RDMA_WRITE;
+    case IBV_WR_RDMA_READ:
+      return IBV_WC_RDMA_READ;
+    case IBV_WR_ATOMIC_CMP_AND_SWP:
+      return IBV_WC_COMP_SWAP;
+    case IBV_WR_ATOMIC_FETCH_AND_ADD:
+      return IBV_WC_FETCH_ADD;
+    case IBV_WR_LOCAL_INV:
+      return IBV_WC_LOCAL_INV;
+    default:
+      return IBV_WC_SEND;
+  }
+}
+
+// 0, or the errno of a post to a queue pair in this state.
+int check_state(const ibv_qp& qp) {
+  return qp.state == IBV_QPS_RESET || qp.state == IBV_QPS_INIT || qp.state == IBV_QPS_RTR ? EINVAL
+                                                                                           : 0;
+}
+
+}  // namespace
+
+// 0, or errno.
+int DeviceTasks::accept_send(Qp& qp, const ibv_send_wr& request) {
+  if (qp.manages_only || request.num_sge < 0 ||
+      static_cast<std::uint32_t>(request.num_sge) > qp.cap.max_send_sge ||
+      request.opcode == IBV_WR_BIND_MW || request.opcode == IBV_WR_TSO)
+    return EINVAL;
+  if (is_inline(request) && bytes_of(request) > qp.cap.max_inline_data) return EINVAL;
+  if (!queues_.has_room_to_send(qp.id)) return ENOMEM;
+  Entry entry;
+  entry.wr_id = request.wr_id;
+  entry.signalled = qp.all_signalled || (request.send_flags & IBV_SEND_SIGNALED) != 0;
+  if (queues_.may_send_now(qp.id)) {
+    const int error =
+        give_to_device(qp, request, queues_.next_serial(qp.id), entry.signalled);
+    if (error == 0) queues_.sent_now(qp.id, std::move(entry));
+    if (error != ENOMEM) return error;
+  }
+  auto payload = std::make_unique<SendPayload>();
+  payload->request = request;
+  if (is_inline(request)) {
+    for (int i = 0; i < request.num_sge; ++i) {
+      const auto* from = reinterpret_cast<const std::byte*>(request.sg_list[i].addr);
+      payload->data.insert(payload->data.end(), from, from + request.sg_list[i].length);
+    }
+    payload->pieces = {{reinterpret_cast<std::uint64_t>(payload->data.data()),
+                        static_cast<std::uint32_t>(payload->data.size()), 0}};
+  } else {
+    payload->pieces.assign(request.sg_list, request.sg_list + request.num_sge);
+  }
+  payload->request.sg_list = payload->pieces.data();
+  payload->request.num_sge = static_cast<int>(payload->pieces.size());
+  entry.payload = std::move(payload);
+  return queues_.post_send(qp.id, std::move(entry)) ? 0 : ENOMEM;
+}
+
+int DeviceTasks::accept_receive(Qp& qp, const ibv_recv_wr& request) {
+  if (qp.manages_only || qp.device->srq != nullptr || request.num_sge < 0 ||
+      static_cast<std::uint32_t>(request.num_sge) > qp.cap.max_recv_sge ||
+      qp.device->state == IBV_QPS_RESET)
+    return EINVAL;
+  if (queues_.may_receive_now(qp.id)) {
+    ibv_recv_wr one = request, *bad = nullptr;
+    one.next = nullptr;
+    const int error = own_.post_recv(qp.device, &one, &bad);
+    if (error == 0) queues_.received_now(qp.id);
+    return error;
+  }
+  auto payload = std::make_unique<ReceivePayload>();
+  payload->request = request;
+  payload->request.next = nullptr;
+  payload->pieces.assign(request.sg_list, request.sg_list + request.num_sge);
+  payload->request.sg_list = payload->pieces.data();
+  Entry entry;
+  entry.wr_id = request.wr_id;
+  entry.signalled = true;
+  entry.payload = std::move(payload);
+  return queues_.post_receive(qp.id, std::move(entry)) ? 0 : ENOMEM;
+}
+
+int DeviceTasks::accept_task(Qp& qp, const scela_task& task) {
+  if ((task.send_flags & ~static_cast<unsigned>(IBV_SEND_SIGNALED)) != 0) return EINVAL;
+  if (!queues_.has_room_to_send(qp.id)) return ENOMEM;
+  Entry entry;
+  entry.wr_id = task.wr_id;
+  entry.signalled = qp.all_signalled || (task.send_flags & IBV_SEND_SIGNALED) != 0;
+  const int error = fill(qp, task, entry);
+  if (error != 0) return error;
+  queues_.post_send(qp.id, std::move(entry));
+  return 0;
+}
+
+// The counts of a completion queue change only once nothing else can be wrong.
+int DeviceTasks::fill(const Qp& qp, const scela_task& task, Entry& entry) {
+  switch (task.opcode) {
+    case SCELA_TASK_WAIT: {
+      const Cq* const cq = find(task.u.wait.cq);
+      if (cq == nullptr) return EINVAL;
+      entry.kind = Kind::wait;
+      entry.target = cq->id;
+      entry.count = queues_.claim(cq->id, task.u.wait.count, task.u.wait.last != 0);
+      return 0;
+    }
+    case SCELA_TASK_SEND_ENABLE:
+    case SCELA_TASK_RECV_ENABLE: {
+      const ibv_qp* const target = task.u.enable.qp;
+      if (target == nullptr || target->context != &context_) return EINVAL;
+      const Qp* const ours = find(target);
+      entry.kind = task.opcode == SCELA_TASK_SEND_ENABLE ? Kind::enable_send : Kind::enable_receive;
+      entry.target = ours == nullptr ? 0 : ours->id;
+      entry.count = task.u.enable.count;
+      return 0;
+    }
+    case SCELA_TASK_CALC: {
+      auto payload = std::make_unique<CalcPayload>();
+      payload->op = static_cast<CalcOp>(task.u.calc.op);
+      payload->type = static_cast<CalcType>(task.u.calc.type);
+      const int pieces = task.u.calc.num_sge;
+      if (pieces < 2 || static_cast<std::uint32_t>(pieces) > qp.cap.max_send_sge ||
+          !can_calculate(payload->op, payload->type))
+        return EINVAL;
+      payload->pieces.assign(task.u.calc.sg_list, task.u.calc.sg_list + pieces);
+      entry.kind = Kind::calc;
+      entry.payload = std::move(payload);
+      return 0;
+    }
+  }
+  return EINVAL;
+}
+
+// Every request asks the device for a completion, so that it is known what has become of it; those
+// that the program did not ask for go no further. ENOMEM: not now.
+int DeviceTasks::give_to_device(Qp& qp, ibv_send_wr request, std::uint64_t serial, bool signalled) {
+  Cq& cq = *qp.send_cq;
+  if (!signalled && cq.unasked >= cq.spare) return ENOMEM;
+  request.next = nullptr;
+  request.wr_id = mark_ | (serial & kSerialMask);
+  request.send_flags |= IBV_SEND_SIGNALED;
+  ibv_send_wr* bad = nullptr;
+  const int error = own_.post_send(qp.device, &request, &bad);
+  if (error != 0 || signalled) return error;
+  ++cq.unasked;
+  ++qp.unasked;
+  return 0;
+}
+
+Host::Posted DeviceTasks::post_send(PairId pair, const Entry& entry) {
+  Qp& qp = *qps_by_id_.at(pair);
+  const auto& payload = static_cast<const SendPayload&>(*entry.payload);
+  const int error = give_to_device(qp, payload.request, entry.serial, entry.signalled);
+  if (error == 0) return Posted::yes;
+  // Without anything on its way, no completion would ever make room.
+  const bool comes = queues_.oldest_in_flight(pair) != nullptr || qp.send_cq->unasked > 0;
+  return error == ENOMEM && comes ? Posted::full : Posted::refused;
+}
+
+Host::Posted DeviceTasks::post_receive(PairId pair, const Entry& entry) {
+  ibv_recv_wr request = static_cast<const ReceivePayload&>(*entry.payload).request, *bad = nullptr;
+  const int error = own_.post_recv(qps_by_id_.at(pair)->device, &request, &bad);
+  if (error == 0) return Posted::yes;
+  return error == ENOMEM ? Posted::full : Posted::refused;
+}
+
+std::optional<Status> DeviceTasks::calculate(PairId pair, const Entry& entry) {
+  const auto& payload = static_cast<const CalcPayload&>(*entry.payload);
+  if (payload.pieces[0].length * payload.pieces.size() <= kBytesAtOnce)
+    return calculate_here(payload.op, payload.type, payload.pieces);
+  Calculation left;
+  left.pair = pair;
+  left.serial = entry.serial;
+  left.what.op = payload.op;
+  left.what.type = payload.type;
+  left.what.pieces = payload.pieces;
+  calculations_.push_back(std::move(left));
+  wanted_ = true;
+  return std::nullopt;
+}
+
+bool DeviceTasks::complete(CountId count, PairId pair, const Entry& entry, bool receives) {
+  Cq& cq = *cqs_by_id_.at(count);
+  ibv_wc wc{};
+  if (current_ != nullptr) {
+    // Of what the device completes now; or of a task behind it, which it frees.
+    const bool is_it = !receives && entry.kind == Kind::request && entry.done &&
+                       current_->wr_id == (mark_ | (entry.serial & kSerialMask)) &&
+                       current_->qp_num == qps_by_id_.at(pair)->device->qp_num;
+    if (is_it) wc = *current_;
+  }
+  wc.wr_id = entry.wr_id;
+  wc.status = static_cast<ibv_wc_status>(entry.status);
+  wc.qp_num = qps_by_id_.at(pair)->device->qp_num;
+  const auto* request =
+      entry.kind == Kind::request && !receives && entry.payload != nullptr
+          ? &static_cast<const SendPayload&>(*entry.payload).request
+          : nullptr;
+  if (receives)
+    wc.opcode = IBV_WC_RECV;
+  else if (entry.kind != Kind::request || entry.status != Status::success)
+    wc.opcode = static_cast<ibv_wc_opcode>(opcode_of(entry, request));
+  return put(cq, wc);
+}
+
+// The device is told, so that the other end finds out and a query says what is.
+void DeviceTasks::broken(PairId pair) {
+  ibv_qp_attr attributes{};
+  attributes.qp_state = IBV_QPS_ERR;
+  calls_.modify_qp(qps_by_id_.at(pair)->device, &attributes, IBV_QP_STATE);
+}
+
+int DeviceTasks::post_send(ibv_qp* device, ibv_send_wr* request, ibv_send_wr** bad) {
+  Qp* const qp = find(device);
+  if (qp == nullptr) return own_.post_send(device, request, bad);
+  const Turn turn(*this);
+  int error = check_state(*device);
+  for (; error == 0 && request != nullptr; request = request->next) {
+    error = accept_send(*qp, *request);
+    if (error != 0) break;
+  }
+  if (error != 0) *bad = request;
+  go_on();
+  return error;
+}
+
+int DeviceTasks::post_recv(ibv_qp* device, ibv_recv_wr* request, ibv_recv_wr** bad) {
+  Qp* const qp = find(device);
+  if (qp == nullptr) return own_.post_recv(device, request, bad);
+  const Turn turn(*this);
+  for (; request != nullptr; request = request->next) {
+    const int error = accept_receive(*qp, *request);
+    if (error == 0) continue;
+    *bad = request;
+    go_on();
+    return error;
+  }
+  go_on();
+  return 0;
+}
+
+int DeviceTasks::post_task(ibv_qp* device, scela_task* task, scela_task** bad) {
+  Qp* const qp = find(device);
+  if (qp == nullptr) {
+    *bad = task;
+    return EINVAL;
+  }
+  const Turn turn(*this);
+  int error = qp->manages_only ? 0 : check_state(*device);
+  for (; error == 0 && task != nullptr; task = task->next) {
+    error = accept_task(*qp, *task);
+    if (error != 0) break;
+  }
+  if (error != 0) *bad = task;
+  go_on();
+  return error;
+}
+
+}  // namespace scela::hca::progress

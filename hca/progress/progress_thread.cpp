@@ -1,0 +1,168 @@
+// The thread that goes on where nobody polls.
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <system_error>
+
+#include "hca/progress/payloads.h"
+
+namespace scela::hca::progress {
+namespace {
+
+constexpr int kSteps = 256;      // between two chances for the program
+constexpr int kMostSpins = 64;   // looks before it sleeps, where looking has helped lately
+constexpr std::size_t kFew = 8;  // completion queues; more are not looked at again and again
+constexpr int kYields = 100;
+constexpr int kDeafMs = 10;
+
+}  // namespace
+
+int DeviceTasks::start_thread() {
+  if (thread_.joinable()) return 0;
+  if (!wake_) return EINVAL;
+  // Signals are the program's.
+  sigset_t all, before;
+  ::sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  int error = 0;
+  {
+    const Turn turn(*this);
+    stop_ = false;
+    serving_ = true;
+  }
+  try {
+    thread_ = std::thread([this] { serve(); });
+    ::pthread_setname_np(thread_.native_handle(), "scela-tasks");
+  } catch (const std::system_error& failure) {
+    error = failure.code().value();
+  }
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return error;
+}
+
+void DeviceTasks::stop_thread() {
+  if (!thread_.joinable()) return;
+  {
+    const Turn turn(*this);
+    stop_ = true;
+    wake();
+  }
+  thread_.join();
+}
+
+void DeviceTasks::serve() {
+  std::unique_lock lock(mutex_);
+  while (!stop_) {
+    if (work(lock)) {
+      let_others(lock);
+      continue;
+    }
+    // What comes between the two is seen by the look after arming.
+    if (spin() || arm() || wanted_) continue;
+    sleep(lock);
+  }
+}
+
+// True: there may be more.
+bool DeviceTasks::work(std::unique_lock<std::mutex>& lock) {
+  wanted_ = false;
+  const bool more = queues_.run(kSteps);
+  if (!calculations_.empty()) {
+    calculate_one(lock);
+    return true;
+  }
+  return look_at_unarmed() || more || wanted_;
+}
+
+bool DeviceTasks::look_at_unarmed() {
+  bool found = false;
+  // A completion may change what is watched.
+  for (std::size_t i = 0; i < watched_.size(); ++i)
+    if (!watched_[i]->armed && look(*watched_[i])) found = true;
+  return found;
+}
+
+// More of what has just come is often close behind.
+bool DeviceTasks::spin() {
+  const auto unarmed = static_cast<std::size_t>(
+      std::ranges::count_if(watched_, [](const Cq* cq) { return !cq->armed; }));
+  if (unarmed == 0 || unarmed > kFew) return false;
+  for (int i = 0; i < spins_; ++i)
+    if (look_at_unarmed()) {
+      spins_ = std::min(2 * spins_, kMostSpins);
+      return true;
+    }
+  spins_ = std::max(spins_ / 2, 1);
+  return false;
+}
+
+// The device tells of the next completion from here on; what came before is taken. True: something was.
+bool DeviceTasks::arm() {
+  bool found = false;
+  for (std::size_t i = 0; i < watched_.size(); ++i) {
+    Cq& cq = *watched_[i];
+    if (cq.armed || cq.leaving) continue;
+    cq.armed = true;
+    if (own_.req_notify_cq(cq.device, 0) != 0) is_deaf_ = true;
+    if (look(cq)) found = true;
+  }
+  return found;
+}
+
+void DeviceTasks::calculate_one(std::unique_lock<std::mutex>& lock) {
+  Calculation one = std::move(calculations_.front());
+  calculations_.pop_front();
+  lock.unlock();
+  const Status status = calculate_here(one.what.op, one.what.type, one.what.pieces);
+  lock.lock();
+  queues_.calculated(one.pair, one.serial, status);
+}
+
+void DeviceTasks::let_others(std::unique_lock<std::mutex>& lock) {
+  lock.unlock();
+  for (int i = 0; i < kYields && coming_.load(std::memory_order_relaxed) > 0; ++i)
+    ::sched_yield();
+  lock.lock();
+}
+
+void DeviceTasks::sleep(std::unique_lock<std::mutex>& lock) {
+  serving_ = false;
+  pollfd fds[] = {{wake_.get(), POLLIN, 0}, {is_deaf_ ? -1 : channel_->fd, POLLIN, 0}};
+  const int patience = is_deaf_ && !watched_.empty() ? kDeafMs : -1;
+  lock.unlock();
+  ::poll(fds, 2, patience);
+  lock.lock();
+  serving_ = true;
+  std::uint64_t rings = 0;
+  [[maybe_unused]] const ssize_t got = ::read(wake_.get(), &rings, sizeof rings);
+  if (is_deaf_) {
+    for (Cq* const cq : watched_)
+      cq->armed = false;
+  } else if (fds[1].revents != 0) {
+    take_events();
+  }
+}
+
+void DeviceTasks::take_events() {
+  for (;;) {
+    ibv_cq* device = nullptr;
+    void* cq_context = nullptr;
+    if (calls_.get_cq_event(channel_, &device, &cq_context) != 0) {
+      // Nothing more; or the device has gone, and says by its polls what becomes of requests.
+      if (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR) is_deaf_ = true;
+      break;
+    }
+    if (const auto found = cqs_.find(device); found != cqs_.end()) found->second->armed = false;
+    calls_.ack_cq_events(device, 1);
+  }
+  if (is_deaf_)
+    for (Cq* const cq : watched_)
+      cq->armed = false;
+}
+
+}  // namespace scela::hca::progress

@@ -1,0 +1,42 @@
+// The functions of libibverbs that tasks need, of whichever library serves a context: found through the
+// object that its operations are in, so that programs may load libibverbs as they like.
+#pragma once
+
+#include <infiniband/verbs.h>
+
+#include <cstdint>
+
+#include "hca/include/scela/verbs_ext.h"
+
+namespace scela::hca::progress {
+
+struct VerbsCalls {
+  decltype(&ibv_create_comp_channel) create_comp_channel = nullptr;
+  decltype(&ibv_destroy_comp_channel) destroy_comp_channel = nullptr;
+  decltype(&ibv_get_cq_event) get_cq_event = nullptr;
+  decltype(&ibv_ack_cq_events) ack_cq_events = nullptr;
+  decltype(&ibv_create_cq) create_cq = nullptr;
+  decltype(&ibv_destroy_cq) destroy_cq = nullptr;
+  ibv_qp* (*create_qp)(ibv_pd* pd, ibv_qp_init_attr* attributes) = nullptr;
+  decltype(&ibv_modify_qp) modify_qp = nullptr;
+  decltype(&ibv_destroy_qp) destroy_qp = nullptr;
+};
+
+// The header's functions, as a library whose device knows tasks has them.
+struct TaskCalls {
+  decltype(&scela_create_cq) create_cq = nullptr;
+  decltype(&scela_destroy_cq) destroy_cq = nullptr;
+  decltype(&scela_create_qp) create_qp = nullptr;
+  decltype(&scela_modify_qp) modify_qp = nullptr;
+  decltype(&scela_destroy_qp) destroy_qp = nullptr;
+  decltype(&scela_post_task) post_task = nullptr;
+  decltype(&scela_create_mq) create_mq = nullptr;
+};
+
+// False: some function was not found.
+bool find_verbs(const ibv_context& context, VerbsCalls& calls);
+// Null: the device of the context knows no tasks, or SCELA_TASKS=thread says not to use it. `context`
+// has the operations that it was opened with.
+const TaskCalls* tasks_of(const ibv_context& context);
+
+}  // namespace scela::hca::progress
