@@ -1,5 +1,5 @@
-// CALC in this process's memory. Addresses are a program's: they are read and written by the kernel,
-// which says no where a plain access would end the program.
+// CALC in this process's memory. Addresses are a program's: they are read and written by the
+// kernel, which says no where a plain access would end the program.
 #include <sys/uio.h>
 #include <unistd.h>
 

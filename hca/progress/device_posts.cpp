@@ -57,10 +57,15 @@ int opcode_of(const Entry& entry, const ibv_send_wr* request) {
 // 0, or the errno of a post to a queue pair in this state.
 int check_state(const ibv_qp& qp) {
   return qp.state == IBV_QPS_RESET || qp.state == IBV_QPS_INIT || qp.state == IBV_QPS_RTR ? EINVAL
-                                                                                           : 0;
+                                                                                          : 0;
 }
 
 }  // namespace
+
+// The device may have completed what nobody has looked at.
+bool DeviceTasks::make_room(Qp& qp) {
+  return queues_.has_room_to_send(qp.id) || (look(*qp.send_cq) && queues_.has_room_to_send(qp.id));
+}
 
 // 0, or errno.
 int DeviceTasks::accept_send(Qp& qp, const ibv_send_wr& request) {
@@ -69,13 +74,12 @@ int DeviceTasks::accept_send(Qp& qp, const ibv_send_wr& request) {
       request.opcode == IBV_WR_BIND_MW || request.opcode == IBV_WR_TSO)
     return EINVAL;
   if (is_inline(request) && bytes_of(request) > qp.cap.max_inline_data) return EINVAL;
-  if (!queues_.has_room_to_send(qp.id)) return ENOMEM;
+  if (!make_room(qp)) return ENOMEM;
   Entry entry;
   entry.wr_id = request.wr_id;
   entry.signalled = qp.all_signalled || (request.send_flags & IBV_SEND_SIGNALED) != 0;
   if (queues_.may_send_now(qp.id)) {
-    const int error =
-        give_to_device(qp, request, queues_.next_serial(qp.id), entry.signalled);
+    const int error = give_to_device(qp, request, queues_.next_serial(qp.id), entry.signalled);
     if (error == 0) queues_.sent_now(qp.id, std::move(entry));
     if (error != ENOMEM) return error;
   }
@@ -123,7 +127,7 @@ int DeviceTasks::accept_receive(Qp& qp, const ibv_recv_wr& request) {
 
 int DeviceTasks::accept_task(Qp& qp, const scela_task& task) {
   if ((task.send_flags & ~static_cast<unsigned>(IBV_SEND_SIGNALED)) != 0) return EINVAL;
-  if (!queues_.has_room_to_send(qp.id)) return ENOMEM;
+  if (!make_room(qp)) return ENOMEM;
   Entry entry;
   entry.wr_id = task.wr_id;
   entry.signalled = qp.all_signalled || (task.send_flags & IBV_SEND_SIGNALED) != 0;
@@ -232,10 +236,9 @@ bool DeviceTasks::complete(CountId count, PairId pair, const Entry& entry, bool 
   wc.wr_id = entry.wr_id;
   wc.status = static_cast<ibv_wc_status>(entry.status);
   wc.qp_num = qps_by_id_.at(pair)->device->qp_num;
-  const auto* request =
-      entry.kind == Kind::request && !receives && entry.payload != nullptr
-          ? &static_cast<const SendPayload&>(*entry.payload).request
-          : nullptr;
+  const auto* request = entry.kind == Kind::request && !receives && entry.payload != nullptr
+                            ? &static_cast<const SendPayload&>(*entry.payload).request
+                            : nullptr;
   if (receives)
     wc.opcode = IBV_WC_RECV;
   else if (entry.kind != Kind::request || entry.status != Status::success)

@@ -158,7 +158,7 @@ int DeviceTasks::create_qp(const ibv_qp_init_attr_ex& attributes, ibv_qp_cap& ca
   if (error != 0) return error;
   errno = 0;
   if (plain.comp_mask == IBV_QP_INIT_ATTR_PD) {
-    ibv_qp_init_attr shorter{plain.qp_context, plain.send_cq, plain.recv_cq, plain.srq,
+    ibv_qp_init_attr shorter{plain.qp_context, plain.send_cq, plain.recv_cq,   plain.srq,
                              plain.cap,        plain.qp_type, plain.sq_sig_all};
     made = calls_.create_qp(plain.pd, &shorter);
     plain.cap = shorter.cap;
@@ -180,7 +180,8 @@ int DeviceTasks::create_qp(const ibv_qp_init_attr_ex& attributes, ibv_qp_cap& ca
   return 0;
 }
 
-// The device's part of it is never used: it makes the queue a queue pair like any other to the program.
+// The device's part of it is never used: it makes the queue a queue pair like any other to the
+// program.
 int DeviceTasks::create_mq(ibv_pd* pd, ibv_cq* cq, std::uint32_t most_tasks, ibv_qp*& made) {
   auto qp = std::make_unique<Qp>();
   qp->send_cq = qp->recv_cq = find(cq);

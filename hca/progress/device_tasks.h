@@ -1,12 +1,13 @@
-// Tasks for the objects of one context whose device knows none (include/scela/verbs_ext.h): requests are
-// held in this process's memory, completions pass through queues of our own, where they are counted.
+// Tasks for the objects of one context whose device knows none (include/scela/verbs_ext.h):
+// requests are held in this process's memory, completions pass through queues of our own, where
+// they are counted.
 //
-// Whoever looks works: a post executes what it can, a poll what it finds, and for the rest there is one
-// thread, from the first queue pair on until the last has gone. It sleeps unless something waits for
-// completions that it must look for.
+// Whoever looks works: a post executes what it can, a poll what it finds, and for the rest there is
+// one thread, from the first queue pair on until the last has gone. It sleeps unless something
+// waits for completions that it must look for.
 //
-// One lock for all objects, `mutex_`, held for a bounded number of steps; never while something long is
-// calculated or a thread sleeps.
+// One lock for all objects, `mutex_`, held for a bounded number of steps; never while something
+// long is calculated or a thread sleeps.
 #pragma once
 
 #include <atomic>
@@ -51,7 +52,8 @@ class DeviceTasks final : private Host {
   int modify_qp(ibv_qp* qp, ibv_qp_attr* attributes, int mask);
   int destroy_qp(ibv_qp* qp);
   int post_task(ibv_qp* qp, scela_task* task, scela_task** bad);
-  // True: there is no object, no thread and no channel any more. Not beside a call that makes objects.
+  // True: there is no object, no thread and no channel any more. Not beside a call that makes
+  // objects.
   bool close_if_empty();
 
   // What stands in front of the device's operations.
@@ -111,6 +113,7 @@ class DeviceTasks final : private Host {
   void stop_thread();
 
   // device_posts.cpp; under the lock.
+  bool make_room(Qp& qp);
   int accept_send(Qp& qp, const ibv_send_wr& request);
   int accept_receive(Qp& qp, const ibv_recv_wr& request);
   int accept_task(Qp& qp, const scela_task& task);
@@ -124,12 +127,12 @@ class DeviceTasks final : private Host {
   void watch(CountId count, bool wanted) override;
 
   // device_polls.cpp; under the lock.
-  bool look(Cq& cq);         // true: something came
-  void look_around();        // at queues that others than their pollers wait for
+  bool look(Cq& cq);   // true: something came
+  void look_around();  // at queues that others than their pollers wait for
   void take(Cq& cq, const ibv_wc& wc);
   bool put(Cq& cq, const ibv_wc& wc);
   void forget(Qp& qp);
-  void go_on();              // after something was posted or has come
+  void go_on();  // after something was posted or has come
   void wake();
 
   // progress_thread.cpp

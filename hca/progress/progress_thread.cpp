@@ -101,7 +101,8 @@ bool DeviceTasks::spin() {
   return false;
 }
 
-// The device tells of the next completion from here on; what came before is taken. True: something was.
+// The device tells of the next completion from here on; what came before is taken. True: something
+// was.
 bool DeviceTasks::arm() {
   bool found = false;
   for (std::size_t i = 0; i < watched_.size(); ++i) {

@@ -1,5 +1,5 @@
-// The functions of libibverbs that tasks need, of whichever library serves a context: found through the
-// object that its operations are in, so that programs may load libibverbs as they like.
+// The functions of libibverbs that tasks need, of whichever library serves a context: found through
+// the object that its operations are in, so that programs may load libibverbs as they like.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -35,8 +35,8 @@ struct TaskCalls {
 
 // False: some function was not found.
 bool find_verbs(const ibv_context& context, VerbsCalls& calls);
-// Null: the device of the context knows no tasks, or SCELA_TASKS=thread says not to use it. `context`
-// has the operations that it was opened with.
+// Null: the device of the context knows no tasks, or SCELA_TASKS=thread says not to use it.
+// `context` has the operations that it was opened with.
 const TaskCalls* tasks_of(const ibv_context& context);
 
 }  // namespace scela::hca::progress

@@ -1,4 +1,5 @@
-// The functions of scela/verbs_ext.h: handed on to a device that knows tasks, else carried out here.
+// The functions of scela/verbs_ext.h: handed on to a device that knows tasks, else carried out
+// here.
 #include <algorithm>
 #include <cerrno>
 #include <map>
@@ -14,8 +15,8 @@
 namespace scela::hca::progress {
 namespace {
 
-// By context. An entry stays when its objects have gone: a thread may still be on its way through the
-// operations below, and who opens a device again gets the same address at most.
+// By context. An entry stays when its objects have gone: a thread may still be on its way through
+// the operations below, and who opens a device again gets the same address at most.
 struct Contexts {
   std::shared_mutex mutex;
   std::map<const ibv_context*, std::shared_ptr<DeviceTasks>> entries;
@@ -91,8 +92,8 @@ void end_if_empty(ibv_context& context, DeviceTasks& tasks) {
   if (tasks.close_if_empty() && is_fronted(context)) set_operations(context, tasks.own());
 }
 
-// What makes an object: null and errno, or the object. No exception leaves the library: the only one
-// that can come says that there is no memory.
+// What makes an object: null and errno, or the object. No exception leaves the library: the only
+// one that can come says that there is no memory.
 template <class T, class Make>
 T* made_by(ibv_context& context, Make make) noexcept {
   T* made = nullptr;

@@ -1,9 +1,9 @@
-// Management queues for devices that know none: which requests are held, what is waited for, what is
-// released, and in which order all of it completes. The rules are those of the adapter's own
+// Management queues for devices that know none: which requests are held, what is waited for, what
+// is released, and in which order all of it completes. The rules are those of the adapter's own
 // interpreter (hca/core/tasks.cpp); one suite of cases judges both (tests/verbs/tasks).
 //
-// Knows no verbs, memory or thread: what is to be done it asks of a Host, what has happened it is told.
-// Numbers of queues and counts are not used again.
+// Knows no verbs, memory or thread: what is to be done it asks of a Host, what has happened it is
+// told. Numbers of queues and counts are not used again.
 #pragma once
 
 #include <cstddef>
@@ -34,7 +34,7 @@ struct Entry {
   std::uint64_t wr_id = 0;
   std::uint32_t target = 0;  // wait: CountId; enable: PairId
   std::uint64_t count = 0;   // wait: how many have ever come once it is over; enable: how many
-  std::unique_ptr<Payload> payload;
+  std::unique_ptr<Payload> payload = nullptr;
   // Of this folder.
   std::uint64_t serial = 0;
   bool in_flight = false;  // the device, or who calculates, has it
@@ -129,7 +129,7 @@ class TaskQueues {
     int watchers = 0;
   };
   struct Queue {
-    std::deque<Entry> entries;     // oldest first; the first `started` are begun
+    std::deque<Entry> entries;  // oldest first; the first `started` are begun
     std::size_t started = 0;
     std::uint64_t next_serial = 0;
     std::size_t most = 0;

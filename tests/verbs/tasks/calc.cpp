@@ -49,8 +49,10 @@ void integers() {
   struct {
     scela_calc_op op;
     uint32_t first, second;
-  } const expected[] = {{SCELA_CALC_SUM, 1, 9},  {SCELA_CALC_MIN, 2, 3},
-                        {SCELA_CALC_AND, 2, 2},  {SCELA_CALC_OR, 0xFFFFFFFF, 7},
+  } const expected[] = {{SCELA_CALC_SUM, 1, 9},
+                        {SCELA_CALC_MIN, 2, 3},
+                        {SCELA_CALC_AND, 2, 2},
+                        {SCELA_CALC_OR, 0xFFFFFFFF, 7},
                         {SCELA_CALC_XOR, 0xFFFFFFFD, 5}};
   for (const auto& one : expected) {
     post(n.manager, calc(one.op, SCELA_CALC_UINT32, pieces, 1));

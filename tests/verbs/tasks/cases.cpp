@@ -5,8 +5,8 @@ namespace semantics {
 
 std::vector<Case> all_cases() {
   std::vector<Case> cases;
-  for (const auto& group : {order_cases(), counting_cases(), calc_cases(), failure_cases(),
-                            chain_cases()})
+  for (const auto& group :
+       {order_cases(), counting_cases(), calc_cases(), failure_cases(), chain_cases()})
     cases.insert(cases.end(), group.begin(), group.end());
   return cases;
 }

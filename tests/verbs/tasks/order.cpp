@@ -179,8 +179,7 @@ void list_until_the_bad_one() {
   tasks[0].next = &tasks[1];
   tasks[1].next = &tasks[2];
   scela_task* bad = nullptr;
-  expect_error("a flag that tasks do not have", EINVAL,
-               scela_post_task(held.manager, tasks, &bad));
+  expect_error("a flag that tasks do not have", EINVAL, scela_post_task(held.manager, tasks, &bad));
   expect(bad == &tasks[1], "the wrong task is named");
   expect_task("the task before it", held.done, 1, SCELA_TASK_SEND_ENABLE);
   settle();

@@ -1,5 +1,5 @@
-// What the cases of tasks are made of: queue pairs that take tasks, made by scela/verbs_ext.h alone, so
-// that neither these nor the cases know who executes them.
+// What the cases of tasks are made of: queue pairs that take tasks, made by scela/verbs_ext.h
+// alone, so that neither these nor the cases know who executes them.
 #pragma once
 
 #include <infiniband/verbs.h>
