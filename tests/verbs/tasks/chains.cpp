@@ -1,5 +1,8 @@
 // Lists of tasks that run by themselves: the barrier of the thesis, relays, and several threads.
 #include <atomic>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <thread>
 
 #include "tests/verbs/tasks/world.h"
@@ -172,7 +175,32 @@ void threads() {
   expect(failures == 0, first);
 }
 
+int threads_that_execute() {
+  int found = 0;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/task")) {
+    std::ifstream name(entry.path() / "comm");
+    std::string line;
+    found += std::getline(name, line) && line == "scela-tasks" ? 1 : 0;
+  }
+  return found;
+}
+
+// Who runs the cases says whether a thread is to execute them (VERBS_TASKS_THREADS: how many).
+void who_executes() {
+  const char* const said = std::getenv("VERBS_TASKS_THREADS");
+  expect_equal("threads before", 0, threads_that_execute());
+  {
+    World world;
+    world.mq(world.cq());
+    world.mq(world.cq());
+    if (said != nullptr)
+      expect_equal("threads that execute tasks", std::atoi(said), threads_that_execute());
+  }
+  expect_equal("threads after", 0, threads_that_execute());
+}
+
 constexpr Case kCases[] = {
+    {"tasks.who-executes", who_executes},
     {"tasks.barrier", barrier},
     {"tasks.relays", relays},
     {"tasks.nobody-polls", nobody_polls},
