@@ -16,7 +16,6 @@
 #include "nla/capacity.h"
 #include "nla/core/remote_shell.h"
 #include "nla/guardian.h"
-#include "nla/link/link_key.h"
 #include "nla/shell_state.h"
 
 namespace scela::nla {
