@@ -32,9 +32,9 @@ struct Nodes : TreeHarness {
       node.own = work.map.ranks_of(i);
       EngineDesk::Sides sides;
       sides.tell = [&node](std::string_view text) { node.told.emplace_back(text); };
-      sides.send = [this](Rank from, const ask::Send& send) {
+      sides.send = [this, i](Rank from, const ask::Send& send) {
         ++asked;
-        ask(from, send, kEngineRequest);
+        post(agent_of(i), event::Asked{from, kEngineRequest, send});  // also if that has ended
       };
       sides.catch_up = [&node] {
         for (const std::string& text : std::exchange(node.not_taken, {}))
