@@ -199,9 +199,10 @@ void Fabric::flush(OtherNode& peer) {
 
 void Fabric::read(std::uint32_t id, PeerLink& link, Moment now) {
   constexpr std::size_t kRoom = kReadAtOnce + kLengthBytes + kLongestFrame;
-  room_.resize(std::max(room_.size(), link.encrypts() ? 2 * kRoom : kRoom));
+  const std::size_t room = link.encrypts() ? 2 * kRoom : kRoom;
+  room_.resize(std::max(room_.size(), room));
   std::span<const std::byte> bytes;
-  if (!link.read(room_, bytes)) {
+  if (!link.read(std::span(room_).first(room), bytes)) {
     const int error = link.failure();
     if (error == EBADMSG) ++counts_.changed;
     return end(id,

@@ -83,7 +83,7 @@ Runs the software InfiniBand adapter of this node for programs that use libscela
 starts it where none runs.
 
   --socket PATH   where programs find it; its directory is nobody else's.
-                  Default: $SCELA_HCA_SOCKET, else scela-hca-UID/socket in $TMPDIR or /tmp
+                  Default: $SCELA_HCA_SOCKET, else scela-hca-UID/socket[.JOB] in $TMPDIR or /tmp
   --until-idle    end when the last program has gone, or when none comes
   --ready-fd N    write one byte to this descriptor once programs can connect
   --fabric-fd N   read from this descriptor which node of which job this is (man page)
