@@ -175,6 +175,7 @@ void TaskQueues::reset(PairId id) {
   for (Queue* queue : {&pair->send, &pair->receive}) {
     queue->entries.clear();
     queue->started = 0;
+    queue->done = 0;
     queue->failed = false;
     queue->enabled = queue->next_serial;
   }
@@ -333,6 +334,7 @@ Status TaskQueues::enable(const Entry& entry) {
 void TaskQueues::finish(Pair& pair, Entry& entry, Status status) {
   entry.in_flight = false;
   entry.done = true;
+  ++pair.send.done;
   entry.status = status;
   if (status != Status::success) pair.stopped = true;
   drain(pair);
@@ -346,6 +348,7 @@ void TaskQueues::drain(Pair& pair) {
     Entry over = std::move(send.entries.front());
     send.entries.pop_front();
     if (send.started > 0) --send.started;
+    if (over.done) --send.done;
     // What the device had says itself what became of it; all else behind a failure is flushed.
     const bool of_device = over.kind == Kind::request && over.done;
     if (send.failed && !of_device) over.status = Status::flushed;
@@ -398,8 +401,7 @@ void TaskQueues::rewatch(Pair& pair) {
   const Queue& send = pair.send;
   const bool sends = !send.entries.empty() && send.entries.front().in_flight &&
                      send.entries.front().kind == Kind::request &&
-                     (pair.blocked || send.failed || pair.stopped ||
-                      std::ranges::any_of(send.entries, &Entry::done));
+                     (pair.blocked || send.failed || pair.stopped || send.done > 0);
   if ((sends || pair.blocked) != std::exchange(pair.send.watching, sends || pair.blocked))
     watch(pair.shape.send_count, pair.send.watching ? 1 : -1);
   const bool receives = pair.receive.failed && !pair.receive.entries.empty();

@@ -131,6 +131,7 @@ class TaskQueues {
   struct Queue {
     std::deque<Entry> entries;  // oldest first; the first `started` are begun
     std::size_t started = 0;
+    std::size_t done = 0;  // of them; they wait for those before them
     std::uint64_t next_serial = 0;
     std::size_t most = 0;
     bool held = false;
