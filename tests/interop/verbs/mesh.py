@@ -29,7 +29,8 @@ def told(program):
 def expect(program, word):
     line = program.stdout.readline()
     if line != f"{word}\n":
-        verbs.fail(f"a process says '{line.strip()}' instead of '{word}'" + (f", and ends with {program.wait()}" if not line else ""))
+        end = "" if line else f", and ends with {program.wait()}"
+        verbs.fail(f"a process says '{line.strip()}' instead of '{word}'{end}")
 
 
 def status(node):
