@@ -200,11 +200,8 @@ void who_executes() {
 }
 
 constexpr Case kCases[] = {
-    {"tasks.who-executes", who_executes},
-    {"tasks.barrier", barrier},
-    {"tasks.relays", relays},
-    {"tasks.nobody-polls", nobody_polls},
-    {"tasks.threads", threads},
+    {"tasks.who-executes", who_executes}, {"tasks.barrier", barrier}, {"tasks.relays", relays},
+    {"tasks.nobody-polls", nobody_polls}, {"tasks.threads", threads},
 };
 
 }  // namespace
