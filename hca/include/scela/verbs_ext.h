@@ -14,10 +14,10 @@
  * same completions: all but one without the mark.
  *
  * Functions return 0 or an errno. libscela-ibverbs.so.1 has them for its device, which executes
- * tasks by itself. libscela-verbs-tasks.so.1 has them for every device: it hands on to one that knows
- * tasks, and lets a thread of this process execute them for any other. So a program says once what
- * is to be executed: what tasks have to do with, it makes and destroys by the functions below, and
- * posts, polls and queries as always (docs/hca.md says what a thread cannot do). */
+ * tasks by itself. libscela-verbs-tasks.so.1 has them for every device: it hands on to one that
+ * knows tasks, and lets a thread of this process execute them for any other. So a program says once
+ * what is to be executed: what tasks have to do with, it makes and destroys by the functions below,
+ * and posts, polls and queries as always (docs/hca.md says what a thread cannot do). */
 #ifndef SCELA_VERBS_EXT_H
 #define SCELA_VERBS_EXT_H
 
