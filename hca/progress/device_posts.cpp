@@ -80,7 +80,10 @@ int DeviceTasks::accept_send(Qp& qp, const ibv_send_wr& request) {
   entry.signalled = qp.all_signalled || (request.send_flags & IBV_SEND_SIGNALED) != 0;
   if (queues_.may_send_now(qp.id)) {
     const int error = give_to_device(qp, request, queues_.next_serial(qp.id), entry.signalled);
-    if (error == 0) queues_.sent_now(qp.id, std::move(entry));
+    if (error == 0) {
+      queues_.sent_now(qp.id, std::move(entry));
+      return 0;
+    }
     if (error != ENOMEM) return error;
   }
   auto payload = std::make_unique<SendPayload>();

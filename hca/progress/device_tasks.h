@@ -46,21 +46,21 @@ class DeviceTasks final : private Host {
 
   // As the header's functions, but for what is to be said of failure: an errno.
   int create_cq(int cqe, void* cq_context, int comp_vector, ibv_cq*& made);
-  int destroy_cq(ibv_cq* cq);
+  int destroy_cq(ibv_cq* device);
   int create_qp(const ibv_qp_init_attr_ex& attributes, ibv_qp_cap& cap, ibv_qp*& made);
   int create_mq(ibv_pd* pd, ibv_cq* cq, std::uint32_t most_tasks, ibv_qp*& made);
-  int modify_qp(ibv_qp* qp, ibv_qp_attr* attributes, int mask);
-  int destroy_qp(ibv_qp* qp);
-  int post_task(ibv_qp* qp, scela_task* task, scela_task** bad);
+  int modify_qp(ibv_qp* device, ibv_qp_attr* attributes, int mask);
+  int destroy_qp(ibv_qp* device);
+  int post_task(ibv_qp* device, scela_task* task, scela_task** bad);
   // True: there is no object, no thread and no channel any more. Not beside a call that makes
   // objects.
   bool close_if_empty();
 
   // What stands in front of the device's operations.
-  int poll_cq(ibv_cq* cq, int count, ibv_wc* completions);
-  int req_notify_cq(ibv_cq* cq, int solicited_only);
-  int post_send(ibv_qp* qp, ibv_send_wr* request, ibv_send_wr** bad);
-  int post_recv(ibv_qp* qp, ibv_recv_wr* request, ibv_recv_wr** bad);
+  int poll_cq(ibv_cq* device, int count, ibv_wc* completions);
+  int req_notify_cq(ibv_cq* device, int solicited_only);
+  int post_send(ibv_qp* device, ibv_send_wr* request, ibv_send_wr** bad);
+  int post_recv(ibv_qp* device, ibv_recv_wr* request, ibv_recv_wr** bad);
 
  private:
   struct Cq {

@@ -80,40 +80,40 @@ class TaskQueues {
   void remove_count(CountId count);
   PairId add_pair(const Shape& shape);
   // Without completions.
-  void remove_pair(PairId pair);
+  void remove_pair(PairId id);
 
   // When a WAIT that is posted now is over; `last` moves the base.
-  std::uint64_t claim(CountId count, std::uint64_t completions, bool last);
+  std::uint64_t claim(CountId id, std::uint64_t completions, bool last);
 
   // False: the queue is full.
-  bool has_room_to_send(PairId pair) const;
-  bool post_send(PairId pair, Entry entry);
-  bool post_receive(PairId pair, Entry entry);
+  bool has_room_to_send(PairId id) const;
+  bool post_send(PairId id, Entry entry);
+  bool post_receive(PairId id, Entry entry);
   // Whether a request may go to the device at once, because nothing stands before it; who gives it
   // there then says so.
-  bool may_send_now(PairId pair) const;
-  std::uint64_t next_serial(PairId pair) const;
-  void sent_now(PairId pair, Entry entry);
-  bool may_receive_now(PairId pair) const;
-  void received_now(PairId pair);
+  bool may_send_now(PairId id) const;
+  std::uint64_t next_serial(PairId id) const;
+  void sent_now(PairId id, Entry entry);
+  bool may_receive_now(PairId id) const;
+  void received_now(PairId id);
 
   // The oldest request that the device has, if any: sends complete in their order.
-  const Entry* oldest_in_flight(PairId pair) const;
-  void sent(PairId pair, Status status);
-  void received(PairId pair, Status status);
+  const Entry* oldest_in_flight(PairId id) const;
+  void sent(PairId id, Status status);
+  void received(PairId id, Status status);
   // A completion came that the program will see, of whatever queue.
-  void counted(CountId count);
-  void calculated(PairId pair, std::uint64_t serial, Status status);
+  void counted(CountId id);
+  void calculated(PairId id, std::uint64_t serial, Status status);
 
   // The device's queue pair is in error, begins anew, or goes on.
-  void fail(PairId pair);
-  void reset(PairId pair);
-  void recover(PairId pair);
+  void fail(PairId id);
+  void reset(PairId id);
+  void recover(PairId id);
 
   // Does what can be done, `steps` requests and tasks at most. True: there is more.
   bool run(int steps);
 
-  std::uint64_t produced(CountId count) const;
+  std::uint64_t produced(CountId id) const;
 
  private:
   struct Parked {
@@ -151,8 +151,8 @@ class TaskQueues {
     bool scheduled = false;
   };
 
-  Pair* find(PairId pair);
-  const Pair* find(PairId pair) const;
+  Pair* find(PairId id);
+  const Pair* find(PairId id) const;
   void schedule(Pair& pair);
   int step(Pair& pair, int steps);
   bool begin(Pair& pair, Entry& entry);
@@ -165,7 +165,7 @@ class TaskQueues {
   void complete(CountId count, Pair& pair, const Entry& entry, bool receives);
   void unpark(Pair& pair);
   void rewatch(Pair& pair);
-  void watch(CountId count, int change);
+  void watch(CountId id, int change);
   static bool may_begin(const Queue& queue);
 
   Host& host_;
