@@ -419,9 +419,9 @@ std::string_view nearest(std::string_view name, std::string_view OptionRow::*whi
 constexpr std::string_view kVariablePrefix = "SCELA_";
 // As scela-run(1) lists them.
 constexpr std::string_view kRankVariables[] = {
-    "SCELA_RANK",       "SCELA_SIZE",   "SCELA_LOCAL_RANK", "SCELA_LOCAL_SIZE", "SCELA_NODE",
-    "SCELA_NODE_INDEX", "SCELA_JOB_ID", "SCELA_NODE_DIR",   "SCELA_SEGMENT",    "SCELA_RING",
-    "SCELA_HCA_SOCKET"};
+    "SCELA_RANK",    "SCELA_SIZE",       "SCELA_LOCAL_RANK", "SCELA_LOCAL_SIZE",
+    "SCELA_NODE",    "SCELA_NODE_INDEX", "SCELA_JOB_ID",     "SCELA_NODE_DIR",
+    "SCELA_SEGMENT", "SCELA_RING",       "SCELA_HCA_SOCKET"};
 // Of those, what a user may set for them, to 0 or 1.
 constexpr std::string_view kSwitches[] = {"SCELA_SEGMENT", "SCELA_RING"};
 
