@@ -26,11 +26,14 @@ void Engine::attach(ProcessId process, ProcessPage& page) {
   Attached& added = state_->processes[process];
   added.page = &page;
   added.bell_users.resize(kBells);
+  if (!state_->host.at_once(process)) state_->distant.insert(process);
 }
 
 void Engine::detach(ProcessId process) {
   state_->release_some(true);
   state_->detach(process);
+  state_->distant.erase(process);
+  state_->carried(process);
 }
 
 Answer Engine::ask(ProcessId process, const Ask& ask) {
@@ -49,13 +52,15 @@ bool Engine::run(Moment now) {
   }
   for (auto& [id, process] : state.processes) {
     const auto& users = process.bell_users;
-    take_bells(*process.page, [&](std::uint32_t bell) {
+    take_bells(*process.page, [&, owner = id](std::uint32_t bell) {
+      if (bell == kOrdersBell) state.carried(owner);
       for (const std::uint32_t number : users[bell])
         if (Qp* qp = state.qps.find(number)) state.schedule(*qp);
     });
   }
-  state.moved = 0;
-  for (int turn = 0; turn < kTurns && state.moved < kMostBytes && !state.runnable.empty(); ++turn) {
+  state.moved_bytes = 0;
+  for (int turn = 0; turn < kTurns && state.moved_bytes < kMostBytes && !state.runnable.empty();
+       ++turn) {
     if (state.settings.seed != 0)
       std::swap(state.runnable.front(), state.runnable[state.random.below(state.runnable.size())]);
     const std::uint32_t number = state.runnable.front();

@@ -13,6 +13,7 @@ void Engine::State::flush(Qp& qp) {
   }
   qp.window.clear();
   qp.sent = 0;
+  forget(qp.sending);
   Completion completion;
   completion.status = Status::flushed;
   completion.qpn = qp.handle;
@@ -58,6 +59,7 @@ void Engine::State::enter_error(Qp& qp) {
   qp.state = QpState::err;
   wait_until(qp, std::nullopt);
   qp.unanswered = false;
+  forget_steps(qp);
   qp.answering.clear();
   qp.inbox.clear();
   qp.progress = 0;
@@ -78,6 +80,7 @@ void Engine::State::reset(Qp& qp) {
   qp.window.clear();
   qp.sent = 0;
   ++qp.round;
+  forget_steps(qp);
   qp.answering.clear();
   qp.inbox.clear();
   qp.progress = 0;

@@ -18,16 +18,38 @@ namespace scela::hca {
 // A process attached to the engine (one per open context); numbers are not used again.
 using ProcessId = std::uint32_t;
 
+enum class Transfer : std::uint8_t {
+  done,
+  refused,  // not all of it is there (any more); what was written until then stays
+  later,    // it is under way
+};
+
+// An order that a process was given. 0: none.
+using Ticket = std::uint64_t;
+
 class Host {
  public:
   virtual ~Host() = default;
 
-  // Bytes of a process's memory, or of two processes' memories. False: not all of it is there (any
-  // more); what was written until then stays.
+  // Whether a process's memory is reached at once; it does not change. Else the process is given
+  // orders (layout.h), which it carries out one after the other.
+  virtual bool at_once(ProcessId) { return true; }
+
+  // Bytes of memory that is reached at once, of one process or of two. False: refused.
   virtual bool read(ProcessId process, std::uint64_t address, std::span<std::byte> to) = 0;
   virtual bool write(ProcessId process, std::uint64_t address, std::span<const std::byte> from) = 0;
   virtual bool copy(ProcessId from, std::uint64_t from_address, ProcessId to,
                     std::uint64_t to_address, std::uint64_t bytes) = 0;
+
+  // Of memory that is not: an order of kOrderBytes at most, with the bytes that it is to store. 0:
+  // there is no room until another has been collected or forgotten, or its process rings the bell
+  // of orders.
+  virtual Ticket order(ProcessId, const Order&, std::span<const std::byte>) { return 0; }
+  // What became of it; of one that fetches, its bytes, and of one that changes a number, what that
+  // was before. Over with it unless the answer is `later`.
+  virtual Transfer collect(ProcessId, Ticket, std::span<std::byte>) { return Transfer::refused; }
+  // Nobody waits for it any more: it is not begun if it can be helped.
+  virtual void forget(ProcessId, Ticket) {}
 
   // Whether the process is there: asked where a transfer has failed.
   virtual bool alive(ProcessId process) = 0;

@@ -18,7 +18,7 @@
 
 namespace scela::hca {
 
-inline constexpr std::uint32_t kLayoutVersion = 1;
+inline constexpr std::uint32_t kLayoutVersion = 2;
 inline constexpr std::uint64_t kLayoutMagic = 0x61636853634c4131ULL;
 
 // Of the chunks that memory is handed out from. A larger one was made for one queue, and goes with
@@ -143,6 +143,47 @@ struct EnginePage {
   std::uint32_t reserved = 0;
   alignas(64) std::atomic<std::uint32_t> asleep{0};
 };
+
+// Where the engine does not reach a process's memory, the process moves bytes between it and an
+// area that both map: orders, which a thread of the library carries out one after the other
+// (library/service.h), so that those of one process are not mixed up.
+inline constexpr std::uint32_t kOrders = 16;  // that wait or are carried out, and their results
+inline constexpr std::uint64_t kOrderBytes = 64 * 1024;
+inline constexpr std::uint32_t kOrdersBell = kBells - 1;  // rung when an order is over
+
+enum class OrderKind : std::uint32_t { fetch, store, compare_swap, fetch_add };
+struct Order {
+  OrderKind kind = OrderKind::fetch;
+  std::uint32_t reserved = 0;
+  std::uint64_t address = 0;      // in the process's memory
+  std::uint64_t bytes = 0;        // 8 where a number is changed
+  std::uint64_t compare_add = 0;  // as in SendRequest
+  std::uint64_t swap = 0;
+};
+// What the number becomes.
+inline std::uint64_t changed(OrderKind kind, std::uint64_t number, std::uint64_t compare_add,
+                             std::uint64_t swap) {
+  if (kind == OrderKind::fetch_add) return number + compare_add;
+  return number == compare_add ? swap : number;
+}
+// The engine sets `waits` and, if the order has not been begun, `cancelled`.
+enum class OrderState : std::uint32_t { waits, begun, done, refused, cancelled };
+struct OrderSlot {
+  std::atomic<OrderState> state{OrderState::cancelled};
+  Order order;
+};
+// At the head of the area; the bytes of slot n stand at kOrderDataOffset + n * kOrderBytes.
+struct OrderQueue {
+  alignas(64) std::atomic<std::uint64_t> posted{0};   // by the engine
+  std::atomic<std::uint32_t> bell{0};                 // by the engine: the futex of the thread
+  alignas(64) std::atomic<std::uint64_t> carried{0};  // by the process: over, also if cancelled
+  std::atomic<std::uint32_t> asleep{0};  // by the process: `bell` is slept on, the engine clears it
+  alignas(64) std::atomic<std::uint32_t> slots[kOrders] = {};  // of order n: slots[n % kOrders]
+  alignas(64) OrderSlot orders[kOrders] = {};
+};
+inline constexpr std::uint64_t kOrderDataOffset = 4096;
+static_assert(sizeof(OrderQueue) <= kOrderDataOffset);
+inline constexpr std::uint64_t kOrderAreaBytes = kOrderDataOffset + kOrders * kOrderBytes;
 
 // Where something stands in a process's memory. Chunks are numbered in the order in which the
 // engine handed them over; offsets are bytes.

@@ -54,55 +54,58 @@ bool Engine::State::pieces_of(const std::vector<Sge>& sges, std::uint32_t pd, Pr
   return true;
 }
 
-bool Engine::State::deliver(const Incoming& incoming, ProcessId to,
-                            const std::vector<Piece>& pieces, std::uint64_t skip) {
+Transfer Engine::State::deliver(const Incoming& incoming, ProcessId to,
+                                const std::vector<Piece>& pieces, std::uint64_t skip) {
   static const std::vector<Piece> none;
   Cursor target(pieces, skip);
   Cursor source(incoming.pieces ? *incoming.pieces : none, incoming.offset);
   std::uint64_t done = 0;
   while (done < incoming.count) {
-    if (target.at_end()) return false;
+    if (target.at_end()) return Transfer::refused;
     std::uint64_t bytes = std::min(incoming.count - done, target.left());
-    bool ok = false;
+    Transfer moved = Transfer::refused;
     if (!incoming.pieces || !incoming.bytes.empty()) {
-      if (done + bytes > incoming.bytes.size()) return false;
-      ok = host.write(to, target.address(), incoming.bytes.subspan(done, bytes));
+      if (done + bytes > incoming.bytes.size()) return Transfer::refused;
+      moved = write(to, target.address(), incoming.bytes.subspan(done, bytes));
     } else {
-      if (source.at_end()) return false;
+      if (source.at_end()) return Transfer::refused;
       bytes = std::min(bytes, source.left());
-      ok = host.copy(incoming.from, source.address(), to, target.address(), bytes);
+      moved = copy(incoming.from, source.address(), to, target.address(), bytes);
       source.step(bytes);
     }
-    if (!ok) return false;
+    if (moved != Transfer::done) return moved;
     target.step(bytes);
     done += bytes;
   }
-  return true;
+  return Transfer::done;
 }
 
 // Whether what the part carries is there: asked where its transfer has failed.
-bool Engine::State::is_readable(const Incoming& incoming) {
+Transfer Engine::State::is_readable(const Incoming& incoming) {
   std::vector<std::byte> bytes(std::min<std::uint64_t>(incoming.count, 64 * 1024));
   std::uint64_t left = incoming.count;
   for (Cursor at(*incoming.pieces, incoming.offset); left > 0 && !at.at_end();) {
     const std::uint64_t count = std::min<std::uint64_t>({left, at.left(), bytes.size()});
-    if (!host.read(incoming.from, at.address(), std::span(bytes).first(count))) return false;
+    const Transfer moved = read(incoming.from, at.address(), std::span(bytes).first(count));
+    if (moved != Transfer::done) return moved;
     at.step(count);
     left -= count;
   }
-  return true;
+  return Transfer::done;
 }
 
 // What was there, and what will be, is not what a program that looks too early finds.
-void Engine::State::spoil(ProcessId process, const std::vector<Piece>& pieces,
-                          std::uint64_t bytes) {
+Transfer Engine::State::spoil(ProcessId process, const std::vector<Piece>& pieces,
+                              std::uint64_t bytes) {
   const std::vector<std::byte> other(std::min<std::uint64_t>(bytes, 64 * 1024), std::byte{0xDB});
   for (Cursor at(pieces, 0); bytes > 0 && !at.at_end();) {
     const std::uint64_t count = std::min<std::uint64_t>({bytes, at.left(), other.size()});
-    if (!host.write(process, at.address(), std::span(other).first(count))) return;
+    const Transfer moved = write(process, at.address(), std::span(other).first(count));
+    if (moved != Transfer::done) return moved;
     at.step(count);
     bytes -= count;
   }
+  return Transfer::done;
 }
 
 }  // namespace scela::hca

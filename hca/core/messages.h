@@ -14,8 +14,10 @@
 namespace scela::hca {
 
 enum class Operation : std::uint32_t {
-  hello,       // -> device; descriptors: engine page, wake eventfd, asynchronous events, chunk 0
-  alloc_pd,    // -> handle
+  hello,     // address (of two numbers, 0: none), cookie -> device, send; descriptors: engine page,
+             // wake eventfd, asynchronous events, chunks. The first number is `cookie`, the engine
+             // writes its complement to the second; if it cannot, `send` is the area of orders
+  alloc_pd,  // -> handle
   dealloc_pd,  // handle
   reg_mr,      // pd, address, length, iova, access -> handle, number (lkey and rkey)
   dereg_mr,    // handle

@@ -15,6 +15,7 @@
 #include "hca/core/layout.h"
 #include "hca/core/messages.h"
 #include "hca/core/table.h"
+#include "hca/core/transfer.h"
 
 namespace scela::hca {
 
@@ -84,6 +85,7 @@ struct Receiving {
   std::uint32_t queue = 0;  // number of the QP or SRQ that it came from
   std::uint32_t cq = 0;
   std::uint32_t pd = 0;
+  std::uint64_t taking = 0;  // which of all that were taken, or taken again
   std::vector<Sge> sges;
 };
 
@@ -126,6 +128,13 @@ struct Outgoing {
   std::uint64_t bytes = 0;
   std::uint64_t sent = 0;
   std::uint32_t psn = 0;
+  // Of an atomic operation that was carried out and whose result is not stored yet: what was
+  // before.
+  std::optional<std::uint64_t> before;
+  // Of a datagram that has begun to go out: how many more times it goes, and which queue pairs of
+  // its group have it this time.
+  std::optional<int> times;
+  std::set<std::uint32_t> served;
   bool done = false;  // answered, or found wrong; completed once all before it are
   Status status = Status::success;
 };
@@ -193,6 +202,12 @@ struct Qp {
   bool unanswered = false;      // `until` is the end of a transport timeout
   bool scheduled = false;
   std::uint32_t bell = 0;
+  Step sending;                    // of the oldest request that is not sent
+  std::optional<Moment> patience;  // until when `sending` waits for another process's memory
+  // Answers, with bytes that were asked for, which wait for the owner's memory; and the step of the
+  // oldest.
+  std::deque<std::vector<std::byte>> arrived;
+  Step arriving;
 
   // Responder.
   std::uint32_t expected_psn = 0;
@@ -203,8 +218,14 @@ struct Qp {
   bool receiving = false;
   bool established = false;  // something has come since it is ready to receive
   std::deque<Answering> answering;
-  std::deque<std::vector<std::byte>>
-      inbox;  // frames that came behind a read that is being answered
+  // Frames of other nodes that came behind a read which is being answered, or which wait for
+  // memory.
+  struct Frame {
+    std::uint32_t node = 0;
+    std::vector<std::byte> bytes;
+  };
+  std::deque<Frame> inbox;
+  Step serving;  // of the oldest of `answering`, or else of `inbox`
 
   bool connected() const { return type != QpType::ud; }
   bool reliable() const { return type != QpType::ud && type != QpType::uc; }

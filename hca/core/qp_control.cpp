@@ -264,6 +264,7 @@ int Engine::State::destroy_qp(ProcessId process, std::uint32_t handle) {
 void Engine::State::remove_qp(Qp& qp) {
   give_back(qp);
   wait_until(qp, std::nullopt);
+  forget_steps(qp);
   for (auto group = groups.begin(); group != groups.end();) {
     group->second.erase(qp.handle);
     group = group->second.empty() ? groups.erase(group) : std::next(group);

@@ -10,6 +10,8 @@ namespace {
 // Frames that wait behind a read which is being answered: more than an honest requester has on its
 // way (its window).
 constexpr std::size_t kMostWaiting = 256;
+// Answers that wait for their owner's memory: 64 MiB. With more the request begins anew.
+constexpr std::size_t kMostArrived = 1024;
 
 bool carries_bytes(Opcode opcode) {
   return opcode != Opcode::rdma_read && opcode != Opcode::compare_swap &&
@@ -59,7 +61,7 @@ Engine::State::Sent Engine::State::send_part(std::uint32_t node, std::uint32_t t
     return host.send(node, bytes_of(header), {}) ? Sent::yes : Sent::no_way;
   }
   header.count = std::min(out.bytes - out.sent, kMostPayload);
-  if ((request.flags & send_flag::kInlined) != 0) {
+  if (!out.data.empty()) {  // inline, or gathered
     return host.send(node, bytes_of(header), std::span(out.data).subspan(out.sent, header.count))
                ? Sent::yes
                : Sent::no_way;
@@ -72,8 +74,10 @@ Engine::State::Sent Engine::State::send_part(std::uint32_t node, std::uint32_t t
       continue;
     }
     const std::uint64_t bytes = std::min(piece.bytes - skip, header.count - done);
-    if (!host.read(qp.owner, piece.address + skip, std::span(part).subspan(done, bytes)))
-      return Sent::no_memory;
+    const Transfer moved =
+        read(qp.owner, piece.address + skip, std::span(part).subspan(done, bytes));
+    if (moved == Transfer::later) return Sent::later;
+    if (moved == Transfer::refused) return Sent::no_memory;
     done += bytes;
     skip = 0;
     if (done == header.count) break;
@@ -88,6 +92,7 @@ bool Engine::State::send_there(Qp& qp, Outgoing& out) {
     return false;
   }
   const Sent sent = send_part(qp.node, qp.attributes.dest_qpn, qp, out);
+  if (sent == Sent::later) return false;
   if (sent == Sent::no_memory) {
     settle(qp, out, Status::local_protection);
     return false;
@@ -109,32 +114,109 @@ bool Engine::State::send_there(Qp& qp, Outgoing& out) {
 bool Engine::State::receive(std::uint32_t node, std::span<const std::byte> frame) {
   const auto header = header_of(frame);
   if (!header) return false;
+  const bool to_group = header->is_global != 0 && header->target_gid.bytes[0] == 0xFF;
+  if (header->kind == FrameKind::request && to_group && header->target_qpn == 0) {
+    receive_of_group(node, *header, frame);
+    return true;
+  }
   Qp* qp = qps.find(header->target_qpn);
   if (header->kind == FrameKind::request) {
-    if (qp && !qp->answering.empty() && qp->node == node) {
-      if (qp->inbox.size() < kMostWaiting) qp->inbox.emplace_back(frame.begin(), frame.end());
+    if (!qp || (qp->node != node && qp->type != QpType::ud)) {
+      receive_request(node, frame);  // it is not for that queue pair, whatever it is
       return true;
     }
-    receive_request(node, frame);
+    bool waits = !qp->answering.empty() || !qp->inbox.empty();
+    if (!waits) {
+      begin_step(*qp, qp->serving, {});
+      receive_request(node, frame);
+      waits = end_step(qp->serving);
+    }
+    if (waits && qp->inbox.size() < kMostWaiting)
+      qp->inbox.push_back({node, {frame.begin(), frame.end()}});
     return true;
   }
-  // An answer, or the bytes of one: only to what was asked of that queue pair, in this round.
-  if (!qp || qp->node != node || !has_begun(*qp) || qp->attributes.dest_qpn != header->source_qpn ||
-      (qp->state != QpState::rts && qp->state != QpState::sqd) || header->round != qp->round ||
-      header->psn != qp->window.front().psn)
-    return true;
-  if (header->kind == FrameKind::data) {
-    receive_data(*qp, *header, frame.subspan(sizeof(FrameHeader)));
+  if (!qp || qp->node != node) return true;
+  if (!qp->arrived.empty()) {
+    keep_answer(*qp, frame);
     return true;
   }
-  Outgoing& out = qp->window.front();
+  begin_step(*qp, qp->arriving, {});
+  const bool known = receive_answer(*qp, *header, frame);
+  if (end_step(qp->arriving)) keep_answer(*qp, frame);
+  return known;
+}
+
+// For each member on its own: one whose memory is waited for holds up no other.
+void Engine::State::receive_of_group(std::uint32_t node, FrameHeader header,
+                                     std::span<const std::byte> frame) {
+  std::vector<std::byte> copy(frame.begin(), frame.end());
+  for (const std::uint32_t member : members_of(header.target_gid)) {
+    header.target_qpn = member;
+    std::memcpy(copy.data(), &header, sizeof header);
+    receive(node, copy);
+  }
+}
+
+// Until the owner's memory has taken those before it.
+void Engine::State::keep_answer(Qp& qp, std::span<const std::byte> frame) {
+  if (qp.arrived.size() < kMostArrived) {
+    qp.arrived.emplace_back(frame.begin(), frame.end());
+    return;
+  }
+  forget(qp.arriving);
+  qp.arrived.clear();
+  if ((qp.state == QpState::rts || qp.state == QpState::sqd) && has_begun(qp))
+    answered(qp, {Verdict::Kind::silent, Status::success, 0, 0});
+}
+
+void Engine::State::run_arrived(Qp& qp) {
+  while (!qp.arrived.empty()) {
+    // Out of the queue meanwhile: it goes if the answer ends the queue pair.
+    std::vector<std::byte> frame = std::move(qp.arrived.front());
+    qp.arrived.pop_front();
+    FrameHeader header;
+    std::memcpy(&header, frame.data(), sizeof header);
+    begin_step(qp, qp.arriving, {});
+    receive_answer(qp, header, frame);
+    if (!end_step(qp.arriving)) continue;
+    qp.arrived.push_front(std::move(frame));
+    return;
+  }
+}
+
+// What came behind reads that are answered now, or waited for memory.
+void Engine::State::run_inbox(Qp& qp) {
+  while (qp.answering.empty() && !qp.inbox.empty()) {
+    Qp::Frame frame = std::move(qp.inbox.front());
+    qp.inbox.pop_front();
+    begin_step(qp, qp.serving, {});
+    receive_request(frame.node, frame.bytes);
+    if (!end_step(qp.serving)) continue;
+    qp.inbox.push_front(std::move(frame));
+    return;
+  }
+}
+
+// An answer, or the bytes of one: only to what was asked of that queue pair, in this round. False:
+// no engine says that.
+bool Engine::State::receive_answer(Qp& qp, const FrameHeader& header,
+                                   std::span<const std::byte> frame) {
+  if (!has_begun(qp) || qp.attributes.dest_qpn != header.source_qpn ||
+      (qp.state != QpState::rts && qp.state != QpState::sqd) || header.round != qp.round ||
+      header.psn != qp.window.front().psn)
+    return true;
+  if (header.kind == FrameKind::data) {
+    receive_data(qp, header, frame.subspan(sizeof(FrameHeader)));
+    return true;
+  }
+  Outgoing& out = qp.window.front();
   Verdict verdict;
-  verdict.status = header->status;
-  verdict.rnr_timer = static_cast<std::uint8_t>(header->rnr_timer & 31);
-  switch (header->verdict) {
+  verdict.status = header.status;
+  verdict.rnr_timer = static_cast<std::uint8_t>(header.rnr_timer & 31);
+  switch (header.verdict) {
     case static_cast<std::uint32_t>(Verdict::Kind::accepted):
       // A read is answered by its bytes. And a message that has not left whole is not accepted.
-      if ((out.request.opcode == Opcode::rdma_read && out.bytes > 0) || qp->sent == 0) return true;
+      if ((out.request.opcode == Opcode::rdma_read && out.bytes > 0) || qp.sent == 0) return true;
       break;
     case static_cast<std::uint32_t>(Verdict::Kind::silent):
       verdict.kind = Verdict::Kind::silent;
@@ -154,14 +236,14 @@ bool Engine::State::receive(std::uint32_t node, std::span<const std::byte> frame
   if (verdict.kind == Verdict::Kind::refused && !can_be_said) return false;
   if (verdict.kind == Verdict::Kind::accepted && !carries_bytes(out.request.opcode) &&
       out.bytes > 0) {
-    FrameHeader result = *header;
+    FrameHeader result = header;
     result.count = 8;
     result.offset = 0;
-    receive_data(*qp, result, std::as_bytes(std::span(&header->compare_add, 1)));
+    receive_data(qp, result, std::as_bytes(std::span(&header.compare_add, 1)));
   } else {
-    answered(*qp, verdict);
+    answered(qp, verdict);
   }
-  schedule(*qp);
+  schedule(qp);
   return true;
 }
 
@@ -173,8 +255,11 @@ void Engine::State::receive_data(Qp& qp, const FrameHeader& header,
   Incoming incoming;
   incoming.bytes = bytes;
   incoming.count = bytes.size();
-  if (!pieces_of(out.sges, qp.pd, qp.owner, access::kLocalWrite, out.pieces) ||
-      !deliver(incoming, qp.owner, out.pieces, header.offset)) {
+  const bool named = pieces_of(out.sges, qp.pd, qp.owner, access::kLocalWrite, out.pieces);
+  const Transfer moved =
+      named ? deliver(incoming, qp.owner, out.pieces, header.offset) : Transfer::refused;
+  if (moved == Transfer::later) return;
+  if (moved == Transfer::refused) {
     settle(qp, out, Status::local_protection);
     return;
   }
@@ -215,16 +300,14 @@ void Engine::State::receive_request(std::uint32_t node, std::span<const std::byt
   incoming.count = header.count;
   if (header.source_type == QpType::ud) {
     const bool sends = header.opcode == Opcode::send || header.opcode == Opcode::send_with_imm;
-    const bool to_group = header.is_global != 0 && header.target_gid.bytes[0] == 0xFF;
     if (!incoming.first() || !incoming.last() || header.total > limit::kMtu || !sends) return;
-    if (to_group)
-      receive_of_group(header.target_gid, incoming);
-    else
-      receive_datagram(header.target_qpn, incoming);
+    receive_datagram(header.target_qpn, incoming);
     return;
   }
   const Verdict verdict = respond(header.target_qpn, incoming);
-  if (header.source_type == QpType::uc || verdict.kind == Verdict::Kind::later) return;
+  if (header.source_type == QpType::uc || verdict.kind == Verdict::Kind::later ||
+      verdict.kind == Verdict::Kind::held)
+    return;
   if (verdict.kind == Verdict::Kind::accepted && !incoming.last()) return;
   answer(incoming, header.target_qpn, verdict);
 }
@@ -253,48 +336,64 @@ bool Engine::State::run_answers(Qp& qp) {
       blocked[read.node].insert(qp.handle);
       return false;
     }
-    const std::uint64_t bytes = std::min(read.total - read.sent, kMostPayload);
-    FrameHeader header;
-    header.kind = FrameKind::data;
-    header.target_qpn = read.qpn;
-    header.source_qpn = qp.handle;
-    header.psn = read.psn;
-    header.round = read.round;
-    header.total = read.total;
-    header.offset = read.sent;
-    header.count = bytes;
-    part.resize(bytes);
-    const Mr* mr = region(read.rkey, read.pd, read.address, read.total, access::kRemoteRead);
-    if (!mr || !host.read(mr->owner, read.address + read.sent - mr->iova + mr->address, part)) {
-      Incoming asked;
-      asked.node = read.node;
-      asked.source_qpn = read.qpn;
-      asked.psn = read.psn;
-      asked.round = read.round;
-      const Verdict verdict = refuse(qp, mr ? Status::remote_operation : Status::remote_access,
-                                     EventType::qp_access_error);
-      answer(asked, qp.handle, verdict);
-      return false;
-    }
-    host.send(read.node, bytes_of(header), part);
-    moved += bytes;
-    read.sent += bytes;
-    if (read.sent < read.total) continue;
-    qp.answering.pop_front();
-    while (qp.answering.empty() && !qp.inbox.empty()) {
-      const std::vector<std::byte> frame = std::move(qp.inbox.front());
-      qp.inbox.pop_front();
-      receive_request(qp.node, frame);
-    }
+    begin_step(qp, qp.serving, {});
+    const Sent sent = send_data(qp, read);
+    if (end_step(qp.serving) || sent != Sent::yes) return false;
+    if (read.sent == read.total) qp.answering.pop_front();
   }
-  return false;
+  run_inbox(qp);
+  return !qp.answering.empty();
+}
+
+// The next part of what was asked to be read.
+Engine::State::Sent Engine::State::send_data(Qp& qp, Answering& read) {
+  const std::uint64_t bytes = std::min(read.total - read.sent, kMostPayload);
+  FrameHeader header;
+  header.kind = FrameKind::data;
+  header.target_qpn = read.qpn;
+  header.source_qpn = qp.handle;
+  header.psn = read.psn;
+  header.round = read.round;
+  header.total = read.total;
+  header.offset = read.sent;
+  header.count = bytes;
+  part.resize(bytes);
+  const Mr* mr = region(read.rkey, read.pd, read.address, read.total, access::kRemoteRead);
+  const Transfer there =
+      mr ? State::read(mr->owner, read.address + read.sent - mr->iova + mr->address, part)
+         : Transfer::refused;
+  if (there == Transfer::later) return Sent::later;
+  if (there == Transfer::refused) {
+    Incoming asked;
+    asked.node = read.node;
+    asked.source_qpn = read.qpn;
+    asked.psn = read.psn;
+    asked.round = read.round;
+    const Verdict verdict = refuse(qp, mr ? Status::remote_operation : Status::remote_access,
+                                   EventType::qp_access_error);
+    answer(asked, qp.handle, verdict);
+    return Sent::no_memory;
+  }
+  host.send(read.node, bytes_of(header), part);
+  moved_bytes += bytes;
+  read.sent += bytes;
+  return Sent::yes;
 }
 
 void Engine::State::lost(std::uint32_t node) {
   qps.each([&](Qp& qp) {
     if (qp.node != node) return;
+    qp.arrived.clear();
+    forget(qp.arriving);
+    // A request that is being carried out is not left in the middle: who asks again is told
+    // nothing.
+    const bool serves = qp.answering.empty() && qp.serving.held && !qp.inbox.empty();
     qp.answering.clear();
-    qp.inbox.clear();
+    qp.inbox.resize(serves ? 1 : 0);
+    if (!serves) {
+      forget(qp.serving);
+      qp.serving.held = false;
+    }
     if ((qp.state == QpState::rts || qp.state == QpState::sqd) && has_begun(qp) && qp.reliable())
       answered(qp, {Verdict::Kind::silent, Status::success, 0, 0});
   });

@@ -81,6 +81,7 @@ bool Engine::State::run_queue(Qp& qp) {
     flush(qp);
     return false;
   }
+  run_arrived(qp);
   bool more = run_answers(qp);
   if (qp.state != QpState::rts && qp.state != QpState::sqd) return more;
   if (qp.until) {
@@ -104,11 +105,18 @@ bool Engine::State::run_queue(Qp& qp) {
     const Outgoing& out = qp.window[qp.sent];
     const std::uint64_t before = out.sent, all = out.bytes;
     const std::size_t waiting = qp.window.size() - qp.sent;
-    if (!go_on(qp)) return more;
+    begin_step(qp, qp.sending, {out.index, out.sent, qp.round});
+    const bool goes_on = go_on(qp);
+    if (end_step(qp.sending)) {
+      const bool over = is_over(qp);
+      return over || more;
+    }
+    lose_patience(qp, std::nullopt);
+    if (!goes_on) return more;
     const bool gone = qp.window.size() - qp.sent < waiting;
-    const std::uint64_t step = (gone ? all : qp.window[qp.sent].sent) - before;
-    bytes += step;
-    moved += step;
+    const std::uint64_t gained = (gone ? all : qp.window[qp.sent].sent) - before;
+    bytes += gained;
+    moved_bytes += gained;
   }
   return true;
 }
@@ -143,6 +151,9 @@ bool Engine::State::begin(Qp& qp) {
   out.sent = 0;
   out.bytes = 0;
   out.done = false;
+  out.before.reset();
+  out.times.reset();
+  out.served.clear();
   out.sges.clear();
   out.data.clear();
   const SendRequest& request = out.request;
@@ -239,8 +250,9 @@ bool Engine::State::go_on(Qp& qp) {
     settle(qp, out, Status::local_protection);
     return false;
   }
-  if (settings.seed != 0 && out.sent == 0 && out.request.opcode == Opcode::rdma_read)
-    spoil(qp.owner, out.pieces, out.bytes);
+  if (settings.seed != 0 && out.sent == 0 && out.request.opcode == Opcode::rdma_read &&
+      spoil(qp.owner, out.pieces, out.bytes) == Transfer::later)
+    return false;
   if (qp.type == QpType::ud) return datagram(qp, out);
   return qp.node == 0 ? send_here(qp, out) : send_there(qp, out);
 }
@@ -249,7 +261,11 @@ bool Engine::State::go_on(Qp& qp) {
 bool Engine::State::send_here(Qp& qp, Outgoing& out) {
   const Incoming incoming = incoming_of(qp, out);
   Verdict verdict{Verdict::Kind::silent, Status::success, 0, 0};
-  if (qp.reachable) verdict = respond(qp.attributes.dest_qpn, incoming);
+  if (out.before)  // carried out, before it was held
+    verdict = {Verdict::Kind::accepted, Status::success, 0, *out.before};
+  else if (qp.reachable)
+    verdict = respond(qp.attributes.dest_qpn, incoming);
+  if (verdict.kind == Verdict::Kind::held) return false;
   // It is connected to itself, and what it received ended it: all that it sent is flushed.
   if (qp.state == QpState::err) return false;
   if (verdict.kind != Verdict::Kind::accepted && !qp.reliable()) {
@@ -262,11 +278,14 @@ bool Engine::State::send_here(Qp& qp, Outgoing& out) {
     return false;
   }
   if (is_atomic(out.request.opcode)) {
+    out.before = verdict.before;
     Incoming result = incoming;
     result.bytes = std::as_bytes(std::span(&verdict.before, 1));
     result.offset = 0;
     result.total = result.count = 8;
-    if (!deliver(result, qp.owner, out.pieces, 0))
+    const Transfer moved = deliver(result, qp.owner, out.pieces, 0);
+    if (moved == Transfer::later) return false;
+    if (moved == Transfer::refused)
       verdict = {Verdict::Kind::refused, Status::local_protection, 0, 0};
   }
   out.sent += incoming.count;
@@ -302,6 +321,7 @@ void Engine::State::answered(Qp& qp, const Verdict& verdict) {
       settle(qp, out, verdict.status);
       return;
     case Verdict::Kind::later:
+    case Verdict::Kind::held:
       return;
   }
 }
@@ -316,58 +336,6 @@ void Engine::State::try_again(Qp& qp, Moment after, bool unanswered) {
   // A timeout of 0 is none: it waits until it is told to stop.
   const bool for_ever = unanswered && qp.attributes.timeout == 0;
   wait_until(qp, for_ever ? ~Moment{0} : now + after);
-}
-
-bool Engine::State::datagram(Qp& qp, Outgoing& out) {
-  const auto happens = [this](std::uint32_t times) {
-    return times != 0 && random.chance(times, 1000);
-  };
-  // One that is too long is dropped by its sender, who is not told (IBTA C10-93.1.1).
-  const bool is_lost = out.bytes > limit::kMtu || happens(settings.faults.ud_lost);
-  const int times = is_lost ? 0 : happens(settings.faults.ud_twice) ? 2 : 1;
-  for (int i = 0; i < times; ++i) {
-    switch (cast(qp, out)) {
-      case Sent::yes:
-      case Sent::no_way:
-        break;
-      case Sent::later:
-        return false;
-      case Sent::no_memory:
-        settle(qp, out, Status::local_protection);
-        return false;
-    }
-    if (qp.state == QpState::err) return false;  // by what it sent to itself: `out` has gone
-  }
-  out.sent = out.bytes;
-  settle(qp, out, Status::success);
-  return true;
-}
-
-// To whom the datagram is addressed: a group, a queue pair of this node or of another.
-Engine::State::Sent Engine::State::cast(Qp& qp, const Outgoing& out) {
-  const Destination& to = out.request.destination;
-  const bool is_global = to.is_global != 0;
-  if (is_global && to.gid.bytes[0] == 0xFF) {
-    return cast_to_group(qp, out);
-  }
-  if (is_local(to.gid, is_global, to.lid)) {
-    receive_datagram(to.qpn, incoming_of(qp, out));
-    return Sent::yes;
-  }
-  const auto node = host.node_of(to.gid, is_global, to.lid);
-  if (!node) return Sent::no_way;
-  if (host.ready(*node)) return send_part(*node, to.qpn, qp, out);
-  blocked[*node].insert(qp.handle);
-  return Sent::later;
-}
-
-// Each node knows its own members of a group. One whose way is full misses the datagram.
-Engine::State::Sent Engine::State::cast_to_group(Qp& qp, const Outgoing& out) {
-  for (const std::uint32_t node : host.known_nodes())
-    if (host.ready(node) && send_part(node, 0, qp, out) == Sent::no_memory) return Sent::no_memory;
-  // What is received here may end the sender, and what is being sent with it.
-  receive_of_group(out.request.destination.gid, incoming_of(qp, out));
-  return Sent::yes;
 }
 
 // The request is over; it completes once those before it have.

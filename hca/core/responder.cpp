@@ -34,6 +34,7 @@ Verdict not_ready(const Qp& qp) {
 }
 
 constexpr Verdict kSilent{Verdict::Kind::silent, Status::success, 0, 0};
+constexpr Verdict kHeld{Verdict::Kind::held, Status::success, 0, 0};
 
 bool listens(QpState state) {
   return state == QpState::rtr || state == QpState::rts || state == QpState::sqd ||
@@ -82,8 +83,10 @@ Verdict Engine::State::respond(std::uint32_t qpn, const Incoming& incoming) {
   // The parts of a message come in order; a first one begins it, perhaps anew.
   if (incoming.first()) qp->progress = 0;
   if (incoming.offset != qp->progress) return kSilent;
-  const std::optional<Verdict> fault = injected(*qp, incoming);
+  const bool again = step && step->again;
+  const std::optional<Verdict> fault = again ? std::nullopt : injected(*qp, incoming);
   const Verdict verdict = fault ? *fault : carry_out(*qp, incoming);
+  if (verdict.kind == Verdict::Kind::held) return verdict;
   const bool taken =
       verdict.kind == Verdict::Kind::accepted || verdict.kind == Verdict::Kind::later;
   qp->progress = taken && !incoming.last() ? incoming.offset + incoming.count : 0;
@@ -167,7 +170,9 @@ Verdict Engine::State::refuse(Qp& qp, Status status, EventType type) {
 // nobody were there; or what was to be sent is not there.
 std::optional<Verdict> Engine::State::others_fault(const Incoming& incoming, ProcessId owner) {
   if (!host.alive(owner)) return kSilent;
-  if (incoming.pieces && !is_readable(incoming)) return refused(Status::local_protection);
+  const Transfer source = incoming.pieces ? is_readable(incoming) : Transfer::done;
+  if (source == Transfer::later) return kHeld;
+  if (source == Transfer::refused) return refused(Status::local_protection);
   return std::nullopt;
 }
 
@@ -178,6 +183,7 @@ bool Engine::State::take_receive(Qp& qp, Srq* srq) {
     qp.received = std::move(srq->returned.front());
     srq->returned.pop_front();
     if (srq->type == SrqType::basic) qp.received.cq = qp.recv_cq;
+    qp.received.taking = ++takings;
     qp.receiving = true;
     return true;
   }
@@ -188,6 +194,7 @@ bool Engine::State::take_receive(Qp& qp, Srq* srq) {
   RecvRequest request;
   std::memcpy(&request, entry, sizeof request);
   received.wr_id = request.wr_id;
+  received.taking = ++takings;
   received.index = ring.next;
   received.owner = srq ? srq->owner : qp.owner;
   received.queue = srq ? srq->handle : qp.handle;
@@ -233,6 +240,7 @@ void Engine::State::finish_receive(Qp& qp, const Incoming& incoming, Status stat
 Verdict Engine::State::receive_send(Qp& qp, const Incoming& incoming, Srq* srq) {
   if (!take_receive(qp, srq)) return not_ready(qp);
   const Receiving& received = qp.received;
+  fill(received);
   if (incoming.total > room(received.sges)) {
     finish_receive(qp, incoming, Status::local_length);
     enter_error(qp);
@@ -241,10 +249,15 @@ Verdict Engine::State::receive_send(Qp& qp, const Incoming& incoming, Srq* srq) 
   std::vector<Piece> pieces;
   const bool named =
       pieces_of(received.sges, received.pd, received.owner, access::kLocalWrite, pieces);
-  if (named && settings.seed != 0 && incoming.first())
-    spoil(received.owner, pieces, incoming.total);
-  if (!named || !deliver(incoming, received.owner, pieces, incoming.offset)) {
-    if (const auto other = others_fault(incoming, received.owner); named && other) return *other;
+  if (named && settings.seed != 0 && incoming.first() &&
+      spoil(received.owner, pieces, incoming.total) == Transfer::later)
+    return kHeld;
+  const Transfer moved =
+      named ? deliver(incoming, received.owner, pieces, incoming.offset) : Transfer::refused;
+  if (moved == Transfer::later) return kHeld;
+  if (moved == Transfer::refused) {
+    if (const auto other = named ? others_fault(incoming, received.owner) : std::nullopt)
+      return *other;
     finish_receive(qp, incoming, Status::local_protection);
     enter_error(qp);
     return refused(Status::remote_operation);
@@ -262,7 +275,9 @@ Verdict Engine::State::receive_write(Qp& qp, const Incoming& incoming, std::uint
       return refuse(qp, Status::remote_access, EventType::qp_access_error);
     const std::vector<Piece> pieces{
         {request.remote_address - mr->iova + mr->address, incoming.total}};
-    if (!deliver(incoming, mr->owner, pieces, incoming.offset)) {
+    const Transfer moved = deliver(incoming, mr->owner, pieces, incoming.offset);
+    if (moved == Transfer::later) return kHeld;
+    if (moved == Transfer::refused) {
       if (const auto other = others_fault(incoming, mr->owner)) return *other;
       return refuse(qp, Status::remote_operation, EventType::qp_access_error);
     }
@@ -295,9 +310,13 @@ Verdict Engine::State::receive_read(Qp& qp, const Incoming& incoming, std::uint3
   Incoming answer = incoming;
   answer.from = mr->owner;
   answer.pieces = &source;
-  if (deliver(answer, incoming.from, *incoming.pieces, incoming.offset)) return {};
+  const Transfer moved = deliver(answer, incoming.from, *incoming.pieces, incoming.offset);
+  if (moved == Transfer::done) return {};
+  if (moved == Transfer::later) return kHeld;
   if (!host.alive(mr->owner)) return kSilent;
-  if (is_readable(answer))
+  const Transfer readable = is_readable(answer);
+  if (readable == Transfer::later) return kHeld;
+  if (readable == Transfer::done)
     return refused(Status::local_protection);  // where it should have gone to
   return refuse(qp, Status::remote_operation, EventType::qp_access_error);
 }
@@ -310,45 +329,25 @@ Verdict Engine::State::receive_atomic(Qp& qp, const Incoming& incoming, std::uin
   if (!mr || (qp.attributes.access_flags & access::kRemoteAtomic) == 0)
     return refuse(qp, Status::remote_access, EventType::qp_access_error);
   const std::uint64_t address = request.remote_address - mr->iova + mr->address;
-  std::uint64_t before = 0;
-  const auto failed = [&] {
-    if (!host.alive(mr->owner)) return kSilent;
-    return refuse(qp, Status::remote_operation, EventType::qp_access_error);
-  };
-  if (!host.read(mr->owner, address, std::as_writable_bytes(std::span(&before, 1))))
-    return failed();
-  std::uint64_t after = before + request.compare_add;
-  if (request.opcode == Opcode::compare_swap)
-    after = before == request.compare_add ? request.swap : before;
-  if (!host.write(mr->owner, address, std::as_bytes(std::span(&after, 1)))) return failed();
   Verdict verdict;
-  verdict.before = before;
-  return verdict;
-}
-
-// A queue pair that sent it itself comes last: what it receives may end it.
-void Engine::State::receive_of_group(const Gid& gid, const Incoming& incoming) {
-  std::pair<std::uint64_t, std::uint64_t> group;
-  std::memcpy(&group.first, gid.bytes, 8);
-  std::memcpy(&group.second, gid.bytes + 8, 8);
-  const auto found = groups.find(group);
-  if (found == groups.end()) return;
-  const std::set<std::uint32_t> members = found->second;
-  const std::uint32_t sender = incoming.node == 0 ? incoming.source_qpn : 0;
-  for (const std::uint32_t member : members)
-    if (member != sender) receive_datagram(member, incoming);
-  if (members.contains(sender)) receive_datagram(sender, incoming);
+  const Transfer moved = change(mr->owner, address, request, verdict.before);
+  if (moved == Transfer::done) return verdict;
+  if (moved == Transfer::later) return kHeld;
+  if (!host.alive(mr->owner)) return kSilent;
+  return refuse(qp, Status::remote_operation, EventType::qp_access_error);
 }
 
 // Whatever is wrong with a datagram or with who is to receive it: it is lost, and nobody is told.
-void Engine::State::receive_datagram(std::uint32_t qpn, const Incoming& incoming) {
+// `later`: it is held; else it is over.
+Transfer Engine::State::receive_datagram(std::uint32_t qpn, const Incoming& incoming) {
   Qp* qp = qps.find(qpn);
-  if (!qp || qp->type != QpType::ud || !listens(qp->state)) return;
+  if (!qp || qp->type != QpType::ud || !listens(qp->state)) return Transfer::refused;
   const Destination& to = incoming.request->destination;
-  if (to.qkey != qp->attributes.qkey) return;
+  if (to.qkey != qp->attributes.qkey) return Transfer::refused;
   Srq* srq = qp->srq != 0 ? srqs.find(qp->srq) : nullptr;
-  if (!take_receive(*qp, srq)) return;
+  if (!take_receive(*qp, srq)) return Transfer::refused;
   const Receiving& received = qp->received;
+  fill(received);
   std::vector<Piece> pieces;
   Incoming datagram = incoming;
   datagram.total += limit::kGrhBytes;
@@ -357,19 +356,22 @@ void Engine::State::receive_datagram(std::uint32_t qpn, const Incoming& incoming
       !pieces_of(received.sges, received.pd, received.owner, access::kLocalWrite, pieces)) {
     finish_receive(*qp, datagram, fits ? Status::local_protection : Status::local_length);
     enter_error(*qp);
-    return;
+    return Transfer::refused;
   }
-  bool ok = true;
+  Transfer moved = Transfer::done;
   if (to.is_global != 0) {
     const auto header = route_header(incoming);
     Incoming route = incoming;
     route.bytes = header;
     route.count = header.size();
-    ok = deliver(route, received.owner, pieces, 0);
+    moved = deliver(route, received.owner, pieces, 0);
   }
-  ok = ok && deliver(incoming, received.owner, pieces, limit::kGrhBytes);
+  if (moved == Transfer::done) moved = deliver(incoming, received.owner, pieces, limit::kGrhBytes);
+  if (moved == Transfer::later) return moved;
+  const bool ok = moved == Transfer::done;
   finish_receive(*qp, datagram, ok ? Status::success : Status::local_protection);
   if (!ok) enter_error(*qp);
+  return moved;
 }
 
 }  // namespace scela::hca

@@ -44,6 +44,7 @@ struct Verdict {
     not_ready,  // no receive request: try again after `rnr_timer`
     refused,    // `status` is what the requester's completion says
     later,      // what was asked to be read is on its way to another node
+    held,       // a process's memory is waited for: ask again (transfer.h)
   };
   Kind kind = Kind::accepted;
   Status status = Status::success;
@@ -76,12 +77,17 @@ struct Engine::State {
     bool solicited = false;
   };
   std::deque<Held> held;
-  std::uint64_t moved = 0;                            // bytes, since run() was called
+  std::uint64_t moved_bytes = 0;                      // bytes, since run() was called
   std::deque<std::uint32_t> runnable;                 // queue pairs
   std::set<std::pair<Moment, std::uint32_t>> timers;  // queue pairs
   // Queue pairs that wait for a way to take more, by its node.
   std::map<std::uint32_t, std::set<std::uint32_t>> blocked;
   std::vector<std::byte> part;  // of a message to another node, while it is sent
+  std::set<ProcessId> distant;  // whose memory is not reached at once
+  // Queue pairs whose step is held, by the process that it waits for.
+  std::map<ProcessId, std::set<std::uint32_t>> waiting_for;
+  Step* step = nullptr;       // that is being taken
+  std::uint64_t takings = 0;  // of receive requests
 
   // control.cpp, qp_control.cpp: what a process asks for. Each answers with an errno, or 0.
   Answer ask(ProcessId process, const Ask& ask);
@@ -120,10 +126,38 @@ struct Engine::State {
                  std::uint32_t rights, std::vector<Piece>& pieces) const;
   // Copies what comes now to its place in `pieces`, which begins `skip` bytes into them. False:
   // some memory is not there any more.
-  bool deliver(const Incoming& incoming, ProcessId to, const std::vector<Piece>& pieces,
-               std::uint64_t skip);
-  bool is_readable(const Incoming& incoming);
-  void spoil(ProcessId process, const std::vector<Piece>& pieces, std::uint64_t bytes);
+  Transfer deliver(const Incoming& incoming, ProcessId to, const std::vector<Piece>& pieces,
+                   std::uint64_t skip);
+  Transfer is_readable(const Incoming& incoming);
+  Transfer spoil(ProcessId process, const std::vector<Piece>& pieces, std::uint64_t bytes);
+
+  // transfer.cpp: steps, and what they move. `later`: the step is held, and is taken again.
+  void begin_step(Qp& qp, Step& taken, const Step::Key& key);
+  bool end_step(Step& taken);
+  void forget(Step& taken);
+  void forget(const Move& move);
+  void forget_steps(Qp& qp);
+  void fill(const Receiving& received);
+  void carried(ProcessId process);
+  void lose_patience(Qp& qp, std::optional<Moment> moment);
+  bool is_over(Qp& qp);
+  Transfer hold(ProcessId process);
+  Transfer carry(Move& move, ProcessId process, const Order& order, std::span<const std::byte> from,
+                 std::span<std::byte> to);
+  Transfer fetch(Move& move, ProcessId process, std::uint64_t address, std::span<std::byte> to);
+  Transfer store(Move& move, ProcessId process, std::uint64_t address,
+                 std::span<const std::byte> from);
+  Transfer change(Move& move);
+  Move& next_move(const Move::What& what);
+  Transfer go_on(Move& move, std::span<const std::byte> from);
+  Transfer transfer(const Move::What& what, std::span<const std::byte> from,
+                    std::span<std::byte> to);
+  Transfer read(ProcessId process, std::uint64_t address, std::span<std::byte> to);
+  Transfer write(ProcessId process, std::uint64_t address, std::span<const std::byte> from);
+  Transfer copy(ProcessId from, std::uint64_t from_address, ProcessId to, std::uint64_t to_address,
+                std::uint64_t bytes);
+  Transfer change(ProcessId process, std::uint64_t address, const SendRequest& request,
+                  std::uint64_t& before);
 
   // requester.cpp
   void schedule(Qp& qp);
@@ -135,8 +169,8 @@ struct Engine::State {
   bool must_wait(const Qp& qp) const;
   enum class Sent : std::uint8_t { yes, later, no_memory, no_way };
   bool datagram(Qp& qp, Outgoing& out);
-  Sent cast(Qp& qp, const Outgoing& out);
-  Sent cast_to_group(Qp& qp, const Outgoing& out);
+  Sent cast(Qp& qp, Outgoing& out);
+  Sent cast_to_group(Qp& qp, Outgoing& out);
   Incoming incoming_of(const Qp& qp, const Outgoing& out) const;
   bool send_here(Qp& qp, Outgoing& out);
   void answered(Qp& qp, const Verdict& verdict);
@@ -151,7 +185,7 @@ struct Engine::State {
   // tasks.cpp
   bool manage(Qp& qp, Outgoing& out);
   Status enable(const Qp& qp, const Outgoing& out);
-  Status compute(const Qp& qp, const Outgoing& out);
+  std::optional<Status> compute(const Qp& qp, const Outgoing& out);
 
   // failure.cpp
   void flush(Qp& qp);
@@ -163,8 +197,14 @@ struct Engine::State {
   bool send_there(Qp& qp, Outgoing& out);
   Sent send_part(std::uint32_t node, std::uint32_t target_qpn, const Qp& qp, const Outgoing& out);
   bool receive(std::uint32_t node, std::span<const std::byte> frame);
+  bool receive_answer(Qp& qp, const FrameHeader& header, std::span<const std::byte> frame);
   void receive_request(std::uint32_t node, std::span<const std::byte> frame);
   void receive_data(Qp& qp, const FrameHeader& header, std::span<const std::byte> bytes);
+  void receive_of_group(std::uint32_t node, FrameHeader header, std::span<const std::byte> frame);
+  void keep_answer(Qp& qp, std::span<const std::byte> frame);
+  void run_arrived(Qp& qp);
+  void run_inbox(Qp& qp);
+  Sent send_data(Qp& qp, Answering& read);
   void answer(const Incoming& incoming, std::uint32_t source_qpn, const Verdict& verdict);
   bool run_answers(Qp& qp);  // true: there is more to do at once
   void lost(std::uint32_t node);
@@ -182,8 +222,8 @@ struct Engine::State {
   Verdict receive_atomic(Qp& qp, const Incoming& incoming, std::uint32_t pd);
   bool take_receive(Qp& qp, Srq* srq);
   void finish_receive(Qp& qp, const Incoming& incoming, Status status);
-  void receive_datagram(std::uint32_t qpn, const Incoming& incoming);
-  void receive_of_group(const Gid& gid, const Incoming& incoming);
+  Transfer receive_datagram(std::uint32_t qpn, const Incoming& incoming);
+  std::set<std::uint32_t> members_of(const Gid& group) const;
 };
 
 // An encoded "receiver not ready" time, nanoseconds (IBTA table 45).

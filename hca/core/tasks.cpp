@@ -27,9 +27,12 @@ bool Engine::State::manage(Qp& qp, Outgoing& out) {
       }
       break;
     }
-    case Opcode::calc:
-      status = compute(qp, out);
+    case Opcode::calc: {
+      const std::optional<Status> computed = compute(qp, out);
+      if (!computed) return false;
+      status = *computed;
       break;
+    }
     default:
       status = enable(qp, out);
   }
@@ -47,8 +50,8 @@ Status Engine::State::enable(const Qp& qp, const Outgoing& out) {
   return Status::success;
 }
 
-// result = operands[0] op operands[1] op ..., read and written as a whole.
-Status Engine::State::compute(const Qp& qp, const Outgoing& out) {
+// result = operands[0] op operands[1] op ..., read and written as a whole. Nothing: it is held.
+std::optional<Status> Engine::State::compute(const Qp& qp, const Outgoing& out) {
   const auto op = static_cast<CalcOp>(out.request.target & 0xFF);
   const auto type = static_cast<CalcType>(out.request.target >> 8);
   if (!can_calculate(op, type) || out.sges.size() < 2) return Status::local_qp_operation;
@@ -62,15 +65,17 @@ Status Engine::State::compute(const Qp& qp, const Outgoing& out) {
   std::vector<Piece> piece;
   for (std::size_t i = 1; i < out.sges.size(); ++i) {
     std::vector<std::byte>& to = i == 1 ? result : operand;
-    if (!pieces_of({out.sges[i]}, qp.pd, qp.owner, 0, piece) ||
-        !host.read(qp.owner, piece[0].address, to))
-      return Status::local_protection;
+    if (!pieces_of({out.sges[i]}, qp.pd, qp.owner, 0, piece)) return Status::local_protection;
+    const Transfer moved = read(qp.owner, piece[0].address, to);
+    if (moved == Transfer::later) return std::nullopt;
+    if (moved == Transfer::refused) return Status::local_protection;
     if (i > 1) calculate(op, type, result, operand);
   }
-  if (!pieces_of({out.sges[0]}, qp.pd, qp.owner, access::kLocalWrite, piece) ||
-      !host.write(qp.owner, piece[0].address, result))
+  if (!pieces_of({out.sges[0]}, qp.pd, qp.owner, access::kLocalWrite, piece))
     return Status::local_protection;
-  return Status::success;
+  const Transfer moved = write(qp.owner, piece[0].address, result);
+  if (moved == Transfer::later) return std::nullopt;
+  return moved == Transfer::done ? Status::success : Status::local_protection;
 }
 
 }  // namespace scela::hca

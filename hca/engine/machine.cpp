@@ -53,6 +53,32 @@ bool Machine::copy(ProcessId from, std::uint64_t from_address, ProcessId to,
                              buffer_);
 }
 
+bool Machine::at_once(ProcessId process) {
+  const Process* const found = find(process);
+  return found == nullptr || !found->bounce;
+}
+
+Ticket Machine::order(ProcessId process, const Order& order, std::span<const std::byte> bytes) {
+  Process* const found = find(process);
+  if (found == nullptr || !found->bounce) return 0;
+  const Ticket ticket = found->bounce->order(order, bytes);
+  if (ticket == 0) return 0;
+  ++counts_.transfers;
+  counts_.bytes += order.bytes;
+  return ticket;
+}
+
+Transfer Machine::collect(ProcessId process, Ticket ticket, std::span<std::byte> to) {
+  Process* const found = find(process);
+  return found == nullptr || !found->bounce ? Transfer::refused
+                                            : found->bounce->collect(ticket, to);
+}
+
+void Machine::forget(ProcessId process, Ticket ticket) {
+  if (Process* const found = find(process); found != nullptr && found->bounce)
+    found->bounce->forget(ticket);
+}
+
 bool Machine::alive(ProcessId process) {
   const Process* const found = find(process);
   return found != nullptr && found->memory.is_there();

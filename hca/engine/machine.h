@@ -4,10 +4,12 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
 #include "hca/core/host.h"
+#include "hca/engine/bounce.h"
 #include "hca/engine/chunks.h"
 #include "hca/engine/event_socket.h"
 #include "hca/engine/process_memory.h"
@@ -19,6 +21,7 @@ struct Process {
   Chunks chunks;
   EventSocket async;
   std::map<std::uint32_t, EventSocket> channels;
+  std::optional<Bounce> bounce;  // its memory is not reached
 };
 
 class Fabric;
@@ -33,10 +36,14 @@ class Machine final : public Host {
   Process* find(ProcessId id);
   const Process* find(ProcessId id) const;
 
+  bool at_once(ProcessId process) override;
   bool read(ProcessId process, std::uint64_t address, std::span<std::byte> to) override;
   bool write(ProcessId process, std::uint64_t address, std::span<const std::byte> from) override;
   bool copy(ProcessId from, std::uint64_t from_address, ProcessId to, std::uint64_t to_address,
             std::uint64_t bytes) override;
+  Ticket order(ProcessId process, const Order& order, std::span<const std::byte> bytes) override;
+  Transfer collect(ProcessId process, Ticket ticket, std::span<std::byte> to) override;
+  void forget(ProcessId process, Ticket ticket) override;
   bool alive(ProcessId process) override;
   Shared allocate(ProcessId process, std::uint64_t bytes) override;
   void release(ProcessId process, const Region& region) override;

@@ -108,6 +108,13 @@ bool ProcessMemory::write_some(std::uint64_t address, std::span<const std::byte>
   return true;
 }
 
+bool ProcessMemory::is_reached(std::uint64_t address, std::uint64_t number) const {
+  std::uint64_t there = 0;
+  const std::uint64_t complement = ~number;
+  return read(address, std::as_writable_bytes(std::span(&there, 1))) && there == number &&
+         write(address + sizeof there, std::as_bytes(std::span(&complement, 1)));
+}
+
 bool ProcessMemory::read(std::uint64_t address, std::span<std::byte> to) const {
   return to.empty() || (is_there() && read_some(address, to));
 }

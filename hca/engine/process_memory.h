@@ -3,8 +3,8 @@
 // The kernel takes a process's number, which another may have by now; so the descriptor of the
 // process is asked first whether it is still there. That number is its main thread's, which may end
 // before the others: then one of those is named, as long as it is a thread of that process. Where
-// the kernel refuses (another user's, a container without that call), every transfer is false: this
-// is where bounce buffers will go.
+// the kernel refuses (a container without that call, ptrace_scope 3), every transfer is false, and
+// the process is given orders (bounce.h).
 #pragma once
 
 #include <sys/types.h>
@@ -31,6 +31,10 @@ class ProcessMemory {
   // Through the buffer, piece by piece; both may be the same process.
   static bool copy(const ProcessMemory& from, std::uint64_t from_address, const ProcessMemory& to,
                    std::uint64_t to_address, std::uint64_t bytes, std::span<std::byte> buffer);
+
+  // Whether the kernel lets this process at that memory: it reads the number there, and writes its
+  // complement after it.
+  bool is_reached(std::uint64_t address, std::uint64_t number) const;
 
   bool is_there() const;
   pid_t pid() const { return pid_; }

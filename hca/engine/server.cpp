@@ -205,12 +205,22 @@ bool Server::attach(ProcessId id, Served& served, const Ask& ask) {
     poller_.add(memory.descriptor().get(), EPOLLIN, {Tag::Kind::process, id});
   }
   Process& process = machine_.add(
-      id, {std::move(memory), std::move(*chunks), EventSocket(std::move(events->ours)), {}});
+      id, {std::move(memory), std::move(*chunks), EventSocket(std::move(events->ours)), {}, {}});
+  // A process that names no address has no thread to give orders to.
+  if (ask.address != 0 && !process.memory.is_reached(ask.address, ask.cookie)) {
+    const Host::Shared area = process.chunks.allocate(kOrderAreaBytes);
+    if (area.base == nullptr) {
+      machine_.remove(id);
+      return refuse(served, ENOMEM);
+    }
+    process.bounce.emplace(area);
+  }
   engine_.attach(id, process.chunks.page());
   if (trace_) trace_->joined(id, peer->pid);
   served.attached = true;
   ++attached_;
   Answer answer = engine_.ask(id, ask);
+  if (process.bounce) answer.send = process.bounce->region();
   std::vector<int> descriptors{page_memory_.fd().get(), served.wake.get(), events->theirs.get()};
   const std::vector<int> made = process.chunks.new_descriptors();
   descriptors.insert(descriptors.end(), made.begin(), made.end());

@@ -1,7 +1,9 @@
 #include "hca/library/engine_link.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <sys/prctl.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 
@@ -22,6 +24,12 @@ Answer failed(int number) {
   answer.error = static_cast<std::uint32_t>(number);
   return answer;
 }
+
+// What the engine proves by that it reaches this process's memory.
+struct Probe {
+  std::uint64_t number = 0;
+  std::uint64_t complement = 0;
+};
 
 void collect(const msghdr& header, std::vector<Fd>& fds) {
   for (cmsghdr* part = CMSG_FIRSTHDR(&header); part != nullptr;
@@ -46,7 +54,13 @@ int EngineLink::open(std::string& why) {
     // Without Yama there is no such call, and no need of it.
     ::prctl(PR_SET_PTRACER, static_cast<unsigned long>(peer.pid), 0, 0, 0);
   }
+  volatile Probe probe;
+  std::uint64_t number = 0;
+  static_cast<void>(::getrandom(&number, sizeof(number), 0));
+  probe.number = number;
   Ask hello;
+  hello.address = reinterpret_cast<std::uint64_t>(&probe);
+  hello.cookie = number;
   Answer answer;
   std::vector<Fd> fds;
   fds.reserve(kMaxDescriptors);
@@ -62,6 +76,15 @@ int EngineLink::open(std::string& why) {
     why = "the engine refused this process";
     return static_cast<int>(answer.error);
   }
+  const bool is_reached = answer.send.bytes == 0;
+  if (is_reached && probe.complement != ~number) {
+    why = "the engine reaches the memory of another process for this one's";
+    return EPROTO;
+  }
+  Fd area;
+  if (!is_reached && answer.send.chunk < kMaxDescriptors &&
+      fds.size() > kOfHello + answer.send.chunk)
+    area.reset(::fcntl(fds[kOfHello + answer.send.chunk].get(), F_DUPFD_CLOEXEC, 0));
   if (fds.size() <= kOfHello || !take_chunks(fds, kOfHello)) {
     why = "the engine sent no memory";
     return EPROTO;
@@ -83,7 +106,17 @@ int EngineLink::open(std::string& why) {
     return EPROTO;
   }
   device_ = answer.device;
+  if (!is_reached && !serve(answer.send, std::move(area))) {
+    why = "cannot begin the thread that moves what the engine may not";
+    return EAGAIN;
+  }
   return 0;
+}
+
+bool EngineLink::serve(const Region& area, Fd file) {
+  std::byte* const base = at(area, kOrderAreaBytes);
+  return base != nullptr && file &&
+         service_.start(base, std::move(file), area.offset, [this] { ring(kOrdersBell); }) == 0;
 }
 
 // One datagram each way. False: the engine is gone, or does not speak as agreed.
@@ -115,6 +148,7 @@ bool EngineLink::take_chunks(std::vector<Fd>& fds, std::size_t from) {
 }
 
 EngineLink::~EngineLink() {
+  service_.stop();
   if (socket_) ::shutdown(socket_.get(), SHUT_RDWR);
 }
 
@@ -135,6 +169,7 @@ Answer EngineLink::ask(const Ask& ask, Fd* handed, std::size_t wanted) {
     gone_.store(true, std::memory_order_release);
     return failed(ENOMEM);
   }
+  settle();
   if (answer.error != 0) return answer;
   if (extra != wanted) return failed(EPROTO);
   for (std::size_t i = 0; i < wanted; ++i)

@@ -14,6 +14,7 @@
 #include "common/os/sealed_memory.h"
 #include "hca/core/bells.h"
 #include "hca/core/messages.h"
+#include "hca/library/service.h"
 
 namespace scela::hca::library {
 
@@ -47,6 +48,9 @@ class EngineLink {
     if (hca::ring(*page_, *engine_page_, bell)) wake();
   }
 
+  // Until the engine touches nothing any more that it has let go of (Service).
+  void settle() const { service_.settle(); }
+
   bool gone() const { return gone_.load(std::memory_order_acquire); }
   // Looks whether the engine still holds its end.
   bool look();
@@ -60,6 +64,7 @@ class EngineLink {
   void wake();
   bool exchange(const Ask& ask, Answer& answer, std::vector<Fd>& fds);
   bool take_chunks(std::vector<Fd>& fds, std::size_t from);
+  bool serve(const Region& area, Fd file);
 
   std::mutex mutex_;
   Fd socket_;
@@ -71,6 +76,7 @@ class EngineLink {
   EnginePage* engine_page_ = nullptr;
   Device device_;
   std::atomic<bool> gone_{false};
+  Service service_;  // ends before what it uses
 };
 
 }  // namespace scela::hca::library

@@ -71,6 +71,8 @@ bool Cq::next(Completion& completion) {
     }
     std::memcpy(&completion, entries + (taken & mask) * sizeof(Completion), sizeof(completion));
     ++taken;
+    // What it was to fill may be written to until its order is over.
+    if (completion.status != Status::success) context_of(this->context).link.settle();
     if (settle(*this, completion)) return true;
   }
 }
@@ -108,10 +110,12 @@ int poll_cq(ibv_cq* cq, int count, ibv_wc* completions) {
       show(completions[filled++], completion);
     ours.give_back(from);
     if (filled == 0 && count > 0) {
-      if (context.link.gone()) filled = flush(ours, count, completions);
-      // The engine writes no more to a queue that ran over.
-      else if (ours.ring->broken.load(std::memory_order_acquire) != 0)
-        filled = -1;
+      if (context.link.gone()) {
+        context.link.settle();
+        filled = flush(ours, count, completions);
+      } else if (ours.ring->broken.load(std::memory_order_acquire) != 0) {
+        filled = -1;  // the engine writes no more to a queue that ran over
+      }
     }
   }
   if (filled > 0) {

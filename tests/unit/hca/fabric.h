@@ -2,6 +2,7 @@
 // does is what the library would do.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <deque>
@@ -10,6 +11,7 @@
 #include <set>
 #include <vector>
 
+#include "common/core/random.h"
 #include "hca/core/bells.h"
 #include "hca/core/engine.h"
 
@@ -40,6 +42,66 @@ class Machine final : public Host {
     return true;
   }
   bool alive(ProcessId process) override { return !dead.contains(process); }
+
+  // Memory that is not reached at once: orders wait until carry_out_some().
+  bool at_once(ProcessId process) override { return !distant.contains(process); }
+  Ticket order(ProcessId process, const Order& order, std::span<const std::byte> bytes) override {
+    std::deque<Given>& given = orders_[process];
+    if (given.size() >= most_orders) return 0;
+    given.push_back({++tickets_, order, {bytes.begin(), bytes.end()}, OrderState::waits});
+    given.back().bytes.resize(order.bytes);
+    return tickets_;
+  }
+  Transfer collect(ProcessId process, Ticket ticket, std::span<std::byte> to) override {
+    std::deque<Given>& given = orders_[process];
+    const auto found = find(given, ticket);
+    if (found == given.end()) return Transfer::refused;
+    if (found->state == OrderState::waits) return Transfer::later;
+    const bool done = found->state == OrderState::done;
+    if (done && !to.empty()) std::memcpy(to.data(), found->bytes.data(), to.size());
+    given.erase(found);
+    return done ? Transfer::done : Transfer::refused;
+  }
+  void forget(ProcessId process, Ticket ticket) override {
+    std::deque<Given>& given = orders_[process];
+    const auto found = find(given, ticket);
+    if (found != given.end()) given.erase(found);
+    ++forgotten;
+  }
+  // The oldest order of one process. False: there is none.
+  bool carry_out_some() {
+    std::vector<ProcessId> with;
+    for (const auto& [process, given] : orders_)
+      for (const Given& one : given)
+        if (one.state == OrderState::waits && !stopped.contains(process)) {
+          with.push_back(process);
+          break;
+        }
+    if (with.empty()) return false;
+    const ProcessId process = with[order_random_.below(with.size())];
+    for (Given& one : orders_[process]) {
+      if (one.state != OrderState::waits) continue;
+      one.state = carry_out(process, one) ? OrderState::done : OrderState::refused;
+      ++carried_out;
+      break;
+    }
+    if (const auto page = order_pages_.find(process); page != order_pages_.end()) {
+      page->second->words[kOrdersBell / 64].fetch_or(1ULL << (kOrdersBell % 64));
+      page->second->summary.fetch_or(1ULL << (kOrdersBell / 64));
+    }
+    return true;
+  }
+  void orders_bell_of(ProcessId process, ProcessPage* page) { order_pages_[process] = page; }
+  std::size_t orders_given() const {
+    std::size_t all = 0;
+    for (const auto& [process, given] : orders_)
+      all += given.size();
+    return all;
+  }
+  std::set<ProcessId> distant;
+  std::set<ProcessId> stopped;  // they carry out nothing
+  std::size_t most_orders = 4;
+  std::uint64_t carried_out = 0, forgotten = 0;
   Shared allocate(ProcessId process, std::uint64_t bytes) override {
     if (full) return {};
     auto& shared = memory_[process].shared;
@@ -131,6 +193,26 @@ class Machine final : public Host {
   bool full = false;
 
  private:
+  struct Given {
+    Ticket ticket = 0;
+    Order order;
+    std::vector<std::byte> bytes;
+    OrderState state = OrderState::waits;
+  };
+  static std::deque<Given>::iterator find(std::deque<Given>& given, Ticket ticket) {
+    return std::find_if(given.begin(), given.end(),
+                        [&](const Given& one) { return one.ticket == ticket; });
+  }
+  bool carry_out(ProcessId process, Given& one) {
+    const Order& order = one.order;
+    if (order.kind == OrderKind::fetch) return read(process, order.address, one.bytes);
+    if (order.kind == OrderKind::store) return write(process, order.address, one.bytes);
+    std::uint64_t before = 0;
+    if (!read(process, order.address, one.bytes)) return false;
+    std::memcpy(&before, one.bytes.data(), sizeof before);
+    const std::uint64_t after = changed(order.kind, before, order.compare_add, order.swap);
+    return write(process, order.address, std::as_bytes(std::span(&after, 1)));
+  }
   static std::byte* at(std::uint64_t address) { return reinterpret_cast<std::byte*>(address); }
   bool has(ProcessId process, std::uint64_t address, std::uint64_t bytes) {
     const auto& mapped = memory_[process].mapped;
@@ -139,6 +221,10 @@ class Machine final : public Host {
     --found;
     return address - found->first + bytes <= found->second;
   }
+  std::map<ProcessId, std::deque<Given>> orders_;
+  std::map<ProcessId, ProcessPage*> order_pages_;
+  Ticket tickets_ = 0;
+  Random order_random_{1};
   std::map<ProcessId, Memory> memory_;
   std::map<ProcessId, ProcessPage*> pages_;
 };
@@ -147,7 +233,7 @@ struct Fabric {
   explicit Fabric(const Settings& settings = {}) : engine(machine, settings) {}
   // Runs until nothing is to be done at once.
   void run() {
-    while (engine.run(now)) {
+    while (engine.run(now) || machine.carry_out_some()) {
     }
   }
   // To the next moment at which something is due; false: nothing is.
@@ -187,6 +273,7 @@ class Program {
   Program(Fabric& fabric, ProcessId id)
       : fabric_(fabric), id_(id), page_(std::make_unique<ProcessPage>()) {
     fabric.engine.attach(id, *page_);
+    fabric.machine.orders_bell_of(id, page_.get());
     Ask ask;
     ask.operation = Operation::alloc_pd;
     pd = request(ask).handle;

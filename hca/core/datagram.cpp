@@ -1,0 +1,85 @@
+// Datagrams, on their way out: to one queue pair, or to all of a group.
+#include <cstring>
+
+#include "hca/core/state.h"
+
+namespace scela::hca {
+
+bool Engine::State::datagram(Qp& qp, Outgoing& out) {
+  const auto happens = [this](std::uint32_t times) {
+    return times != 0 && random.chance(times, 1000);
+  };
+  if (!out.times) {
+    // One that is too long is dropped by its sender, who is not told (IBTA C10-93.1.1).
+    const bool is_lost = out.bytes > limit::kMtu || happens(settings.faults.ud_lost);
+    out.times = is_lost ? 0 : happens(settings.faults.ud_twice) ? 2 : 1;
+  }
+  for (; *out.times > 0; --*out.times) {
+    switch (cast(qp, out)) {
+      case Sent::yes:
+      case Sent::no_way:
+        break;
+      case Sent::later:
+        return false;
+      case Sent::no_memory:
+        settle(qp, out, Status::local_protection);
+        return false;
+    }
+    if (qp.state == QpState::err) return false;  // by what it sent to itself: `out` has gone
+    out.served.clear();
+    forget(qp.sending);
+  }
+  out.sent = out.bytes;
+  settle(qp, out, Status::success);
+  return true;
+}
+
+// To whom the datagram is addressed: a group, a queue pair of this node or of another.
+Engine::State::Sent Engine::State::cast(Qp& qp, Outgoing& out) {
+  const Destination& to = out.request.destination;
+  const bool is_global = to.is_global != 0;
+  if (is_global && to.gid.bytes[0] == 0xFF) return cast_to_group(qp, out);
+  if (is_local(to.gid, is_global, to.lid)) {
+    const Transfer moved = receive_datagram(to.qpn, incoming_of(qp, out));
+    return moved == Transfer::later ? Sent::later : Sent::yes;
+  }
+  const auto node = host.node_of(to.gid, is_global, to.lid);
+  if (!node) return Sent::no_way;
+  if (host.ready(*node)) return send_part(*node, to.qpn, qp, out);
+  blocked[*node].insert(qp.handle);
+  return Sent::later;
+}
+
+// Each node knows its own members of a group. One whose way is full misses the datagram.
+Engine::State::Sent Engine::State::cast_to_group(Qp& qp, Outgoing& out) {
+  constexpr std::uint32_t kNodes = 0;  // no queue pair has that number
+  if (!out.served.contains(kNodes)) {
+    for (const std::uint32_t node : host.known_nodes())
+      if (host.ready(node) && send_part(node, 0, qp, out) == Sent::no_memory)
+        return Sent::no_memory;
+    out.served.insert(kNodes);
+    forget(qp.sending);
+  }
+  const Incoming incoming = incoming_of(qp, out);
+  const std::set<std::uint32_t> members = members_of(out.request.destination.gid);
+  for (const std::uint32_t member : members) {
+    if (member == qp.handle || out.served.contains(member)) continue;
+    if (receive_datagram(member, incoming) == Transfer::later) return Sent::later;
+    out.served.insert(member);
+    forget(qp.sending);
+  }
+  // To itself last: that may end it, and what is being sent with it.
+  const bool to_itself = members.contains(qp.handle);
+  return to_itself && receive_datagram(qp.handle, incoming) == Transfer::later ? Sent::later
+                                                                               : Sent::yes;
+}
+
+std::set<std::uint32_t> Engine::State::members_of(const Gid& group) const {
+  std::pair<std::uint64_t, std::uint64_t> key;
+  std::memcpy(&key.first, group.bytes, 8);
+  std::memcpy(&key.second, group.bytes + 8, 8);
+  const auto found = groups.find(key);
+  return found == groups.end() ? std::set<std::uint32_t>() : found->second;
+}
+
+}  // namespace scela::hca
