@@ -14,6 +14,12 @@ bool Engine::State::datagram(Qp& qp, Outgoing& out) {
     const bool is_lost = out.bytes > limit::kMtu || happens(settings.faults.ud_lost);
     out.times = is_lost ? 0 : happens(settings.faults.ud_twice) ? 2 : 1;
   }
+  const Sent gathered = *out.times > 0 ? gather(qp, out) : Sent::yes;
+  if (gathered == Sent::later) return false;
+  if (gathered == Sent::no_memory) {
+    settle(qp, out, Status::local_protection);
+    return false;
+  }
   for (; *out.times > 0; --*out.times) {
     switch (cast(qp, out)) {
       case Sent::yes:
@@ -32,6 +38,24 @@ bool Engine::State::datagram(Qp& qp, Outgoing& out) {
   out.sent = out.bytes;
   settle(qp, out, Status::success);
   return true;
+}
+
+// What it carries, before anybody's receive request is taken for it: nobody else need wait for this
+// process's memory.
+Engine::State::Sent Engine::State::gather(Qp& qp, Outgoing& out) {
+  if (distant.empty() || out.bytes == 0 || !out.data.empty()) return Sent::yes;
+  std::vector<std::byte> data(out.bytes);
+  std::uint64_t done = 0;
+  for (const Piece& piece : out.pieces) {
+    const Transfer state =
+        read(qp.owner, piece.address, std::span(data).subspan(done, piece.bytes));
+    if (state == Transfer::later) return Sent::later;
+    if (state == Transfer::refused) return Sent::no_memory;
+    done += piece.bytes;
+  }
+  out.data = std::move(data);
+  forget(qp.sending);
+  return Sent::yes;
 }
 
 // To whom the datagram is addressed: a group, a queue pair of this node or of another.

@@ -86,6 +86,7 @@ struct Receiving {
   std::uint32_t cq = 0;
   std::uint32_t pd = 0;
   std::uint64_t taking = 0;  // which of all that were taken, or taken again
+  std::uint32_t filler = 0;  // whose step fills it
   std::vector<Sge> sges;
 };
 
@@ -123,7 +124,7 @@ struct Outgoing {
   std::uint64_t index = 0;
   Moment began = 0;  // the watcher's time
   std::vector<Sge> sges;
-  std::vector<std::byte> data;  // inline
+  std::vector<std::byte> data;  // inline; of a datagram, what it carries once it is gathered
   std::vector<Piece> pieces;    // of the owner's memory; looked up anew for each part that is sent
   std::uint64_t bytes = 0;
   std::uint64_t sent = 0;

@@ -61,7 +61,7 @@ Engine::State::Sent Engine::State::send_part(std::uint32_t node, std::uint32_t t
     return host.send(node, bytes_of(header), {}) ? Sent::yes : Sent::no_way;
   }
   header.count = std::min(out.bytes - out.sent, kMostPayload);
-  if (!out.data.empty()) {  // inline, or gathered
+  if ((request.flags & send_flag::kInlined) != 0 || !out.data.empty()) {
     return host.send(node, bytes_of(header), std::span(out.data).subspan(out.sent, header.count))
                ? Sent::yes
                : Sent::no_way;

@@ -208,7 +208,7 @@ Incoming Engine::State::incoming_of(const Qp& qp, const Outgoing& out) const {
   incoming.total = out.bytes;
   incoming.offset = out.sent;
   incoming.count = std::min(out.bytes - out.sent, kPartBytes);
-  if ((out.request.flags & send_flag::kInlined) != 0)
+  if ((out.request.flags & send_flag::kInlined) != 0 || !out.data.empty())
     incoming.bytes = std::span(out.data).subspan(out.sent, incoming.count);
   else
     incoming.pieces = &out.pieces;

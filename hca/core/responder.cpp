@@ -240,7 +240,7 @@ void Engine::State::finish_receive(Qp& qp, const Incoming& incoming, Status stat
 Verdict Engine::State::receive_send(Qp& qp, const Incoming& incoming, Srq* srq) {
   if (!take_receive(qp, srq)) return not_ready(qp);
   const Receiving& received = qp.received;
-  fill(received);
+  if (!may_fill(qp.received)) return kHeld;
   if (incoming.total > room(received.sges)) {
     finish_receive(qp, incoming, Status::local_length);
     enter_error(qp);
@@ -347,7 +347,7 @@ Transfer Engine::State::receive_datagram(std::uint32_t qpn, const Incoming& inco
   Srq* srq = qp->srq != 0 ? srqs.find(qp->srq) : nullptr;
   if (!take_receive(*qp, srq)) return Transfer::refused;
   const Receiving& received = qp->received;
-  fill(received);
+  if (!may_fill(qp->received)) return Transfer::later;
   std::vector<Piece> pieces;
   Incoming datagram = incoming;
   datagram.total += limit::kGrhBytes;

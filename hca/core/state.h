@@ -137,7 +137,7 @@ struct Engine::State {
   void forget(Step& taken);
   void forget(const Move& move);
   void forget_steps(Qp& qp);
-  void fill(const Receiving& received);
+  bool may_fill(Receiving& received);
   void carried(ProcessId process);
   void lose_patience(Qp& qp, std::optional<Moment> moment);
   bool is_over(Qp& qp);
@@ -169,6 +169,7 @@ struct Engine::State {
   bool must_wait(const Qp& qp) const;
   enum class Sent : std::uint8_t { yes, later, no_memory, no_way };
   bool datagram(Qp& qp, Outgoing& out);
+  Sent gather(Qp& qp, Outgoing& out);
   Sent cast(Qp& qp, Outgoing& out);
   Sent cast_to_group(Qp& qp, Outgoing& out);
   Incoming incoming_of(const Qp& qp, const Outgoing& out) const;

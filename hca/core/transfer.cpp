@@ -33,6 +33,11 @@ bool Engine::State::end_step(Step& taken) {
 
 // All that it moved has been moved for good, or nobody wants it any more.
 void Engine::State::forget(Step& taken) {
+  taken.filling = 0;
+  if (taken.held && &taken != step) {
+    taken.held = false;
+    carried(taken.waits_for);
+  }
   if (taken.moves.empty()) return;
   std::vector<Move> moves = std::move(taken.moves);
   taken.moves.clear();
@@ -57,12 +62,22 @@ void Engine::State::forget_steps(Qp& qp) {
   lose_patience(qp, std::nullopt);
 }
 
-// The step fills that receive request. What it has moved to another, which somebody else has filled
-// meanwhile, does not count, though it may be the same memory.
-void Engine::State::fill(const Receiving& received) {
-  if (!step || step->filling == received.taking) return;
+// The step fills that receive request; false: another fills it, and this one is held until that has
+// ended. What it has moved to another request, which somebody else has filled meanwhile, does not
+// count, though it may be the same memory.
+bool Engine::State::may_fill(Receiving& received) {
+  if (!step || step->filling == received.taking) return true;
+  if (Qp* const other = qps.find(received.filler)) {
+    for (const Step* const taken : {&other->sending, &other->serving}) {
+      if (taken == step || !taken->held || taken->filling != received.taking) continue;
+      hold(received.owner);
+      return false;
+    }
+  }
   forget(*step);
   step->filling = received.taking;
+  received.filler = step->qp;
+  return true;
 }
 
 // An order of that process is over, or there is room for another: who waits for it looks again.

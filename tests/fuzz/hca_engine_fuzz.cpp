@@ -48,8 +48,15 @@ class Input {
   std::size_t left_;
 };
 
+// Memory of both processes is not reached at once: orders are carried out between turns.
+Fabric& prepare(Fabric& fabric, bool distant) {
+  if (distant) fabric.machine.distant = {1, 2};
+  fabric.lazy = true;
+  return fabric;
+}
+
 struct World {
-  World() : a(fabric, 1), b(fabric, 2) {
+  explicit World(bool distant) : a(prepare(fabric, distant), 1), b(fabric, 2) {
     fabric.machine.nodes[11] = 2;
     mine = a.buffer(256);
     theirs = b.buffer(256);
@@ -162,7 +169,7 @@ void frame(World& world, Input& in) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   Input in(data, size);
-  World world;
+  World world(size % 2 == 1);
   for (int actions = 0; actions < 60 && !in.ended(); ++actions) {
     switch (in.byte() % 8) {
       case 0:
@@ -186,13 +193,16 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         if (in.byte() == 0) world.fabric.engine.lost(2, world.fabric.now);
         world.fabric.engine.writable(2);
     }
-    for (int turns = 0; turns < 3; ++turns)
+    for (int turns = 0; turns < 3; ++turns) {
       world.fabric.engine.run(world.fabric.now);
+      if (turns > 0) world.fabric.machine.carry_out_some();
+    }
     world.fabric.machine.events.clear();
     world.fabric.machine.channel_events.clear();
   }
   world.a.leave();
   world.b.leave();
-  if (world.fabric.machine.allocated != 0) std::abort();  // something is left of them
+  // Something is left of them.
+  if (world.fabric.machine.allocated != 0 || world.fabric.machine.orders_given() != 0) std::abort();
   return 0;
 }

@@ -14,8 +14,8 @@ class Node(verbs.Place):
     def __init__(self, library, engine, record):
         super().__init__(library, engine)
         self.socket = os.path.join(self.folder, "socket")
+        self.engine = self.environment["SCELA_HCA"]
         self.environment.update(SCELA_HCA_SOCKET=self.socket, SCELA_HCA="/nonexistent")
-        self.engine = engine
         self.complaints = False  # whether the engine may say something
         self.start_engine(record)
 
@@ -24,7 +24,8 @@ class Node(verbs.Place):
         told, tell = os.pipe()
         begun, begins = os.pipe()
         self.process = subprocess.Popen(
-            [self.engine, "--socket", self.socket, "--fabric-fd", str(told), "--ready-fd", str(begins)],
+            self.launcher + [self.engine, "--socket", self.socket, "--fabric-fd", str(told),
+                             "--ready-fd", str(begins)],
             pass_fds=(told, begins), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=self.said,
             env={k: v for k, v in os.environ.items() if not k.startswith("SCELA_")})
         os.close(told)
@@ -41,8 +42,8 @@ class Node(verbs.Place):
 
     def status(self):
         """What the engine says of other nodes, by name."""
-        text = subprocess.run([self.engine, "--status", "--json", "--socket", self.socket], check=True, timeout=20,
-                              capture_output=True, text=True).stdout
+        ask = self.launcher + [self.engine, "--status", "--json", "--socket", self.socket]
+        text = subprocess.run(ask, check=True, timeout=20, capture_output=True, text=True).stdout
         return json.loads(text)["fabric"]
 
     def port(self):

@@ -233,7 +233,7 @@ struct Fabric {
   explicit Fabric(const Settings& settings = {}) : engine(machine, settings) {}
   // Runs until nothing is to be done at once.
   void run() {
-    while (engine.run(now) || machine.carry_out_some()) {
+    while (engine.run(now) || (!lazy && machine.carry_out_some())) {
     }
   }
   // To the next moment at which something is due; false: nothing is.
@@ -247,6 +247,7 @@ struct Fabric {
   Machine machine;
   Engine engine;
   Moment now = 1;
+  bool lazy = false;  // run() carries out no orders
 };
 
 struct QueuePair {
