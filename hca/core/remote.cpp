@@ -243,7 +243,7 @@ bool Engine::State::receive_answer(Qp& qp, const FrameHeader& header,
   } else {
     answered(qp, verdict);
   }
-  schedule(qp);
+  if (!qp.arriving.held) schedule(qp);
   return true;
 }
 

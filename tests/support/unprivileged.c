@@ -4,6 +4,7 @@
 // usage: unprivileged [--refuse-transfers] COMMAND...
 //
 // Started by root it becomes "nobody"; else it stays who it is.
+#define _GNU_SOURCE  // process_vm_readv
 #include <errno.h>
 #include <grp.h>
 #include <linux/audit.h>
