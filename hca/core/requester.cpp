@@ -79,7 +79,7 @@ bool Engine::State::run_queue(Qp& qp) {
   if (watcher) look_at_posted(qp);
   if (qp.state == QpState::err || qp.state == QpState::sqe) {
     flush(qp);
-    return false;
+    return qp.state == QpState::sqe && run_answers(qp);  // it still receives
   }
   run_arrived(qp);
   bool more = run_answers(qp);
