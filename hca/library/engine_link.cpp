@@ -77,10 +77,6 @@ int EngineLink::open(std::string& why) {
     return static_cast<int>(answer.error);
   }
   const bool is_reached = answer.send.bytes == 0;
-  if (is_reached && probe.complement != ~number) {
-    why = "the engine reaches the memory of another process for this one's";
-    return EPROTO;
-  }
   Fd area;
   if (!is_reached && answer.send.chunk < kMaxDescriptors &&
       fds.size() > kOfHello + answer.send.chunk)
@@ -103,6 +99,10 @@ int EngineLink::open(std::string& why) {
   if (engine_page_->magic != kLayoutMagic || engine_page_->version != kLayoutVersion ||
       page_->magic != kLayoutMagic || page_->version != kLayoutVersion) {
     why = "the engine's memory is of another version";
+    return EPROTO;
+  }
+  if (is_reached && probe.complement != ~number) {
+    why = "the engine reaches the memory of another process for this one's";
     return EPROTO;
   }
   device_ = answer.device;

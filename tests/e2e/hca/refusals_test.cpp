@@ -4,6 +4,7 @@
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 
@@ -77,11 +78,20 @@ void greet(int connection, const Greeting& greeting) {
   static_cast<void>(::sendmsg(connection, &message, MSG_NOSIGNAL));
 }
 
+// As an engine that reaches its parent's memory: the complement of the number there, behind it.
+void show_reach(const Ask& hello) {
+  std::uint64_t complement = ~hello.cookie;
+  const iovec from{&complement, sizeof complement};
+  const iovec to{reinterpret_cast<void*>(hello.address + sizeof hello.cookie), sizeof complement};
+  static_cast<void>(::process_vm_writev(::getppid(), &from, 1, &to, 1, 0));
+}
+
 // Somebody who listens at the place, as a process of its own.
 class FakeEngine {
  public:
   // `user`: whose process listens; the socket was bound before.
-  FakeEngine(const Place& place, const std::function<void(int)>& serve, uid_t user = ::geteuid()) {
+  FakeEngine(const Place& place, const std::function<void(int, const Ask&)>& serve,
+             uid_t user = ::geteuid()) {
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
     const std::string path = place.path + "/socket";
@@ -98,7 +108,8 @@ class FakeEngine {
       ::close(ready[1]);
       const int connection = ::accept(listening, nullptr, nullptr);
       char bytes[4096];
-      if (::recv(connection, bytes, sizeof bytes, 0) > 0) serve(connection);
+      Ask hello;
+      if (::recv(connection, &hello, sizeof hello, 0) > 0) serve(connection, hello);
       while (::recv(connection, bytes, sizeof bytes, 0) > 0) {
       }
       ::_exit(0);
@@ -153,6 +164,7 @@ TEST_CASE("hca refusals: an engine, or memory, of another version is refused, an
   const Place place;
   Greeting greeting;
   std::string word = "of another version";
+  bool shows_reach = true;
   SECTION("its answer") {
     greeting.answer.version = kLayoutVersion + 1;
   }
@@ -181,11 +193,18 @@ TEST_CASE("hca refusals: an engine, or memory, of another version is refused, an
     greeting.descriptors = 3;
     word = "sent no memory";
   }
+  SECTION("it reaches another's memory") {
+    shows_reach = false;
+    word = "memory of another process";
+  }
   SECTION("half an answer") {
     greeting.bytes = sizeof(Answer) / 2;
     word = "closed the connection";
   }
-  const FakeEngine fake(place, [&](int connection) { greet(connection, greeting); });
+  const FakeEngine fake(place, [&](int connection, const Ask& hello) {
+    if (shows_reach) show_reach(hello);
+    greet(connection, greeting);
+  });
   const Opened opened = open_device();
   CHECK(opened.context == nullptr);
   CHECK((opened.error == EPROTO || opened.error == EIO));
@@ -195,7 +214,10 @@ TEST_CASE("hca refusals: an engine, or memory, of another version is refused, an
 
 TEST_CASE("hca refusals: what is refused would be an engine, were it not for what is wrong") {
   const Place place;
-  const FakeEngine fake(place, [](int connection) { greet(connection, {}); });
+  const FakeEngine fake(place, [](int connection, const Ask& hello) {
+    show_reach(hello);
+    greet(connection, {});
+  });
   const Opened opened = open_device();
   REQUIRE(opened.context != nullptr);
   CHECK(opened.said.empty());
@@ -206,7 +228,7 @@ TEST_CASE("hca refusals: another user's process that listens at the socket gets 
   if (::geteuid() != 0) return;  // only root can be somebody else
   const Place place;
   const FakeEngine fake(
-      place, [](int connection) { greet(connection, {}); }, 65534);
+      place, [](int connection, const Ask&) { greet(connection, {}); }, 65534);
   const Opened opened = open_device();
   CHECK(opened.context == nullptr);
   CHECK(opened.error == EPERM);
