@@ -162,7 +162,7 @@ Result<std::string> EngineHelper::find(const std::vector<std::string>& environme
 }
 
 // As scela-hca(8) has it.
-std::string EngineHelper::record() const {
+std::string EngineHelper::record(bool encrypt) const {
   constexpr std::string_view kDigits = "0123456789abcdef";
   std::string text;
   text.reserve(1024);  // what grows leaves copies of the key behind
@@ -172,7 +172,8 @@ std::string EngineHelper::record() const {
     text += kDigits[static_cast<unsigned char>(byte) & 15];
   }
   const bool is_ipv6 = facts_.address.find(':') != std::string::npos;
-  text += cat("\nlisten ", is_ipv6 ? "[" : "", facts_.address, is_ipv6 ? "]" : "", ":0\nasks\n");
+  text += cat("\nlisten ", is_ipv6 ? "[" : "", facts_.address, is_ipv6 ? "]" : "", ":0\n",
+              encrypt ? "encrypt yes\n" : "", "asks\n");
   return text;
 }
 
@@ -192,7 +193,8 @@ Result<void> EngineHelper::start() {
   // dropped.
   for (const Fd* end : {&errors->read, &errors->write})
     set_nonblocking(end->get());
-  std::string text = record();
+  const std::string_view wish = value_in(variables, "SCELA_HCA_ENCRYPT");
+  std::string text = record(!wish.empty() && wish != "0");
   const ssize_t told = retry([&] {
     return ::send(pair->ours.get(), text.data(), text.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
   });

@@ -65,8 +65,8 @@ class AdapterTest(JobTest):
             self.assertIsNone(run.process.poll(), run.err())
             self.assertLess(time.monotonic(), deadline, self.state_text())
 
-    def are_connected(self):
-        """Whether each node has an engine that speaks with another."""
+    def are_connected(self, encrypted=False):
+        """Whether each node has an engine that speaks with another, and so."""
         paths = glob.glob(os.path.join(self.temporary, "*", "scela-hca.agent"))
         if not len(self.engines()) == len(paths) == 2:
             return False
@@ -74,7 +74,10 @@ class AdapterTest(JobTest):
         for path in paths:
             asked = subprocess.run([engine, "--status", "--json", "--socket", path], stdout=subprocess.PIPE,
                                    stderr=subprocess.DEVNULL, check=False, timeout=job.DEADLINE_S)
-            if asked.returncode != 0 or json.loads(asked.stdout)["fabric"]["nodes connected"] != "1":
+            if asked.returncode != 0:
+                return False
+            fabric = json.loads(asked.stdout)["fabric"]
+            if fabric["nodes connected"] != "1" or fabric["of these encrypted"] != str(int(encrypted)):
                 return False
         return True
 
@@ -137,6 +140,13 @@ class AdapterTest(JobTest):
         for pid in killed:
             self.assertFalse(os.path.exists(f"/proc/{pid}"))
         self.assertEqual(len(re.findall(r"scela-hca\) was killed by signal 9 \(SIGKILL\)", ended.err)), 2, ended.err)
+
+    def test_encrypted_between_nodes_where_ranks_ask_for_it(self):
+        run = self.start(*self.words(("ibv_rc_pingpong", *ENDLESS)), env={"TELL": "1", "SCELA_HCA_ENCRYPT": "1"})
+        run.news(2)
+        self.until(lambda: self.are_connected(encrypted=True), run)
+        run.process.terminate()
+        self.assertEqual(run.wait().status, 143)
 
     def test_no_engine_to_start(self):
         ended = self.run_job(*self.words(("?ibv_rc_pingpong",)), env={"SCELA_HCA": "/nowhere/scela-hca", "ROLE": "server"})
