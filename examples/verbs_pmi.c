@@ -1,6 +1,6 @@
-/* Pairs of processes on different nodes play ping-pong over the software adapter, under any
- * launcher that speaks PMI-1 (mpiexec.hydra, scela-run), or PMIx if built with -DUSE_PMIX (Open
- * MPI's mpirun).
+/* Pairs of processes on different nodes play ping-pong over the software adapter, under a launcher
+ * of others: one that speaks PMI-1 (mpiexec.hydra), or PMIx if built with -DUSE_PMIX (Open MPI's
+ * mpirun). Under scela-run nobody need join a job.
  *
  *   gcc -o verbs_pmi examples/verbs_pmi.c -lpmi -lscela-ibverbs
  *   mpiexec.hydra -ppn 1 -n 2 ./verbs_pmi

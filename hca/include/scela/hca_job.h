@@ -19,11 +19,12 @@ extern "C" {
 
 enum { SCELA_HCA_KEY_BYTES = 32 };
 
+/* What is not said is 0. */
 struct scela_hca_job {
   const char* name; /* of the job: the same on all nodes, 1 to 255 characters without spaces */
   unsigned char key[SCELA_HCA_KEY_BYTES]; /* random, and the same on all nodes */
   uint32_t node;                          /* this one's number, from 0 */
-  uint32_t nodes;                         /* how many there are */
+  uint32_t nodes;                         /* how many there are: 1 to 24575 */
   /* At which IPv4 address, in numbers, the others reach this node. Null: the first one of an
    * interface that is up and not the loopback, or 127.0.0.1 where there is none such. */
   const char* address;
@@ -38,7 +39,9 @@ struct scela_hca_job {
  *
  * Returns 0, or an errno:
  *   EINVAL         a word of it cannot be
- *   EEXIST         the engine, or this process, has been told of another job, key or number
+ *   EEXIST         the engine, or this process, has been told otherwise: another job, key, number
+ *                  of this node or of nodes, another wish for encryption; by an agent of ScELA too
+ *                  (under scela-run nobody need join)
  *   EBUSY          this process, or one that the engine serves already, has opened the device
  *   EADDRNOTAVAIL  the engine cannot listen at the address
  *   else           the engine cannot be reached or started; a line on the standard error says why

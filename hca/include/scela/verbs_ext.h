@@ -68,12 +68,12 @@ struct scela_task {
   unsigned int send_flags; /* IBV_SEND_SIGNALED, or 0 */
   union {
     struct {
-      struct ibv_cq* cq; /* of this process */
+      struct ibv_cq* cq; /* of the same context */
       uint32_t count;
       int last; /* moves the base */
     } wait;
     struct {
-      struct ibv_qp* qp; /* of this process, made to hold its requests */
+      struct ibv_qp* qp; /* of the same context, made to hold its requests */
       uint32_t count;
     } enable;
     struct {
@@ -101,7 +101,7 @@ struct ibv_qp* scela_create_qp(struct ibv_context* context, struct ibv_qp_init_a
 int scela_modify_qp(struct ibv_qp* qp, struct ibv_qp_attr* attributes, int attr_mask);
 int scela_destroy_qp(struct ibv_qp* qp);
 
-/* Posts a list of tasks to the send queue; all or, from *bad_task on, none. EINVAL: a task or the
+/* Posts a list of tasks to the send queue: all, or those before *bad_task. EINVAL: a task or the
  * queue pair's state; ENOMEM: the queue is full. */
 int scela_post_task(struct ibv_qp* qp, struct scela_task* task, struct scela_task** bad_task);
 
