@@ -67,8 +67,17 @@ bool DeviceTasks::put(Cq& cq, const ibv_wc& wc) {
   return true;
 }
 
+// Nothing is written for a queue pair that is gone: its memory may be the program's for other uses.
+void DeviceTasks::drop_calculations(PairId pair) {
+  std::erase_if(calculations_, [&](const Calculation& one) { return one.pair == pair; });
+  std::unique_lock held(mutex_, std::adopt_lock);  // by the caller
+  calculated_.wait(held, [&] { return calculating_ != pair; });
+  held.release();
+}
+
 // What it left in queues that live on is not for the program any more.
 void DeviceTasks::forget(Qp& qp) {
+  drop_calculations(qp.id);
   const std::uint32_t number = qp.device->qp_num;
   for (Cq* const cq : {qp.send_cq, qp.recv_cq}) {
     if (cq == nullptr) continue;

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <atomic>
+#include <condition_variable>
 #include <deque>
 #include <memory>
 #include <mutex>
@@ -132,6 +133,7 @@ class DeviceTasks final : private Host {
   void take(Cq& cq, const ibv_wc& wc);
   bool put(Cq& cq, const ibv_wc& wc);
   void forget(Qp& qp);
+  void drop_calculations(PairId pair);
   void go_on();  // after something was posted or has come
   void wake();
 
@@ -163,6 +165,8 @@ class DeviceTasks final : private Host {
   std::vector<Cq*> watched_;
   std::size_t next_look_ = 0;
   std::deque<Calculation> calculations_;
+  std::optional<PairId> calculating_;  // by the thread, without the lock
+  std::condition_variable calculated_;
   const ibv_wc* current_ = nullptr;  // the device's completion that is being taken
 
   ibv_comp_channel* channel_ = nullptr;

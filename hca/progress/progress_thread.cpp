@@ -118,9 +118,12 @@ bool DeviceTasks::arm() {
 void DeviceTasks::calculate_one(std::unique_lock<std::mutex>& lock) {
   Calculation one = std::move(calculations_.front());
   calculations_.pop_front();
+  calculating_ = one.pair;
   lock.unlock();
   const Status status = calculate_here(one.what.op, one.what.type, one.what.pieces);
   lock.lock();
+  calculating_.reset();
+  calculated_.notify_all();
   queues_.calculated(one.pair, one.serial, status);
 }
 

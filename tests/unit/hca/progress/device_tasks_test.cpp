@@ -324,6 +324,59 @@ TEST_CASE("hca progress: threads post and poll beside the one that executes, and
   CHECK(wrong == 0);
 }
 
+TEST_CASE("hca progress: nothing is calculated for a queue pair that is gone") {
+  Loopback loopback;
+  DeviceTasks tasks(loopback.context(), Loopback::calls());
+  constexpr std::size_t kNumbers = 65536;  // too many to be calculated by who posts
+  std::vector<std::int64_t> from(kNumbers, 1), to(kNumbers);
+  const auto sge = [](std::vector<std::int64_t>& numbers) {
+    return ibv_sge{reinterpret_cast<std::uint64_t>(numbers.data()),
+                   static_cast<std::uint32_t>(numbers.size() * sizeof numbers[0]), 0};
+  };
+  ibv_cq* cq = nullptr;
+  REQUIRE(tasks.create_cq(64, nullptr, 0, cq) == 0);
+  for (int round = 0; round < 50; ++round) {
+    ibv_qp* mq = nullptr;
+    REQUIRE(tasks.create_mq(loopback.pd(), cq, 8, mq) == 0);
+    ibv_sge sges[] = {sge(to), sge(from), sge(from)};
+    for (int i = 0; i < 4; ++i) {
+      scela_task task{}, *bad = nullptr;
+      task.opcode = SCELA_TASK_CALC;
+      task.u.calc = {SCELA_CALC_SUM, SCELA_CALC_INT64, sges, 3};
+      REQUIRE(tasks.post_task(mq, &task, &bad) == 0);
+    }
+    const bool resets = round % 2 == 1;
+    if (resets) {
+      ibv_qp_attr attributes{};
+      attributes.qp_state = IBV_QPS_RESET;
+      REQUIRE(tasks.modify_qp(mq, &attributes, IBV_QP_STATE) == 0);
+    } else {
+      REQUIRE(tasks.destroy_qp(mq) == 0);
+    }
+    std::ranges::fill(to, -1);
+    // One more, behind what is left of the others.
+    ibv_qp* other = nullptr;
+    REQUIRE(tasks.create_mq(loopback.pd(), cq, 8, other) == 0);
+    std::vector<std::int64_t> sum(kNumbers);
+    ibv_sge last[] = {sge(sum), sge(from), sge(from)};
+    scela_task task{}, *bad = nullptr;
+    task.opcode = SCELA_TASK_CALC;
+    task.send_flags = IBV_SEND_SIGNALED;
+    task.u.calc = {SCELA_CALC_SUM, SCELA_CALC_INT64, last, 3};
+    REQUIRE(tasks.post_task(other, &task, &bad) == 0);
+    ibv_wc wc{};
+    while (tasks.poll_cq(cq, 1, &wc) == 0)
+      ::sched_yield();
+    CHECK(wc.status == IBV_WC_SUCCESS);
+    CHECK(sum == std::vector<std::int64_t>(kNumbers, 2));
+    CHECK(to == std::vector<std::int64_t>(kNumbers, -1));
+    REQUIRE(tasks.destroy_qp(other) == 0);
+    if (resets) REQUIRE(tasks.destroy_qp(mq) == 0);
+  }
+  REQUIRE(tasks.destroy_cq(cq) == 0);
+  CHECK(tasks.close_if_empty());
+}
+
 TEST_CASE("hca progress: the thread comes with the first queue pair and goes with the last") {
   Loopback loopback;
   DeviceTasks tasks(loopback.context(), Loopback::calls());

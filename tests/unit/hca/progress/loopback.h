@@ -53,7 +53,7 @@ class Loopback {
     std::size_t depth = 0, unpolled = 0;
   };
   static Loopback& of(const ibv_context* context);
-  static void complete(ibv_cq* cq, ibv_wc wc);
+  static void complete(ibv_cq* shown, ibv_wc wc);
   static void match(Qp& qp);
   static void send_done(Qp& qp, const ibv_send_wr& request, ibv_wc_status status);
 
@@ -65,12 +65,12 @@ class Loopback {
                            ibv_comp_channel* channel, int comp_vector);
   static int destroy_cq(ibv_cq* cq);
   static ibv_qp* create_qp(ibv_pd* pd, ibv_qp_init_attr* attributes);
-  static int modify_qp(ibv_qp* qp, ibv_qp_attr* attributes, int mask);
+  static int modify_qp(ibv_qp* shown, ibv_qp_attr* attributes, int mask);
   static int destroy_qp(ibv_qp* qp);
-  static int poll_cq(ibv_cq* cq, int count, ibv_wc* completions);
+  static int poll_cq(ibv_cq* shown, int count, ibv_wc* completions);
   static int req_notify_cq(ibv_cq* cq, int solicited_only);
-  static int post_send(ibv_qp* qp, ibv_send_wr* request, ibv_send_wr** bad);
-  static int post_recv(ibv_qp* qp, ibv_recv_wr* request, ibv_recv_wr** bad);
+  static int post_send(ibv_qp* shown, ibv_send_wr* request, ibv_send_wr** bad);
+  static int post_recv(ibv_qp* shown, ibv_recv_wr* request, ibv_recv_wr** bad);
 
   verbs_context verbs_{};
   ibv_pd pd_{};
