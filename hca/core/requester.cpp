@@ -333,6 +333,8 @@ void Engine::State::try_again(Qp& qp, Moment after, bool unanswered) {
   qp.sent = 0;
   ++qp.round;
   qp.unanswered = unanswered;
+  // What it was in the midst of is not asked for again before: others of its process need the room.
+  if (step != &qp.sending) forget(qp.sending);
   // A timeout of 0 is none: it waits until it is told to stop.
   const bool for_ever = unanswered && qp.attributes.timeout == 0;
   wait_until(qp, for_ever ? ~Moment{0} : now + after);
