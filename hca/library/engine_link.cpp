@@ -153,7 +153,10 @@ EngineLink::~EngineLink() {
 }
 
 Answer EngineLink::ask(const Ask& ask, Fd* handed, std::size_t wanted) {
-  if (gone()) return failed(EIO);
+  if (gone()) {
+    settle();
+    return failed(EIO);
+  }
   const std::lock_guard lock(mutex_);
   Answer answer;
   std::vector<Fd> fds;
@@ -162,11 +165,13 @@ Answer EngineLink::ask(const Ask& ask, Fd* handed, std::size_t wanted) {
   if (!exchange(ask, answer, fds) || answer.version != kLayoutVersion ||
       fds.size() < answer.new_chunks) {
     gone_.store(true, std::memory_order_release);
+    settle();
     return failed(EIO);
   }
   const std::size_t extra = fds.size() - answer.new_chunks;
   if (!take_chunks(fds, extra)) {
     gone_.store(true, std::memory_order_release);
+    settle();
     return failed(ENOMEM);
   }
   settle();

@@ -26,6 +26,7 @@ void from_public(Completion& to, const ibv_wc& from) {
 int advance(Cq& cq) {
   if (!cq.next(cq.current)) {
     if (context_of(cq.context).link.gone()) {
+      context_of(cq.context).link.settle();
       ibv_wc flushed;
       if (flush(cq, 1, &flushed) < 0) return EIO;
       from_public(cq.current, flushed);
