@@ -117,12 +117,14 @@ void EngineHelper::listen() {
   std::memcpy(address.sun_path, socket_.data(),
               std::min(socket_.size(), sizeof address.sun_path - 1));
   Fd made(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!made ||
+  if (!fits(socket_)) errno = ENAMETOOLONG;
+  if (!made || !fits(socket_) ||
       ::bind(made.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
       ::listen(made.get(), kBacklog) != 0) {
     const int number = errno;
     say(LogLevel::warning, cat("the ranks here can have no adapter engine of the job: listen at '",
                                socket_, "': ", errno_text(number)));
+    socket_.clear();
     return;
   }
   listening_ = std::move(made);
@@ -235,8 +237,10 @@ void EngineHelper::send_away(const Error& why) {
   std::string text = why.text();
   if (text != said_) say(LogLevel::error, text);
   said_ = std::move(text);
-  while (Fd(retry([&] { return ::accept4(listening_.get(), nullptr, nullptr, SOCK_CLOEXEC); }))) {
-  }
+  // Who comes meanwhile is seen in the next turn.
+  for (int i = 0; i < kBacklog; ++i)
+    if (!Fd(retry([&] { return ::accept4(listening_.get(), nullptr, nullptr, SOCK_CLOEXEC); })))
+      return;
 }
 
 // What does not fit is lost, and asked again.
@@ -256,7 +260,7 @@ void EngineHelper::take_words() {
     if (bytes > 0 && bytes <= sizeof text && desk_.said({text, bytes})) continue;
     // It ends, or is none; either way it is reaped soon.
     link_.reset();
-    if (bytes > 0) ::kill(pid_, SIGKILL);
+    if (bytes > 0 && pid_ > 0) ::kill(pid_, SIGKILL);  // else it was reaped before it was heard
   }
 }
 

@@ -153,7 +153,10 @@ void Ranks::State::start_server(const NodeFacts& node) {
 std::string Ranks::State::offer_engine(const NodeFacts& node, EngineFacts facts) {
   engine = std::make_unique<EngineHelper>(
       host, job, own, EngineHelper::Place{node.name, node.index, node.directory, node.companions},
-      std::move(facts), *poller, [this] { return starter->environment(own.front()); });
+      std::move(facts), *poller, [this] {
+        // Somebody may come before there are ranks, or where none can be started.
+        return starter ? starter->environment(own.front()) : std::vector<std::string>();
+      });
   engine->listen();
   return engine->socket();
 }
