@@ -38,7 +38,7 @@ class Addresses {
   const Endpoint& next() const { return ways_.front(); }
   // The next one was tried: it is where the node is; or it comes after the others from now on.
   void proved() { proved_ = ways_.front(); }
-  void failed() { std::ranges::rotate(ways_, ways_.begin() + 1); }
+  void failed() { std::rotate(ways_.begin(), ways_.begin() + 1, ways_.end()); }
 
  private:
   std::vector<Endpoint> ways_;

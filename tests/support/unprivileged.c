@@ -4,7 +4,6 @@
 // usage: unprivileged [--refuse-transfers] COMMAND...
 //
 // Started by root it becomes "nobody"; else it stays who it is.
-#define _GNU_SOURCE  // process_vm_readv
 #include <errno.h>
 #include <grp.h>
 #include <linux/audit.h>
@@ -49,8 +48,7 @@ int main(int argc, char** argv) {
     fprintf(stderr, "usage: unprivileged [--refuse-transfers] COMMAND...\n");
     return 2;
   }
-  if (geteuid() == 0 &&
-      (setgroups(0, NULL) != 0 || setgid(kNobody) != 0 || setuid(kNobody) != 0)) {
+  if (geteuid() == 0 && (setgroups(0, NULL) != 0 || setgid(kNobody) != 0 || setuid(kNobody) != 0)) {
     perror("unprivileged: become nobody");
     return 125;
   }

@@ -235,11 +235,11 @@ void events(Interleavings& run, bool solicited, Arm arms) {
 }
 
 // True: something has come meanwhile.
-const auto arms_and_polls = [](Completions& ring, bool solicited, const auto& poll) {
+const auto kArmsAndPolls = [](Completions& ring, bool solicited, const auto& poll) {
   arm(ring, solicited);
   return poll();
 };
-const auto arms_without_polling = [](Completions& ring, bool solicited, const auto&) {
+const auto kArmsWithoutPolling = [](Completions& ring, bool solicited, const auto&) {
   arm(ring, solicited);
   return false;
 };
@@ -274,7 +274,7 @@ bool poll(Polled& world, std::size_t number) {
   return true;
 }
 
-const auto sleeps_as_the_library = [](Polled& world, const std::vector<std::size_t>& watched) {
+const auto kSleepsAsTheLibrary = [](Polled& world, const std::vector<std::size_t>& watched) {
   const auto rings = [&] {
     std::vector<Completions*> found;
     for (const std::size_t number : watched)
@@ -285,14 +285,14 @@ const auto sleeps_as_the_library = [](Polled& world, const std::vector<std::size
     world.page.futexes.wait(bell, seen);
   });
 };
-const auto looks_before_it_watches = [](Polled& world, const std::vector<std::size_t>& watched) {
+const auto kLooksBeforeItWatches = [](Polled& world, const std::vector<std::size_t>& watched) {
   const std::uint32_t seen = world.page.bell.load();
   Completions& ring = world.queues[watched[0]].rings[0];
   const bool quiet = ring.produced.load() == ring.consumed.load();
   ring.watched.store(1);
   if (quiet) world.page.futexes.wait(world.page.bell, seen);
 };
-const auto watches_too_softly = [](Polled& world, const std::vector<std::size_t>& watched) {
+const auto kWatchesTooSoftly = [](Polled& world, const std::vector<std::size_t>& watched) {
   const std::uint32_t seen = world.page.bell.load();
   Completions& ring = world.queues[watched[0]].rings[0];
   ring.watched.store(1, std::memory_order_release);
@@ -334,7 +334,7 @@ void two_pollers(Interleavings& run) {
     run.thread(mine == 0 ? "first" : "second", [=] {
       for (Turn turn; world->queues[mine].taken == 0; turn = Turn())
         if (!poll(*world, mine)) {
-          sleeps_as_the_library(*world, {0, 1});
+          kSleepsAsTheLibrary(*world, {0, 1});
           turn.pass();
         }
     });
@@ -379,7 +379,7 @@ void resized(Interleavings& run, Without without) {
   run.thread("poller", [=] {
     for (Turn turn; world->queues[0].taken < 2; turn = Turn())
       if (!poll(*world, 0)) {
-        sleeps_as_the_library(*world, {0});
+        kSleepsAsTheLibrary(*world, {0});
         turn.pass();
       }
     expect(world->queues[0].taken == 2, "each completion is taken once");
@@ -394,13 +394,13 @@ void resized(Interleavings& run, Without without) {
   });
 }
 
-const auto nobody_sleeps = [](auto& world, const auto& then) {
+const auto kNobodySleeps = [](auto& world, const auto& then) {
   const auto alone =
       world.sleepers.without(&world.page, [&](const auto&) { world.page.futexes.wake(); });
   then();
 };
-const auto whoever_sleeps = [](auto&, const auto& then) { then(); };
-const auto wakes_nobody = [](auto& world, const auto& then) {
+const auto kWhoeverSleeps = [](auto&, const auto& then) { then(); };
+const auto kWakesNobody = [](auto& world, const auto& then) {
   const auto alone = world.sleepers.without(static_cast<Page*>(nullptr), [](const auto&) {});
   then();
 };
@@ -435,25 +435,25 @@ TEST_CASE("hca interleavings: receives are flushed whenever they are posted") {
 
 TEST_CASE("hca interleavings: an event comes for what came after arming, or a poll finds it") {
   for (const bool solicited : {false, true}) {
-    passes(explore(5, [=](Interleavings& run) { events(run, solicited, arms_and_polls); }));
-    fails(explore(5, [=](Interleavings& run) { events(run, solicited, arms_without_polling); }),
+    passes(explore(5, [=](Interleavings& run) { events(run, solicited, kArmsAndPolls); }));
+    fails(explore(5, [=](Interleavings& run) { events(run, solicited, kArmsWithoutPolling); }),
           "program waits for ever");
   }
 }
 
 TEST_CASE("hca interleavings: a poll that sleeps is woken by what comes, in every order") {
-  passes(explore(4, [](Interleavings& run) { one_poller(run, sleeps_as_the_library); }));
+  passes(explore(4, [](Interleavings& run) { one_poller(run, kSleepsAsTheLibrary); }));
   passes(explore(2, two_pollers));
-  fails(explore(3, [](Interleavings& run) { one_poller(run, looks_before_it_watches); }),
+  fails(explore(3, [](Interleavings& run) { one_poller(run, kLooksBeforeItWatches); }),
         "poller waits for ever");
-  fails(explore(3, [](Interleavings& run) { one_poller(run, watches_too_softly); }),
+  fails(explore(3, [](Interleavings& run) { one_poller(run, kWatchesTooSoftly); }),
         "poller waits for ever");
 }
 
 TEST_CASE("hca interleavings: a queue is resized while it is polled, and nobody misses anything") {
-  passes(explore(2, [](Interleavings& run) { resized(run, nobody_sleeps); }));
-  fails(explore(2, [](Interleavings& run) { resized(run, whoever_sleeps); }), "");
-  fails(explore(2, [](Interleavings& run) { resized(run, wakes_nobody); }), "waits for ever");
+  passes(explore(2, [](Interleavings& run) { resized(run, kNobodySleeps); }));
+  fails(explore(2, [](Interleavings& run) { resized(run, kWhoeverSleeps); }), "");
+  fails(explore(2, [](Interleavings& run) { resized(run, kWakesNobody); }), "waits for ever");
 }
 
 }  // namespace scela::hca::test

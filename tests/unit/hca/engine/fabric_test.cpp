@@ -251,7 +251,7 @@ TEST_CASE(
   nobody.tcp_port = 1;
   another.tcp_port = address_of(c.gid())->tcp_port;
   std::vector<Gid> said{b.gid(), gid_of(nobody), gid_of(another)};
-  std::ranges::rotate(said, said.begin() + GENERATE(0, 1, 2));
+  std::rotate(said.begin(), said.begin() + GENERATE(0, 1, 2), said.end());
   for (const Gid& gid : said)
     REQUIRE(a.fabric.node_of(gid, true, 0) == b.number);
   REQUIRE(a.send(b));
