@@ -1,17 +1,33 @@
-/* Pairs of processes on different nodes play ping-pong over the software adapter, under a launcher
- * of others: one that speaks PMI-1 (mpiexec.hydra), or PMIx if built with -DUSE_PMIX (Open MPI's
- * mpirun). Under scela-run nobody need join a job.
+/* Pairs of processes on different nodes play ping-pong over the software adapter. One program for
+ * all launchers: what they give it (PMI-1, PMI-2 or PMIx, as it is built) carries the job's key and
+ * then the addresses.
  *
- *   gcc -o verbs_pmi examples/verbs_pmi.c -lpmi -lscela-ibverbs
- *   mpiexec.hydra -ppn 1 -n 2 ./verbs_pmi
+ * Built in ScELA's source tree, against what was built there (cmake --build --preset release):
  *
- * No agent of ScELA is there, so the processes tell the adapters of their nodes which job they are
- * of: rank 0 draws the job's key and puts it where all ranks can read it; every rank joins as its
- * node, which is named by its host. Who can read the job's key-value space can read the key.
+ *   B=$PWD/build-release/lib
+ *   gcc -o verbs_pmi examples/verbs_pmi.c -Ihca/include -Ipmi/client/include -L$B -L$B/scela \
+ *     -Wl,-rpath,$B:$B/scela -lscela-ibverbs -lpmi
+ *   gcc -DUSE_PMI2 -o verbs_pmi2 examples/verbs_pmi.c -Ihca/include -Ipmi/client/include -L$B \
+ *     -L$B/scela -Wl,-rpath,$B:$B/scela -lscela-ibverbs -lpmi2
+ *   gcc -DUSE_PMIX -o verbs_pmix examples/verbs_pmi.c -Ihca/include -L$B -Wl,-rpath,$B \
+ *     -lscela-ibverbs $(pkg-config --cflags --libs pmix)
  *
- * --nodes N: rank r is on node r % N, so that one machine does for several. --encrypt: what goes
- * between nodes is encrypted. --open-first: the device is opened before the job is named, which is
- * refused. */
+ * Installed, the headers are in PREFIX/include and PREFIX/include/scela (pmi.h, pmi2.h), the
+ * libraries in PREFIX/lib and PREFIX/lib/scela. Then, each on two nodes of this machine:
+ *
+ *   build-release/bin/scela-run --sim-nodes 2 --ppn 1 ./verbs_pmi --nodes 2
+ *   mpiexec.hydra -n 2 ./verbs_pmi --nodes 2
+ *   mpirun -n 2 ./verbs_pmix --nodes 2
+ *   srun --mpi=pmi2 -n 2 ./verbs_pmi2 --nodes 2
+ *
+ * Where no agent of ScELA is, nobody has told the adapters which job they are of. So rank 0 draws
+ * the job's key and puts it where all ranks can read it, and every rank joins as its node. Under
+ * scela-run the agents have said it already, and joining changes nothing. Who can read the job's
+ * key-value space can read the key.
+ *
+ * --nodes N: rank r is on node r % N, so that one machine does for several; without it nodes are
+ * told apart by their hosts' names. --encrypt: what goes between nodes is encrypted. --open-first:
+ * the device is opened before the job is named, which is refused. */
 #include <errno.h>
 #include <infiniband/verbs.h>
 #include <scela/hca_job.h>
@@ -84,6 +100,43 @@ static void get(int from, const char* key, char word[WORD]) {
 
 static void end(void) {
   PMIx_Finalize(NULL, 0);
+}
+#elif defined(USE_PMI2)
+#include <pmi2.h>
+
+static char space[WORD];
+
+static void begin(char job[WORD]) {
+  int spawned, program;
+  require(PMI2_Init(&spawned, &size, &rank, &program) == PMI2_SUCCESS, "speak to the launcher");
+  require(PMI2_Job_GetId(space, sizeof space) == PMI2_SUCCESS, "learn of the job");
+  snprintf(job, WORD, "%s", space);
+}
+
+static void named(char name[WORD], const char* key, int of) {
+  snprintf(name, WORD, "%s-%d", key, of);
+}
+
+static void put(const char* key, const char* word) {
+  char name[WORD];
+  named(name, key, rank);
+  require(PMI2_KVS_Put(name, word) == PMI2_SUCCESS, "put a word");
+}
+
+static void meet(void) {
+  require(PMI2_KVS_Fence() == PMI2_SUCCESS, "meet");
+}
+
+static void get(int from, const char* key, char word[WORD]) {
+  char name[WORD];
+  int length;
+  named(name, key, from);
+  require(PMI2_KVS_Get(space, PMI2_ID_NULL, name, word, WORD, &length) == PMI2_SUCCESS,
+          "get a word");
+}
+
+static void end(void) {
+  PMI2_Finalize();
 }
 #else
 #include <pmi.h>

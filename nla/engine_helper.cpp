@@ -164,7 +164,7 @@ Result<std::string> EngineHelper::find(const std::vector<std::string>& environme
 }
 
 // As scela-hca(8) has it.
-std::string EngineHelper::record(bool encrypt) const {
+std::string EngineHelper::record() const {
   constexpr std::string_view kDigits = "0123456789abcdef";
   std::string text;
   text.reserve(1024);  // what grows leaves copies of the key behind
@@ -174,8 +174,8 @@ std::string EngineHelper::record(bool encrypt) const {
     text += kDigits[static_cast<unsigned char>(byte) & 15];
   }
   const bool is_ipv6 = facts_.address.find(':') != std::string::npos;
-  text += cat("\nlisten ", is_ipv6 ? "[" : "", facts_.address, is_ipv6 ? "]" : "", ":0\n",
-              encrypt ? "encrypt yes\n" : "", "asks\n");
+  text +=
+      cat("\nlisten ", is_ipv6 ? "[" : "", facts_.address, is_ipv6 ? "]" : "", ":0\n", "asks\n");
   return text;
 }
 
@@ -195,8 +195,7 @@ Result<void> EngineHelper::start() {
   // dropped.
   for (const Fd* end : {&errors->read, &errors->write})
     set_nonblocking(end->get());
-  const std::string_view wish = value_in(variables, "SCELA_HCA_ENCRYPT");
-  std::string text = record(!wish.empty() && wish != "0");
+  std::string text = record();
   const ssize_t told = retry([&] {
     return ::send(pair->ours.get(), text.data(), text.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
   });
@@ -265,6 +264,7 @@ void EngineHelper::take_words() {
 }
 
 void EngineHelper::take_complaints() {
+  take_words();  // it complains only once it has said that it listens
   while (errors_) {
     char bytes[kLongestLine];
     const ssize_t got = retry([&] { return ::read(errors_.get(), bytes, sizeof bytes); });

@@ -71,7 +71,7 @@ class EngineHelper {
   void knocked();
   Result<void> start();
   Result<std::string> find(const std::vector<std::string>& environment) const;
-  std::string record(bool encrypt) const;
+  std::string record() const;
   void tell(std::string_view text);
   void take_words();
   void take_complaints();

@@ -15,6 +15,14 @@ namespace scela::hca {
 // The path of a socket has 107 characters, of which this is a part.
 inline constexpr std::size_t kMostOfJob = 40;
 
+// A number that is drawn from the text (FNV-1a): others have others.
+constexpr std::uint64_t number_of(std::string_view text) {
+  std::uint64_t hash = 0xcbf29ce484222325;
+  for (const char letter : text)
+    hash = (hash ^ static_cast<unsigned char>(letter)) * 0x100000001b3;
+  return hash;
+}
+
 // As it stands if it can be part of a file's name, else 16 digits that are drawn from it.
 inline std::string file_word(std::string_view text) {
   constexpr std::string_view kGood =
@@ -22,9 +30,7 @@ inline std::string file_word(std::string_view text) {
   if (text.size() <= kMostOfJob && text.find_first_not_of(kGood) == text.npos) {
     return std::string(text);
   }
-  std::uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
-  for (const char letter : text)
-    hash = (hash ^ static_cast<unsigned char>(letter)) * 0x100000001b3;
+  const std::uint64_t hash = number_of(text);
   std::string word = "x";
   for (int shift = 60; shift >= 0; shift -= 4)
     word += "0123456789abcdef"[hash >> shift & 15];

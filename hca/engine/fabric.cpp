@@ -77,6 +77,16 @@ bool Fabric::is_of(const FabricRecord& record) const {
          is_equal(record.key, identity_.key);
 }
 
+bool Fabric::encrypt() {
+  if (identity_.encrypts) return true;
+  if (connected()) return false;
+  // Who has not proved itself was not told of the wish; it comes again.
+  while (!strangers_.empty())
+    drop(*strangers_.begin());
+  identity_.encrypts = true;
+  return true;
+}
+
 Settings Fabric::settings() const {
   Settings settings;
   NodeAddress address;

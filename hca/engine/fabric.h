@@ -31,6 +31,10 @@ class Fabric {
   static Result<Fabric> listen(FabricRecord record, Directory directory = {});
   // Whether this says the same of the job and of this node; it may have other addresses.
   bool is_of(const FabricRecord& record) const;
+  // Whether it wishes what goes between nodes to be encrypted.
+  bool encrypts() const { return identity_.encrypts; }
+  // Wishes so from now on. False: it did not, and has spoken with others.
+  bool encrypt();
   // What the interpreter is to say of this node.
   Settings settings() const;
   // Begins to accept connections, and says that it does. All three outlive this.

@@ -46,15 +46,18 @@ Result<Fd> make_socket(int flags) {
 
 }  // namespace
 
+std::string launchers_job_here() {
+  return launchers_job([](const char* name) -> std::string {
+    const char* const value = std::getenv(name);
+    return value == nullptr ? "" : value;
+  });
+}
+
 std::string usual_socket() {
   if (const char* const path = std::getenv("SCELA_HCA_SOCKET"); path != nullptr && *path != 0) {
     return path;
   }
-  const std::string job = launchers_job([](const char* name) -> std::string {
-    const char* const value = std::getenv(name);
-    return value == nullptr ? "" : value;
-  });
-  return cat(temporary_base(), "/scela-hca-", ::geteuid(), "/", socket_name(job));
+  return cat(temporary_base(), "/scela-hca-", ::geteuid(), "/", socket_name(launchers_job_here()));
 }
 
 Result<Home> Home::at(const std::string& socket) {

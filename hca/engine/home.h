@@ -16,6 +16,9 @@ namespace scela::hca {
 // where the environment says which this is (job_socket.h).
 std::string usual_socket();
 
+// What the environment says; empty: nothing.
+std::string launchers_job_here();
+
 class Home {
  public:
   // The directory is made if it is not there. Error: it is another user's, or open to others.

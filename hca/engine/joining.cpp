@@ -9,13 +9,23 @@
 
 namespace scela::hca {
 
-// The first who tells counts; the others must say the same.
+// The first who tells counts; the others must say the same. Where whoever started the engine has
+// told it (an agent has), programs need not, and may: one program does for all launchers.
 bool Server::join(const Served& served, std::string& record) {
   auto told = parse_fabric_record(record);
   wipe(record);
   if (!told) {
     report(told.error().text());
     return refuse(served, EINVAL);
+  }
+  told->encrypt = told->encrypt || rules_.encrypt;
+  if (was_told_) {
+    // Its addresses are those that it was started with; but nothing that is to be encrypted goes
+    // as it is.
+    wipe(told->key);
+    if (told->encrypt && !fabric_->encrypt()) return refuse(served, EEXIST);
+    tell_settings();
+    return served.connection.answer(Answer{}, {});
   }
   if (fabric_) {
     const bool same = fabric_->is_of(*told);
@@ -41,6 +51,7 @@ bool Server::join(const Served& served, std::string& record) {
   if (trace_) engine_.watch(&*trace_);
   fabric_ = std::move(fabric);
   machine_.join(*fabric_);
+  tell_settings();
   return served.connection.answer(Answer{}, {});
 }
 

@@ -10,15 +10,17 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "common/os/clock.h"
 #include "common/os/syscall.h"
+#include "hca/core/address.h"
 #include "hca/core/strictness.h"
-#include "hca/engine/connection.h"
+#include "hca/core/variables.h"
+#include "hca/engine/ask_status.h"
 #include "hca/engine/fabric.h"
 #include "hca/engine/home.h"
 #include "hca/engine/options.h"
@@ -35,49 +37,23 @@ int failed(const Error& error) {
   return error.kind == ErrorKind::usage ? 64 : 71;
 }
 
-// What the engine answers with; invalid: it is not one, or has gone.
-Fd receive_file(int socket) {
-  char byte = 0;
-  iovec bytes{&byte, 1};
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
-  msghdr message{};
-  message.msg_iov = &bytes;
-  message.msg_iovlen = 1;
-  message.msg_control = control;
-  message.msg_controllen = sizeof control;
-  if (retry([&] { return ::recvmsg(socket, &message, MSG_CMSG_CLOEXEC); }) != 1) return {};
-  const cmsghdr* const head = CMSG_FIRSTHDR(&message);
-  if (head == nullptr || head->cmsg_type != SCM_RIGHTS || head->cmsg_len != CMSG_LEN(sizeof(int)))
-    return {};
-  int descriptor = -1;
-  std::memcpy(&descriptor, CMSG_DATA(head), sizeof descriptor);
-  return Fd(descriptor);
-}
-
-int print_status(const Home& home, bool json) {
-  const auto engine = home.connect();
-  if (!engine) return failed(engine.error());
-  const StatusAsk ask{.is_json = json ? 1u : 0u};
-  const ssize_t sent = retry([&] { return ::send(engine->get(), &ask, sizeof ask, MSG_NOSIGNAL); });
-  const Fd file = sent < 0 ? Fd() : receive_file(engine->get());
-  if (!file) {
-    return failed(
-        {ErrorKind::unreachable, "ask the engine for its status", "", "it did not answer", ""});
-  }
-  char text[1 << 16];
-  off_t offset = 0;
-  for (ssize_t got = 0; (got = ::pread(file.get(), text, sizeof text, offset)) > 0; offset += got)
-    std::fwrite(text, 1, static_cast<std::size_t>(got), stdout);
+int print_status(const Options& options) {
+  const auto text = ask_status(options.socket, options.json);
+  if (!text) return failed(text.error());
+  std::fwrite(text->data(), 1, text->size(), stdout);
   return std::fflush(stdout) == 0 ? 0 : failed(os_error(ErrorKind::io, "print the status", errno));
 }
 
-// A node that nobody has given an address: a link-local one, of a number drawn at random.
+// A node that nobody has given an address: a link-local one, of a number drawn at random, and LIDs
+// of such a number. So what is sent by LID from another engine of this kind comes to nobody, and
+// not back to who has sent it.
 Settings of_no_fabric() {
   Settings settings;
   std::uint64_t number = 0;
   if (::getrandom(&number, sizeof number, 0) != sizeof number) number = monotonic_ns();
   // Locally administered, and even: the second port has the next one.
   settings.guid = (number | 0x0200'0000'0000'0000) & ~std::uint64_t{1};
+  settings.first_lid = first_lid_of(static_cast<std::uint32_t>(number % kMostNodes));
   settings.gid.bytes[0] = 0xFE;
   settings.gid.bytes[1] = 0x80;
   for (std::size_t i = 0; i < 8; ++i)
@@ -90,12 +66,13 @@ std::string_view environment(const char* name) {
   return value == nullptr ? std::string_view() : std::string_view(value);
 }
 
-Result<std::unique_ptr<Fabric>> make_fabric(int descriptor) {
+Result<std::unique_ptr<Fabric>> make_fabric(int descriptor, bool encrypt) {
   if (descriptor < 0) return nullptr;
   Fd from(descriptor);
   auto record = read_fabric_record(from.get());
   if (!record) return fail(record.error());
   ::fcntl(from.get(), F_SETFD, FD_CLOEXEC);
+  record->encrypt = record->encrypt || encrypt;
   Directory directory;
   if (record->asks) directory = Directory(std::move(from));
   auto made = Fabric::listen(std::move(*record), std::move(directory));
@@ -117,20 +94,43 @@ Result<Fd> inherited(int descriptor) {
       Error{ErrorKind::usage, "use the descriptor of --listen-fd", "", "it does not listen", ""});
 }
 
-Result<Server::Rules> make_rules(const Options& options, const Fabric* fabric) {
+// What its environment asks of the engine.
+Result<Server::Rules> make_rules(const Options& options) {
   Server::Rules rules;
-  rules.settings = fabric != nullptr ? fabric->settings() : of_no_fabric();
-  const auto seed = parse_seed(environment("SCELA_HCA_STRICT"));
-  const auto faults = parse_faults(environment("SCELA_HCA_FAULTS"));
-  if (!seed || !faults) return fail(seed ? faults.error() : seed.error());
+  const auto value = [](Variable variable) { return environment(name_of(variable)); };
+  const auto seed = parse_seed(value(Variable::strict));
+  const auto faults = parse_faults(value(Variable::faults));
+  const auto encrypt = parse_switch(Variable::encrypt, value(Variable::encrypt));
+  const auto no_open_qp = parse_switch(Variable::no_open_qp, value(Variable::no_open_qp));
+  if (!seed) return fail(seed.error());
+  if (!faults) return fail(faults.error());
+  if (!encrypt) return fail(encrypt.error());
+  if (!no_open_qp) return fail(no_open_qp.error());
   rules.settings.seed = *seed;
   rules.settings.faults = *faults;
-  rules.settings.open_qp = environment("SCELA_HCA_NO_OPEN_QP").empty();
+  rules.settings.open_qp = !*no_open_qp;
+  rules.encrypt = *encrypt;
   rules.until_idle = options.until_idle;
-  rules.trace = options.trace;
+  rules.trace = options.trace.empty() ? std::string(value(Variable::trace)) : options.trace;
   rules.version = SCELA_VERSION;
-  if (rules.trace.empty()) rules.trace = environment("SCELA_HCA_TRACE");
+  for (std::size_t i = 0; i < kEngineVariables; ++i) {
+    const auto variable = static_cast<Variable>(i);
+    rules.settings_told[i] =
+        mark_of(variable, variable == Variable::trace ? rules.trace : value(variable));
+  }
+  for (char** entry = ::environ; entry != nullptr && *entry != nullptr; ++entry) {
+    if (std::string why = unknown_variable(*entry); !why.empty())
+      rules.complaints.push_back(std::move(why));
+  }
   return rules;
+}
+
+// Where the engine is, as far as it was told.
+void place(Settings& settings, const Fabric* fabric) {
+  const Settings known = fabric != nullptr ? fabric->settings() : of_no_fabric();
+  settings.guid = known.guid;
+  settings.first_lid = known.first_lid;
+  settings.gid = known.gid;
 }
 
 // `home`: none if the socket is inherited.
@@ -141,10 +141,11 @@ int serve(const Options& options, Home* home) {
   if (options.ready_fd >= 0 && ::fcntl(options.ready_fd, F_SETFD, FD_CLOEXEC) != 0) {
     return failed(os_error(ErrorKind::usage, "use the descriptor of --ready-fd", errno));
   }
-  auto fabric = make_fabric(options.fabric_fd);
-  if (!fabric) return failed(fabric.error());
-  const auto rules = make_rules(options, fabric->get());
+  auto rules = make_rules(options);
   if (!rules) return failed(rules.error());
+  auto fabric = make_fabric(options.fabric_fd, rules->encrypt);
+  if (!fabric) return failed(fabric.error());
+  place(rules->settings, fabric->get());
   Result<Fd> lock;
   // Who started this one and waits for its byte has the lock.
   if (home != nullptr && options.ready_fd < 0) {
@@ -179,8 +180,7 @@ int main(int count, char** words) {
   if (options->listen_fd >= 0 && options->action == Options::Action::serve) {
     return serve(*options, nullptr);
   }
+  if (options->action == Options::Action::status) return print_status(*options);
   auto home = Home::at(options->socket.empty() ? usual_socket() : options->socket);
-  if (!home) return failed(home.error());
-  return options->action == Options::Action::status ? print_status(*home, options->json)
-                                                    : serve(*options, &*home);
+  return home ? serve(*options, &*home) : failed(home.error());
 }

@@ -28,11 +28,13 @@ Result<void> Server::serve(const Rules& rules, Home* home, Fd listening,
                            std::unique_ptr<Fabric> fabric, int ready) {
   auto poller = Poller::make();
   if (!poller) return fail(poller.error());
-  auto page = SealedMemory::make("scela-hca", sizeof(EnginePage), SealedMemory::Writers::all);
+  auto page = SealedMemory::make("scela-hca", sizeof(EngineMemory), SealedMemory::Writers::all);
   if (!page) return fail(page.error());
   Server server(rules, home, std::move(listening), std::move(fabric), std::move(*poller),
                 std::move(*page));
   if (auto done = server.set_up(); !done) return done;
+  for (const std::string& complaint : rules.complaints)
+    report(complaint);
   if (ready >= 0) {
     const Fd told(ready);
     const char byte = 1;
@@ -51,8 +53,10 @@ Server::Server(const Rules& rules, Home* home, Fd listening, std::unique_ptr<Fab
       listening_(std::move(listening)),
       poller_(std::move(poller)),
       page_memory_(std::move(page)),
-      page_(*new (page_memory_.base()) EnginePage),
+      memory_(*new (page_memory_.base()) EngineMemory),
+      page_(memory_.page),
       fabric_(std::move(fabric)),
+      was_told_(fabric_ != nullptr),
       engine_(machine_, rules.settings),
       patience_(allowed_cpus().size()) {}
 
@@ -76,7 +80,17 @@ Result<void> Server::set_up() {
         os_error(ErrorKind::io, "wait for descriptors", errno, std::string(limit_advice(errno))));
   }
   if (fabric_) machine_.join(*fabric_);
+  tell_settings();
   return {};
+}
+
+// Processes may look at it at any time.
+void Server::tell_settings() {
+  auto marks = rules_.settings_told;
+  marks[static_cast<std::size_t>(Variable::encrypt)] =
+      (fabric_ ? fabric_->encrypts() : rules_.encrypt) ? 1 : 0;
+  for (std::size_t i = 0; i < marks.size(); ++i)
+    memory_.settings[i].store(marks[i], std::memory_order_relaxed);
 }
 
 void Server::accept_all() {
@@ -261,6 +275,7 @@ EngineStatus Server::status() const {
     account.holdings.shared_bytes = process->chunks.bytes();
     status.accounts.holdings.shared_bytes += process->chunks.bytes();
   }
+  status.lid = rules_.settings.first_lid;
   if (fabric_) status.fabric = fabric_->status();
   return status;
 }

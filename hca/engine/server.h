@@ -4,13 +4,16 @@
 // it sleeps the engine says so on its page, so that the next who posts something wakes it.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 #include "common/os/sealed_memory.h"
 #include "hca/core/engine.h"
+#include "hca/core/variables.h"
 #include "hca/engine/connection.h"
 #include "hca/engine/fabric.h"
 #include "hca/engine/home.h"
@@ -29,6 +32,10 @@ class Server {
     bool until_idle = false;
     std::string trace;  // a file; empty: none
     std::string version;
+    bool encrypt = false;  // the wish of this engine's own environment
+    // What its environment has told it, for its processes (EngineMemory).
+    std::array<std::uint64_t, kEngineVariables> settings_told{};
+    std::vector<std::string> complaints;  // said once it serves
   };
 
   // `listening` was made under the home's lock; without a home it is somebody else's as well, who
@@ -68,6 +75,7 @@ class Server {
   bool make_channel(ProcessId id, Answer& answer, Fd& theirs);
   void drop(ProcessId id);
   bool refuse(const Served& served, int error) const;
+  void tell_settings();
   EngineStatus status() const;
 
   // The end (loop.cpp).
@@ -80,8 +88,10 @@ class Server {
   Fd listening_;
   Poller poller_;
   SealedMemory page_memory_;
+  EngineMemory& memory_;
   EnginePage& page_;
   std::unique_ptr<Fabric> fabric_;
+  bool was_told_ = false;  // of its job, by whoever started it
   Machine machine_;
   Engine engine_;
   Fd signals_;

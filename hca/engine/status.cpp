@@ -143,7 +143,10 @@ std::string status_text(const EngineStatus& status) {
   std::string lines;
   for (const auto& [name, value] : status.fabric)
     lines += cat(lines.empty() ? "\n" : "", name, " ", value, "\n");
-  return cat("scela-hca ", status.version, ", process ", status.pid, "\nprocesses ",
+  const std::string alone = status.fabric.empty() ? cat("\nno job; LIDs ", status.lid, " and ",
+                                                        status.lid + 1, ", drawn at random")
+                                                  : "";
+  return cat("scela-hca ", status.version, ", process ", status.pid, alone, "\nprocesses ",
              all.processes.size(), "; runs ", status.runs, "; sleeps ", status.sleeps, ", of them ",
              status.bells, " ended by a bell; copies ", status.transfers, " of ",
              status.transferred_bytes, " bytes\n\n", table(has), "\n", table(did), lines);
@@ -154,6 +157,7 @@ std::string status_json(const EngineStatus& status) {
   nlohmann::ordered_json json;
   json["version"] = status.version;
   json["pid"] = status.pid;
+  json["lid"] = status.lid;
   json["engine"] = {{"runs", status.runs},
                     {"sleeps", status.sleeps},
                     {"bells", status.bells},

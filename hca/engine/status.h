@@ -22,7 +22,8 @@ struct EngineStatus {
   // Of the machine: copies of memory, and what they moved.
   std::uint64_t transfers = 0;
   std::uint64_t transferred_bytes = 0;
-  // Of other nodes, by name; empty: there are none.
+  std::uint16_t lid = 0;  // of its first port
+  // Of other nodes, by name; empty: there are none, and the LID was drawn at random.
   std::vector<std::pair<std::string, std::string>> fabric;
   Accounts accounts;
   // Of each process, in the order of the accounts.

@@ -12,6 +12,8 @@
 #include <utility>
 
 #include "common/os/syscall.h"
+#include "hca/core/variables.h"
+#include "hca/library/settings_check.h"
 
 namespace scela::hca::library {
 
@@ -86,7 +88,7 @@ int EngineLink::open(std::string& why) {
     return EPROTO;
   }
   auto engine_memory = SealedMemory::attach(std::move(fds[0]), SealedMemory::Writers::all);
-  if (!engine_memory || engine_memory->bytes() < sizeof(EnginePage) ||
+  if (!engine_memory || engine_memory->bytes() < sizeof(EngineMemory) ||
       chunks_[0].bytes() < sizeof(ProcessPage)) {
     why = "the engine's memory cannot be mapped";
     return EPROTO;
@@ -94,7 +96,8 @@ int EngineLink::open(std::string& why) {
   engine_memory_.push_back(std::move(*engine_memory));
   wake_ = std::move(fds[1]);
   events_ = std::move(fds[2]);
-  engine_page_ = static_cast<EnginePage*>(engine_memory_[0].base());
+  auto* const shared = static_cast<EngineMemory*>(engine_memory_[0].base());
+  engine_page_ = &shared->page;
   page_ = static_cast<ProcessPage*>(chunks_[0].base());
   if (engine_page_->magic != kLayoutMagic || engine_page_->version != kLayoutVersion ||
       page_->magic != kLayoutMagic || page_->version != kLayoutVersion) {
@@ -105,6 +108,7 @@ int EngineLink::open(std::string& why) {
     why = "the engine reaches the memory of another process for this one's";
     return EPROTO;
   }
+  check_settings(*shared);
   device_ = answer.device;
   if (!is_reached && !serve(answer.send, std::move(area))) {
     why = "cannot begin the thread that moves what the engine may not";

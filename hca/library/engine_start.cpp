@@ -2,6 +2,7 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/file.h>
 #include <sys/socket.h>
@@ -15,6 +16,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <string_view>
 
 #include "common/core/error.h"
@@ -94,24 +96,30 @@ bool executable(const std::string& path) {
   return ::access(path.c_str(), X_OK) == 0;
 }
 
+// The engine begins in another directory.
+std::string absolute(const std::string& path) {
+  const std::unique_ptr<char, void (*)(void*)> whole(::realpath(path.c_str(), nullptr), ::free);
+  return whole ? std::string(whole.get()) : path;
+}
+
 // Empty: there is none.
 std::string find_engine() {
   std::string named = environment("SCELA_HCA");
-  if (!named.empty()) return named;
+  if (!named.empty()) return absolute(named);
   Dl_info here{};
   if (::dladdr(reinterpret_cast<const void*>(&connect_engine), &here) != 0 &&
       here.dli_fname != nullptr) {
     const std::string beside = directory_of(here.dli_fname);
     for (const char* step : {"/", "/../bin/", "/../../bin/"}) {
       std::string path = beside + step + "scela-hca";
-      if (executable(path)) return path;
+      if (executable(path)) return absolute(path);
     }
   }
   const std::string folders = environment("PATH");
   for (std::string_view rest = folders; !rest.empty();) {
     const std::size_t colon = std::min(rest.find(':'), rest.size());
     std::string path = std::string(rest.substr(0, colon)) + "/scela-hca";
-    if (colon > 0 && executable(path)) return path;
+    if (colon > 0 && executable(path)) return absolute(path);
     rest.remove_prefix(std::min(colon + 1, rest.size()));
   }
   return {};
@@ -126,6 +134,20 @@ struct Start {
   int ready = -1;  // becomes descriptor 3
 };
 
+// Says by which errno there is no engine, to who waits for its byte.
+[[noreturn]] void end_child(int ready, int number) {
+  static_cast<void>(!::write(ready, &number, sizeof number));
+  ::_exit(127);
+}
+
+// A launcher may have bound the program to a processor, or to few; the engine is for all programs
+// of the node. The kernel takes from it what the machine lacks and the control group forbids.
+void unbind() {
+  alignas(cpu_set_t) unsigned char all[8192];  // as many processors as any kernel knows
+  std::memset(all, 0xff, sizeof all);
+  ::sched_setaffinity(0, sizeof all, reinterpret_cast<const cpu_set_t*>(all));
+}
+
 [[noreturn]] void become_engine(const Start& start) {
   ::setsid();
   const int null = ::open("/dev/null", O_RDWR);
@@ -133,19 +155,20 @@ struct Start {
   const int ready = ::fcntl(start.ready, F_DUPFD, 10);
   if (null < 0 || log < 0 || ready < 0 || ::dup2(null, 0) < 0 || ::dup2(null, 1) < 0 ||
       ::dup2(log, 2) < 0 || ::dup2(ready, 3) < 0) {
-    ::_exit(127);
+    end_child(start.ready, errno);
   }
   // What the program has open is not for the engine to hold open.
   if (::syscall(SYS_close_range, 4U, ~0U, 0U) != 0) {
     for (int fd = 4; fd < 4096; ++fd)
       ::close(fd);
   }
-  if (::chdir("/") != 0) ::_exit(127);
+  if (::chdir("/") != 0) end_child(3, errno);
+  unbind();
   sigset_t none;
   ::sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
   ::execve(start.program, start.arguments, start.environment);
-  ::_exit(127);
+  end_child(3, errno);
 }
 
 // As fork(), but the program hears nothing of this child: no SIGCHLD, and no wait of its own takes
@@ -173,12 +196,31 @@ bool fork_engine(const Start& start) {
   return retry([&] { return ::waitpid(child, &status, __WALL); }) == child && status == 0;
 }
 
-// Waits until the engine says that it listens.
-bool wait_ready(int fd) {
+// Waits until the engine says that it listens. Empty: it does; else what became of it.
+std::string wait_ready(int fd) {
   pollfd ready{fd, POLLIN, 0};
-  char byte = 0;
-  return retry([&] { return ::poll(&ready, 1, kStartMs); }) == 1 &&
-         retry([&] { return ::read(fd, &byte, 1); }) == 1;
+  int number = 0;
+  if (retry([&] { return ::poll(&ready, 1, kStartMs); }) != 1) {
+    return "has not said within " + std::to_string(kStartMs / 1000) + " s that it listens";
+  }
+  const ssize_t got = retry([&] { return ::read(fd, &number, sizeof number); });
+  if (got == 1) return {};
+  if (got == sizeof number) return "cannot be executed: " + errno_text(number);
+  return "ended before programs could connect";
+}
+
+// The last line that was written behind `from`, without its end.
+std::string last_line(int log, off_t from) {
+  constexpr off_t kMost = 1000;
+  const off_t end = ::lseek(log, 0, SEEK_END);
+  if (end <= from) return {};
+  const off_t begin = std::max(from, end - kMost);
+  std::string text(static_cast<std::size_t>(end - begin), '\0');
+  const ssize_t got = retry([&] { return ::pread(log, text.data(), text.size(), begin); });
+  text.resize(static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+  while (text.ends_with('\n'))
+    text.pop_back();
+  return text.substr(text.rfind('\n') + 1);
 }
 
 int start_engine(const std::string& path, std::string& why) {
@@ -188,11 +230,12 @@ int start_engine(const std::string& path, std::string& why) {
     return ENOENT;
   }
   const std::string log_path = directory_of(path) + "/log";
-  Fd log(::open(log_path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600));
+  Fd log(::open(log_path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!log) {
     why = log_path + ": " + errno_text(errno);
     return errno;
   }
+  const off_t begin = ::lseek(log.get(), 0, SEEK_END);  // others have written before
   auto pipe = make_pipe();
   if (!pipe) {
     why = pipe.error().text();
@@ -216,11 +259,12 @@ int start_engine(const std::string& path, std::string& why) {
     return EAGAIN;
   }
   pipe->write.reset();
-  if (!wait_ready(pipe->read.get())) {
-    why = program + " did not start; see " + log_path;
-    return ENOEXEC;
-  }
-  return 0;
+  const std::string wrong = wait_ready(pipe->read.get());
+  if (wrong.empty()) return 0;
+  const std::string said = last_line(log.get(), begin);
+  why = program + " " + wrong +
+        (said.empty() ? "" : ": " + said + " (all that engines here have said: " + log_path + ")");
+  return ENOEXEC;
 }
 
 }  // namespace

@@ -1,15 +1,11 @@
 #include "hca/library/join.h"
 
-#include <arpa/inet.h>
-#include <ifaddrs.h>
-#include <net/if.h>
 #include <string.h>
 #include <sys/socket.h>
 
 #include <atomic>
 #include <cerrno>
 #include <cstdio>
-#include <memory>
 #include <mutex>
 
 #include "common/os/syscall.h"
@@ -18,6 +14,7 @@
 #include "hca/library/device.h"
 #include "hca/library/engine_link.h"
 #include "hca/library/objects.h"
+#include "hca/library/own_address.h"
 
 // What it declares is for programs.
 #pragma GCC visibility push(default)
@@ -46,30 +43,15 @@ Joined& joined() {
 
 std::atomic<int> open_devices{0};
 
-std::string first_address() {
-  ifaddrs* all = nullptr;
-  if (::getifaddrs(&all) != 0) return "127.0.0.1";
-  const std::unique_ptr<ifaddrs, void (*)(ifaddrs*)> kept(all, ::freeifaddrs);
-  for (const ifaddrs* one = all; one != nullptr; one = one->ifa_next) {
-    if (one->ifa_addr == nullptr || one->ifa_addr->sa_family != AF_INET) continue;
-    if ((one->ifa_flags & (IFF_UP | IFF_LOOPBACK)) != IFF_UP) continue;
-    char text[INET_ADDRSTRLEN] = {};
-    sockaddr_in address{};
-    std::memcpy(&address, one->ifa_addr, sizeof address);
-    if (::inet_ntop(AF_INET, &address.sin_addr, text, sizeof text) != nullptr) return text;
-  }
-  return "127.0.0.1";
-}
-
-// As scela-hca is told it (fabric_record.h). False: a word of it cannot be.
-bool write_record(const scela_hca_job& job, std::string& record) {
+// As scela-hca is told it (fabric_record.h). False: a word of it cannot be, and `why` says which.
+bool write_record(const scela_hca_job& job, std::string& record, std::string& why) {
   const std::string name = job.name == nullptr ? "" : job.name;
   if (name.empty() || name.size() > kMostName || name.find_first_of(" \n") != name.npos) {
+    why = "its name is empty, longer than 255 bytes, or has a space in it";
     return false;
   }
-  const std::string address = job.address == nullptr ? first_address() : job.address;
-  in_addr number{};
-  if (::inet_pton(AF_INET, address.c_str(), &number) != 1 || number.s_addr == 0) return false;
+  const std::string address = own_address(job.address, why);
+  if (address.empty()) return false;
   record = "job " + name + "\nnode " + std::to_string(job.node) + "\nnodes " +
            std::to_string(job.nodes) + "\nlisten " + address + ":0\nencrypt " +
            (job.encrypt != 0 ? "yes" : "no") + "\nkey ";
@@ -101,7 +83,8 @@ const char* meaning(int error) {
     case EINVAL:
       return "what is said of the job cannot be";
     case EEXIST:
-      return "this node's engine was told of another job, key or number";
+      return "this node's engine was told of another job, key or number, or that nothing is to be "
+             "encrypted";
     case EBUSY:
       return "a program of this node opened the device before";
     case EADDRNOTAVAIL:
@@ -114,21 +97,20 @@ const char* meaning(int error) {
 }
 
 int fail_to_join(const scela_hca_job& job, int error, const std::string& why) {
-  std::fprintf(stderr, "libscela-ibverbs: cannot join job %s as node %u: %s\n", job.name, job.node,
-               why.c_str());
+  std::fprintf(stderr, "libscela-ibverbs: cannot join job %s as node %u: %s\n",
+               job.name == nullptr ? "(null)" : job.name, job.node, why.c_str());
   return error;
 }
 
 int join(const scela_hca_job& job) {
-  std::string record;
-  if (!write_record(job, record)) return EINVAL;
+  std::string record, why;
+  if (!write_record(job, record, why)) return fail_to_join(job, EINVAL, why);
   Joined& mine = joined();
   const std::lock_guard lock(mine.mutex);
   if (mine.engine) return mine.record == record ? 0 : EEXIST;
   if (open_devices.load() > 0) return EBUSY;
   const std::string socket = socket_path(told_job(job.name, job.node));
   Fd engine;
-  std::string why;
   int error = connect_engine(socket, engine, why);
   if (error != 0) return fail_to_join(job, error, why);
   error = tell(engine.get(), record);

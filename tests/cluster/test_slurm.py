@@ -1,5 +1,6 @@
 """This project's PMI libraries under another launcher's server: Slurm's, whose plug-in pmi2 serves PMI-1 and PMI-2."""
 import os
+import re
 import unittest
 
 import case
@@ -36,6 +37,13 @@ class SlurmTest(unittest.TestCase):
         self.assertEqual(self.srun(program("pmi2_client"), "mapping", "(vector,(0,2,2))"), "pmi2 mapping: 4 ranks ok\n")
         self.assertEqual(self.srun(program("pmi2_client"), "ring"), "pmi2 ring: 4 ranks ok\n")
         self.assertEqual(self.srun(program("pmi2_client"), "attributes"), "pmi2 attributes: 4 ranks ok\n")
+
+    def test_adapter(self):
+        """The example of docs/hca.md: its ranks join their job, and reach each other between hosts."""
+        for name in ("verbs_pmi2", "verbs_pmi"):
+            said = self.srun(program(name), "--encrypt", ranks=2)
+            played = re.findall(r"rank (\d) on node (\d) of 2: \d+ messages there and back with rank (\d)\n", said)
+            self.assertEqual(sorted(played), [("0", "0", "1"), ("1", "1", "0")], said)
 
     def test_libpmi(self):
         self.assertEqual(self.srun(program("pmi_library"), "plain", "short"), "pmi library: 4 ranks ok\n")

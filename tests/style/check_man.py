@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""The man page and --help name the same long options, in both directions.
+"""The man page and --help name the same long options, in both directions; a page of functions names all that its header
+declares; and the adapter's variables are those that its sources, its page and its document name.
 
-usage: check_man.py PROGRAM PAGE | check_man.py --render FOLDER | check_man.py --self-test
+usage: check_man.py PROGRAM PAGE | check_man.py --header HEADER PAGE | check_man.py --variables ROOT |
+       check_man.py --render FOLDER | check_man.py --self-test
 """
 import glob
 import os
@@ -46,6 +48,54 @@ def compare(help_text, roff):
     return errors
 
 
+def names_of_header(text):
+    """Functions, enumerators, and members of structures, of a C header of ours."""
+    code = re.sub(r"/\*.*?\*/", "", text, flags=re.S)
+    names = set(re.findall(r"\b(scela_\w+)\(", code)) | set(re.findall(r"\b(SCELA_[A-Z0-9_]+)\s*[,=}\n]", code))
+    for body in re.findall(r"struct \w+ \{(.*)\n\};", code, flags=re.S):
+        names |= set(re.findall(r"(\w+)(?:\[\w+\])?;", body)) - {"u"}
+    return {name for name in names if not name.endswith("_H")}
+
+
+def check_header(header, page):
+    with open(header, encoding="utf-8") as f:
+        names = names_of_header(f.read())
+    with open(page, encoding="utf-8") as f:
+        plain = re.sub(r"\\f(?:\[[^]]*\]|.)", "", f.read()).replace("\\-", "-")
+    return [f"{name}: in {os.path.basename(header)}, not in {os.path.basename(page)}" for name in sorted(names)
+            if not re.search(rf"(?<![A-Za-z0-9_]){name}(?![A-Za-z0-9_])", plain)] or \
+           ([] if len(names) > 2 else [f"{header}: declares nothing that this check can see"])
+
+
+VARIABLE = re.compile(r"\bSCELA_HCA(?:_[A-Z]+)*(?![A-Z_]*(?:_H\b|\())")
+# Of C sources: the guard and the constant of scela/hca_job.h, and a path that the build gives to tests.
+NO_VARIABLES = {"SCELA_HCA_JOB_H", "SCELA_HCA_KEY_BYTES", "SCELA_HCA_PATH"}
+
+
+def entries_of_page(roff):
+    """Variables on tag lines."""
+    plain = roff.replace("\\-", "-")
+    return {name for tag in re.findall(r"\.TP\n(.*)", plain) for name in VARIABLE.findall(tag)}
+
+
+def check_variables(root):
+    table = set(VARIABLE.findall(tree.read(root, "hca/core/variables.h").split("kVariables[]")[1].split(";")[0]))
+    known = table | {"SCELA_HCA"}
+    errors = [] if len(table) > 4 else ["hca/core/variables.h: no table that this check can see"]
+    for path in tree.files(root, (".cpp", ".h", ".c")):
+        if path.startswith(("hca/", "nla/", "launcher/", "examples/")):
+            named = {name for text in re.findall(r'"(SCELA_HCA(?:_[A-Z_]*[A-Z])?)"', tree.read(root, path))
+                     for name in [text]} - NO_VARIABLES
+            errors += [f"{path}: {name} is not in hca/core/variables.h" for name in sorted(named - known)]
+    document = tree.read(root, "docs/hca.md").partition("\n## Environment\n")[2].partition("\n## ")[0]
+    places = {"man/scela-hca.8.in": entries_of_page(tree.read(root, "man/scela-hca.8.in")),
+              "docs/hca.md": {name for row in re.findall(r"^\| (`.*?`) \|", document, re.M) for name in VARIABLE.findall(row)}}
+    for path, names in places.items():
+        errors += [f"{path}: has no entry for {name}" for name in sorted(known - names)]
+        errors += [f"{path}: {name} is no variable" for name in sorted(names - known)]
+    return errors
+
+
 def warnings_of(page):
     """What man says about a page when it has all its warnings on."""
     run = subprocess.run(["man", "--warnings=w", "-E", "UTF-8", "-l", page], capture_output=True, text=True,
@@ -56,7 +106,7 @@ def warnings_of(page):
 
 
 def check_render(folder):
-    pages = sorted(glob.glob(os.path.join(folder, "*.[1578]")))
+    pages = sorted(glob.glob(os.path.join(folder, "*.[13578]")))
     errors = [f"{page}: {text}" for page in pages for text in [warnings_of(page)] if text]
     return tree.finish(errors if pages else [f"no pages in {folder}"], f"rendering of {len(pages)} pages")
 
@@ -67,6 +117,23 @@ def self_test():
            ".TP\n.BR \\-\\-only\\-page\n"
     found = [f.split(":")[0] for f in compare(text, page)]
     errors = [] if found == ["--only-help", "--only-page"] else [f"planted one in each direction, found {found}"]
+    header = "#ifndef SCELA_X_H\nenum { SCELA_A = 1, SCELA_B };\nstruct scela_s {\n  int one, two;\n  char three[SCELA_A];\n};\n" \
+             "/* scela_none() */\nint scela_do(void);\n"
+    if names_of_header(header) != {"SCELA_A", "SCELA_B", "two", "three", "scela_do"}:
+        errors.append(f"of a header were seen {names_of_header(header)}")
+    with tempfile.TemporaryDirectory() as folder:
+        planted = {"hca/core/variables.h": 'kVariables[] = {"SCELA_HCA_A", "SCELA_HCA_B", "SCELA_HCA_C", "SCELA_HCA_D", "SCELA_HCA_E"};',
+                   "hca/x.cpp": 'getenv("SCELA_HCA_SECRET"); getenv("SCELA_HCA_A");',
+                   "man/scela-hca.8.in": ".TP\n.BR SCELA_HCA \", \" SCELA_HCA_A\n.TP\n.B SCELA_HCA_B\n.TP\n.B SCELA_HCA_C\n.TP\n"
+                                         ".B SCELA_HCA_D\nnot SCELA_HCA_E\n.TP\n.B SCELA_HCA_OLD\n",
+                   "docs/hca.md": "\n## Environment\n| `SCELA_HCA` | |\n" + "".join(f"| `SCELA_HCA_{x}` | |\n" for x in "ABCDE")}
+        for path, text in planted.items():
+            os.makedirs(os.path.dirname(os.path.join(folder, path)), exist_ok=True)
+            with open(os.path.join(folder, path), "w", encoding="utf-8") as f:
+                f.write(text)
+        seen = check_variables(folder)
+        if [one.split(": ")[0] for one in seen] != ["hca/x.cpp", "man/scela-hca.8.in", "man/scela-hca.8.in"]:
+            errors.append(f"planted a variable that no table has, one without an entry and one that is none, found {seen}")
     with tempfile.TemporaryDirectory() as folder:
         bad = os.path.join(folder, "bad.1")
         with open(bad, "w", encoding="utf-8") as f:
@@ -79,6 +146,10 @@ def self_test():
 if __name__ == "__main__":
     if sys.argv[1] == "--self-test":
         sys.exit(self_test())
+    if sys.argv[1] == "--header":
+        sys.exit(tree.finish(check_header(*sys.argv[2:4]), "man page against the header"))
+    if sys.argv[1] == "--variables":
+        sys.exit(tree.finish(check_variables(sys.argv[2]), "variables of the adapter"))
     if sys.argv[1] == "--render":
         sys.exit(check_render(sys.argv[2]))
     shown = subprocess.run([sys.argv[1], "--help"], capture_output=True, text=True, check=True).stdout

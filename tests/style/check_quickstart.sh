@@ -11,9 +11,11 @@ out=$("$copy/scripts/quickstart" 2>&1) || { echo "$out"; echo "quickstart ended 
 hellos=$(grep -cE '^ ?[0-9]+: hello from rank [0-9]+ of 16 on ' <<< "$out" || true)
 ranks=$(sed -nE 's/^ ?0?([0-9]+): hello from rank \1 of 16 on .*/\1/p' <<< "$out" | sort -nu | wc -l)
 phases=$(grep -cE '^scela-run:   (prepare|tree|launch|run|leave|total) ' <<< "$out" || true)
-if [ "$hellos" -ne 16 ] || [ "$ranks" -ne 16 ] || [ "$phases" -ne 6 ]; then
+played=$(grep -cE '^rank [01] on node [01] of 2: [0-9]+ messages there and back with rank [01]$' <<< "$out" || true)
+if [ "$played" -ne 2 ] || [ "$hellos" -ne 16 ] || [ "$ranks" -ne 16 ] || [ "$phases" -ne 6 ]; then
   echo "$out" | tail -n 40
+  echo "expected 2 ranks over the adapter, found $played"
   echo "expected 16 labelled ranks and 6 phases, found $hellos lines of $ranks ranks and $phases phases"
   exit 1
 fi
-echo "16 ranks, each labelled with its number; 6 phases"
+echo "2 ranks over the adapter; 16 ranks, each labelled with its number; 6 phases"

@@ -26,7 +26,8 @@ namespace scela::test {
 
 using namespace hca;
 
-EngineProcess::EngineProcess(std::vector<std::string> options) : options_(std::move(options)) {
+EngineProcess::EngineProcess(std::vector<std::string> options, std::string told)
+    : options_(std::move(options)), told_(std::move(told)) {
   std::string path = temporary_base() + "/scela-hca-test-XXXXXX";
   REQUIRE(::mkdtemp(path.data()) != nullptr);
   directory_ = path;
@@ -40,13 +41,17 @@ void EngineProcess::start() {
   said_.reset(::memfd_create("said", MFD_CLOEXEC));
   REQUIRE(said_);
   std::vector<std::string> words{"scela-hca", "--socket", socket(), "--ready-fd", "3"};
+  if (!told_.empty()) words.insert(words.end(), {"--fabric-fd", "4"});
   words.insert(words.end(), options_.begin(), options_.end());
   std::vector<char*> argv;
   for (std::string& word : words)
     argv.push_back(word.data());
   argv.push_back(nullptr);
   const Fd null(::open("/dev/null", O_RDWR | O_CLOEXEC));
-  const int descriptors[] = {null.get(), null.get(), said_.get(), ready->write.get()};
+  const Fd told(::memfd_create("told", MFD_CLOEXEC));
+  REQUIRE(::pwrite(told.get(), told_.data(), told_.size(), 0) ==
+          static_cast<ssize_t>(told_.size()));
+  const int descriptors[] = {null.get(), null.get(), said_.get(), ready->write.get(), told.get()};
   ChildSpec spec;
   spec.program = SCELA_HCA_PATH;
   spec.argv = argv.data();

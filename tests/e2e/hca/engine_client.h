@@ -12,7 +12,8 @@ namespace scela::test {
 // An engine of a directory of its own; ended and removed with this.
 class EngineProcess {
  public:
-  explicit EngineProcess(std::vector<std::string> options = {});
+  // `told`: what it is told of its job, by --fabric-fd; empty: nothing.
+  explicit EngineProcess(std::vector<std::string> options = {}, std::string told = {});
   ~EngineProcess();
   EngineProcess(const EngineProcess&) = delete;
   EngineProcess& operator=(const EngineProcess&) = delete;
@@ -34,6 +35,7 @@ class EngineProcess {
 
  private:
   std::vector<std::string> options_;
+  std::string told_;
   std::string directory_;
   Fd said_;
   pid_t pid_ = 0;

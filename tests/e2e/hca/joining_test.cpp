@@ -3,7 +3,13 @@
 
 #include <catch2/catch.hpp>
 #include <cerrno>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <set>
 
 #include "common/core/text.h"
 #include "hca/core/address.h"
@@ -28,6 +34,21 @@ JoinAsk joining(const std::string& text) {
   REQUIRE(text.size() <= sizeof ask.record);
   std::memcpy(ask.record, text.data(), text.size());
   return ask;
+}
+
+std::string output_of(const std::string& command) {
+  FILE* const pipe = ::popen(command.c_str(), "r");
+  REQUIRE(pipe != nullptr);
+  std::string text;
+  for (int c = 0; (c = std::fgetc(pipe)) != EOF;)
+    text += static_cast<char>(c);
+  ::pclose(pipe);
+  return text;
+}
+
+using Json = nlohmann::json;
+Json status_of(const EngineProcess& engine) {
+  return Json::parse(output_of(cat(SCELA_HCA_PATH, " --status --json --socket ", engine.socket())));
 }
 
 // What the engine says, to a process that goes on, or is refused and dropped.
@@ -108,6 +129,91 @@ TEST_CASE("what no job can be is refused, and the engine goes on") {
   REQUIRE(client.send(&ask, sizeof ask));
   CHECK(client.receive().answer.error == EPROTO);
   CHECK(told_by_another(engine, record()) == 0);
+}
+
+TEST_CASE("an engine that was told of its job when it began takes every program's word for it") {
+  const bool encrypt = GENERATE(false, true);
+  const EngineProcess engine({}, record(3));
+  Client user(engine.socket());
+  user.hello();
+  // Another job, key and number: what one program says under all launchers.
+  CHECK(told_by_another(engine, record(1, 'b', encrypt ? "yes" : "no")) == 0);
+  CHECK(told_by_another(engine, record()) == 0);
+  CHECK(told_by_another(engine, "nonsense") == EINVAL);
+  const Json status = status_of(engine);
+  CHECK(status["fabric"]["node"] == "3");
+  CHECK(status["lid"] == first_lid_of(3));
+  CHECK(status["fabric"]["asks for encryption"] == (encrypt ? "yes" : "no"));
+}
+
+TEST_CASE("engines without a job have LIDs of their own, drawn within those of one receiver") {
+  std::set<int> seen;
+  for (int i = 0; i < 4; ++i) {
+    const EngineProcess engine;
+    const int lid = status_of(engine)["lid"];
+    CHECK(lid >= 1);
+    CHECK(lid <= 0xBFFE);
+    CHECK(lid % 2 == 1);
+    seen.insert(lid);
+    const Client user(engine.socket());
+    const Reply hello = user.ask(Operation::hello);
+    REQUIRE(hello.came);
+    CHECK(hello.answer.device.lids[0] == lid);
+    CHECK(hello.answer.device.lids[1] == lid + 1);
+    CHECK(output_of(cat(SCELA_HCA_PATH, " --status --socket ", engine.socket()))
+              .find(cat("no job; LIDs ", lid, " and ", lid + 1, ", drawn at random")) !=
+          std::string::npos);
+  }
+  // All four the same: once in ten million million runs.
+  CHECK(seen.size() > 1);
+}
+
+TEST_CASE("an engine reads its environment once, and says what of it means nothing") {
+  const auto with = [](const char* name, const char* value) {
+    ::setenv(name, value, 1);
+    auto engine = std::make_unique<EngineProcess>(std::vector<std::string>{}, record(3));
+    ::unsetenv(name);
+    return engine;
+  };
+  const auto asks = [](const EngineProcess& engine) {
+    return status_of(engine)["fabric"]["asks for encryption"] == "yes";
+  };
+  for (const char* yes : {"yes", "1"})
+    CHECK(asks(*with("SCELA_HCA_ENCRYPT", yes)));
+  for (const char* no : {"no", "0", ""})
+    CHECK_FALSE(asks(*with("SCELA_HCA_ENCRYPT", no)));
+  const auto typo = with("SCELA_HCA_ENCRIPT", "yes");
+  CHECK(typo->said().find("the variable SCELA_HCA_ENCRIPT means nothing") != std::string::npos);
+  CHECK_FALSE(asks(*typo));
+  ::setenv("SCELA_HCA_ENCRYPT", "maybe", 1);
+  const std::string refused =
+      output_of(cat(SCELA_HCA_PATH, " --socket ", typo->directory(), "/another 2>&1; echo $?"));
+  ::unsetenv("SCELA_HCA_ENCRYPT");
+  CHECK(refused.find("SCELA_HCA_ENCRYPT: 'maybe' is neither yes, 1, no nor 0") !=
+        std::string::npos);
+  CHECK(refused.ends_with("64\n"));
+}
+
+TEST_CASE("what is asked of no engine in particular is told of the only one, or of all") {
+  ::unsetenv("SCELA_HCA_SOCKET");
+  const EngineProcess first({}, record(3));
+  const EngineProcess second;
+  // Others of this user may run on the machine.
+  const Json all = Json::parse(output_of(SCELA_HCA_PATH " --status --json"));
+  std::map<int, Json> found;
+  for (const Json& one : all["engines"])
+    found[one["pid"]] = one;
+  REQUIRE(found.contains(first.pid()));
+  REQUIRE(found.contains(second.pid()));
+  CHECK(found[first.pid()]["socket"] == first.socket());
+  CHECK(found[first.pid()]["job"] == "j");
+  CHECK(found[first.pid()]["node"] == "3");
+  CHECK(found[second.pid()]["socket"] == second.socket());
+  CHECK(found[second.pid()]["job"] == "-");
+  const std::string text = output_of(SCELA_HCA_PATH " --status");
+  CHECK(text.find("--socket PATH shows one") != std::string::npos);
+  CHECK(text.find(first.socket()) != std::string::npos);
+  CHECK(text.find(second.socket()) != std::string::npos);
 }
 
 TEST_CASE("with --until-idle an engine stays as long as who has told it its job") {

@@ -65,6 +65,13 @@ class AdapterTest(JobTest):
             self.assertIsNone(run.process.poll(), run.err())
             self.assertLess(time.monotonic(), deadline, self.state_text())
 
+    def ask_status(self, *options):
+        """Of no engine in particular, as a user does who has not looked where they are."""
+        engine = os.path.join(os.path.dirname(os.environ["SCELA_RUN"]), "scela-hca")
+        return subprocess.run([engine, "--status", *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                              env={k: v for k, v in os.environ.items() if not k.startswith("SCELA_HCA")}, check=False,
+                              timeout=job.DEADLINE_S)
+
     def are_connected(self, encrypted=False):
         """Whether each node has an engine that speaks with another, and so."""
         paths = glob.glob(os.path.join(self.temporary, "*", "scela-hca.agent"))
@@ -142,11 +149,36 @@ class AdapterTest(JobTest):
         self.assertEqual(len(re.findall(r"scela-hca\) was killed by signal 9 \(SIGKILL\)", ended.err)), 2, ended.err)
 
     def test_encrypted_between_nodes_where_ranks_ask_for_it(self):
-        run = self.start(*self.words(("ibv_rc_pingpong", *ENDLESS)), env={"TELL": "1", "SCELA_HCA_ENCRYPT": "1"})
+        run = self.start(*self.words(("ibv_rc_pingpong", *ENDLESS)), env={"TELL": "1", "SCELA_HCA_ENCRYPT": "yes"})
         run.news(2)
         self.until(lambda: self.are_connected(encrypted=True), run)
         run.process.terminate()
         self.assertEqual(run.wait().status, 143)
+
+    def test_engines_of_agents_are_found_and_no_is_no(self):
+        run = self.start(*self.words(("ibv_rc_pingpong", *ENDLESS)), env={"TELL": "1", "SCELA_HCA_ENCRYPT": "no"})
+        run.news(2)
+        self.until(lambda: self.are_connected(encrypted=False), run)
+        asked = self.ask_status("--json")
+        found = {one["socket"]: one for one in json.loads(asked.stdout)["engines"]}
+        paths = sorted(glob.glob(os.path.join(self.temporary, "*", "scela-hca.agent")))
+        self.assertEqual(len(paths), 2)
+        self.assertEqual(sorted(found[path]["node"] for path in paths), ["0", "1"])
+        jobs = {found[path]["job"] for path in paths}
+        self.assertEqual(len(jobs), 1)
+        self.assertNotIn("-", jobs)
+        text = self.ask_status().stdout
+        for path in paths:
+            self.assertRegex(text, rf"process {found[path]['pid']} .*job {jobs.copy().pop()} .*{re.escape(path)}\n")
+        run.process.terminate()
+        self.assertEqual(run.wait().status, 143)
+
+    def test_a_variable_that_is_none(self):
+        ended = self.run_job(*self.words(("ibv_rc_pingpong", "-n", 10)), env={"SCELA_HCA_ENCRIPT": "yes"})
+        self.assertEqual(ended.status, 0, ended.err)
+        for node in ("sim0", "sim1"):
+            self.assertRegex(ended.err, rf"{node}.*scela-hca: the variable SCELA_HCA_ENCRIPT means nothing")
+        self.assertEqual(len(re.findall("libscela-ibverbs: the variable SCELA_HCA_ENCRIPT means nothing", ended.err)), 2)
 
     def test_no_engine_to_start(self):
         ended = self.run_job(*self.words(("?ibv_rc_pingpong",)), env={"SCELA_HCA": "/nowhere/scela-hca", "ROLE": "server"})
@@ -168,6 +200,9 @@ class AdapterTest(JobTest):
         for _, directory, path in told:
             self.assertEqual(path, f"{directory}/scela-hca.agent")
             self.assertTrue(os.path.exists(path))
+            asked = self.ask_status("--socket", path)
+            self.assertEqual(asked.returncode, 71)
+            self.assertIn("none runs there", asked.stderr)
         self.assertEqual(self.engines(), {})
         run.signal(signal.SIGTERM)
         run.wait()

@@ -344,6 +344,31 @@ TEST_CASE("frames of every size go encrypted both ways if either end asks for it
   CHECK(a.says("asks for encryption") == (left ? "yes" : "no"));
 }
 
+TEST_CASE("a node may wish for encryption until it has spoken with another, and not after") {
+  Node a(record(0)), b(record(1)), late(record(2));
+  // Somebody who has not proved himself is no other node.
+  const auto listens = *Endpoint::parse(a.says("listens"));
+  sockaddr_storage address{};
+  const socklen_t size = listens.fill(address);
+  const Fd stranger(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  REQUIRE(::connect(stranger.get(), reinterpret_cast<const sockaddr*>(&address), size) == 0);
+  REQUIRE(run_until([&] { return a.count("connections not proved") == 1; }, a));
+  CHECK(a.fabric.encrypt());
+  CHECK(a.fabric.encrypt());
+  CHECK(a.count("connections not proved") == 0);
+  for (Node* node : {&b, &late})
+    REQUIRE(node->knows(a));
+  REQUIRE(b.knows(late));
+  REQUIRE(b.send(late));
+  REQUIRE(run_until([&] { return late.count("frames received") == 1; }, b, late));
+  CHECK_FALSE(b.fabric.encrypt());
+  CHECK(b.says("asks for encryption") == "no");
+  REQUIRE(b.send(a));
+  REQUIRE(run_until([&] { return a.count("frames received") == 1; }, a, b));
+  CHECK(a.count("of these encrypted") == 1);
+  CHECK(b.count("of these encrypted") == 1);
+}
+
 TEST_CASE("who stands between two nodes reads nothing of what is encrypted") {
   const bool encrypt = GENERATE(true, false);
   Node b(record(1));
