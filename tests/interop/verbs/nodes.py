@@ -11,8 +11,10 @@ import verbs
 
 
 class Node(verbs.Place):
-    def __init__(self, library, engine, record):
+    def __init__(self, library, engine, record, strict=True):
         super().__init__(library, engine)
+        if not strict:
+            del self.environment["SCELA_HCA_STRICT"]
         self.socket = os.path.join(self.folder, "socket")
         self.engine = self.environment["SCELA_HCA"]
         self.environment.update(SCELA_HCA_SOCKET=self.socket, SCELA_HCA="/nonexistent")
@@ -27,8 +29,7 @@ class Node(verbs.Place):
             self.launcher + [self.engine, "--socket", self.socket, "--fabric-fd", str(told),
                              "--ready-fd", str(begins)],
             pass_fds=(told, begins), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=self.said,
-            env={**{k: v for k, v in os.environ.items() if not k.startswith("SCELA_")},
-                 "SCELA_HCA_STRICT": self.environment["SCELA_HCA_STRICT"]})
+            env={k: v for k, v in self.environment.items() if k != "LD_PRELOAD"})
         os.close(told)
         os.close(begins)
         with os.fdopen(tell, "w") as f:
