@@ -43,7 +43,7 @@ class Pair:
         for node in range(2):
             more = [f"encrypt {'yes' if kind == 'encrypted' else 'no'}"]
             made = nodes.Node(os.path.join(build, "lib", "libscela-ibverbs.so.1"), os.path.join(build, "bin", "scela-hca"),
-                              nodes.record(node, 2, key, more=more), strict=False)
+                              nodes.record(node, 2, key, more=more))
             self.made.append(self.stack.enter_context(made))
 
     def __enter__(self):

@@ -70,7 +70,7 @@ def resident_kib(pid):
 
 def idle(tree, sleepers):
     with contextlib.ExitStack() as stack:
-        node = stack.enter_context(nodes.Node(tree.library, tree.engine, nodes.record(0, 2, nodes.new_key()), strict=False))
+        node = stack.enter_context(nodes.Node(tree.library, tree.engine, nodes.record(0, 2, nodes.new_key())))
         for number in range(sleepers):
             one = kills.Waiter(node, tree.waiter, ["event", "async"][number % 2])
             one.line()

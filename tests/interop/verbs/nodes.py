@@ -11,10 +11,10 @@ import verbs
 
 
 class Node(verbs.Place):
-    def __init__(self, library, engine, record, strict=True):
+    def __init__(self, library, engine, record):
         super().__init__(library, engine)
-        if not strict:
-            del self.environment["SCELA_HCA_STRICT"]
+        # These engines are not strict: what is measured and awaited here is how nodes speak.
+        del self.environment["SCELA_HCA_STRICT"]
         self.socket = os.path.join(self.folder, "socket")
         self.engine = self.environment["SCELA_HCA"]
         self.environment.update(SCELA_HCA_SOCKET=self.socket, SCELA_HCA="/nonexistent")
@@ -29,7 +29,7 @@ class Node(verbs.Place):
             self.launcher + [self.engine, "--socket", self.socket, "--fabric-fd", str(told),
                              "--ready-fd", str(begins)],
             pass_fds=(told, begins), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=self.said,
-            env={k: v for k, v in self.environment.items() if k != "LD_PRELOAD"})
+            env={k: v for k, v in os.environ.items() if not k.startswith("SCELA_")})
         os.close(told)
         os.close(begins)
         with os.fdopen(tell, "w") as f:
