@@ -3,12 +3,12 @@
 
   bench/verbs.py [--build DIR] [--suites LIST] [--repeat N] [--quick] [--results FILE | --render FILE] [--docs FILE]
 
-Suites: `latency` (ib_send_lat, ib_write_lat, ib_read_lat, ib_atomic_lat) and `bandwidth` (ib_send_bw, ib_write_bw,
-ib_read_bw), 8 bytes to 1 MiB, two processes of one node. Each with nothing bound, so that the engine shares processors with
-the programs as the system likes, and with the programs bound to processors 0 and 1 and the engine to processor 2, or to 0
-where there is none. Floors (bench/verbs_floor.c) take turns with them: a token through one relaying process by futexes, 8
-bytes through two relays over socket pairs, a loopback TCP connection, a bare process_vm_writev, and a copy by a third
-process.
+Suites: `latency` (ib_send_lat, ib_write_lat, ib_read_lat, ib_atomic_lat), 8 bytes to 1 MiB, and `bandwidth` (ib_send_bw,
+ib_write_bw, ib_read_bw), 8 bytes to 4 MiB, of two processes of one node; `nodes` (ib_send_lat), 8 bytes between two simulated
+nodes. Each with nothing bound, so that the engine shares processors with the programs as the system likes, and those of one
+node with the programs bound to processors 0 and 1 and the engine to processor 2, or to 0 where there is none. Floors
+(bench/verbs_floor.c) take turns with them: a token through one relaying process by futexes, 8 bytes through two relays over
+socket pairs, a loopback TCP connection, a bare process_vm_writev, and a copy by a third process.
 """
 import contextlib
 import importlib.util
@@ -22,19 +22,22 @@ import tempfile
 import contest
 import launch_report
 import measure
+import verbs_encryption
 from contest import ROOT, say
 from launch_report import spread, table
 
-SUITES = ["latency", "bandwidth"]
-SIZES = [8, 64, 512, 4096, 32768, 262144, 1048576]
-QUICK_SIZES = [8, 1048576]
+SUITES = ["latency", "nodes", "bandwidth"]
+SIZES = {"latency": [8, 64, 512, 4096, 32768, 262144, 1048576],
+         "bandwidth": [8, 64, 512, 4096, 32768, 65536, 262144, 1048576, 4194304]}
+QUICK_SIZES = {"latency": [8, 1048576], "bandwidth": [8, 65536, 1048576, 4194304]}
 BOUND = "bound"
 MODES = ["unbound", BOUND]
 LATENCY_FLOORS = {"futex": "a token through one relay, by futexes", "sockets": "through two relays, over socket pairs",
                   "tcp": "one TCP connection"}
 COPY_FLOORS = {"copy": "process_vm_writev", "relayed": "a copy by a third process"}
-SEND_LIMIT, WRITE_LIMIT, OWN_CORE_US = 3, 0.9, 2
+SEND_LIMIT, NODES_LIMIT, WRITE_LIMIT, OWN_CORE_US = 3, 2.5, 0.9, 2
 MIB = 1 << 20
+JUDGED = [65536, MIB, 4 * MIB]
 HEADING = "The software adapter"
 
 
@@ -132,7 +135,7 @@ class Contest:
         for program in ("ib_send_lat", "taskset"):
             if not shutil.which(program):
                 sys.exit(f"{program} is missing: apt-get install perftest util-linux")
-        self.options, self.place = options, load_place()
+        self.options, self.place, self.build = options, load_place(), build
         self.engines = {mode: Engine(build, mode == BOUND) for mode in MODES}
 
     @contextlib.contextmanager
@@ -176,8 +179,8 @@ class Contest:
                                               for key in ("median", "least") if key in runs[0]}
         return row
 
-    def sizes(self):
-        return QUICK_SIZES if self.options.quick else SIZES
+    def sizes(self, suite):
+        return (QUICK_SIZES if self.options.quick else SIZES)[suite]
 
 
 def shown(row, unit):
@@ -193,12 +196,26 @@ def suite_latency(made):
         programs = ["send", "write", "read"] + (["atomic"] if small else [])
         floors = list(LATENCY_FLOORS) if small else ["tcp"]
         return shown(made.in_turns(size, made.latency, programs, made.floor_time, floors), "us")
-    return [row_of(size) for size in made.sizes()]
+    return [row_of(size) for size in made.sizes("latency")]
+
+
+def suite_nodes(made):
+    """Two nodes on this machine, and what their messages would cost over socket pairs."""
+    command = ["ib_send_lat", "-x", "0", "-F", "-n", str(made.times(8)), "-s", "8"]
+    with verbs_encryption.Pair(verbs_encryption.load_nodes(), made.build, "plain") as pair:
+        def send():
+            row = pair.row(command)
+            return {"median": row[4], "least": row[2]}
+        contestants = {"send": send, **{floor: lambda f=floor: made.floor_time(MODES[0], f, 8) for floor in ("sockets", "tcp")}}
+        found = measure.alternate(contestants, made.options.repeat, warm_up=0 if made.options.quick else 1)
+    row = {name: {key: measure.summary([run[key] for run in runs]) for key in ("median", "least")} for name, runs in found.items()}
+    say("  between nodes: " + ", ".join(f"{name} {one['median']['median']:.1f}" for name, one in row.items()) + " us")
+    return row
 
 
 def suite_bandwidth(made):
     return [shown(made.in_turns(size, made.bandwidth, ["send", "write", "read"], made.floor_rate, list(COPY_FLOORS)), "MiB/s")
-            for size in made.sizes()]
+            for size in made.sizes("bandwidth")]
 
 
 def at(rows, size, mode, name):
@@ -238,6 +255,15 @@ def latency_section(rows, cores):
     return text
 
 
+def nodes_section(row):
+    own = row["send"]["median"]["median"]
+    text = (f"\nBetween two simulated nodes (nothing bound) a send of 8 bytes takes {own:.1f} us; beside it:\n\n" + table(
+        ["", "us", "the send takes times that"],
+        [[name, spread(row[key]["median"], 1, 1), f"{own / row[key]['median']['median']:.2f}"]
+         for key, name in [("send", "ib_send_lat"), ("sockets", LATENCY_FLOORS["sockets"]), ("tcp", LATENCY_FLOORS["tcp"])]]))
+    return text + f"\nOver the relays by socket pairs {judged(own / row['sockets']['median']['median'], NODES_LIMIT, True)}.\n"
+
+
 def bandwidth_section(rows, cores):
     text = "\nMiB/s, as perftest's `BW average`: of the runs the median (least; quartiles).\n"
     for mode in MODES:
@@ -246,9 +272,12 @@ def bandwidth_section(rows, cores):
             ["bytes", *(f"ib_{name}_bw" for name in names[:3]), *COPY_FLOORS.values()],
             [[f"{row['bytes']:,}", *(spread(row[mode][name]["median"], 1, 1 if row["bytes"] < 4096 else 0) for name in names)]
              for row in rows])
-        ratios = {floor: at(rows, MIB, mode, "write") / at(rows, MIB, mode, floor) for floor in COPY_FLOORS}
-        text += (f"\nWrites of 1 MiB over process_vm_writev {judged(ratios['copy'], WRITE_LIMIT, False)}; over a copy by a third "
-                 f"process {ratios['relayed']:.2f}.\n")
+        text += "\nBeside process_vm_writev and a copy by a third process, as a share of it:\n\n" + table(
+            ["bytes", *(f"ib_{name}_bw / {COPY_FLOORS[floor]}" for name in names[:3] for floor in COPY_FLOORS)],
+            [[f"{size:,}", *(f"{at(rows, size, mode, name) / at(rows, size, mode, floor):.2f}"
+                             for name in names[:3] for floor in COPY_FLOORS)] for size in JUDGED])
+        text += (f"\nWrites of 1 MiB over process_vm_writev "
+                 f"{judged(at(rows, MIB, mode, 'write') / at(rows, MIB, mode, 'copy'), WRITE_LIMIT, False)}.\n")
     return text
 
 
@@ -258,6 +287,8 @@ def body(results):
                                 [results["perftest"], f"load {results['load_before']:.1f} before, {results['load_after']:.1f} after"])
     if "latency" in results:
         text += latency_section(results["latency"], cores)
+    if "nodes" in results:
+        text += nodes_section(results["nodes"])
     if "bandwidth" in results:
         text += bandwidth_section(results["bandwidth"], cores)
     return text

@@ -18,7 +18,7 @@
 
 namespace scela::hca {
 
-inline constexpr std::uint32_t kLayoutVersion = 2;
+inline constexpr std::uint32_t kLayoutVersion = 3;
 inline constexpr std::uint64_t kLayoutMagic = 0x61636853634c4131ULL;
 
 // Of the chunks that memory is handed out from. A larger one was made for one queue, and goes with
@@ -118,6 +118,42 @@ struct CompletionRing {
 inline constexpr std::uint64_t kEntriesOffset = 128;
 static_assert(sizeof(RequestRing) == kEntriesOffset && sizeof(CompletionRing) == kEntriesOffset);
 
+// Parts of a long message that the process may move itself while it polls in vain: straight between
+// its memory and another's, where the engine needs a copy in between (errands.h). Offered anew for
+// each message; the engine moves what nobody takes.
+inline constexpr std::uint32_t kErrands = 16;
+enum class ErrandState : std::uint32_t {
+  none,     // the engine's, as is what stands in it
+  offered,  // whoever changes this has it
+  begun,    // by the process: what stands in it stays, but for `there.bytes`, which may become 0
+  done,
+  refused,
+};
+enum class ErrandKind : std::uint32_t { push, pull };  // into the other's memory, or out of it
+struct alignas(64) Errand {
+  std::atomic<ErrandState> state{ErrandState::none};
+  ErrandKind kind = ErrandKind::push;
+  std::uint64_t here = 0;  // in the process's memory
+  // In the other's; as the kernel takes it. Read by the kernel when the transfer begins.
+  struct There {
+    std::uint64_t address = 0;
+    std::atomic<std::uint64_t> bytes{0};
+  } there;
+  std::uint64_t bytes = 0;
+  std::uint64_t offer = 0;  // which one it is of
+  std::uint32_t peer = 0;   // the engine's number for the other process, not used again
+  std::uint32_t pid = 0;
+};
+struct ErrandBoard {
+  alignas(64) std::atomic<std::uint32_t> open{0};  // by the engine: there may be offers
+  std::atomic<std::uint32_t> awaited{0};           // by the engine: it sleeps on `finished`
+  std::uint64_t pid_space = 0;  // by the engine: whose numbers `pid` is of; 0: none is offered
+  alignas(64) std::atomic<std::uint32_t> willing{0};  // by the process: it polls; engine clears it
+  std::atomic<std::uint32_t> thread{0};               // by the process: who has begun
+  std::atomic<std::uint32_t> finished{0};             // by the process: a futex, one more for each
+  Errand errands[kErrands] = {};
+};
+
 // The first page of each process's memory: which of its queues have something new. A queue's bell
 // is a bit of `words`; `summary` has a bit for each word. More queues than bits share them.
 inline constexpr std::uint32_t kBellWords = 64;
@@ -132,6 +168,7 @@ struct ProcessPage {
   // they watch (CompletionRing). `bell` is the futex, which changes when one of those is to wake.
   alignas(64) std::atomic<std::uint32_t> bell{0};     // by the engine
   alignas(64) std::atomic<std::uint32_t> waiters{0};  // by the process: how many sleep
+  ErrandBoard board;
 };
 static_assert(sizeof(ProcessPage) <= 4096);
 

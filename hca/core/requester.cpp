@@ -11,7 +11,7 @@ namespace {
 // Of one queue pair's turn: so that no other waits long.
 constexpr int kTurnRequests = 32;
 constexpr std::uint64_t kTurnBytes = 512 * 1024;
-constexpr std::uint64_t kPartBytes = 256 * 1024;
+constexpr std::uint64_t kPartBytes = 1024 * 1024;
 
 // To another node: what is on its way and not answered.
 constexpr std::size_t kWindowRequests = 64;

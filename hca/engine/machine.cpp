@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "common/os/affinity.h"
 #include "common/os/clock.h"
 #include "common/os/futex.h"
 #include "hca/engine/fabric.h"
@@ -12,6 +13,8 @@ namespace {
 // Stays in a core's cache between the read that fills it and the write that empties it.
 constexpr std::size_t kBufferBytes = 128u << 10;
 }  // namespace
+
+Machine::Machine() : processors_(allowed_cpus().size()) {}
 
 Process& Machine::add(ProcessId id, Process process) {
   return processes_.emplace(id, std::move(process)).first->second;
@@ -49,6 +52,17 @@ bool Machine::copy(ProcessId from, std::uint64_t from_address, ProcessId to,
   counts_.bytes += bytes;
   if (source == nullptr || target == nullptr) return false;
   if (buffer_.empty()) buffer_.resize(kBufferBytes);
+  // Where programs outnumber processors, others need those: they do not copy for the engine.
+  if (from != to && processes_.size() <= processors_) {
+    if (source->sharing && source->sharing->offers(bytes))
+      return source->sharing->copy(
+          {ErrandKind::push, source->memory, target->memory, to, from_address, to_address, bytes},
+          buffer_);
+    if (target->sharing && target->sharing->offers(bytes))
+      return target->sharing->copy(
+          {ErrandKind::pull, target->memory, source->memory, from, to_address, from_address, bytes},
+          buffer_);
+  }
   return ProcessMemory::copy(source->memory, from_address, target->memory, to_address, bytes,
                              buffer_);
 }

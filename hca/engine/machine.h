@@ -13,6 +13,7 @@
 #include "hca/engine/chunks.h"
 #include "hca/engine/event_socket.h"
 #include "hca/engine/process_memory.h"
+#include "hca/engine/sharing.h"
 
 namespace scela::hca {
 
@@ -22,12 +23,15 @@ struct Process {
   EventSocket async;
   std::map<std::uint32_t, EventSocket> channels;
   std::optional<Bounce> bounce;  // its memory is not reached
+  std::optional<Sharing> sharing;
 };
 
 class Fabric;
 
 class Machine final : public Host {
  public:
+  Machine();
+
   // Other nodes; it outlives this. Without it there are none.
   void join(Fabric& fabric) { fabric_ = &fabric; }
 
@@ -79,6 +83,7 @@ class Machine final : public Host {
  private:
   void send_event(ProcessId id, EventSocket& socket, std::span<const std::byte> event);
 
+  std::size_t processors_;
   std::unordered_map<ProcessId, Process> processes_;
   Fabric* fabric_ = nullptr;
   std::vector<std::byte> buffer_;

@@ -110,6 +110,7 @@ int EngineLink::open(std::string& why) {
   }
   check_settings(*shared);
   device_ = answer.device;
+  if (is_reached) helper_.begin(*page_);
   if (!is_reached && !serve(answer.send, std::move(area))) {
     why = "cannot begin the thread that moves what the engine may not";
     return EAGAIN;

@@ -14,6 +14,7 @@
 #include "common/os/sealed_memory.h"
 #include "hca/core/bells.h"
 #include "hca/core/messages.h"
+#include "hca/library/helper.h"
 #include "hca/library/service.h"
 
 namespace scela::hca::library {
@@ -51,6 +52,12 @@ class EngineLink {
   // Until the engine touches nothing any more that it has let go of (Service).
   void settle() const { service_.settle(); }
 
+  // Moves what a long message waits for (Helper): a poll has found nothing.
+  bool help() {
+    return helper_.help([this] { return look(); });
+  }
+  bool help_is_wanted() const { return helper_.is_wanted(); }
+
   bool gone() const { return gone_.load(std::memory_order_acquire); }
   // Looks whether the engine still holds its end.
   bool look();
@@ -76,6 +83,7 @@ class EngineLink {
   EnginePage* engine_page_ = nullptr;
   Device device_;
   std::atomic<bool> gone_{false};
+  Helper helper_;
   Service service_;  // ends before what it uses
 };
 

@@ -11,6 +11,8 @@ namespace scela::hca::library {
 namespace {
 
 constexpr std::uint32_t kSpins = 32;           // empty polls in a row before one sleeps
+// More of them once it has helped: the next part is soon there, and to be woken costs more.
+constexpr std::uint32_t kSpinsMore = 2000;
 constexpr std::uint64_t kSleepNs = 250'000;    // at most
 constexpr std::uint64_t kLookNs = 10'000'000;  // between two looks whether the engine lives
 constexpr std::uint64_t kSecond = 1'000'000'000;
@@ -34,6 +36,15 @@ void Park::note(Cq& cq) {
 
 void Park::found_nothing(Cq& cq, EngineLink& link) {
   note(cq);
+  if (link.help()) {
+    empty_.store(0, std::memory_order_relaxed);
+    more_.store(kSpinsMore, std::memory_order_relaxed);
+    return;
+  }
+  if (const std::uint32_t more = more_.load(std::memory_order_relaxed); more > 0) {
+    more_.store(more - 1, std::memory_order_relaxed);
+    return;
+  }
   const std::uint32_t empty = empty_.load(std::memory_order_relaxed) + 1;
   empty_.store(empty, std::memory_order_relaxed);
   if (empty < kSpins) return;
@@ -60,6 +71,7 @@ void Park::sleep(EngineLink& link, const timespec& now) {
   };
   sleepers_.sleep(link.page(), looked_at,
                   [&](const std::atomic<std::uint32_t>& bell, std::uint32_t seen) {
+                    if (link.help_is_wanted()) return;
                     timespec until = now;
                     until.tv_nsec += static_cast<long>(kSleepNs);
                     if (until.tv_nsec >= static_cast<long>(kSecond)) {

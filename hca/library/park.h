@@ -35,6 +35,7 @@ class Park {
   void sleep(EngineLink& link, const timespec& now);
 
   std::atomic<std::uint32_t> empty_{0};         // polls in a row that found nothing
+  std::atomic<std::uint32_t> more_{0};          // empty polls that are spared a sleep
   std::atomic<std::uint32_t> streak_{1};        // which row
   std::atomic<std::uint64_t> looked_at_ns_{0};  // when the link was looked at last
   Sleepers<std::atomic<int>, std::shared_mutex> sleepers_;

@@ -1,0 +1,90 @@
+#include "hca/library/helper.h"
+
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstddef>
+#include <new>
+#include <utility>
+
+#include "common/os/futex.h"
+#include "hca/core/errands.h"
+
+namespace scela::hca::library {
+
+namespace {
+
+constexpr std::size_t kMostPeers = 64;
+
+static_assert(sizeof(Errand::There) == sizeof(iovec) &&
+              offsetof(Errand::There, address) == offsetof(iovec, iov_base) &&
+              offsetof(Errand::There, bytes) == offsetof(iovec, iov_len));
+
+bool is_there(const Fd& process) {
+  return ::syscall(SYS_pidfd_send_signal, process.get(), 0, nullptr, 0) == 0;
+}
+
+}  // namespace
+
+void Helper::begin(ProcessPage& page) {
+  // Its numbers are those of other processes elsewhere.
+  struct stat space {};
+  if (page.board.pid_space == 0 || ::stat("/proc/self/ns/pid", &space) != 0 ||
+      space.st_ino != page.board.pid_space)
+    return;
+  process_ = ::getpid();
+  page_ = &page;
+}
+
+bool Helper::take_one() {
+  if (::getpid() != process_ || busy_.exchange(true, std::memory_order_acquire)) return false;
+  const int error = errno;
+  ErrandBoard& board = page_->board;
+  board.thread.store(static_cast<std::uint32_t>(::syscall(SYS_gettid)), std::memory_order_seq_cst);
+  bool took = false;
+  for (Errand& errand : board.errands) {
+    if (errand.state.load(std::memory_order_relaxed) != ErrandState::offered ||
+        !hca::begin(errand))
+      continue;
+    took = true;
+    if (finish(board, errand, move(errand)))
+      futex_wake(reinterpret_cast<const std::uint32_t*>(&board.finished));
+    break;
+  }
+  errno = error;
+  busy_.store(false, std::memory_order_release);
+  return took;
+}
+
+bool Helper::move(const Errand& errand) {
+  const Fd* const other = known(errand);
+  if (other == nullptr || !is_there(*other)) return false;
+  const iovec here{reinterpret_cast<void*>(errand.here), errand.bytes};  // NOLINT: the program's
+  // Not a copy of it: the engine may take the bytes back until the kernel has looked (errands.h).
+  const auto* const there = reinterpret_cast<const iovec*>(&errand.there);
+  const auto pid = static_cast<pid_t>(errand.pid);
+  const ssize_t moved = errand.kind == ErrandKind::push
+                            ? ::process_vm_writev(pid, &here, 1, there, 1, 0)
+                            : ::process_vm_readv(pid, &here, 1, there, 1, 0);
+  return moved == static_cast<ssize_t>(errand.bytes);
+}
+
+// Null: they meet now.
+const Fd* Helper::known(const Errand& errand) {
+  const auto found = peers_.find(errand.peer);
+  if (found != peers_.end())
+    return found->second.met == errand.offer ? nullptr : &found->second.process;
+  try {
+    if (peers_.size() >= kMostPeers) peers_.clear();
+    Fd process(static_cast<int>(::syscall(SYS_pidfd_open, static_cast<pid_t>(errand.pid), 0)));
+    if (process) peers_.emplace(errand.peer, Peer{std::move(process), errand.offer});
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
+  return nullptr;
+}
+
+}  // namespace scela::hca::library

@@ -1,0 +1,278 @@
+// Copies that a process shares with the engine: the engine's side here, the library's in children.
+#include "hca/engine/sharing.h"
+
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <new>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "hca/core/errands.h"
+#include "hca/library/helper.h"
+#include "tests/support/eventually.h"
+
+using namespace scela;
+using namespace scela::hca;
+using scela::test::eventually;
+
+namespace {
+
+constexpr std::size_t kBytes = 512 * 1024;
+
+// What the engine and the process share, and what the test wants to know of it.
+struct Shared {
+  ProcessPage page;
+  std::atomic<std::uint32_t> moved{0};  // parts
+  std::atomic<std::uint32_t> step{0};
+};
+
+template <class T>
+T* mapped(int flags, std::size_t bytes = sizeof(T)) {
+  void* const made =
+      ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, flags | MAP_ANONYMOUS, -1, 0);
+  REQUIRE(made != MAP_FAILED);
+  return static_cast<T*>(made);
+}
+
+std::uint64_t address_of(const void* at) {
+  return reinterpret_cast<std::uint64_t>(at);
+}
+
+ProcessMemory memory_of(pid_t pid) {
+  return {pid, Fd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)))};
+}
+
+// A process that helps, and this one, which is engine and other process at once. Both have the
+// buffers at the same addresses.
+struct Two {
+  explicit Two(const std::function<void(Two&)>& body) {
+    std::memset(buffer, 1, kBytes);
+    pid = ::fork();
+    REQUIRE(pid >= 0);
+    if (pid == 0) {
+      std::memset(buffer, 2, kBytes);
+      body(*this);
+      ::_exit(0);
+    }
+    own.emplace(memory_of(pid));
+  }
+  ~Two() {
+    ::kill(pid, SIGKILL);
+    ::waitpid(pid, nullptr, 0);
+    ::munmap(buffer, kBytes);
+    shared->~Shared();
+    ::munmap(shared, sizeof(Shared));
+  }
+  Two(const Two&) = delete;
+  Two& operator=(const Two&) = delete;
+
+  // As a program that polls for ever.
+  static void polls(Two& two) {
+    library::Helper helper;
+    helper.begin(two.shared->page);
+    for (;;)
+      if (helper.help([] { return false; })) two.shared->moved.fetch_add(1);
+  }
+  // Takes a part, and holds it.
+  static Errand& takes(Two& two) {
+    ErrandBoard& board = two.shared->page.board;
+    board.thread.store(static_cast<std::uint32_t>(::syscall(SYS_gettid)));
+    for (board.willing.store(1);;)
+      for (Errand& errand : board.errands)
+        if (begin(errand)) return errand;
+  }
+
+  bool copy(ErrandKind kind, std::size_t bytes = kBytes) {
+    return sharing.copy({kind, *own, here, 7, address_of(buffer), address_of(buffer), bytes}, piece);
+  }
+  bool is(int value, std::size_t from = 0) const {
+    return std::all_of(buffer + from, buffer + kBytes, [=](char each) { return each == value; });
+  }
+  bool offers() { return sharing.offers(kBytes); }
+  // Until the process has moved something of a copy, which it does once they have met.
+  void shares(ErrandKind kind) {
+    const std::uint32_t before = shared->moved.load();
+    REQUIRE(eventually([&] {
+      return offers() && copy(kind) && shared->moved.load() > before + 2;
+    }));
+  }
+
+  Shared* const shared = new (mapped<Shared>(MAP_SHARED)) Shared;
+  char* const buffer = mapped<char>(MAP_PRIVATE, kBytes);
+  std::vector<std::byte> piece = std::vector<std::byte>(32 * 1024);
+  Sharing sharing{shared->page, Sharing::pid_space()};
+  ProcessMemory here = memory_of(::getpid());
+  std::optional<ProcessMemory> own;
+  pid_t pid = 0;
+};
+
+}  // namespace
+
+TEST_CASE("hca sharing: a process that polls moves parts, and all arrives, in both directions") {
+  Two two(Two::polls);
+  two.shares(ErrandKind::push);
+  for (int i = 0; i < 50; ++i) {
+    std::memset(two.buffer, 1, kBytes);
+    REQUIRE(two.copy(ErrandKind::push));
+    REQUIRE(two.is(2));
+  }
+  // What it is given, it gives back.
+  std::memset(two.buffer, 5, kBytes);
+  REQUIRE(two.copy(ErrandKind::pull));
+  std::memset(two.buffer, 1, kBytes);
+  REQUIRE(two.copy(ErrandKind::push));
+  CHECK(two.is(5));
+}
+
+TEST_CASE("hca sharing: any length arrives, and nothing behind it") {
+  Two two(Two::polls);
+  two.shares(ErrandKind::push);
+  for (const std::size_t bytes : {std::size_t{64 * 1024}, std::size_t{64 * 1024 + 1},
+                                  std::size_t{262144 + 4096}, std::size_t{300'001}, kBytes - 1}) {
+    std::memset(two.buffer, 1, kBytes);
+    REQUIRE(two.copy(ErrandKind::push, bytes));
+    CHECK(std::all_of(two.buffer, two.buffer + bytes, [](char each) { return each == 2; }));
+    CHECK(two.is(1, bytes));
+  }
+}
+
+TEST_CASE("hca sharing: a process that does not poll is offered nothing, and holds nothing up") {
+  Two two([](Two&) {
+    for (;;)
+      ::pause();
+  });
+  CHECK_FALSE(two.offers());
+  two.shared->page.board.willing.store(1);  // it did, and does something else now
+  REQUIRE(two.offers());
+  REQUIRE(two.copy(ErrandKind::push));
+  CHECK(two.is(2));
+  CHECK_FALSE(two.offers());
+}
+
+TEST_CASE("hca sharing: a process that is stopped with a part moves nothing once it goes on") {
+  Two two([](Two& world) {
+    Errand& errand = Two::takes(world);
+    ::raise(SIGSTOP);
+    const iovec here{reinterpret_cast<void*>(errand.here), errand.bytes};
+    const auto* const there = reinterpret_cast<const iovec*>(&errand.there);
+    const ssize_t moved = ::process_vm_writev(::getppid(), &here, 1, there, 1, 0);
+    world.shared->step.store(moved > 0 ? 1 : 2);
+    finish(world.shared->page.board, errand, moved > 0);
+    Two::polls(world);
+  });
+  REQUIRE(eventually([&] { return two.offers(); }));
+  // Now and then it is too late for a part.
+  REQUIRE(eventually([&] {
+    std::memset(two.buffer, 1, kBytes);
+    two.shared->page.board.willing.store(1);
+    REQUIRE(two.copy(ErrandKind::push));
+    REQUIRE(two.is(2));
+    return std::any_of(std::begin(two.shared->page.board.errands),
+                       std::end(two.shared->page.board.errands), [](const Errand& errand) {
+                         return errand.state.load() == ErrandState::begun;
+                       });
+  }));
+  std::memset(two.buffer, 3, kBytes);
+  two.shared->page.board.willing.store(1);
+  CHECK_FALSE(two.offers());  // as long as it may still look at what stands there
+  ::kill(two.pid, SIGCONT);
+  REQUIRE(eventually([&] { return two.shared->step.load() != 0; }));
+  CHECK(two.shared->step.load() == 2);
+  CHECK(two.is(3));
+  two.shares(ErrandKind::push);  // it is as any other again
+}
+
+TEST_CASE("hca sharing: a process that ends with a part ends the copy, and blocks nobody") {
+  Two two([](Two& world) {
+    Two::takes(world);
+    ::raise(SIGKILL);
+  });
+  REQUIRE(eventually([&] {
+    two.shared->page.board.willing.store(1);
+    static_cast<void>(two.sharing.offers(kBytes));
+    return !two.copy(ErrandKind::push);
+  }));
+}
+
+TEST_CASE("hca sharing: memory that is not there fails the copy, whoever comes to it") {
+  Two two(Two::polls);
+  two.shares(ErrandKind::push);
+  const std::size_t page = 4096;
+  // Of this process; a part of the process's own copy reaches it.
+  REQUIRE(::mprotect(two.buffer + kBytes / 2, page, PROT_NONE) == 0);
+  CHECK_FALSE(two.copy(ErrandKind::push));
+  REQUIRE(::mprotect(two.buffer + kBytes / 2, page, PROT_READ | PROT_WRITE) == 0);
+  CHECK(two.copy(ErrandKind::push));
+  CHECK(two.is(2));
+}
+
+TEST_CASE("hca sharing: a process that is gone is not offered to be written to") {
+  // Its number may be another one's by now.
+  Two two(Two::polls);
+  two.shares(ErrandKind::push);
+  const pid_t gone = ::fork();
+  REQUIRE(gone >= 0);
+  if (gone == 0) ::_exit(0);
+  const ProcessMemory other = memory_of(gone);
+  ::waitpid(gone, nullptr, 0);
+  const std::uint32_t before = two.shared->moved.load();
+  CHECK_FALSE(two.sharing.copy({ErrandKind::push, *two.own, other, 8, address_of(two.buffer),
+                                address_of(two.buffer), kBytes},
+                               two.piece));
+  CHECK(two.shared->moved.load() == before);
+}
+
+TEST_CASE("hca sharing: whatever a process writes to its page, a copy ends") {
+  Two two([](Two& world) {
+    std::uint32_t next = 1;
+    for (;;) {
+      for (Errand& errand : world.shared->page.board.errands) {
+        next = next * 1664525 + 1013904223;
+        errand.state.store(static_cast<ErrandState>(next >> 29));
+        errand.bytes = next;
+        errand.here = next;
+      }
+      world.shared->page.board.thread.store(next);
+    }
+  });
+  for (int i = 0; i < 200; ++i)
+    CHECK(two.copy(ErrandKind::push));
+}
+
+TEST_CASE("hca sharing: what an engine that has ended had offered is left alone") {
+  const auto page = std::make_unique<ProcessPage>();
+  page->board.pid_space = Sharing::pid_space();
+  library::Helper helper;
+  helper.begin(*page);
+  Errand& errand = page->board.errands[3];
+  offer(errand);
+  page->board.open.store(1);
+  CHECK_FALSE(helper.help([] { return true; }));
+  CHECK(errand.state.load() == ErrandState::offered);
+  CHECK(helper.help([] { return false; }));
+  CHECK(errand.state.load() == ErrandState::refused);  // it is of nobody
+}
+
+TEST_CASE("hca sharing: programs whose process numbers are of another space do not help") {
+  const auto page = std::make_unique<ProcessPage>();
+  page->board.pid_space = GENERATE(std::uint64_t{0}, Sharing::pid_space() + 1);
+  library::Helper helper;
+  helper.begin(*page);
+  Errand& errand = page->board.errands[0];
+  offer(errand);
+  page->board.open.store(1);
+  CHECK_FALSE(helper.help([] { return false; }));
+  CHECK(errand.state.load() == ErrandState::offered);
+}

@@ -1,0 +1,146 @@
+// A process and its engine share out the parts of a message (hca/core/errands.h), in every order of
+// their steps.
+#include <catch2/catch.hpp>
+#include <functional>
+#include <memory>
+
+#include "hca/core/errands.h"
+#include "tests/support/interleavings.h"
+
+namespace scela::hca::test {
+namespace {
+
+using scela::test::Bounds;
+using scela::test::expect;
+using scela::test::Explored;
+using scela::test::Futexes;
+using scela::test::Interleavings;
+using scela::test::Turn;
+
+// As layout.h's, but for what they are made of.
+struct Part {
+  Explored<ErrandState> state;
+  struct {
+    Explored<std::uint64_t> bytes;
+  } there;
+};
+struct Board {
+  Explored<std::uint32_t> awaited;
+  Explored<std::uint32_t> finished;
+  Futexes futexes;
+};
+
+struct World {
+  Part part;
+  Board board;
+  Explored<std::uint64_t> inside;  // the process is within a transfer
+  Explored<std::uint64_t> moved;   // how often the bytes were
+  Explored<std::uint64_t> over;    // the message: its memory is somebody else's
+};
+
+// What the kernel does for the process: it looks how much, once, then moves it.
+bool transfer(World& world) {
+  world.inside.store(1);
+  const std::uint64_t bytes = world.part.there.bytes.load();
+  if (bytes != 0) {
+    expect(world.over.load() == 0, "nothing moves once the message is over");
+    world.moved.fetch_add(1);
+  }
+  world.inside.store(0);
+  return bytes != 0;
+}
+
+void help(World& world) {
+  if (!begin(world.part)) return;
+  if (finish(world.board, world.part, transfer(world))) world.board.futexes.wake();
+}
+
+// It may be stopped wherever it is not within a transfer, for as long as it likes.
+bool stops_in_time(World& world) {
+  return withdraw(world.part, [&] { return world.inside.load() == 0; });
+}
+bool looks_before_it_withdraws(World& world) {
+  const bool outside = world.inside.load() == 0;
+  return withdraw(world.part, [=] { return outside; });
+}
+bool withdraws_nothing(World& world) {
+  return world.inside.load() == 0;
+}
+
+void copy(World& world, bool (*gives_up)(World&), bool patient) {
+  world.part.there.bytes.store(1, std::memory_order_relaxed);
+  offer(world.part);
+  bool mine = take_back(world.part);
+  while (!mine) {
+    const Turn turn;
+    const bool over = await(world.board, world.part, [&](std::uint32_t seen) {
+      if (patient) world.board.futexes.wait(world.board.finished, seen);
+    });
+    if (over) break;
+    mine = gives_up(world);
+    if (!mine && !patient) turn.pass();
+  }
+  if (!mine) mine = world.part.state.load() != ErrandState::done;
+  if (mine) world.moved.fetch_add(1);
+  expect(world.moved.load() != 0, "the bytes are there");
+  world.over.store(1);
+}
+
+bool never(World&) {
+  return false;
+}
+
+// Nobody is stopped: the engine sleeps until it is woken.
+void runs(Interleavings& run) {
+  const auto world = std::make_shared<World>();
+  run.thread("engine", [=] { copy(*world, never, true); });
+  run.thread("process", [=] { help(*world); });
+  run.at_end([=] { expect(world->moved.seen() == 1, "the bytes were moved once"); });
+}
+void ends(Interleavings& run) {
+  const auto world = std::make_shared<World>();
+  run.thread("engine", [=] { copy(*world, stops_in_time, false); });
+  run.mortal(
+      "process", [=] { help(*world); }, [=] { world->inside.set(0); });
+}
+void stops(Interleavings& run, bool (*gives_up)(World&)) {
+  const auto world = std::make_shared<World>();
+  run.thread("engine", [=] { copy(*world, gives_up, false); });
+  run.thread("process", [=] { help(*world); });
+}
+
+void passes(const Interleavings::Found& found) {
+  INFO(found.executions << " executions");
+  CHECK(found.problem == "");
+  CHECK(found.all);
+  CHECK(found.executions > 100);
+}
+
+Interleavings::Found explore(const std::function<void(Interleavings&)>& setup) {
+  Bounds bounds;
+  bounds.preemptions = 4;
+  return Interleavings::explore(bounds, setup);
+}
+
+}  // namespace
+
+TEST_CASE("hca interleavings: a part is moved by the process or by the engine, in every order") {
+  passes(explore(runs));
+}
+
+TEST_CASE("hca interleavings: a process that ends with a part that it has taken blocks nobody") {
+  passes(explore(ends));
+}
+
+TEST_CASE(
+    "hca interleavings: a process that is stopped with a part that it has taken moves nothing "
+    "later") {
+  passes(explore([](Interleavings& run) { stops(run, stops_in_time); }));
+  for (const auto wrong : {looks_before_it_withdraws, withdraws_nothing}) {
+    const Interleavings::Found found = explore([=](Interleavings& run) { stops(run, wrong); });
+    INFO(found.executions << " executions");
+    CHECK(found.problem.find("nothing moves once the message is over") != std::string::npos);
+  }
+}
+
+}  // namespace scela::hca::test
