@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <bit>
 #include <cerrno>
 #include <string_view>
 
@@ -23,7 +24,7 @@ constexpr std::uint64_t kLeastBytes = 64 * 1024;
 // To wake who sleeps costs as much as to copy so many.
 constexpr std::uint64_t kLeastToWake = 256 * 1024;
 constexpr std::uint64_t kSmallPart = 32 * 1024;
-constexpr std::uint64_t kPart = 64 * 1024;
+constexpr std::uint64_t kLargePart = 128 * 1024;
 // By the engine, when all else is there.
 constexpr std::uint64_t kLastBytes = 4096;
 
@@ -92,7 +93,8 @@ bool Sharing::offers(std::uint64_t bytes) {
 // How many.
 unsigned Sharing::offer_parts(const Copy& what) {
   const std::uint64_t most = what.bytes - kLastBytes;
-  part_bytes_ = most > kErrands * kSmallPart / 2 ? kPart : kSmallPart;
+  // Some for each, and not so small that the system calls count.
+  part_bytes_ = std::clamp(std::bit_floor(most / 4), kSmallPart, kLargePart);
   unsigned count = 0;
   ++offers_;
   for (std::uint64_t at = 0; at < most && count < kErrands; at += part_bytes_) {

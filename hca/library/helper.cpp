@@ -43,7 +43,8 @@ bool Helper::take_one() {
   if (::getpid() != process_ || busy_.exchange(true, std::memory_order_acquire)) return false;
   const int error = errno;
   ErrandBoard& board = page_->board;
-  board.thread.store(static_cast<std::uint32_t>(::syscall(SYS_gettid)), std::memory_order_seq_cst);
+  static thread_local const auto thread = static_cast<std::uint32_t>(::syscall(SYS_gettid));
+  board.thread.store(thread, std::memory_order_seq_cst);
   bool took = false;
   for (Errand& errand : board.errands) {
     if (errand.state.load(std::memory_order_relaxed) != ErrandState::offered ||

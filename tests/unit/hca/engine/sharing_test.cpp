@@ -35,6 +35,7 @@ constexpr std::size_t kBytes = 512 * 1024;
 struct Shared {
   ProcessPage page;
   std::atomic<std::uint32_t> moved{0};  // parts
+  std::atomic<std::uint32_t> filled{0};
   std::atomic<std::uint32_t> step{0};
 };
 
@@ -63,10 +64,12 @@ struct Two {
     REQUIRE(pid >= 0);
     if (pid == 0) {
       std::memset(buffer, 2, kBytes);
+      shared->filled.store(1);
       body(*this);
       ::_exit(0);
     }
     own.emplace(memory_of(pid));
+    REQUIRE(eventually([&] { return shared->filled.load() == 1; }));
   }
   ~Two() {
     ::kill(pid, SIGKILL);
