@@ -94,7 +94,7 @@ bool Sharing::offers(std::uint64_t bytes) {
 unsigned Sharing::offer_parts(const Copy& what) {
   const std::uint64_t most = what.bytes - kLastBytes;
   // Some for each, and not so small that the system calls count.
-  part_bytes_ = std::clamp(std::bit_floor(most / 4), kSmallPart, kLargePart);
+  part_bytes_ = std::clamp(std::bit_floor(what.bytes / 4), kSmallPart, kLargePart);
   unsigned count = 0;
   ++offers_;
   for (std::uint64_t at = 0; at < most && count < kErrands; at += part_bytes_) {
