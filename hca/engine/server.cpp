@@ -219,7 +219,8 @@ bool Server::attach(ProcessId id, Served& served, const Ask& ask) {
     poller_.add(memory.descriptor().get(), EPOLLIN, {Tag::Kind::process, id});
   }
   Process& process = machine_.add(
-      id, {std::move(memory), std::move(*chunks), EventSocket(std::move(events->ours)), {}, {}, {}});
+      id,
+      {std::move(memory), std::move(*chunks), EventSocket(std::move(events->ours)), {}, {}, {}});
   // A process that names no address has no thread to give orders to.
   if (ask.address != 0 && !process.memory.is_reached(ask.address, ask.cookie)) {
     const Host::Shared area = process.chunks.allocate(kOrderAreaBytes);

@@ -156,8 +156,8 @@ bool Sharing::wait_for(Errand& errand, pid_t process) {
   }
 }
 
-// A process that takes nothing is asked again once it polls again; one that refuses everything, less
-// and less often.
+// A process that takes nothing is asked again once it polls again; one that refuses everything,
+// less and less often.
 void Sharing::judge(unsigned taken, unsigned done) {
   if (taken == 0) page_->board.willing.store(0, std::memory_order_relaxed);
   if (done > 0) refusals_ = 0;
@@ -181,7 +181,8 @@ bool Sharing::copy(const Copy& what, std::span<std::byte> buffer) {
     mine |= 1u << i;
     const std::uint64_t from = i * part_bytes_;
     // What failed once is not tried further, only taken back.
-    if (well) well = move(what, from, std::min(part_bytes_, what.bytes - kLastBytes - from), buffer);
+    if (well)
+      well = move(what, from, std::min(part_bytes_, what.bytes - kLastBytes - from), buffer);
   }
   board.open.store(0, std::memory_order_relaxed);
   for (unsigned i = 0; i < count; ++i) {
@@ -194,7 +195,8 @@ bool Sharing::copy(const Copy& what, std::span<std::byte> buffer) {
       continue;
     }
     const std::uint64_t from = i * part_bytes_;
-    if (well) well = move(what, from, std::min(part_bytes_, what.bytes - kLastBytes - from), buffer);
+    if (well)
+      well = move(what, from, std::min(part_bytes_, what.bytes - kLastBytes - from), buffer);
   }
   judge(taken, done);
   const std::uint64_t offered = std::min(count * part_bytes_, what.bytes - kLastBytes);

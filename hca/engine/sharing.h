@@ -51,8 +51,8 @@ class Sharing {
   ProcessPage* page_;
   std::uint64_t offers_ = 0;
   std::uint64_t part_bytes_ = 0;
-  bool withdrawn_ = false;  // a part that the process has begun; it has not said that it is over
-  unsigned refusals_ = 0;   // offers in a row of which all that was taken was refused
+  bool withdrawn_ = false;   // a part that the process has begun; it has not said that it is over
+  unsigned refusals_ = 0;    // offers in a row of which all that was taken was refused
   std::uint64_t skips_ = 0;  // so many offers are not made
 };
 

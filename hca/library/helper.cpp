@@ -47,8 +47,7 @@ bool Helper::take_one() {
   board.thread.store(thread, std::memory_order_seq_cst);
   bool took = false;
   for (Errand& errand : board.errands) {
-    if (errand.state.load(std::memory_order_relaxed) != ErrandState::offered ||
-        !hca::begin(errand))
+    if (errand.state.load(std::memory_order_relaxed) != ErrandState::offered || !hca::begin(errand))
       continue;
     took = true;
     if (finish(board, errand, move(errand)))

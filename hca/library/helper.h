@@ -23,8 +23,8 @@ class Helper {
   // Of a process whose memory the engine reaches.
   void begin(ProcessPage& page);
 
-  // A poll has found nothing. True: one part was moved, or could not be. `ended()`: whether the engine
-  // has; what stands there then is nobody's.
+  // A poll has found nothing. True: one part was moved, or could not be. `ended()`: whether the
+  // engine has; what stands there then is nobody's.
   template <class Ended>
   bool help(Ended ended) {
     if (page_ == nullptr) return false;

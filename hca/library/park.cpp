@@ -10,7 +10,7 @@ namespace scela::hca::library {
 
 namespace {
 
-constexpr std::uint32_t kSpins = 32;           // empty polls in a row before one sleeps
+constexpr std::uint32_t kSpins = 32;  // empty polls in a row before one sleeps
 // More of them once it has helped: the next part is soon there, and to be woken costs more.
 constexpr std::uint32_t kSpinsMore = 2000;
 constexpr std::uint64_t kSleepNs = 250'000;    // at most

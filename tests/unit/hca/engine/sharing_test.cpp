@@ -41,8 +41,7 @@ struct Shared {
 
 template <class T>
 T* mapped(int flags, std::size_t bytes = sizeof(T)) {
-  void* const made =
-      ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, flags | MAP_ANONYMOUS, -1, 0);
+  void* const made = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, flags | MAP_ANONYMOUS, -1, 0);
   REQUIRE(made != MAP_FAILED);
   return static_cast<T*>(made);
 }
@@ -98,7 +97,8 @@ struct Two {
   }
 
   bool copy(ErrandKind kind, std::size_t bytes = kBytes) {
-    return sharing.copy({kind, *own, here, 7, address_of(buffer), address_of(buffer), bytes}, piece);
+    return sharing.copy({kind, *own, here, 7, address_of(buffer), address_of(buffer), bytes},
+                        piece);
   }
   bool is(int value, std::size_t from = 0) const {
     return std::all_of(buffer + from, buffer + kBytes, [=](char each) { return each == value; });
@@ -107,9 +107,8 @@ struct Two {
   // Until the process has moved something of a copy, which it does once they have met.
   void shares(ErrandKind kind) {
     const std::uint32_t before = shared->moved.load();
-    REQUIRE(eventually([&] {
-      return offers() && copy(kind) && shared->moved.load() > before + 2;
-    }));
+    REQUIRE(
+        eventually([&] { return offers() && copy(kind) && shared->moved.load() > before + 2; }));
   }
 
   Shared* const shared = new (mapped<Shared>(MAP_SHARED)) Shared;
@@ -182,10 +181,9 @@ TEST_CASE("hca sharing: a process that is stopped with a part moves nothing once
     two.shared->page.board.willing.store(1);
     REQUIRE(two.copy(ErrandKind::push));
     REQUIRE(two.is(2));
-    return std::any_of(std::begin(two.shared->page.board.errands),
-                       std::end(two.shared->page.board.errands), [](const Errand& errand) {
-                         return errand.state.load() == ErrandState::begun;
-                       });
+    return std::any_of(
+        std::begin(two.shared->page.board.errands), std::end(two.shared->page.board.errands),
+        [](const Errand& errand) { return errand.state.load() == ErrandState::begun; });
   }));
   std::memset(two.buffer, 3, kBytes);
   two.shared->page.board.willing.store(1);
