@@ -8,6 +8,7 @@
 #include <bit>
 #include <cerrno>
 #include <string_view>
+#include <utility>
 
 #include "common/core/text.h"
 #include "common/os/clock.h"
@@ -28,10 +29,13 @@ constexpr std::uint64_t kLargePart = 128 * 1024;
 // By the engine, when all else is there.
 constexpr std::uint64_t kLastBytes = 4096;
 
-constexpr std::uint64_t kSpinNs = 20'000;    // longer than a part takes that is being moved
+constexpr std::uint64_t kSpinNs = 30'000;    // longer than a part takes that is being moved
 constexpr std::uint64_t kSleepNs = 500'000;  // then it is looked at what holds it up
 constexpr std::uint64_t kPatienceNs = 1'000'000'000;
 constexpr unsigned kMostRefusals = 10;
+// Longer than any part takes: who has taken it lost its processor meanwhile.
+constexpr std::uint64_t kLateNs = 100'000;
+constexpr unsigned kMostLate = 12;
 
 const std::uint32_t* word_of(const std::atomic<std::uint32_t>& word) {
   return reinterpret_cast<const std::uint32_t*>(&word);
@@ -143,8 +147,9 @@ bool Sharing::wait_for(Errand& errand, pid_t process) {
       until.tv_nsec = static_cast<long>(then % 1'000'000'000);
       futex_wait(word_of(board.finished), seen, &until);
     });
-    if (over) return true;
     const std::uint64_t waited = monotonic_ns() - begun;
+    came_late_ = came_late_ || waited > kLateNs;
+    if (over) return true;
     if (waited < kSleepNs) continue;
     const auto outside = [&] {
       return is_stopped(process, board.thread.load(std::memory_order_acquire)) ||
@@ -160,11 +165,18 @@ bool Sharing::wait_for(Errand& errand, pid_t process) {
 // less and less often.
 void Sharing::judge(unsigned taken, unsigned done) {
   if (taken == 0) page_->board.willing.store(0, std::memory_order_relaxed);
+  // Where others want the processors, a part may take as long as they are given.
+  if (std::exchange(came_late_, false)) {
+    late_ = std::min(late_ + 2, kMostLate);
+    skips_ = 1ULL << late_;
+  } else if (taken > 0 && late_ > 0) {
+    --late_;
+  }
   if (done > 0) refusals_ = 0;
   if (taken == 0 || done > 0) return;
   // The first is none: the two have not met (hca/library/helper.h).
   refusals_ = std::min(refusals_ + 1, kMostRefusals);
-  skips_ = (1ULL << refusals_) - 2;
+  skips_ = std::max<std::uint64_t>(skips_, (1ULL << refusals_) - 2);
 }
 
 bool Sharing::copy(const Copy& what, std::span<std::byte> buffer) {

@@ -53,6 +53,8 @@ class Sharing {
   std::uint64_t part_bytes_ = 0;
   bool withdrawn_ = false;   // a part that the process has begun; it has not said that it is over
   unsigned refusals_ = 0;    // offers in a row of which all that was taken was refused
+  bool came_late_ = false;   // a part of this offer
+  unsigned late_ = 0;        // more with each offer that was, less with each that was not
   std::uint64_t skips_ = 0;  // so many offers are not made
 };
 

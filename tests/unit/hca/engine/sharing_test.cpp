@@ -163,6 +163,25 @@ TEST_CASE("hca sharing: a process that does not poll is offered nothing, and hol
   CHECK_FALSE(two.offers());
 }
 
+TEST_CASE("hca sharing: a process that loses its processor with a part is soon asked less often") {
+  Two two([](Two& world) {
+    for (;;) {
+      Errand& errand = Two::takes(world);
+      ::usleep(2000);
+      finish(world.shared->page.board, errand, false);
+    }
+  });
+  int offered = 0;
+  for (int i = 0; i < 200; ++i) {
+    two.shared->page.board.willing.store(1);
+    if (!two.offers()) continue;
+    ++offered;
+    REQUIRE(two.copy(ErrandKind::push));
+  }
+  CHECK(offered > 1);
+  CHECK(offered < 20);
+}
+
 TEST_CASE("hca sharing: a process that is stopped with a part moves nothing once it goes on") {
   Two two([](Two& world) {
     Errand& errand = Two::takes(world);
@@ -186,8 +205,10 @@ TEST_CASE("hca sharing: a process that is stopped with a part moves nothing once
         [](const Errand& errand) { return errand.state.load() == ErrandState::begun; });
   }));
   std::memset(two.buffer, 3, kBytes);
-  two.shared->page.board.willing.store(1);
-  CHECK_FALSE(two.offers());  // as long as it may still look at what stands there
+  for (int i = 0; i < 100; ++i) {  // as long as it may still look at what stands there
+    two.shared->page.board.willing.store(1);
+    REQUIRE_FALSE(two.offers());
+  }
   ::kill(two.pid, SIGCONT);
   REQUIRE(eventually([&] { return two.shared->step.load() != 0; }));
   CHECK(two.shared->step.load() == 2);
