@@ -167,7 +167,7 @@ void Sharing::judge(unsigned taken, unsigned done) {
   if (taken == 0) page_->board.willing.store(0, std::memory_order_relaxed);
   // Where others want the processors, a part may take as long as they are given.
   if (std::exchange(came_late_, false)) {
-    late_ = std::min(late_ + 2, kMostLate);
+    late_ = std::min(late_ + 6, kMostLate);
     skips_ = 1ULL << late_;
   } else if (taken > 0 && late_ > 0) {
     --late_;

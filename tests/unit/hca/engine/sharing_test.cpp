@@ -179,7 +179,7 @@ TEST_CASE("hca sharing: a process that loses its processor with a part is soon a
     REQUIRE(two.copy(ErrandKind::push));
   }
   CHECK(offered > 1);
-  CHECK(offered < 20);
+  CHECK(offered < 10);
 }
 
 TEST_CASE("hca sharing: a process that is stopped with a part moves nothing once it goes on") {
