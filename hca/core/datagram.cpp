@@ -4,6 +4,13 @@
 #include "hca/core/state.h"
 
 namespace scela::hca {
+namespace {
+
+// Of datagrams that are late: how much, and how many; with more they come in time.
+constexpr Moment kLeastLate = 100'000, kMostLate = 2'000'000;
+constexpr std::size_t kMostAreLate = 1024;
+
+}  // namespace
 
 bool Engine::State::datagram(Qp& qp, Outgoing& out) {
   const auto happens = [this](std::uint32_t times) {
@@ -13,6 +20,8 @@ bool Engine::State::datagram(Qp& qp, Outgoing& out) {
     // One that is too long is dropped by its sender, who is not told (IBTA C10-93.1.1).
     const bool is_lost = out.bytes > limit::kMtu || happens(settings.faults.ud_lost);
     out.times = is_lost ? 0 : happens(settings.faults.ud_twice) ? 2 : 1;
+    if (!is_lost && happens(settings.faults.ud_late) && late.size() < kMostAreLate)
+      out.late_until = now + random.between(kLeastLate, kMostLate);
   }
   const Sent gathered = *out.times > 0 ? gather(qp, out) : Sent::yes;
   if (gathered == Sent::later) return false;
@@ -62,6 +71,7 @@ Engine::State::Sent Engine::State::gather(Qp& qp, Outgoing& out) {
 Engine::State::Sent Engine::State::cast(Qp& qp, Outgoing& out) {
   const Destination& to = out.request.destination;
   const bool is_global = to.is_global != 0;
+  if (out.late_until != 0) return cast_late(qp, out);
   if (is_global && to.gid.bytes[0] == 0xFF) return cast_to_group(qp, out);
   if (is_local(to.gid, is_global, to.lid)) {
     const Transfer moved = receive_datagram(to.qpn, incoming_of(qp, out));
@@ -96,6 +106,38 @@ Engine::State::Sent Engine::State::cast_to_group(Qp& qp, Outgoing& out) {
   const bool to_itself = members.contains(qp.handle);
   return to_itself && receive_datagram(qp.handle, incoming) == Transfer::later ? Sent::later
                                                                                : Sent::yes;
+}
+
+// It leaves its process's memory now, as if it were on its way, and arrives when others that were
+// sent behind it have.
+Engine::State::Sent Engine::State::cast_late(Qp& qp, const Outgoing& out) {
+  const Destination& to = out.request.destination;
+  const bool is_global = to.is_global != 0;
+  if (is_global && to.gid.bytes[0] == 0xFF) {
+    std::vector<std::uint32_t> nodes = host.known_nodes();
+    nodes.push_back(0);
+    for (const std::uint32_t node : nodes)
+      if (const Sent sent = send_part(node, 0, qp, out); sent != Sent::yes) return sent;
+    return Sent::yes;
+  }
+  if (is_local(to.gid, is_global, to.lid)) return send_part(0, to.qpn, qp, out);
+  const auto node = host.node_of(to.gid, is_global, to.lid);
+  return node ? send_part(*node, to.qpn, qp, out) : Sent::no_way;
+}
+
+// Those whose time has come. One whose way is full then is late once more.
+void Engine::State::bring_late() {
+  while (!late.empty() && late.begin()->first <= now) {
+    Late first = std::move(late.begin()->second);
+    late.erase(late.begin());
+    if (first.node == 0)
+      receive(0, first.frame);
+    else if (host.ready(first.node))
+      host.send(first.node, std::span(first.frame).first(sizeof(FrameHeader)),
+                std::span(first.frame).subspan(sizeof(FrameHeader)));
+    else
+      late.emplace(now + kMostLate, std::move(first));
+  }
 }
 
 std::set<std::uint32_t> Engine::State::members_of(const Gid& group) const {

@@ -45,6 +45,8 @@ Answer Engine::ask(ProcessId process, const Ask& ask) {
 bool Engine::run(Moment now) {
   State& state = *state_;
   state.now = now;
+  if (state.died) return false;
+  state.bring_late();
   while (!state.timers.empty() && state.timers.begin()->first <= now) {
     const std::uint32_t number = state.timers.begin()->second;
     state.timers.erase(state.timers.begin());
@@ -59,7 +61,8 @@ bool Engine::run(Moment now) {
     });
   }
   state.moved_bytes = 0;
-  for (int turn = 0; turn < kTurns && state.moved_bytes < kMostBytes && !state.runnable.empty();
+  for (int turn = 0;
+       turn < kTurns && state.moved_bytes < kMostBytes && !state.runnable.empty() && !state.rests();
        ++turn) {
     if (state.settings.seed != 0)
       std::swap(state.runnable.front(), state.runnable[state.random.below(state.runnable.size())]);
@@ -70,8 +73,9 @@ bool Engine::run(Moment now) {
     qp->scheduled = false;
     if (state.run_queue(*qp)) state.schedule(*qp);
   }
+  if (state.died) return false;
   state.release_some(false);
-  return !state.runnable.empty() || !state.held.empty();
+  return (!state.runnable.empty() && !state.rests()) || !state.held.empty();
 }
 
 void Engine::watch(Watcher* watcher) {
@@ -85,8 +89,18 @@ bool Engine::wanted() const {
 }
 
 std::optional<Moment> Engine::deadline() const {
-  if (state_->timers.empty()) return std::nullopt;
-  return state_->timers.begin()->first;
+  const State& state = *state_;
+  if (state.died) return std::nullopt;
+  std::optional<Moment> next;
+  const auto no_later_than = [&](Moment moment) { next = std::min(next.value_or(moment), moment); };
+  if (!state.timers.empty()) no_later_than(state.timers.begin()->first);
+  if (!state.late.empty()) no_later_than(state.late.begin()->first);
+  if (!state.runnable.empty() && state.rests()) no_later_than(state.rests_until);
+  return next;
+}
+
+bool Engine::has_died() const {
+  return state_->died;
 }
 
 bool Engine::receive(std::uint32_t node, std::span<const std::byte> frame, Moment now) {

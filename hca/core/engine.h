@@ -18,12 +18,16 @@ namespace scela::hca {
 // Nanoseconds of any clock that never goes back.
 using Moment = std::uint64_t;
 
-// What the adapter does wrong on purpose, each so many times in a thousand.
+// What the adapter does wrong on purpose. Each so many times in a thousand:
 struct Faults {
   std::uint32_t ud_lost = 0;     // datagrams
   std::uint32_t ud_twice = 0;    // datagrams
   std::uint32_t not_ready = 0;   // messages that would take a receive request
   std::uint32_t unanswered = 0;  // messages of reliable queue pairs
+  std::uint32_t ud_late = 0;     // datagrams: they arrive behind others, up to 2 ms later
+  // With every request.
+  std::uint32_t slow_us = 0;     // microseconds that the engine rests after it has begun one
+  std::uint32_t dies_after = 0;  // requests, in place of the next of which it dies; 0: it does not
 };
 
 class Watcher;  // watcher.h
@@ -62,6 +66,8 @@ class Engine {
   bool wanted() const;
   // When to call run() again though no bell rings.
   std::optional<Moment> deadline() const;
+  // By Faults::dies_after: it does nothing any more, and its process is to end as if killed.
+  bool has_died() const;
 
   Accounts accounts() const;
   // Null: nobody. It lives as long as the engine, or until another takes its place.

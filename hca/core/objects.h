@@ -136,7 +136,8 @@ struct Outgoing {
   // its group have it this time.
   std::optional<int> times;
   std::set<std::uint32_t> served;
-  bool done = false;  // answered, or found wrong; completed once all before it are
+  Moment late_until = 0;  // of a datagram that is late on purpose; else 0
+  bool done = false;      // answered, or found wrong; completed once all before it are
   Status status = Status::success;
 };
 

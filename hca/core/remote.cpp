@@ -62,7 +62,7 @@ Engine::State::Sent Engine::State::send_part(std::uint32_t node, std::uint32_t t
   }
   header.count = std::min(out.bytes - out.sent, kMostPayload);
   if ((request.flags & send_flag::kInlined) != 0 || !out.data.empty()) {
-    return host.send(node, bytes_of(header), std::span(out.data).subspan(out.sent, header.count))
+    return pass_on(node, header, std::span(out.data).subspan(out.sent, header.count), out)
                ? Sent::yes
                : Sent::no_way;
   }
@@ -82,7 +82,18 @@ Engine::State::Sent Engine::State::send_part(std::uint32_t node, std::uint32_t t
     skip = 0;
     if (done == header.count) break;
   }
-  return host.send(node, bytes_of(header), part) ? Sent::yes : Sent::no_way;
+  return pass_on(node, header, part, out) ? Sent::yes : Sent::no_way;
+}
+
+bool Engine::State::pass_on(std::uint32_t node, const FrameHeader& header,
+                            std::span<const std::byte> bytes, const Outgoing& out) {
+  if (out.late_until == 0) return host.send(node, bytes_of(header), bytes);
+  Late kept{node, {}};
+  kept.frame.resize(sizeof header + bytes.size());
+  std::ranges::copy(bytes_of(header), kept.frame.begin());
+  std::ranges::copy(bytes, kept.frame.begin() + sizeof header);
+  late.emplace(out.late_until, std::move(kept));
+  return true;
 }
 
 // To a queue pair of another node. False: it waits, or is in error.

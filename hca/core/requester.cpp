@@ -101,7 +101,10 @@ bool Engine::State::run_queue(Qp& qp) {
     // In a new round: what is over already, a failure or a task, is not done again.
     while (qp.sent < qp.window.size() && qp.window[qp.sent].done)
       ++qp.sent;
-    if (qp.sent == qp.window.size() && (!may_begin(qp) || !begin(qp))) return more;
+    if (qp.sent == qp.window.size()) {
+      if (rests()) return true;
+      if (!may_begin(qp) || !begin(qp)) return more;
+    }
     const Outgoing& out = qp.window[qp.sent];
     const std::uint64_t before = out.sent, all = out.bytes;
     const std::size_t waiting = qp.window.size() - qp.sent;
@@ -135,6 +138,10 @@ bool Engine::State::may_begin(const Qp& qp) const {
 bool Engine::State::begin(Qp& qp) {
   Ring& ring = qp.send;
   if (!ring.head || ring.next >= ring.ready()) return false;
+  died = settings.faults.dies_after != 0 && begun == settings.faults.dies_after;
+  if (died) return false;
+  ++begun;
+  rests_until = now + Moment{settings.faults.slow_us} * 1000;
   if (watcher && ring.next >= qp.seen) look_at_posted(qp);  // it came since this turn began
   if (qp.spare.empty()) {
     qp.window.emplace_back();
@@ -154,6 +161,7 @@ bool Engine::State::begin(Qp& qp) {
   out.before.reset();
   out.times.reset();
   out.served.clear();
+  out.late_until = 0;
   out.sges.clear();
   out.data.clear();
   const SendRequest& request = out.request;

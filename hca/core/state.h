@@ -83,6 +83,16 @@ struct Engine::State {
   // Queue pairs that wait for a way to take more, by its node.
   std::map<std::uint32_t, std::set<std::uint32_t>> blocked;
   std::vector<std::byte> part;  // of a message to another node, while it is sent
+  // By Faults: datagrams that are late, as frames, with the node (0: this one) that they are for;
+  // until when the engine rests; requests that were begun.
+  struct Late {
+    std::uint32_t node = 0;
+    std::vector<std::byte> frame;
+  };
+  std::multimap<Moment, Late> late;
+  Moment rests_until = 0;
+  std::uint64_t begun = 0;
+  bool died = false;
   std::set<ProcessId> distant;  // whose memory is not reached at once
   // Queue pairs whose step is held, by the process that it waits for.
   std::map<ProcessId, std::set<std::uint32_t>> waiting_for;
@@ -172,6 +182,9 @@ struct Engine::State {
   Sent gather(Qp& qp, Outgoing& out);
   Sent cast(Qp& qp, Outgoing& out);
   Sent cast_to_group(Qp& qp, Outgoing& out);
+  Sent cast_late(Qp& qp, const Outgoing& out);
+  void bring_late();
+  bool rests() const { return died || now < rests_until; }
   Incoming incoming_of(const Qp& qp, const Outgoing& out) const;
   bool send_here(Qp& qp, Outgoing& out);
   void answered(Qp& qp, const Verdict& verdict);
@@ -197,6 +210,8 @@ struct Engine::State {
   // remote.cpp: between nodes.
   bool send_there(Qp& qp, Outgoing& out);
   Sent send_part(std::uint32_t node, std::uint32_t target_qpn, const Qp& qp, const Outgoing& out);
+  bool pass_on(std::uint32_t node, const FrameHeader& header, std::span<const std::byte> bytes,
+               const Outgoing& out);
   bool receive(std::uint32_t node, std::span<const std::byte> frame);
   bool receive_answer(Qp& qp, const FrameHeader& header, std::span<const std::byte> frame);
   void receive_request(std::uint32_t node, std::span<const std::byte> frame);

@@ -1,6 +1,8 @@
 #include "hca/core/strictness.h"
 
+#include <algorithm>
 #include <charconv>
+#include <string>
 
 #include "common/core/text.h"
 
@@ -11,6 +13,30 @@ template <class Number>
 bool read_number(std::string_view text, Number& to) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), to);
   return error == std::errc() && end == text.data() + text.size() && !text.empty();
+}
+
+struct Fault {
+  std::string_view name;
+  std::uint32_t Faults::*to;
+  std::uint32_t most;
+  std::string_view unit;
+};
+constexpr std::uint32_t kMostSlowUs = 1'000'000;
+constexpr Fault kFaults[] = {
+    {"ud-lost", &Faults::ud_lost, 1000, "times in a thousand"},
+    {"ud-twice", &Faults::ud_twice, 1000, "times in a thousand"},
+    {"ud-late", &Faults::ud_late, 1000, "times in a thousand"},
+    {"not-ready", &Faults::not_ready, 1000, "times in a thousand"},
+    {"unanswered", &Faults::unanswered, 1000, "times in a thousand"},
+    {"slow-us", &Faults::slow_us, kMostSlowUs, "microseconds"},
+    {"dies-after", &Faults::dies_after, ~0U, "requests"},
+};
+
+std::string names_of_faults() {
+  std::string names;
+  for (const Fault& fault : kFaults)
+    names += cat(names.empty() ? "" : ", ", fault.name);
+  return names;
 }
 
 Error wrong(std::string_view what, std::string_view text, std::string_view why) {
@@ -28,18 +54,14 @@ Result<Faults> parse_faults(std::string_view text) {
     text = comma == std::string_view::npos ? std::string_view() : text.substr(comma + 1);
     const std::size_t equals = word.find('=');
     const std::string_view name = word.substr(0, equals);
-    std::uint32_t* const to = name == "ud-lost"      ? &faults.ud_lost
-                              : name == "ud-twice"   ? &faults.ud_twice
-                              : name == "not-ready"  ? &faults.not_ready
-                              : name == "unanswered" ? &faults.unanswered
-                                                     : nullptr;
-    if (!to)
-      return fail(
-          wrong(kWhat, name, "is no fault: there are ud-lost, ud-twice, not-ready, unanswered"));
-    if (equals == std::string_view::npos || !read_number(word.substr(equals + 1), *to) ||
-        *to > 1000)
-      return fail(
-          wrong(kWhat, word, "names no number from 0 to 1000, which is times in a thousand"));
+    const auto* const fault = std::ranges::find(kFaults, name, &Fault::name);
+    if (fault == std::end(kFaults))
+      return fail(wrong(kWhat, name, cat("is no fault: there are ", names_of_faults())));
+    std::uint32_t& to = faults.*fault->to;
+    if (equals == std::string_view::npos || !read_number(word.substr(equals + 1), to) ||
+        to > fault->most)
+      return fail(wrong(
+          kWhat, word, cat("names no number from 0 to ", fault->most, ", which is ", fault->unit)));
   }
   return faults;
 }

@@ -3,9 +3,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
 
 #include "common/os/clock.h"
 #include "hca/core/bells.h"
+#include "hca/engine/report.h"
 #include "hca/engine/server.h"
 
 namespace scela::hca {
@@ -27,11 +29,19 @@ inline void pause_processor() {
 #endif
 }
 
+// As if killed: nobody is told, and what is in the file system stays.
+[[noreturn]] void die() {
+  report("ends as if killed, as SCELA_HCA_FAULTS (dies-after) says");
+  for (;;)
+    ::kill(::getpid(), SIGKILL);
+}
+
 }  // namespace
 
 void Server::run() {
   while (!over_) {
     bool more = engine_.run(monotonic_ns());
+    if (engine_.has_died()) die();
     ++runs_;
     if (machine_.has_news()) attend_to_machine();
     if (fabric_ && fabric_->attend(monotonic_ns())) more = true;

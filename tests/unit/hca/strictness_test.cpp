@@ -61,7 +61,9 @@ TEST_CASE("hca: a strict engine spoils what a message is to fill, and nothing el
 
 TEST_CASE("hca: faults happen as often as they are asked for, and reliable messages survive them") {
   Settings settings;
-  settings.faults = {500, 500, 300, 200};
+  settings.faults.ud_lost = settings.faults.ud_twice = 500;
+  settings.faults.not_ready = 300;
+  settings.faults.unanswered = 200;
   Fabric fabric(settings);
   Program a(fabric, 1), b(fabric, 2);
   const std::uint32_t cq = b.make_cq(4096);
@@ -112,8 +114,20 @@ TEST_CASE("hca: strictness and faults are read from words") {
   CHECK(faults->not_ready == 1000);
   CHECK(faults->ud_twice == 0);
   CHECK(parse_faults(""));
-  CHECK(parse_faults("ud-late=1").error().text().find("'ud-late' is no fault") !=
-        std::string::npos);
+  const auto more = parse_faults("slow-us=1000000,dies-after=4294967295,ud-late=7,ud-twice=0");
+  REQUIRE(more);
+  CHECK(more->slow_us == 1'000'000);
+  CHECK(more->dies_after == 4294967295);
+  CHECK(more->ud_late == 7);
+  const auto said = [](std::string_view words) { return parse_faults(words).error().text(); };
+  CHECK(said("ud-early=1")
+            .find("'ud-early' is no fault: there are ud-lost, ud-twice, ud-late, "
+                  "not-ready, unanswered, slow-us, dies-after") != std::string::npos);
+  CHECK(said("ud-late=1001")
+            .find("'ud-late=1001' names no number from 0 to 1000, which is times "
+                  "in a thousand") != std::string::npos);
+  CHECK(said("slow-us=1000001").find("microseconds") != std::string::npos);
+  CHECK(said("dies-after=4294967296").find("requests") != std::string::npos);
   CHECK_FALSE(parse_faults("ud-lost"));
   CHECK_FALSE(parse_faults("ud-lost=1001"));
   CHECK_FALSE(parse_faults("ud-lost=-1"));
