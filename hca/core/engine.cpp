@@ -111,8 +111,14 @@ bool Engine::receive(std::uint32_t node, std::span<const std::byte> frame, Momen
 void Engine::writable(std::uint32_t node) {
   const auto waiting = std::move(state_->blocked[node]);
   state_->blocked.erase(node);
-  for (const std::uint32_t number : waiting)
-    if (Qp* qp = state_->qps.find(number)) state_->schedule(*qp);
+  const auto schedule = [&](auto from, auto to) {
+    for (; from != to; ++from)
+      if (Qp* qp = state_->qps.find(*from)) state_->schedule(*qp);
+  };
+  // Round and round: else who comes first would fill the way each time.
+  const auto next = waiting.upper_bound(state_->sent_last[node]);
+  schedule(next, waiting.end());
+  schedule(waiting.begin(), next);
 }
 
 void Engine::lost(std::uint32_t node, Moment now) {

@@ -34,6 +34,7 @@ Engine::State::Sent Engine::State::send_part(std::uint32_t node, std::uint32_t t
                                              const Qp& qp, const Outgoing& out) {
   const Incoming what = incoming_of(qp, out);
   const SendRequest& request = out.request;
+  sent_last[node] = qp.handle;
   FrameHeader header;
   header.kind = FrameKind::request;
   header.target_qpn = target_qpn;
@@ -359,6 +360,7 @@ bool Engine::State::run_answers(Qp& qp) {
 // The next part of what was asked to be read.
 Engine::State::Sent Engine::State::send_data(Qp& qp, Answering& read) {
   const std::uint64_t bytes = std::min(read.total - read.sent, kMostPayload);
+  sent_last[read.node] = qp.handle;
   FrameHeader header;
   header.kind = FrameKind::data;
   header.target_qpn = read.qpn;

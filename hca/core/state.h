@@ -82,6 +82,7 @@ struct Engine::State {
   std::set<std::pair<Moment, std::uint32_t>> timers;  // queue pairs
   // Queue pairs that wait for a way to take more, by its node.
   std::map<std::uint32_t, std::set<std::uint32_t>> blocked;
+  std::map<std::uint32_t, std::uint32_t> sent_last;  // by node: a queue pair, which comes last
   std::vector<std::byte> part;  // of a message to another node, while it is sent
   // By Faults: datagrams that are late, as frames, with the node (0: this one) that they are for;
   // until when the engine rests; requests that were begun.

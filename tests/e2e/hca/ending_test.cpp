@@ -12,6 +12,7 @@
 #include "common/os/syscall.h"
 #include "hca/engine/home.h"
 #include "tests/e2e/hca/engine_client.h"
+#include "tests/e2e/hca/engine_program.h"
 #include "tests/support/eventually.h"
 
 using namespace scela;
@@ -146,7 +147,7 @@ TEST_CASE("a second engine at the same place says that one runs there") {
   REQUIRE(child >= 0);
   if (child == 0) {
     ::dup2(pipe->write.get(), 2);
-    ::execl(SCELA_HCA_PATH, "scela-hca", "--socket", engine.socket().c_str(), nullptr);
+    ::execl(engine_program(), "scela-hca", "--socket", engine.socket().c_str(), nullptr);
     ::_exit(1);
   }
   pipe->write.reset();

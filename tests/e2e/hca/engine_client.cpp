@@ -20,6 +20,7 @@
 #include "common/os/private_dir.h"
 #include "common/os/syscall.h"
 #include "hca/core/bells.h"
+#include "tests/e2e/hca/engine_program.h"
 #include "tests/support/eventually.h"
 
 namespace scela::test {
@@ -53,7 +54,7 @@ void EngineProcess::start() {
           static_cast<ssize_t>(told_.size()));
   const int descriptors[] = {null.get(), null.get(), said_.get(), ready->write.get(), told.get()};
   ChildSpec spec;
-  spec.program = SCELA_HCA_PATH;
+  spec.program = engine_program();
   spec.argv = argv.data();
   spec.envp = environ;
   spec.descriptors = descriptors;

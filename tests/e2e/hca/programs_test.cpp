@@ -43,7 +43,7 @@ int mappings() {
 
 // That the engine serves.
 std::size_t processes() {
-  FILE* const pipe = ::popen(SCELA_HCA_PATH " --status --json", "r");
+  FILE* const pipe = ::popen(cat(engine_program(), " --status --json").c_str(), "r");
   REQUIRE(pipe != nullptr);
   const auto status = nlohmann::json::parse(pipe, nullptr, false);
   ::pclose(pipe);

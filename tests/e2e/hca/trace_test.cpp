@@ -181,7 +181,7 @@ TEST_CASE("hca status: what two processes have and have done, for people and for
     CHECK(next(done).status == IBV_WC_SUCCESS);
     CHECK(next(done).status == IBV_WC_SUCCESS);
   }
-  const Json status = Json::parse(output_of(SCELA_HCA_PATH " --status --json"));
+  const Json status = Json::parse(output_of(std::string(engine_program()) + " --status --json"));
   const Json& node = status["node"];
   CHECK(node["queue_pairs"]["rc"] == 2);
   CHECK(node["connections"]["all"] == 2);
@@ -201,7 +201,7 @@ TEST_CASE("hca status: what two processes have and have done, for people and for
             status["processes"][1]["requests"]["executed"].get<int>() ==
         3);
 
-  const std::string text = output_of(SCELA_HCA_PATH " --status");
+  const std::string text = output_of(std::string(engine_program()) + " --status");
   std::istringstream lines(text);
   std::string line, last;
   while (std::getline(lines, line))

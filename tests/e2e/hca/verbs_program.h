@@ -13,7 +13,9 @@
 #include <vector>
 
 #include "common/os/futex.h"
+#include "common/os/private_dir.h"
 #include "hca/include/scela/verbs_ext.h"
+#include "tests/e2e/hca/engine_program.h"
 
 namespace scela::test {
 
@@ -30,11 +32,10 @@ inline void until(const std::atomic<std::uint32_t>& word, std::uint32_t value) {
 // A directory for the engine's socket, which goes with this.
 struct Place {
   Place() {
-    char name[] = "/tmp/scela-tasks-XXXXXX";
-    REQUIRE(mkdtemp(name) != nullptr);
-    path = name;
+    path = temporary_base() + "/scela-tasks-XXXXXX";
+    REQUIRE(mkdtemp(path.data()) != nullptr);
     ::setenv("SCELA_HCA_SOCKET", (path + "/socket").c_str(), 1);
-    ::setenv("SCELA_HCA", SCELA_HCA_PATH, 1);
+    ::setenv("SCELA_HCA", engine_program(), 1);
   }
   ~Place() {
     // The engine ends by itself, and removes its socket; the lock and the log are ours to remove.
@@ -94,12 +95,13 @@ struct Verbs {
     REQUIRE(qps.back() != nullptr);
     return qps.back();
   }
-  void connect(ibv_qp* qp, std::uint32_t other) const {
+  void connect(ibv_qp* qp, std::uint32_t other, int rnr_retries = 7,
+               std::uint8_t port_number = 1) const {
     ibv_port_attr port{};
-    REQUIRE(ibv_query_port(context, 1, &port) == 0);
+    REQUIRE(ibv_query_port(context, port_number, &port) == 0);
     ibv_qp_attr a{};
     a.qp_state = IBV_QPS_INIT;
-    a.port_num = 1;
+    a.port_num = port_number;
     a.qp_access_flags = IBV_ACCESS_REMOTE_WRITE;
     REQUIRE(ibv_modify_qp(
                 qp, &a, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS) == 0);
@@ -108,7 +110,7 @@ struct Verbs {
     a.dest_qp_num = other;
     a.min_rnr_timer = 1;
     a.ah_attr.dlid = port.lid;
-    a.ah_attr.port_num = 1;
+    a.ah_attr.port_num = port_number;
     REQUIRE(ibv_modify_qp(qp, &a,
                           IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
                               IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER) ==
@@ -116,7 +118,7 @@ struct Verbs {
     a.qp_state = IBV_QPS_RTS;
     a.timeout = 14;
     a.retry_cnt = 7;
-    a.rnr_retry = 7;
+    a.rnr_retry = static_cast<std::uint8_t>(rnr_retries);
     REQUIRE(ibv_modify_qp(qp, &a,
                           IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
                               IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC) == 0);

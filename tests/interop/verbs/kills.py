@@ -25,8 +25,8 @@ WORDS = {"remote": "transport retry counter exceeded", "async": "device fatal", 
 class Waiter:
     def __init__(self, node, program, how):
         self.how = how
-        self.process = subprocess.Popen([program, how], env=node.environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                        bufsize=0)
+        self.process = subprocess.Popen(node.launched([program, how]), env=node.environment, stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, bufsize=0)
         node.programs.append(self.process)
 
     def line(self):

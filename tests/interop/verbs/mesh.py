@@ -34,8 +34,8 @@ def expect(program, word):
 
 
 def status(node):
-    return json.loads(subprocess.run([node.engine, "--status", "--json", "--socket", node.socket], check=True, timeout=60,
-                                     capture_output=True, text=True).stdout)
+    ask = node.launched([node.engine, "--status", "--json", "--socket", node.socket])
+    return json.loads(subprocess.run(ask, check=True, timeout=60, capture_output=True, text=True).stdout)
 
 
 def memory_of(pid):
@@ -54,7 +54,8 @@ def run(library, engine, program, mode, node_count, processes):
         for rank in range(processes):
             place = places[rank % node_count]
             started.append(subprocess.Popen(
-                [program, mode, str(rank), str(processes), str(node_count), os.path.join(place.folder, "domain")],
+                place.launched([program, mode, str(rank), str(processes), str(node_count),
+                                os.path.join(place.folder, "domain")]),
                 env=place.environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True))
             place.programs.append(started[-1])
         # Nobody waits for what is not there for ever.
