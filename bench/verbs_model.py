@@ -90,6 +90,8 @@ def section(results):
     rows = [[f"{one['first']:,} to {one['first'] + one['seeds'] - 1:,}", f"{one['seeds'] * len(FORMS):,}",
              f"{one['seconds'] / 60:.0f}", one["build"], one["commit"] + (" (tree modified)" if one["modified"] else ""),
              one["date"], len(one["findings"])] for one in runs]
+    notes = "".join(f"\nSeed {found['seed']}, where {found['form']}: {found.get('note', 'not explained yet')}\n"
+                    for one in runs for found in one["findings"])
     return (head + "\nRandom sequences of verbs on the adapter's interpreter and on a model of it "
             "(tests/unit/hca/model_test.cpp): after each step states, errors, completions and their order, memory and events are "
             "compared. Each seed is two sequences: one where the engine reaches all memory at once, one where it does not. The "
@@ -97,7 +99,7 @@ def section(results):
             "before.\n\n" +
             table(["seeds", "sequences", "minutes", "tree", "commit", "date", "found"], rows) +
             f"\nSequences so far: {sequences:,} (target {TARGET:,}: {'met' if sequences >= TARGET else 'not yet met'}); "
-            f"differences from the model and reports of sanitizers: {findings}.\n")
+            f"differences from the model and reports of sanitizers: {findings}.\n" + notes)
 
 
 def main():

@@ -3,6 +3,7 @@
 VERBS_LAUNCHER in the environment is put before each command (tests/support/unprivileged.c); the place is then its
 user's, with copies of what is run there.
 """
+import contextlib
 import os
 import random
 import re
@@ -54,6 +55,13 @@ def listens(port):
     return False
 
 
+def forget_domains():
+    """perftest's domains are files of these names, whoever made them, and it leaves them behind."""
+    for name in ("client", "server"):
+        with contextlib.suppress(FileNotFoundError, PermissionError):
+            os.unlink(f"/tmp/xrc_domain_{name}")
+
+
 def output_of(program):
     program.said.seek(0)
     return program.said.read()
@@ -74,6 +82,7 @@ class Place:
 
     def __init__(self, library, engine):
         self.folder = tempfile.mkdtemp(prefix="verbs.")
+        forget_domains()  # another user's could not be opened
         self.programs = []
         self.expected = ""  # what the engine says
         self.launcher = os.environ.get("VERBS_LAUNCHER", "").split()
@@ -113,6 +122,7 @@ class Place:
         finally:
             for pid in self.engines():
                 os.kill(pid, signal.SIGKILL)
+            forget_domains()
             log = self.log()
             shutil.rmtree(self.folder)
         if kind is None and log != self.expected:

@@ -302,6 +302,13 @@ class Steps : protected Scene {
     expect(program(process).request(ask).error, 0, "destroy_qp");
     if (qp.holders.empty()) world_.qps.erase(number);
   }
+  // Both ends of a connection try again: which of them misses a region first is for time to say.
+  bool both_wait() const {
+    return std::ranges::any_of(pairs_, [&](const Joined& pair) {
+      return alive(pair) && pair.one != pair.other && !world_.qps.at(pair.one).sends.empty() &&
+             !world_.qps.at(pair.other).sends.empty();
+    });
+  }
   void change_regions() {
     if (random_.chance(1, 2)) {
       const int process = any(programs_);
@@ -310,7 +317,7 @@ class Steps : protected Scene {
       return;
     }
     const int number = any(world_.regions);
-    if (number < 0) return;
+    if (number < 0 || both_wait()) return;
     const model::Region& region = world_.regions.at(number);
     Ask ask;
     ask.operation = Operation::dereg_mr;
