@@ -113,6 +113,9 @@ Accounts Engine::accounts() const {
     for (const std::uint32_t number : process.cqs)
       if (const Cq* cq = state.cqs.find(number)) add(*cq, has);
     has.channels = process.channels.size();
+    const Keeping& kept = *process.keeping;
+    has.kept_bytes = kept.requests + kept.answers + kept.moves;
+    result.holdings.kept_bytes += has.kept_bytes;
     result.traffic += account.traffic;
   }
   std::set<std::uint32_t> nodes;

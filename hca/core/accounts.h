@@ -45,6 +45,7 @@ struct Holdings {
   std::uint64_t cqs = 0;
   std::uint64_t cq_bytes = 0;  // of their rings
   std::uint64_t channels = 0;
+  std::uint64_t kept_bytes = 0;    // that the engine keeps until the process takes them
   std::uint64_t shared_bytes = 0;  // of the chunks that hold all rings: the shell knows
 };
 

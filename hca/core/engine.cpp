@@ -60,6 +60,7 @@ bool Engine::run(Moment now) {
         if (Qp* qp = state.qps.find(number)) state.schedule(*qp);
     });
   }
+  state.let_in();
   state.moved_bytes = 0;
   for (int turn = 0;
        turn < kTurns && state.moved_bytes < kMostBytes && !state.runnable.empty() && !state.rests();

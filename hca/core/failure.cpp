@@ -59,9 +59,8 @@ void Engine::State::enter_error(Qp& qp) {
   qp.state = QpState::err;
   wait_until(qp, std::nullopt);
   qp.unanswered = false;
+  drop_requests(qp);
   forget_steps(qp);
-  qp.answering.clear();
-  qp.inbox.clear();
   qp.progress = 0;
   if (qp.recv.head) want_bells(*qp.recv.head);
   flush(qp);
@@ -80,9 +79,8 @@ void Engine::State::reset(Qp& qp) {
   qp.window.clear();
   qp.sent = 0;
   ++qp.round;
+  drop_requests(qp);
   forget_steps(qp);
-  qp.answering.clear();
-  qp.inbox.clear();
   qp.progress = 0;
   give_back(qp);
   for (Ring* ring : {&qp.send, &qp.recv}) {

@@ -6,11 +6,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <optional>
 #include <set>
 #include <vector>
 
 #include "hca/core/bells.h"
+#include "hca/core/counted.h"
 #include "hca/core/engine.h"
 #include "hca/core/layout.h"
 #include "hca/core/messages.h"
@@ -128,6 +130,7 @@ struct Outgoing {
   std::vector<Piece> pieces;    // of the owner's memory; looked up anew for each part that is sent
   std::uint64_t bytes = 0;
   std::uint64_t sent = 0;
+  std::uint64_t taken = 0;  // by the other node, as far as it has said
   std::uint32_t psn = 0;
   // Of an atomic operation that was carried out and whose result is not stored yet: what was
   // before.
@@ -152,6 +155,7 @@ struct Answering {
   std::uint64_t address = 0;
   std::uint64_t total = 0;
   std::uint64_t sent = 0;
+  std::uint64_t taken = 0;  // by the other node, as far as it has said
 };
 
 // What an atomic operation of another node found: its answer may be lost, and it is not to be
@@ -208,8 +212,9 @@ struct Qp {
   std::optional<Moment> patience;  // until when `sending` waits for another process's memory
   // Answers, with bytes that were asked for, which wait for the owner's memory; and the step of the
   // oldest.
-  std::deque<std::vector<std::byte>> arrived;
+  std::deque<CountedBytes> arrived;
   Step arriving;
+  bool starved = false;  // there was no room for answers: it begins anew once there is
 
   // Responder.
   std::uint32_t expected_psn = 0;
@@ -224,12 +229,16 @@ struct Qp {
   // memory.
   struct Frame {
     std::uint32_t node = 0;
-    std::vector<std::byte> bytes;
+    CountedBytes bytes;
   };
   std::deque<Frame> inbox;
-  Step serving;  // of the oldest of `answering`, or else of `inbox`
+  std::uint32_t their_round = 0;  // that the newest of its peer's frames is of
+  bool turned_away = false;       // what comes is dropped, until its peer is told to send it again
+  Step serving;                   // of the oldest of `answering`, or else of `inbox`
 
   bool connected() const { return type != QpType::ud; }
+  // Something of its oldest request has been sent, perhaps not all.
+  bool has_begun() const { return sent > 0 || (!window.empty() && window.front().sent > 0); }
   bool reliable() const { return type != QpType::ud && type != QpType::uc; }
 };
 
@@ -241,6 +250,7 @@ struct Attached {
   std::vector<std::vector<std::uint32_t>> bell_users;  // which queue pairs each bell is for
   std::uint32_t next_bell = 0;
   Traffic traffic;  // without that of the queue pairs that it has
+  std::shared_ptr<Keeping> keeping = std::make_shared<Keeping>();
 };
 
 }  // namespace scela::hca

@@ -1,6 +1,7 @@
 // Queue pairs: made, opened by others, led through their states, destroyed.
 #include <algorithm>
 #include <cerrno>
+#include <utility>
 
 #include "hca/core/qp_states.h"
 #include "hca/core/state.h"
@@ -128,10 +129,11 @@ int Engine::State::create_qp(ProcessId process, const Ask& ask, Answer& answer) 
     made.xrcd = ask.xrcd;
     made.holders.push_back({process, ask.cookie});
   }
-  answer.handle = qps.add(made);
+  const Region rings[] = {made.send.region, made.recv.region};
+  answer.handle = qps.add(std::move(made));
   if (answer.handle == 0) {
-    host.release(process, made.send.region);
-    host.release(process, made.recv.region);
+    for (const Region& ring : rings)
+      host.release(process, ring);
     return ENOMEM;
   }
   Qp& qp = *qps.find(answer.handle);
@@ -264,6 +266,7 @@ int Engine::State::destroy_qp(ProcessId process, std::uint32_t handle) {
 void Engine::State::remove_qp(Qp& qp) {
   give_back(qp);
   wait_until(qp, std::nullopt);
+  drop_requests(qp);
   forget_steps(qp);
   for (auto group = groups.begin(); group != groups.end();) {
     group->second.erase(qp.handle);

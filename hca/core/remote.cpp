@@ -7,20 +7,14 @@
 namespace scela::hca {
 namespace {
 
-// Frames that wait behind a read which is being answered: more than an honest requester has on its
-// way (its window).
-constexpr std::size_t kMostWaiting = 256;
-// Answers that wait for their owner's memory: 64 MiB. With more the request begins anew.
-constexpr std::size_t kMostArrived = 1024;
-
 bool carries_bytes(Opcode opcode) {
   return opcode != Opcode::rdma_read && opcode != Opcode::compare_swap &&
          opcode != Opcode::fetch_add;
 }
 
-// Something of its oldest request has been sent, perhaps not all.
-bool has_begun(const Qp& qp) {
-  return qp.sent > 0 || (!qp.window.empty() && qp.window.front().sent > 0);
+// Whether who has taken these bytes, of so many, is to say so.
+bool ends_step(std::uint64_t offset, std::uint64_t bytes, std::uint64_t total) {
+  return total > kMostAhead && (offset + bytes) / kTakenStep > offset / kTakenStep;
 }
 
 std::span<const std::byte> bytes_of(const FrameHeader& header) {
@@ -103,6 +97,9 @@ bool Engine::State::send_there(Qp& qp, Outgoing& out) {
     blocked[qp.node].insert(qp.handle);
     return false;
   }
+  // The other node says when it has taken more.
+  const bool carries = carries_bytes(out.request.opcode);
+  if (qp.reliable() && carries && out.sent - out.taken >= kMostAhead) return false;
   const Sent sent = send_part(qp.node, qp.attributes.dest_qpn, qp, out);
   if (sent == Sent::later) return false;
   if (sent == Sent::no_memory) {
@@ -114,7 +111,7 @@ bool Engine::State::send_there(Qp& qp, Outgoing& out) {
     return false;
   }
   const std::uint64_t left = out.bytes - out.sent;
-  out.sent += carries_bytes(out.request.opcode) ? std::min(left, kMostPayload) : left;
+  out.sent += carries ? std::min(left, kMostPayload) : left;
   if (out.sent < out.bytes) return true;
   if (qp.reliable())
     ++qp.sent;
@@ -128,34 +125,16 @@ bool Engine::State::receive(std::uint32_t node, std::span<const std::byte> frame
   if (!header) return false;
   const bool to_group = header->is_global != 0 && header->target_gid.bytes[0] == 0xFF;
   if (header->kind == FrameKind::request && to_group && header->target_qpn == 0) {
+    if (header->total > limit::kMtu) return false;  // no engine sends that, and it goes to many
     receive_of_group(node, *header, frame);
     return true;
   }
-  Qp* qp = qps.find(header->target_qpn);
   if (header->kind == FrameKind::request) {
-    if (!qp || (qp->node != node && qp->type != QpType::ud)) {
-      receive_request(node, frame);  // it is not for that queue pair, whatever it is
-      return true;
-    }
-    bool waits = !qp->answering.empty() || !qp->inbox.empty();
-    if (!waits) {
-      begin_step(*qp, qp->serving, {});
-      receive_request(node, frame);
-      waits = end_step(qp->serving);
-    }
-    if (waits && qp->inbox.size() < kMostWaiting)
-      qp->inbox.push_back({node, {frame.begin(), frame.end()}});
+    take_request(node, *header, frame);
     return true;
   }
-  if (!qp || qp->node != node) return true;
-  if (!qp->arrived.empty()) {
-    keep_answer(*qp, frame);
-    return true;
-  }
-  begin_step(*qp, qp->arriving, {});
-  const bool known = receive_answer(*qp, *header, frame);
-  if (end_step(qp->arriving)) keep_answer(*qp, frame);
-  return known;
+  Qp* qp = qps.find(header->target_qpn);
+  return !qp || qp->node != node || take_answer(*qp, *header, frame);
 }
 
 // For each member on its own: one whose memory is waited for holds up no other.
@@ -169,56 +148,20 @@ void Engine::State::receive_of_group(std::uint32_t node, FrameHeader header,
   }
 }
 
-// Until the owner's memory has taken those before it.
-void Engine::State::keep_answer(Qp& qp, std::span<const std::byte> frame) {
-  if (qp.arrived.size() < kMostArrived) {
-    qp.arrived.emplace_back(frame.begin(), frame.end());
-    return;
-  }
-  forget(qp.arriving);
-  qp.arrived.clear();
-  if ((qp.state == QpState::rts || qp.state == QpState::sqd) && has_begun(qp))
-    answered(qp, {Verdict::Kind::silent, Status::success, 0, 0});
-}
-
-void Engine::State::run_arrived(Qp& qp) {
-  while (!qp.arrived.empty()) {
-    // Out of the queue meanwhile: it goes if the answer ends the queue pair.
-    std::vector<std::byte> frame = std::move(qp.arrived.front());
-    qp.arrived.pop_front();
-    FrameHeader header;
-    std::memcpy(&header, frame.data(), sizeof header);
-    begin_step(qp, qp.arriving, {});
-    receive_answer(qp, header, frame);
-    if (!end_step(qp.arriving)) continue;
-    qp.arrived.push_front(std::move(frame));
-    return;
-  }
-}
-
-// What came behind reads that are answered now, or waited for memory.
-void Engine::State::run_inbox(Qp& qp) {
-  while (qp.answering.empty() && !qp.inbox.empty()) {
-    Qp::Frame frame = std::move(qp.inbox.front());
-    qp.inbox.pop_front();
-    begin_step(qp, qp.serving, {});
-    receive_request(frame.node, frame.bytes);
-    if (!end_step(qp.serving)) continue;
-    qp.inbox.push_front(std::move(frame));
-    return;
-  }
-}
-
 // An answer, or the bytes of one: only to what was asked of that queue pair, in this round. False:
 // no engine says that.
 bool Engine::State::receive_answer(Qp& qp, const FrameHeader& header,
                                    std::span<const std::byte> frame) {
-  if (!has_begun(qp) || qp.attributes.dest_qpn != header.source_qpn ||
+  if (!qp.has_begun() || qp.attributes.dest_qpn != header.source_qpn ||
       (qp.state != QpState::rts && qp.state != QpState::sqd) || header.round != qp.round ||
       header.psn != qp.window.front().psn)
     return true;
   if (header.kind == FrameKind::data) {
     receive_data(qp, header, frame.subspan(sizeof(FrameHeader)));
+    return true;
+  }
+  if (header.kind == FrameKind::again) {
+    send_again(qp, header);
     return true;
   }
   Outgoing& out = qp.window.front();
@@ -279,6 +222,8 @@ void Engine::State::receive_data(Qp& qp, const FrameHeader& header,
   if (!is_read || header.offset + bytes.size() == out.bytes) {
     answered(qp, {});
     schedule(qp);
+  } else if (ends_step(header.offset, bytes.size(), out.bytes)) {
+    say(FrameKind::read_on, qp, out.psn, qp.round, header.offset + bytes.size());
   }
 }
 
@@ -320,7 +265,12 @@ void Engine::State::receive_request(std::uint32_t node, std::span<const std::byt
   if (header.source_type == QpType::uc || verdict.kind == Verdict::Kind::later ||
       verdict.kind == Verdict::Kind::held)
     return;
-  if (verdict.kind == Verdict::Kind::accepted && !incoming.last()) return;
+  if (verdict.kind == Verdict::Kind::accepted && !incoming.last()) {
+    if (!ends_step(incoming.offset, incoming.count, incoming.total)) return;
+    if (const Qp* const qp = qps.find(header.target_qpn))
+      say(FrameKind::taken, *qp, incoming.psn, incoming.round, incoming.offset + incoming.count);
+    return;
+  }
   answer(incoming, header.target_qpn, verdict);
 }
 
@@ -339,11 +289,25 @@ void Engine::State::answer(const Incoming& incoming, std::uint32_t source_qpn,
   host.send(incoming.node, bytes_of(header), {});
 }
 
+// To the queue pair that this one is connected to.
+void Engine::State::say(FrameKind kind, const Qp& qp, std::uint32_t psn, std::uint32_t round,
+                        std::uint64_t offset) {
+  FrameHeader header;
+  header.kind = kind;
+  header.target_qpn = qp.attributes.dest_qpn;
+  header.source_qpn = qp.handle;
+  header.psn = psn;
+  header.round = round;
+  header.total = header.offset = offset;
+  host.send(qp.node, bytes_of(header), {});
+}
+
 // Sends what was asked to be read, then looks at what came meanwhile. True: there is more at once.
 bool Engine::State::run_answers(Qp& qp) {
   for (int parts = 0; !qp.answering.empty(); ++parts) {
     if (parts == 8) return true;
     Answering& read = qp.answering.front();
+    if (read.sent - read.taken >= kMostAhead) return false;
     if (!host.ready(read.node)) {
       blocked[read.node].insert(qp.handle);
       return false;
@@ -382,7 +346,9 @@ Engine::State::Sent Engine::State::send_data(Qp& qp, Answering& read) {
     asked.source_qpn = read.qpn;
     asked.psn = read.psn;
     asked.round = read.round;
-    const Verdict verdict = refuse(qp, mr ? Status::remote_operation : Status::remote_access,
+    const bool named = mr != nullptr;
+    qp.answering.pop_front();  // it is answered, with this
+    const Verdict verdict = refuse(qp, named ? Status::remote_operation : Status::remote_access,
                                    EventType::qp_access_error);
     answer(asked, qp.handle, verdict);
     return Sent::no_memory;
@@ -391,29 +357,6 @@ Engine::State::Sent Engine::State::send_data(Qp& qp, Answering& read) {
   moved_bytes += bytes;
   read.sent += bytes;
   return Sent::yes;
-}
-
-void Engine::State::lost(std::uint32_t node) {
-  qps.each([&](Qp& qp) {
-    if (qp.node != node) return;
-    qp.arrived.clear();
-    forget(qp.arriving);
-    // A request that is being carried out is not left in the middle: who asks again is told
-    // nothing.
-    const bool serves = qp.answering.empty() && qp.serving.held && !qp.inbox.empty();
-    qp.answering.clear();
-    qp.inbox.resize(serves ? 1 : 0);
-    if (!serves) {
-      forget(qp.serving);
-      qp.serving.held = false;
-    }
-    if ((qp.state == QpState::rts || qp.state == QpState::sqd) && has_begun(qp) && qp.reliable())
-      answered(qp, {Verdict::Kind::silent, Status::success, 0, 0});
-  });
-  const auto waiting = std::move(blocked[node]);
-  blocked.erase(node);
-  for (const std::uint32_t number : waiting)
-    if (Qp* qp = qps.find(number)) schedule(*qp);
 }
 
 }  // namespace scela::hca

@@ -84,6 +84,7 @@ bool Engine::State::run_queue(Qp& qp) {
   run_arrived(qp);
   bool more = run_answers(qp);
   if (qp.state != QpState::rts && qp.state != QpState::sqd) return more;
+  if (!may_go_on(qp)) return more;
   if (qp.until) {
     if (now < *qp.until) return more;
     wait_until(qp, std::nullopt);
@@ -156,6 +157,7 @@ bool Engine::State::begin(Qp& qp) {
   out.began = watcher ? watcher->time() : 0;
   ++qp.traffic.posted;
   out.sent = 0;
+  out.taken = 0;
   out.bytes = 0;
   out.done = false;
   out.before.reset();
@@ -337,7 +339,7 @@ void Engine::State::answered(Qp& qp, const Verdict& verdict) {
 // A new round, with the oldest request that is not answered.
 void Engine::State::try_again(Qp& qp, Moment after, bool unanswered) {
   for (Outgoing& out : qp.window)
-    out.sent = 0;
+    out.sent = out.taken = 0;
   qp.sent = 0;
   ++qp.round;
   qp.unanswered = unanswered;

@@ -3,6 +3,7 @@
 
 #include <deque>
 #include <map>
+#include <memory>
 #include <set>
 #include <utility>
 
@@ -97,7 +98,10 @@ struct Engine::State {
   std::set<ProcessId> distant;  // whose memory is not reached at once
   // Queue pairs whose step is held, by the process that it waits for.
   std::map<ProcessId, std::set<std::uint32_t>> waiting_for;
-  Step* step = nullptr;       // that is being taken
+  Step* step = nullptr;  // that is being taken
+  // Queue pairs that wait until less is kept for a process.
+  std::map<std::pair<ProcessId, RoomFor>, std::set<std::uint32_t>> waiting_for_room;
+  std::shared_ptr<Keeping> of_nobody = std::make_shared<Keeping>();
   std::uint64_t takings = 0;  // of receive requests
 
   // control.cpp, qp_control.cpp: what a process asks for. Each answers with an errno, or 0.
@@ -145,6 +149,7 @@ struct Engine::State {
   // transfer.cpp: steps, and what they move. `later`: the step is held, and is taken again.
   void begin_step(Qp& qp, Step& taken, const Step::Key& key);
   bool end_step(Step& taken);
+  void give_up(Step& taken);
   void forget(Step& taken);
   void forget(const Move& move);
   void forget_steps(Qp& qp);
@@ -160,6 +165,7 @@ struct Engine::State {
                  std::span<const std::byte> from);
   Transfer change(Move& move);
   Move& next_move(const Move::What& what);
+  bool make_room(Move& move, ProcessId process, std::uint64_t bytes);
   Transfer go_on(Move& move, std::span<const std::byte> from);
   Transfer transfer(const Move::What& what, std::span<const std::byte> from,
                     std::span<std::byte> to);
@@ -218,12 +224,28 @@ struct Engine::State {
   void receive_request(std::uint32_t node, std::span<const std::byte> frame);
   void receive_data(Qp& qp, const FrameHeader& header, std::span<const std::byte> bytes);
   void receive_of_group(std::uint32_t node, FrameHeader header, std::span<const std::byte> frame);
+  Sent send_data(Qp& qp, Answering& read);
+  void answer(const Incoming& incoming, std::uint32_t source_qpn, const Verdict& verdict);
+  void say(FrameKind kind, const Qp& qp, std::uint32_t psn, std::uint32_t round,
+           std::uint64_t offset);
+  bool run_answers(Qp& qp);  // true: there is more to do at once
+
+  // waiting.cpp: what other nodes have sent and a process's memory has not taken yet.
+  void take_request(std::uint32_t node, const FrameHeader& header,
+                    std::span<const std::byte> frame);
+  bool take_answer(Qp& qp, const FrameHeader& header, std::span<const std::byte> frame);
+  std::shared_ptr<Keeping> keeping(ProcessId process) const;
+  bool is_full(const Qp& qp, bool waits) const;
+  void let_in();
+  void turn_away(Qp& qp);
+  void ask_again(Qp& qp);
+  void send_again(Qp& qp, const FrameHeader& header);
+  bool may_go_on(Qp& qp);
+  void drop_waiting(Qp& qp);
+  void drop_requests(Qp& qp);
   void keep_answer(Qp& qp, std::span<const std::byte> frame);
   void run_arrived(Qp& qp);
   void run_inbox(Qp& qp);
-  Sent send_data(Qp& qp, Answering& read);
-  void answer(const Incoming& incoming, std::uint32_t source_qpn, const Verdict& verdict);
-  bool run_answers(Qp& qp);  // true: there is more to do at once
   void lost(std::uint32_t node);
 
   // responder.cpp

@@ -20,6 +20,7 @@ void Engine::State::begin_step(Qp& qp, Step& taken, const Step::Key& key) {
   taken.qp = qp.handle;
   taken.next = 0;
   taken.held = false;
+  taken.crowded = false;
   taken.again = !taken.moves.empty();
   step = &taken;
 }
@@ -28,7 +29,21 @@ void Engine::State::begin_step(Qp& qp, Step& taken, const Step::Key& key) {
 bool Engine::State::end_step(Step& taken) {
   step = nullptr;
   if (!taken.held) forget(taken);
+  if (taken.held && taken.crowded) give_up(taken);
   return taken.held;
+}
+
+// Others of the same process need the room; it is fetched again. What a number was is not given up,
+// nor what is on its way.
+void Engine::State::give_up(Step& taken) {
+  for (Move& move : taken.moves) {
+    if (move.kept.empty() || move.ticket != 0) continue;
+    move.kept = {};
+    move.fetched = false;
+    if (move.what.kind != Move::Kind::read) continue;
+    move.done = 0;
+    move.state = Transfer::later;
+  }
 }
 
 // All that it moved has been moved for good, or nobody wants it any more.
@@ -156,13 +171,12 @@ Transfer Engine::State::store(Move& move, ProcessId process, std::uint64_t addre
 // As one, among all that verbs do with that process's memory.
 Transfer Engine::State::change(Move& move) {
   const Move::What& what = move.what;
-  move.kept.resize(8);
   if (distant.contains(what.to))
     return carry(move, what.to, {what.change, 0, what.to_address, 8, what.compare_add, what.swap},
-                 {}, move.kept);
+                 {}, move.before);
   std::uint64_t before = 0;
-  if (!host.read(what.to, what.to_address, move.kept)) return Transfer::refused;
-  std::memcpy(&before, move.kept.data(), sizeof before);
+  if (!host.read(what.to, what.to_address, move.before)) return Transfer::refused;
+  std::memcpy(&before, move.before.data(), sizeof before);
   const std::uint64_t after = changed(what.change, before, what.compare_add, what.swap);
   return host.write(what.to, what.to_address, std::as_bytes(std::span(&after, 1)))
              ? Transfer::done
@@ -186,23 +200,27 @@ Move& Engine::State::next_move(const Move::What& what) {
 Transfer Engine::State::go_on(Move& move, std::span<const std::byte> from) {
   const Move::What& what = move.what;
   if (what.kind == Move::Kind::change) return change(move);
-  if (what.kind == Move::Kind::read) move.kept.resize(what.bytes);
+  if (what.kind == Move::Kind::read && move.kept.empty() && !make_room(move, what.from, what.bytes))
+    return Transfer::later;
   while (move.done < what.bytes) {
     const std::uint64_t bytes = std::min(what.bytes - move.done, kOrderBytes);
     const std::uint64_t source = what.from_address + move.done;
     const std::uint64_t target = what.to_address + move.done;
     Transfer state = Transfer::done;
     if (what.kind == Move::Kind::read) {
-      state = fetch(move, what.from, source, std::span(move.kept).subspan(move.done, bytes));
+      state = fetch(move, what.from, source, move.kept.bytes().subspan(move.done, bytes));
     } else if (what.kind == Move::Kind::write) {
       state = store(move, what.to, target, from.subspan(move.done, bytes));
     } else {
       if (!move.fetched) {
-        move.kept.resize(bytes);
-        state = fetch(move, what.from, source, move.kept);
+        // It is kept for whoever may keep it waiting.
+        const ProcessId slow = distant.contains(what.to) ? what.to : what.from;
+        if (move.kept.empty() && !make_room(move, slow, std::min(what.bytes, kOrderBytes)))
+          return Transfer::later;
+        state = fetch(move, what.from, source, move.kept.bytes().first(bytes));
         move.fetched = state == Transfer::done;
       }
-      if (move.fetched) state = store(move, what.to, target, move.kept);
+      if (move.fetched) state = store(move, what.to, target, move.kept.bytes().first(bytes));
       if (state == Transfer::done) move.fetched = false;
     }
     if (state != Transfer::done) return state;
@@ -217,7 +235,9 @@ Transfer Engine::State::transfer(const Move::What& what, std::span<const std::by
   Move& move = next_move(what);
   if (move.state == Transfer::later) move.state = go_on(move, from);
   if (move.state == Transfer::done && !to.empty())
-    std::memcpy(to.data(), move.kept.data(), to.size());
+    std::memcpy(to.data(),
+                what.kind == Move::Kind::change ? move.before.data() : move.kept.bytes().data(),
+                to.size());
   return move.state;
 }
 
@@ -273,7 +293,7 @@ Transfer Engine::State::change(ProcessId process, std::uint64_t address, const S
   const auto to = std::as_writable_bytes(std::span(&before, 1));
   if (!distant.empty()) return transfer(move.what, {}, to);
   const Transfer state = change(move);
-  if (state == Transfer::done) std::memcpy(to.data(), move.kept.data(), to.size());
+  if (state == Transfer::done) std::memcpy(to.data(), move.before.data(), to.size());
   return state;
 }
 

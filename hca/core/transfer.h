@@ -3,13 +3,16 @@
 // What a queue pair does next is a step: a part of a message, say. A step that comes to a transfer
 // which is not over is left where it is, and taken again from its start once it is; so a step
 // changes nothing that would count twice before the last of its transfers. What it has moved
-// already is noted here, and not moved again.
+// already is noted here, and not moved again. Where too much is kept for a process, a step that
+// needs more gives up what it keeps.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
+#include "hca/core/counted.h"
 #include "hca/core/host.h"
 
 namespace scela::hca {
@@ -31,11 +34,11 @@ struct Move {
   What what;
   Transfer state = Transfer::later;
   std::uint64_t done = 0;  // bytes
-  // Of a read, all that was read; of a copy, what has been fetched and is not stored; of a change,
-  // the number before it.
-  std::vector<std::byte> kept;
+  // Of a read, all that was read; of a copy, what has been fetched and is not stored.
+  CountedBytes kept;
   bool fetched = false;
-  Ticket ticket = 0;  // with this process
+  std::array<std::byte, 8> before = {};  // of a change: the number
+  Ticket ticket = 0;                     // with this process
   ProcessId with = 0;
 };
 
@@ -55,6 +58,7 @@ struct Step {
   bool held = false;        // it waits for a process
   ProcessId waits_for = 0;  // while held
   bool again = false;       // it was held before
+  bool crowded = false;     // there was no room for what it would keep
 };
 
 }  // namespace scela::hca

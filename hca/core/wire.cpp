@@ -14,6 +14,9 @@ std::optional<FrameHeader> header_of(std::span<const std::byte> frame) {
     return std::nullopt;
   switch (header.kind) {
     case FrameKind::answer:
+    case FrameKind::taken:
+    case FrameKind::read_on:
+    case FrameKind::again:
       return payload == 0 ? std::optional(header) : std::nullopt;
     case FrameKind::data:
       return payload == header.count && payload <= kMostPayload ? std::optional(header)

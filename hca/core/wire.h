@@ -4,7 +4,8 @@
 // A requester sends the parts of its messages in order; the responder answers each message once, or
 // each part that it does not take. TCP loses nothing, so there are no copies of messages: after an
 // answer that it was not taken, or a lost connection, a requester begins a new round with its
-// oldest message that is not answered.
+// oldest message that is not answered. No frame of a reliable queue pair is dropped without a word:
+// nobody has a timer for what the other engine has got.
 #pragma once
 
 #include <bit>
@@ -20,13 +21,24 @@ namespace scela::hca {
 
 static_assert(std::endian::native == std::endian::little);
 
-inline constexpr std::uint32_t kWireVersion = 2;
+inline constexpr std::uint32_t kWireVersion = 3;
 inline constexpr std::uint64_t kMostPayload = 64 * 1024;
+
+// Whoever sends bytes of a message, or of a read, is not further ahead of who takes them than this:
+// the other's memory may take its time. Who takes them says so at each step.
+inline constexpr std::uint64_t kMostAhead = 4 * 1024 * 1024;
+inline constexpr std::uint64_t kTakenStep = 1024 * 1024;
 
 enum class FrameKind : std::uint32_t {
   request = 1,  // a part of a message, with its bytes
   answer = 2,   // to a message: verdict, status, rnr_timer, compare_add (what an atomic found)
   data = 3,     // of a read: a part, with its bytes
+  // How far a message (to its requester) or a read (to its responder) has been taken: `offset`.
+  taken = 4,
+  read_on = 5,
+  // To a requester: what it sent behind this message, and behind `offset` of it, was turned away,
+  // and there is room now. A new round begins there.
+  again = 6,
 };
 
 struct FrameHeader {

@@ -65,7 +65,7 @@ Fabric::Fabric(FabricRecord record, Directory directory, Fd listening, std::uint
       listening_(std::move(listening)) {
   record_.listen.port = record_.reached.port = port;
   identity_ = {record_.job, record_.key, record_.node, record_.nodes, 0, record_.encrypt};
-  wipe(record_.key);
+  wipe(record_.key);  // once is enough
   static_cast<void>(!::getrandom(&identity_.instance, sizeof identity_.instance, 0));
   for (const auto& [node, endpoint] : record_.directory)
     if (node != record_.node) peers_[node].addresses.fix(endpoint);

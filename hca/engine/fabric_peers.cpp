@@ -30,13 +30,13 @@ constexpr Moment kCrossingNs = 200'000'000;
 constexpr Moment kAskAgainNs = 1'000'000'000;
 constexpr Moment kQuietNs = 1'000'000'000;
 
-std::string new_secret() {
-  std::string secret(kSecretBytes, '\0');
-  for (std::size_t have = 0; have < secret.size();) {
-    const ssize_t got = ::getrandom(secret.data() + have, secret.size() - have, 0);
+std::string draw() {
+  std::string drawn(Greeting::kDrawn, '\0');
+  for (std::size_t have = 0; have < drawn.size();) {
+    const ssize_t got = ::getrandom(drawn.data() + have, drawn.size() - have, 0);
     if (got > 0) have += static_cast<std::size_t>(got);
   }
-  return secret;
+  return drawn;
 }
 
 }  // namespace
@@ -73,8 +73,8 @@ void Fabric::accept_all(Moment now) {
       timers_.insert({now + kFullNs, Timer::listening, 0});
       return;
     }
-    const std::uint32_t id = add(
-        PeerLink::accepted(std::move(made), Greeting::accepting(identity_, new_secret())), EPOLLIN);
+    const std::uint32_t id =
+        add(PeerLink::accepted(std::move(made), Greeting::accepting(identity_, draw())), EPOLLIN);
     if (id == 0) continue;
     strangers_.insert(id);
     born_[id] = now;
@@ -95,9 +95,8 @@ bool Fabric::connect(std::uint32_t node, OtherNode& peer, Moment now) {
 bool Fabric::try_next(std::uint32_t node, OtherNode& peer, Moment now) {
   while (peer.untried > 0) {
     --peer.untried;
-    auto link =
-        PeerLink::connect(peer.addresses.next(),
-                          Greeting::connecting(identity_, node, ++peer.attempts, new_secret()));
+    auto link = PeerLink::connect(peer.addresses.next(),
+                                  Greeting::connecting(identity_, node, ++peer.attempts, draw()));
     const std::uint32_t id = link ? add(std::move(*link), EPOLLIN | EPOLLOUT) : 0;
     if (id != 0) {
       peer.trying = id;

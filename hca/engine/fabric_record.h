@@ -24,12 +24,15 @@
 #include "common/core/result.h"
 #include "hca/core/address.h"
 #include "hca/engine/endpoint.h"
+#include "hca/engine/peer_crypto.h"
 
 namespace scela::hca {
 
 inline constexpr std::size_t kKeyBytes = 32;
 
 struct FabricRecord {
+  ~FabricRecord() { wipe(key); }
+
   std::string job;
   std::uint32_t node = 0;
   std::uint32_t nodes = kMostNodes;

@@ -11,7 +11,7 @@ namespace scela::hca {
 
 // The first who tells counts; the others must say the same. Where whoever started the engine has
 // told it (an agent has), programs need not, and may: one program does for all launchers.
-bool Server::join(const Served& served, std::string& record) {
+bool Server::join(Served& served, std::string& record) {
   auto told = parse_fabric_record(record);
   wipe(record);
   if (!told) {
@@ -25,12 +25,12 @@ bool Server::join(const Served& served, std::string& record) {
     wipe(told->key);
     if (told->encrypt && !fabric_->encrypt()) return refuse(served, EEXIST);
     tell_settings();
-    return served.connection.answer(Answer{}, {});
+    return confirm(served);
   }
   if (fabric_) {
     const bool same = fabric_->is_of(*told);
     wipe(told->key);
-    return same ? served.connection.answer(Answer{}, {}) : refuse(served, EEXIST);
+    return same ? confirm(served) : refuse(served, EEXIST);
   }
   // They were told addresses that would not be the node's any more.
   if (attached_ > 0) return refuse(served, EBUSY);
@@ -52,6 +52,11 @@ bool Server::join(const Served& served, std::string& record) {
   fabric_ = std::move(fabric);
   machine_.join(*fabric_);
   tell_settings();
+  return confirm(served);
+}
+
+bool Server::confirm(Served& served) const {
+  served.joined = true;
   return served.connection.answer(Answer{}, {});
 }
 

@@ -48,6 +48,7 @@ void Server::run() {
     if (!more && !spin()) sleep();
     // Also where a bell that is always set lets nobody sleep.
     if (runs_ % kRunsPerLook == 0) look(0);
+    if (newcomers_.deadline()) drop_the_silent(monotonic_ns());
     if (idle_until_ && monotonic_ns() >= *idle_until_) end_if_idle();
   }
 }
@@ -76,6 +77,7 @@ void Server::sleep() {
     std::optional<Moment> until = engine_.deadline();
     if (attached_ > 0) until = std::min(until.value_or(~0ULL), now + kLongestSleepNs);
     if (idle_until_) until = std::min(until.value_or(~0ULL), *idle_until_);
+    if (const auto due = newcomers_.deadline()) until = std::min(until.value_or(~0ULL), *due);
     if (const auto due = fabric_ ? fabric_->deadline() : std::nullopt)
       until = std::min(until.value_or(~0ULL), *due);
     std::optional<std::uint64_t> most;

@@ -62,7 +62,8 @@ std::string derive(std::string_view key, std::string_view salt, std::string_view
   std::string out(bytes, '\0');
   const bool made =
       context && ::EVP_KDF_derive(context.get(), room_of(out), out.size(), parameters) == 1;
-  return made ? out : std::string();
+  if (!made) wipe(out);
+  return out;
 }
 
 std::string digest(std::string_view text) {
@@ -95,7 +96,8 @@ std::string common_part(std::string_view secret, std::string_view others_public)
                     ::EVP_PKEY_derive_set_peer(context.get(), other.get()) == 1 &&
                     ::EVP_PKEY_derive(context.get(), room_of(out), &size) == 1 &&
                     size == kSecretBytes;
-  return made ? out : std::string();
+  if (!made) wipe(out);
+  return out;  // not a copy of it, which nobody would wipe
 }
 
 bool is_equal(std::string_view a, std::string_view b) {

@@ -1,5 +1,7 @@
 #include "hca/engine/peer_greeting.h"
 
+#include <algorithm>
+
 #include "common/core/bytes.h"
 #include "common/core/text.h"
 #include "hca/core/wire.h"
@@ -11,6 +13,7 @@ namespace {
 
 constexpr std::string_view kMagic = "scelahca";
 constexpr std::size_t kVerdict = 8;
+constexpr std::size_t kHalf = kSecretBytes;
 // Roles, as proofs name them.
 constexpr std::string_view kConnects = "scela-hca connects";
 constexpr std::string_view kAccepts = "scela-hca accepts";
@@ -31,8 +34,10 @@ std::string written(const Hello& hello) {
 
 }  // namespace
 
-Greeting::Greeting(const Identity& identity, std::string secret)
-    : identity_(&identity), secret_(std::move(secret)) {
+Greeting::Greeting(const Identity& identity, std::string drawn)
+    : identity_(&identity), secret_(drawn, std::min(drawn.size(), Hello::kNonce)) {
+  mine_.nonce = drawn.substr(0, Hello::kNonce);
+  wipe(drawn);
   mine_.version = kWireVersion;
   mine_.from = static_cast<std::uint16_t>(identity.node);
   mine_.wishes = identity.encrypts ? Hello::kEncrypt : 0;
@@ -44,8 +49,8 @@ Greeting::~Greeting() {
 }
 
 Greeting Greeting::connecting(const Identity& identity, std::uint32_t to, std::uint32_t attempt,
-                              std::string secret) {
-  Greeting made(identity, std::move(secret));
+                              std::string drawn) {
+  Greeting made(identity, std::move(drawn));
   made.connects_ = true;
   made.mine_.to = static_cast<std::uint16_t>(to);
   made.mine_.attempt = attempt;
@@ -55,15 +60,20 @@ Greeting Greeting::connecting(const Identity& identity, std::uint32_t to, std::u
   return made;
 }
 
-Greeting Greeting::accepting(const Identity& identity, std::string secret) {
-  return {identity, std::move(secret)};
+Greeting Greeting::accepting(const Identity& identity, std::string drawn) {
+  return {identity, std::move(drawn)};
 }
 
 void Greeting::send_hello() {
-  mine_.nonce = public_part(secret_);
-  if (mine_.nonce.size() != Hello::kNonce) return fail("there is no cryptography to be had");
   my_hello_ = written(mine_);
   out_ += my_hello_;
+}
+
+// What this side shows of its key: only to who has proved itself.
+bool Greeting::make_half() {
+  my_half_ = encrypts() ? public_part(secret_) : std::string(kHalf, '\0');
+  if (my_half_.size() != kHalf) fail("there is no cryptography to be had");
+  return my_half_.size() == kHalf;
 }
 
 void Greeting::fail(std::string why) {
@@ -123,15 +133,24 @@ bool Greeting::encrypts() const {
 }
 
 std::optional<SealSecrets> Greeting::secrets() const {
-  std::string key = common_part(secret_, other_.nonce);
-  if (state_ != State::over || key.empty()) return std::nullopt;
+  if (state_ != State::over) return std::nullopt;
+  std::string common = common_part(secret_, other_half_);
+  std::string key;
+  key.reserve(common.size() + identity_->key.size());  // what grows leaves copies behind
+  key += common;
   key += identity_->key;
-  const std::string salt = digest(said());
+  const bool is_common = !common.empty();
+  wipe(common);
+  const std::string salt =
+      digest(cat(said(), connects_ ? my_half_ : other_half_, connects_ ? other_half_ : my_half_));
   std::string made[] = {derive(key, salt, kConnects, kSecretBytes),
                         derive(key, salt, kAccepts, kSecretBytes)};
   wipe(key);
-  if (salt.empty() || made[0].empty() || made[1].empty()) return std::nullopt;
-  return SealSecrets{std::move(made[connects_ ? 0 : 1]), std::move(made[connects_ ? 1 : 0])};
+  if (is_common && !salt.empty() && !made[0].empty() && !made[1].empty())
+    return SealSecrets{std::move(made[connects_ ? 0 : 1]), std::move(made[connects_ ? 1 : 0])};
+  for (std::string& secret : made)
+    wipe(secret);
+  return std::nullopt;
 }
 
 void Greeting::take(std::string_view bytes) {
@@ -145,22 +164,26 @@ void Greeting::take(std::string_view bytes) {
       if (!take_hello(all)) return;
       mine_.to = other_.from;
       send_hello();
-      if (state_ == State::failed) return;
       out_ += proof(kAccepts);
       next_ = Next::proof;
-      wanted_ = kProofBytes;
+      wanted_ = kHalf + kProofBytes;
       return;
     case Next::hello_and_proof:
       if (!take_hello(all.substr(0, Hello::kBytes))) return;
       if (!proves(all.substr(Hello::kBytes), kAccepts)) {
         return fail("it does not know the job's key");
       }
-      out_ += proof(kConnects);
+      if (!make_half()) return;
+      out_ += my_half_;
+      out_ += proof(kConnects, my_half_);
       next_ = Next::verdict;
-      wanted_ = kVerdict + kProofBytes;
+      wanted_ = kVerdict + kHalf + kProofBytes;
       return;
     case Next::proof:
-      if (!proves(all, kConnects)) return fail("it does not know the job's key");
+      other_half_ = all.substr(0, kHalf);
+      if (!proves(all.substr(kHalf), kConnects, other_half_)) {
+        return fail("it does not know the job's key");
+      }
       state_ = State::asked;
       return;
     case Next::verdict:
@@ -169,21 +192,25 @@ void Greeting::take(std::string_view bytes) {
 }
 
 void Greeting::take_verdict(std::string_view bytes) {
-  const std::string_view said = bytes.substr(0, kVerdict);
-  if (!proves(bytes.substr(kVerdict), kDecides, said)) return fail("its verdict is not its own");
+  const std::string_view said = bytes.substr(0, kVerdict + kHalf);
+  if (!proves(bytes.substr(said.size()), kDecides, said)) {
+    return fail("its verdict is not its own");
+  }
   ByteReader in(said);
   const std::uint32_t verdict = in.u32();
   attempts_ = in.u32();
   if (verdict < 1 || verdict > 3) return fail("it says what is no verdict");
   verdict_ = static_cast<Verdict>(verdict);
+  other_half_ = said.substr(kVerdict);
   state_ = State::over;
 }
 
 void Greeting::decide(Verdict verdict, std::uint32_t attempts) {
-  if (state_ != State::asked) return;
+  if (state_ != State::asked || !make_half()) return;
   ByteWriter out;
   out.u32(static_cast<std::uint32_t>(verdict));
   out.u32(attempts);
+  out.raw(my_half_);
   out_ += out.bytes();
   out_ += proof(kDecides, out.bytes());
   verdict_ = verdict;

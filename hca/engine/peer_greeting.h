@@ -4,17 +4,18 @@
 //   who connects                     who accepts
 //   hello: node, nonce ───────────▶
 //              ◀─────────── hello and a proof
-//   proof ────────────────────────▶
-//              ◀─────────── verdict and a proof
+//   half and a proof ─────────────▶
+//              ◀─────────── verdict, half and a proof
 //
 // A proof is HMAC-SHA256 over a word for the role, the job's name, and both hellos, which hold the
-// versions, both nodes' numbers, what both wish and both nonces: so none serves twice, in the other
-// role, or between other nodes. The verdict has such a proof as well. All records are of fixed
-// size, and no more than the next one is ever read.
+// versions, both nodes' numbers, what both wish and both nonces (random): so none serves twice, in
+// the other role, or between other nodes. It covers as well what stands before it in its record.
+// All records are of fixed size, and no more than the next one is ever read.
 //
-// If either end wishes so, what follows is encrypted (peer_seal.h). A nonce is the public half of a
-// key that is drawn for this connection: so the secrets of what follows are nobody else's, not even
-// of who learns the job's key later.
+// If either end wishes so, what follows is encrypted (peer_seal.h). A half is then the public one
+// of a key that is drawn for this connection (else zeros): so the secrets of what follows are
+// nobody else's, not even of who learns the job's key later. No such key is made before the other
+// has proved itself: a stranger's hello costs no more than an HMAC.
 //
 // Bytes in, bytes out: no socket, no clock.
 #pragma once
@@ -25,12 +26,15 @@
 #include <string_view>
 #include <utility>
 
+#include "hca/engine/peer_crypto.h"
 #include "hca/engine/peer_seal.h"
 
 namespace scela::hca {
 
 // Who this engine is.
 struct Identity {
+  ~Identity() { wipe(key); }
+
   std::string job;
   std::string key;
   std::uint32_t node = 0;
@@ -68,10 +72,13 @@ class Greeting {
     failed,
   };
 
-  // `secret`: 32 bytes, fresh and random. Who connects says which of its attempts this is.
+  // Of what a greeting is given: the nonce, then the secret half of the key.
+  static constexpr std::size_t kDrawn = Hello::kNonce + kSecretBytes;
+
+  // `drawn`: kDrawn bytes, fresh and random. Who connects says which of its attempts this is.
   static Greeting connecting(const Identity& identity, std::uint32_t to, std::uint32_t attempt,
-                             std::string secret);
-  static Greeting accepting(const Identity& identity, std::string secret);
+                             std::string drawn);
+  static Greeting accepting(const Identity& identity, std::string drawn);
   ~Greeting();
   Greeting(Greeting&&) = default;
   Greeting& operator=(Greeting&&) = default;
@@ -99,8 +106,9 @@ class Greeting {
  private:
   enum class Next : std::uint8_t { hello, hello_and_proof, proof, verdict };
 
-  Greeting(const Identity& identity, std::string secret);
+  Greeting(const Identity& identity, std::string drawn);
   void fail(std::string why);
+  bool make_half();
   void send_hello();
   bool take_hello(std::string_view bytes);
   void take_verdict(std::string_view bytes);
@@ -118,6 +126,8 @@ class Greeting {
   Hello other_;
   std::string my_hello_;
   std::string other_hello_;
+  std::string my_half_;
+  std::string other_half_;
   std::string kept_;
   std::string out_;
   std::string why_;

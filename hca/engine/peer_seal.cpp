@@ -35,7 +35,15 @@ SealKeys::SealKeys(std::string secret, std::uint64_t per_key)
     : context_(std::make_unique<Context>()), secret_(std::move(secret)), per_key_(per_key) {}
 
 SealKeys::SealKeys(SealKeys&& other) noexcept = default;
-SealKeys& SealKeys::operator=(SealKeys&& other) noexcept = default;
+SealKeys& SealKeys::operator=(SealKeys&& other) noexcept {
+  // What this one had goes with the other, which wipes it.
+  context_.swap(other.context_);
+  secret_.swap(other.secret_);
+  number_.swap(other.number_);
+  std::swap(per_key_, other.per_key_);
+  std::swap(records_, other.records_);
+  return *this;
+}
 
 SealKeys::~SealKeys() {
   wipe(secret_);

@@ -58,6 +58,7 @@ Server::Server(const Rules& rules, Home* home, Fd listening, std::unique_ptr<Fab
       fabric_(std::move(fabric)),
       was_told_(fabric_ != nullptr),
       engine_(machine_, rules.settings),
+      newcomers_(rules.silence),
       patience_(allowed_cpus().size()) {}
 
 Result<void> Server::set_up() {
@@ -93,18 +94,20 @@ void Server::tell_settings() {
     memory_.settings[i].store(marks[i], std::memory_order_relaxed);
 }
 
+void Server::complain(const std::string& what) {
+  const Moment now = monotonic_ns();
+  if (now < complain_again_) return;
+  report(what);
+  complain_again_ = now + 1'000'000'000;
+}
+
 void Server::accept_all() {
   while (true) {
     Fd made(::accept4(listening_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!made) {
       if (errno == EINTR || errno == ECONNABORTED) continue;
       if (errno == EAGAIN) return;
-      // Told once a second: it is tried again at every look.
-      const int why = errno;
-      if (const Moment now = monotonic_ns(); now >= complain_again_) {
-        report(cat("cannot accept a connection: ", errno_text(why)));
-        complain_again_ = now + 1'000'000'000;
-      }
+      complain(cat("cannot accept a connection: ", errno_text(errno)));
       return;
     }
     const ProcessId id = next_++;
@@ -117,6 +120,7 @@ void Server::accept_all() {
     }
     if (poller_.add(served.connection.descriptor(), EPOLLIN, {Tag::Kind::connection, id})) {
       served_.emplace(id, std::move(served));
+      newcomers_.came(id, monotonic_ns());
     }
   }
 }
@@ -260,6 +264,15 @@ void Server::drop(ProcessId id) {
   if (found->second.wake) poller_.remove(found->second.wake.get());
   served_.erase(found);
   if (served_.empty()) expect_somebody();
+}
+
+void Server::drop_the_silent(Moment now) {
+  for (const ProcessId id : newcomers_.due(now)) {
+    const auto found = served_.find(id);
+    if (found == served_.end() || found->second.attached || found->second.joined) continue;
+    complain("dropped a process that has connected and does not say what it wants");
+    drop(id);
+  }
 }
 
 EngineStatus Server::status() const {

@@ -18,6 +18,7 @@
 #include "hca/engine/fabric.h"
 #include "hca/engine/home.h"
 #include "hca/engine/machine.h"
+#include "hca/engine/newcomers.h"
 #include "hca/engine/patience.h"
 #include "hca/engine/poller.h"
 #include "hca/engine/status.h"
@@ -36,6 +37,9 @@ class Server {
     // What its environment has told it, for its processes (EngineMemory).
     std::array<std::uint64_t, kEngineVariables> settings_told{};
     std::vector<std::string> complaints;  // said once it serves
+    // Who connects and does not say within this that it uses the engine is dropped: what is silent
+    // keeps no engine alive.
+    Moment silence = 10'000'000'000;
   };
 
   // `listening` was made under the home's lock; without a home it is somebody else's as well, who
@@ -49,6 +53,7 @@ class Server {
     Connection connection;
     Fd wake = Fd();  // by which it wakes this process
     bool attached = false;
+    bool joined = false;  // it has told the job, and keeps the engine there
   };
 
   Server(const Rules& rules, Home* home, Fd listening, std::unique_ptr<Fabric> fabric,
@@ -71,9 +76,13 @@ class Server {
   bool answer(ProcessId id, Served& served, const Ask& ask);
   bool attach(ProcessId id, Served& served, const Ask& ask);
   // What a process says of the job (joining.cpp). It is wiped.
-  bool join(const Served& served, std::string& record);
+  bool join(Served& served, std::string& record);
+  bool confirm(Served& served) const;
   bool make_channel(ProcessId id, Answer& answer, Fd& theirs);
   void drop(ProcessId id);
+  void drop_the_silent(Moment now);
+  // At most once a second: it may come again at every look.
+  void complain(const std::string& what);
   bool refuse(const Served& served, int error) const;
   void tell_settings();
   EngineStatus status() const;
@@ -97,6 +106,7 @@ class Server {
   Fd signals_;
   std::unordered_map<ProcessId, Served> served_;
   std::size_t attached_ = 0;
+  Newcomers newcomers_;
   ProcessId next_ = 1;
   Patience patience_;
   std::uint64_t runs_ = 0;

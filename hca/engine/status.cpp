@@ -103,6 +103,7 @@ nlohmann::ordered_json json_of(const Holdings& has, const Traffic& did) {
   json["completion_queues"] = {{"count", has.cqs}, {"bytes", has.cq_bytes}};
   json["channels"] = has.channels;
   json["regions"] = {{"count", has.regions}, {"bytes", has.registered_bytes}};
+  json["kept_bytes"] = has.kept_bytes;
   json["shared_bytes"] = has.shared_bytes;
   json["requests"] = {{"posted", did.posted},
                       {"executed", did.executed},

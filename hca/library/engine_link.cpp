@@ -13,6 +13,7 @@
 
 #include "common/os/syscall.h"
 #include "hca/core/variables.h"
+#include "hca/library/join.h"
 #include "hca/library/settings_check.h"
 
 namespace scela::hca::library {
@@ -48,7 +49,8 @@ void collect(const msghdr& header, std::vector<Fd>& fds) {
 }  // namespace
 
 int EngineLink::open(std::string& why) {
-  const int error = connect_engine(socket_path(), socket_, why);
+  int error = join_again(why);
+  if (error == 0) error = connect_engine(socket_path(), socket_, why);
   if (error != 0) return error;
   ucred peer{};
   socklen_t bytes = sizeof(peer);

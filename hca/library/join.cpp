@@ -27,11 +27,41 @@ namespace {
 
 constexpr std::size_t kMostName = 255;
 
-// What this process has named, kept as long as it lives.
+// What is said of the job, with the key: wiped when it is not needed any more.
+class Record {
+ public:
+  Record() = default;
+  ~Record() { clear(); }
+  Record(const Record&) = delete;
+  Record& operator=(const Record&) = delete;
+
+  // What grows leaves copies behind: there is room for all of it.
+  std::string& begin() {
+    clear();
+    text_.reserve(sizeof(JoinAsk::record) + 1);
+    return text_;
+  }
+  const std::string& text() const { return text_; }
+  void take(Record& other) {
+    text_.swap(other.text_);
+    other.clear();
+  }
+
+ private:
+  void clear() {
+    ::explicit_bzero(text_.data(), text_.size());
+    text_.clear();
+  }
+  std::string text_;
+};
+
+// What this process has named, kept as long as it lives: another engine may have to be told.
 struct Joined {
   std::mutex mutex;
   Fd engine;  // the connection that keeps the engine there
-  std::string record;
+  Record record;
+  std::string job;
+  std::uint32_t node = 0;
   std::string socket;
 };
 
@@ -43,7 +73,8 @@ Joined& joined() {
 
 std::atomic<int> open_devices{0};
 
-// As scela-hca is told it (fabric_record.h). False: a word of it cannot be, and `why` says which.
+// As scela-hca is told it (fabric_record.h), behind what is there. False: a word of it cannot be,
+// and `why` says which.
 bool write_record(const scela_hca_job& job, std::string& record, std::string& why) {
   const std::string name = job.name == nullptr ? "" : job.name;
   if (name.empty() || name.size() > kMostName || name.find_first_of(" \n") != name.npos) {
@@ -52,9 +83,9 @@ bool write_record(const scela_hca_job& job, std::string& record, std::string& wh
   }
   const std::string address = own_address(job.address, why);
   if (address.empty()) return false;
-  record = "job " + name + "\nnode " + std::to_string(job.node) + "\nnodes " +
-           std::to_string(job.nodes) + "\nlisten " + address + ":0\nencrypt " +
-           (job.encrypt != 0 ? "yes" : "no") + "\nkey ";
+  record += "job " + name + "\nnode " + std::to_string(job.node) + "\nnodes " +
+            std::to_string(job.nodes) + "\nlisten " + address + ":0\nencrypt " +
+            (job.encrypt != 0 ? "yes" : "no") + "\nkey ";
   for (const unsigned char byte : job.key) {
     record += "0123456789abcdef"[byte >> 4];
     record += "0123456789abcdef"[byte & 15];
@@ -74,6 +105,7 @@ int tell(int engine, const std::string& record) {
   Answer answer;
   const ssize_t got =
       sent != sizeof ask ? -1 : retry([&] { return ::recv(engine, &answer, sizeof answer, 0); });
+  if (got <= 0) return ECONNRESET;
   if (got != sizeof answer || answer.version != kLayoutVersion) return EPROTO;
   return static_cast<int>(answer.error);
 }
@@ -90,10 +122,45 @@ const char* meaning(int error) {
     case EADDRNOTAVAIL:
       return "it cannot listen at this address";
     case EPROTO:
-      return "the engine is of another version, or has gone";
+      return "the engine is of another version";
+    case ECONNRESET:
+      return "the engine has gone";
     default:
       return "it was refused";
   }
+}
+
+// Connects to the engine that is there, or starts one, and tells it; 0, or errno. One that is dying
+// takes connections until it has gone; then there is another.
+int tell_engine(const std::string& socket, const Record& record, Fd& engine, std::string& why) {
+  constexpr int kTries = 3;
+  int error = ECONNRESET;
+  for (int tries = 0; tries < kTries && error == ECONNRESET; ++tries) {
+    Fd made;
+    error = connect_engine(socket, made, why);
+    if (error != 0) return error;
+    error = tell(made.get(), record.text());
+    if (error == 0) engine = std::move(made);
+  }
+  if (error != 0) why = socket + ": " + meaning(error);
+  return error;
+}
+
+pid_t engine_of(int socket) {
+  ucred peer{};
+  socklen_t size = sizeof peer;
+  return ::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 ? peer.pid : 0;
+}
+
+// Under its lock. To the engine that there is now, whichever: it is told, and kept there.
+int tell_again(Joined& mine, Fd& made, std::string& why) {
+  int error = tell_engine(mine.socket, mine.record, made, why);
+  if (error == 0 && engine_of(made.get()) != engine_of(mine.engine.get())) {
+    // What another engine has said of itself does not count any more.
+    remember(Device{});
+    error = tell_engine(mine.socket, mine.record, mine.engine, why);
+  }
+  return error;
 }
 
 int fail_to_join(const scela_hca_job& job, int error, const std::string& why) {
@@ -103,23 +170,26 @@ int fail_to_join(const scela_hca_job& job, int error, const std::string& why) {
 }
 
 int join(const scela_hca_job& job) {
-  std::string record, why;
-  if (!write_record(job, record, why)) return fail_to_join(job, EINVAL, why);
+  Record record;
+  std::string why;
+  if (!write_record(job, record.begin(), why)) return fail_to_join(job, EINVAL, why);
   Joined& mine = joined();
   const std::lock_guard lock(mine.mutex);
-  if (mine.engine) return mine.record == record ? 0 : EEXIST;
+  if (mine.engine) {
+    if (mine.record.text() != record.text()) return EEXIST;
+    Fd made;
+    const int error = tell_again(mine, made, why);
+    return error == 0 ? 0 : fail_to_join(job, error, why);
+  }
   if (open_devices.load() > 0) return EBUSY;
   const std::string socket = socket_path(told_job(job.name, job.node));
-  Fd engine;
-  int error = connect_engine(socket, engine, why);
+  const int error = tell_engine(socket, record, mine.engine, why);
   if (error != 0) return fail_to_join(job, error, why);
-  error = tell(engine.get(), record);
-  if (error != 0) return fail_to_join(job, error, socket + ": " + meaning(error));
-  mine.engine = std::move(engine);
-  mine.record = std::move(record);
-  mine.socket = socket;
-  // What another engine has said of itself does not count any more.
   remember(Device{});
+  mine.record.take(record);
+  mine.job = job.name;
+  mine.node = job.node;
+  mine.socket = socket;
   return 0;
 }
 
@@ -128,6 +198,16 @@ int join(const scela_hca_job& job) {
 std::string joined_socket() {
   const std::lock_guard lock(joined().mutex);
   return joined().socket;
+}
+
+int connect_told(const std::string& path, Fd& socket, std::string& why) {
+  Joined& mine = joined();
+  const std::lock_guard lock(mine.mutex);
+  if (!mine.engine) return connect_engine(path, socket, why);
+  const int error = tell_again(mine, socket, why);
+  if (error != 0)
+    why = "cannot join job " + mine.job + " as node " + std::to_string(mine.node) + ": " + why;
+  return error;
 }
 
 void count_open(int more) {

@@ -144,7 +144,7 @@ void spoil(World& world, Input& in) {
 void frame(World& world, Input& in) {
   const std::size_t which = in.byte() % 4;
   FrameHeader header;
-  header.kind = static_cast<FrameKind>(in.byte() % 4);
+  header.kind = static_cast<FrameKind>(in.byte() % 7);
   header.target_qpn = world.of_a[which].handle;
   header.source_qpn = world.of_b[which].handle;
   header.source_type = which == 2 ? QpType::ud : which == 1 ? QpType::uc : QpType::rc;

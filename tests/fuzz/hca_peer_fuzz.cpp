@@ -22,8 +22,9 @@ const std::string kSecret(32, 's');
 
 void greet(bool connects, std::string_view bytes) {
   const Identity mine{"job", std::string(32, 'k'), 0, 4, 7, false};
+  const std::string drawn(Greeting::kDrawn, 'd');
   Greeting greeting =
-      connects ? Greeting::connecting(mine, 1, 1, kSecret) : Greeting::accepting(mine, kSecret);
+      connects ? Greeting::connecting(mine, 1, 1, drawn) : Greeting::accepting(mine, drawn);
   while (greeting.wants() > 0 && !bytes.empty()) {
     const std::size_t part = std::min({bytes.size(), greeting.wants(), std::size_t{17}});
     greeting.take(bytes.substr(0, part));

@@ -18,9 +18,18 @@ inline Settings node(std::uint16_t lid) {
 
 // Two nodes with a program each, and what is between them.
 struct Nodes {
-  Nodes() : left(node(1)), right(node(11)), a(left, 1), b(right, 2) {
+  // The memory of those named is not reached at once.
+  explicit Nodes(const std::set<ProcessId>& distant = {})
+      : left(node(1)),
+        right(node(11)),
+        a(prepare(left, distant), 1),
+        b(prepare(right, distant), 2) {
     left.machine.nodes[11] = 2;
     right.machine.nodes[1] = 1;
+  }
+  static Fabric& prepare(Fabric& fabric, const std::set<ProcessId>& distant) {
+    fabric.machine.distant = distant;
+    return fabric;
   }
   bool carry(Fabric& from, std::uint32_t number, Fabric& to) {
     if (from.machine.frames.empty()) return false;

@@ -12,19 +12,25 @@ namespace {
 
 using State = Greeting::State;
 
+std::string drawn(char byte) {
+  return std::string(Greeting::kDrawn, byte);
+}
+
+constexpr std::size_t kHalf = 32, kProof = 32;
+
 Identity identity(std::uint32_t node, bool encrypts = false) {
   return {"job", std::string(32, 'k'), node, 4, 100 + node, encrypts};
 }
 
 struct Talk {
   Identity left = identity(0), right = identity(1);
-  Greeting connects = Greeting::connecting(left, 1, 7, std::string(32, 'l'));
-  Greeting accepts = Greeting::accepting(right, std::string(32, 'r'));
+  Greeting connects = Greeting::connecting(left, 1, 7, drawn('l'));
+  Greeting accepts = Greeting::accepting(right, drawn('r'));
 
   Talk() = default;
   Talk(Identity one, Identity other) : left(std::move(one)), right(std::move(other)) {
-    connects = Greeting::connecting(left, 1, 7, std::string(32, 'l'));
-    accepts = Greeting::accepting(right, std::string(32, 'r'));
+    connects = Greeting::connecting(left, 1, 7, drawn('l'));
+    accepts = Greeting::accepting(right, drawn('r'));
   }
   // Carries what both say, the byte of this number changed, until nothing more is said.
   void run(std::size_t change = ~std::size_t{0}) {
@@ -59,7 +65,7 @@ TEST_CASE("two engines of a job prove themselves to each other") {
 }
 
 TEST_CASE("with any byte of hellos and proofs changed, neither is believed") {
-  const std::size_t all = 2 * Hello::kBytes + 2 * 32;
+  const std::size_t all = 2 * Hello::kBytes + kProof + kHalf + kProof;
   for (std::size_t change = 0; change < all; ++change) {
     CAPTURE(change);
     Talk talk;
@@ -71,8 +77,8 @@ TEST_CASE("with any byte of hellos and proofs changed, neither is believed") {
 }
 
 TEST_CASE("a verdict with any byte changed is not believed") {
-  const std::size_t before = 2 * Hello::kBytes + 2 * 32;
-  for (std::size_t change = before; change < before + 8 + 32; ++change) {
+  const std::size_t before = 2 * Hello::kBytes + kProof + kHalf + kProof;
+  for (std::size_t change = before; change < before + 8 + kHalf + kProof; ++change) {
     CAPTURE(change);
     Talk talk;
     talk.run(change);
@@ -98,7 +104,7 @@ TEST_CASE("what follows is encrypted if either end wishes so, and nobody else ha
   CHECK(one->out.size() == 32);
   // Who knows the job's key and what was said, but neither of the two drawn keys.
   Talk same(identity(0, left), identity(1, right));
-  same.accepts = Greeting::accepting(same.right, std::string(32, 'x'));
+  same.accepts = Greeting::accepting(same.right, drawn('x'));
   same.run();
   REQUIRE(same.connects.secrets());
   CHECK(same.connects.secrets()->out != one->out);
@@ -108,6 +114,35 @@ TEST_CASE("what follows is encrypted if either end wishes so, and nobody else ha
   with_other_key.run();
   REQUIRE(with_other_key.connects.secrets());
   CHECK(with_other_key.connects.secrets()->out != one->out);
+}
+
+TEST_CASE("no key is made for who has not proved itself") {
+  // What it would be made of, and nothing else, differs between the two.
+  std::string other = drawn('r');
+  std::fill(other.begin() + Hello::kNonce, other.end(), 's');
+  Talk one(identity(0, true), identity(1, true)), same(identity(0, true), identity(1, true));
+  same.accepts = Greeting::accepting(same.right, other);
+  const std::string hello = one.connects.output();
+  for (Talk* talk : {&one, &same})
+    talk->accepts.take(hello);
+  const std::string said = one.accepts.output();
+  REQUIRE(said.size() == Hello::kBytes + kProof);
+  CHECK(said == same.accepts.output());
+  SECTION("and none if it does not") {
+    one.accepts.take(std::string(kHalf + kProof, 'p'));
+    CHECK(one.accepts.state() == State::failed);
+    CHECK(one.accepts.output().empty());
+  }
+  SECTION("and one of its own if it does") {
+    one.connects.take(said);
+    const std::string proof = one.connects.output();
+    for (Talk* talk : {&one, &same}) {
+      talk->accepts.take(proof);
+      REQUIRE(talk->accepts.state() == State::asked);
+      talk->accepts.decide(Greeting::Verdict::welcome, 1);
+    }
+    CHECK(one.accepts.output() != same.accepts.output());
+  }
 }
 
 TEST_CASE("a wish that is taken away on its way ends the greeting") {
@@ -161,17 +196,17 @@ TEST_CASE("a proof of another talk, or of the other role, serves nobody") {
   const std::string answer = first.accepts.output();
   first.connects.take(answer);
   const std::string proof = first.connects.output();
-  REQUIRE(proof.size() == 32);
+  REQUIRE(proof.size() == kHalf + kProof);
   SECTION("said again to another nonce") {
     Identity right = identity(1);
-    Greeting accepts = Greeting::accepting(right, std::string(32, 'n'));
+    Greeting accepts = Greeting::accepting(right, drawn('n'));
     accepts.take(hello);
     static_cast<void>(accepts.output());
     accepts.take(proof);
     CHECK(accepts.state() == State::failed);
   }
   SECTION("the acceptor's own, sent back") {
-    first.accepts.take(answer.substr(Hello::kBytes));
+    first.accepts.take(proof.substr(0, kHalf) + answer.substr(Hello::kBytes));
     CHECK(first.accepts.state() == State::failed);
   }
 }
@@ -184,8 +219,8 @@ TEST_CASE("bytes come one by one, and no more than the next record is wanted") {
     CHECK(talk.accepts.output().empty());
     talk.accepts.take(hello.substr(i, 1));
   }
-  CHECK(talk.accepts.wants() == 32);
-  CHECK(talk.accepts.output().size() == Hello::kBytes + 32);
+  CHECK(talk.accepts.wants() == kHalf + kProof);
+  CHECK(talk.accepts.output().size() == Hello::kBytes + kProof);
 }
 
 TEST_CASE("noise is no greeting") {

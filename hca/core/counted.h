@@ -1,0 +1,67 @@
+// Bytes that the engine keeps for a process which does not take them yet: counted, so that there
+// are bounds to it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace scela::hca {
+
+// How many bytes are kept for one process (and its queue pairs), by why.
+struct Keeping {
+  std::uint64_t requests = 0;  // frames of other nodes: parts of messages
+  std::uint64_t answers = 0;   // frames of other nodes: answers, and what was asked to be read
+  std::uint64_t moves = 0;     // what was fetched from memory and is not stored yet
+};
+
+enum class RoomFor : std::uint8_t { requests, answers, moves };
+
+// Counted from when they are made until they are dropped, in a number that lives as long.
+class CountedBytes {
+ public:
+  CountedBytes() = default;
+  CountedBytes(std::shared_ptr<std::uint64_t> counter, std::size_t size)
+      : bytes_(size), counter_(std::move(counter)), counted_(size + kOverhead) {
+    *counter_ += counted_;
+  }
+  CountedBytes(std::shared_ptr<std::uint64_t> counter, std::span<const std::byte> bytes)
+      : bytes_(bytes.begin(), bytes.end()),
+        counter_(std::move(counter)),
+        counted_(bytes.size() + kOverhead) {
+    *counter_ += counted_;
+  }
+  ~CountedBytes() {
+    if (counter_) *counter_ -= counted_;
+  }
+  CountedBytes(CountedBytes&& other) noexcept { swap(other); }
+  CountedBytes& operator=(CountedBytes&& other) noexcept {
+    CountedBytes gone;
+    gone.swap(other);
+    swap(gone);
+    return *this;
+  }
+
+  std::span<const std::byte> bytes() const { return bytes_; }
+  std::span<std::byte> bytes() { return bytes_; }
+  bool empty() const { return bytes_.empty(); }
+
+ private:
+  // Of a frame's place in its queue: small ones are not free.
+  static constexpr std::uint64_t kOverhead = 128;
+
+  void swap(CountedBytes& other) noexcept {
+    bytes_.swap(other.bytes_);
+    counter_.swap(other.counter_);
+    std::swap(counted_, other.counted_);
+  }
+
+  std::vector<std::byte> bytes_;
+  std::shared_ptr<std::uint64_t> counter_;
+  std::uint64_t counted_ = 0;
+};
+
+}  // namespace scela::hca
