@@ -33,6 +33,7 @@ void Engine::detach(ProcessId process) {
   state_->release_some(true);
   state_->detach(process);
   state_->distant.erase(process);
+  state_->first_of.erase(process);
   state_->carried(process);
 }
 

@@ -101,6 +101,7 @@ struct Engine::State {
   Step* step = nullptr;  // that is being taken
   // Queue pairs that wait until less is kept for a process.
   std::map<std::pair<ProcessId, RoomFor>, std::set<std::uint32_t>> waiting_for_room;
+  std::map<ProcessId, std::uint32_t> first_of;  // the queue pair that has room before others
   std::shared_ptr<Keeping> of_nobody = std::make_shared<Keeping>();
   std::uint64_t takings = 0;  // of receive requests
 
@@ -165,6 +166,7 @@ struct Engine::State {
                  std::span<const std::byte> from);
   Transfer change(Move& move);
   Move& next_move(const Move::What& what);
+  bool goes_first(ProcessId process);
   bool make_room(Move& move, ProcessId process, std::uint64_t bytes);
   Transfer go_on(Move& move, std::span<const std::byte> from);
   Transfer transfer(const Move::What& what, std::span<const std::byte> from,

@@ -55,7 +55,7 @@ void Engine::State::let_in() {
 // What a step would keep of memory that it moves. False: there is too much for that process.
 bool Engine::State::make_room(Move& move, ProcessId process, std::uint64_t bytes) {
   const std::shared_ptr<Keeping> kept = keeping(process);
-  if (kept->moves + bytes > kMostMoves) {
+  if (kept->moves + bytes > kMostMoves && !goes_first(process)) {
     step->crowded = true;
     waiting_for_room[{process, RoomFor::moves}].insert(step->qp);
     hold(process);
@@ -63,6 +63,16 @@ bool Engine::State::make_room(Move& move, ProcessId process, std::uint64_t bytes
   }
   move.kept = CountedBytes({kept, &kept->moves}, bytes);
   return true;
+}
+
+// One of those who need more than there is room for has it all the same, until its step is over:
+// else all might give up what they keep, again and again.
+bool Engine::State::goes_first(ProcessId process) {
+  std::uint32_t& first = first_of[process];
+  const Qp* const qp = qps.find(first);
+  const bool moves = qp && (qp->sending.held || qp->arriving.held || qp->serving.held);
+  if (!moves) first = step->qp;
+  return first == step->qp;
 }
 
 // A part of a message.
