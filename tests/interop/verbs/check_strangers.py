@@ -16,9 +16,9 @@ import time
 import nodes
 import verbs
 
-VERSION = 2
+VERSION = 3
 HELLO = struct.Struct("<8sIHHIIQ32s")
-VERDICT = struct.Struct("<II32s")
+VERDICT = struct.Struct("<II32s32s")  # and the half of a key, and a proof
 COMMAND = ["ibv_rc_pingpong", "-g", "0", "-n", "200"]
 
 
@@ -43,7 +43,9 @@ class Stranger:
 
         self.believes = answer[HELLO.size:] == proof(b"scela-hca accepts")
         self.proof = proof
-        return proof(b"scela-hca connects")
+        # Of a key that is nobody's: what it leads to is not asked before something is encrypted.
+        half = os.urandom(32) if wishes != 0 else bytes(32)
+        return half + proof(b"scela-hca connects", half)
 
     def take(self, count):
         found = b""
@@ -103,7 +105,7 @@ def dropped_ones(node, key):
     expect(one.believes, "the engine proves itself")
     verdict = one.take(VERDICT.size)
     expect(VERDICT.unpack(verdict)[0] == 1, "who knows the key is welcome")
-    expect(verdict[8:] == one.proof(b"scela-hca decides", verdict[:8]), "the verdict is the engine's")
+    expect(verdict[40:] == one.proof(b"scela-hca decides", verdict[:40]), "the verdict is the engine's")
     one.socket.sendall(b"\xff" * 100)
     yield one, "no frame"
     # Who knows the key, and wishes to encrypt, but seals with no secret of this connection's.
