@@ -49,8 +49,7 @@ void collect(const msghdr& header, std::vector<Fd>& fds) {
 }  // namespace
 
 int EngineLink::open(std::string& why) {
-  int error = join_again(why);
-  if (error == 0) error = connect_engine(socket_path(), socket_, why);
+  const int error = connect_told(socket_path(), socket_, why);
   if (error != 0) return error;
   ucred peer{};
   socklen_t bytes = sizeof(peer);

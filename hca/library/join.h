@@ -3,14 +3,16 @@
 
 #include <string>
 
+#include "common/os/fd.h"
+
 namespace scela::hca::library {
 
 // Where its engine listens; empty: it has named none.
 std::string joined_socket();
 
-// If this process has named its job, tells it to the engine there is now, where that is another
-// one: the one before has died. 0, or errno; `why` says what was tried.
-int join_again(std::string& why);
+// As connect_engine(); if this process has named its job, the engine is told of it first: it may be
+// another one than before, which has died.
+int connect_told(const std::string& path, Fd& socket, std::string& why);
 
 // The device was opened, or closed.
 void count_open(int more);
