@@ -44,6 +44,15 @@ bool Machine::write(ProcessId process, std::uint64_t address, std::span<const st
   return found != nullptr && found->memory.write(address, from);
 }
 
+// Whether there is a processor for each who polls, and for the engine. Else others need those.
+bool Machine::may_share() {
+  if (processes_.size() > processors_) return false;
+  std::size_t polling = 0;
+  for (auto& [id, process] : processes_)
+    if (process.sharing && process.sharing->polls()) ++polling;
+  return polling > 0 && polling < processors_;
+}
+
 bool Machine::copy(ProcessId from, std::uint64_t from_address, ProcessId to,
                    std::uint64_t to_address, std::uint64_t bytes) {
   Process* const source = find(from);
@@ -52,8 +61,7 @@ bool Machine::copy(ProcessId from, std::uint64_t from_address, ProcessId to,
   counts_.bytes += bytes;
   if (source == nullptr || target == nullptr) return false;
   if (buffer_.empty()) buffer_.resize(kBufferBytes);
-  // Where programs outnumber processors, others need those: they do not copy for the engine.
-  if (from != to && processes_.size() <= processors_) {
+  if (from != to && bytes >= Sharing::kLeastBytes && may_share()) {
     if (source->sharing && source->sharing->offers(bytes))
       return source->sharing->copy(
           {ErrandKind::push, source->memory, target->memory, to, from_address, to_address, bytes},

@@ -81,6 +81,7 @@ class Machine final : public Host {
   bool has_news() const { return !full_.empty() || !deaf_.empty(); }
 
  private:
+  bool may_share();
   void send_event(ProcessId id, EventSocket& socket, std::span<const std::byte> event);
 
   std::size_t processors_;

@@ -21,7 +21,6 @@ namespace scela::hca {
 
 namespace {
 
-constexpr std::uint64_t kLeastBytes = 64 * 1024;
 // To wake who sleeps costs as much as to copy so many.
 constexpr std::uint64_t kLeastToWake = 256 * 1024;
 constexpr std::uint64_t kSmallPart = 32 * 1024;
@@ -81,11 +80,15 @@ bool Sharing::is_free() const {
                      });
 }
 
+bool Sharing::polls() {
+  sleeps_ = page_->waiters.load(std::memory_order_seq_cst) != 0;
+  spins_ = page_->board.willing.exchange(0, std::memory_order_relaxed) != 0;
+  return sleeps_ || spins_;
+}
+
 bool Sharing::offers(std::uint64_t bytes) {
   if (bytes < kLeastBytes || page_->board.pid_space == 0) return false;
-  const bool sleeps = page_->waiters.load(std::memory_order_seq_cst) != 0;
-  if (sleeps ? bytes < kLeastToWake : page_->board.willing.load(std::memory_order_relaxed) == 0)
-    return false;
+  if (sleeps_ ? bytes < kLeastToWake : !spins_) return false;
   if (skips_ > 0) {
     --skips_;
     return false;
@@ -161,10 +164,8 @@ bool Sharing::wait_for(Errand& errand, pid_t process) {
   }
 }
 
-// A process that takes nothing is asked again once it polls again; one that refuses everything,
-// less and less often.
+// A process that refuses everything is asked less and less often.
 void Sharing::judge(unsigned taken, unsigned done) {
-  if (taken == 0) page_->board.willing.store(0, std::memory_order_relaxed);
   // Where others want the processors, a part may take as long as they are given.
   if (std::exchange(came_late_, false)) {
     late_ = std::min(late_ + 6, kMostLate);

@@ -18,10 +18,14 @@ namespace scela::hca {
 
 class Sharing {
  public:
+  static constexpr std::uint64_t kLeastBytes = 64 * 1024;
+
   // `pid_space`: whose process numbers the engine knows (pid_space()).
   Sharing(ProcessPage& page, std::uint64_t pid_space);
 
-  // Whether the process would take something of so many bytes just now.
+  // Whether the process polls in vain, asleep or not, since this was asked last.
+  bool polls();
+  // Whether it would take something of so many bytes just now; after polls().
   bool offers(std::uint64_t bytes);
 
   struct Copy {
@@ -49,6 +53,8 @@ class Sharing {
   void judge(unsigned taken, unsigned done);
 
   ProcessPage* page_;
+  bool sleeps_ = false;  // while it polls
+  bool spins_ = false;
   std::uint64_t offers_ = 0;
   std::uint64_t part_bytes_ = 0;
   bool withdrawn_ = false;   // a part that the process has begun; it has not said that it is over

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::uint32_t kSpins = 32;  // empty polls in a row before one sleeps
 // More of them once it has helped: the next part is soon there, and to be woken costs more.
-constexpr std::uint32_t kSpinsMore = 2000;
+constexpr std::uint32_t kSpinsMore = 1000;
 constexpr std::uint64_t kSleepNs = 250'000;    // at most
 constexpr std::uint64_t kLookNs = 10'000'000;  // between two looks whether the engine lives
 constexpr std::uint64_t kSecond = 1'000'000'000;
