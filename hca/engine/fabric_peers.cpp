@@ -185,7 +185,7 @@ void Fabric::greet(std::uint32_t id, PeerLink& link, Moment now) {
 // has said anything. So says who has proved nothing, and gets nothing by it.
 bool Fabric::is_given_up(std::uint32_t id, const Greeting& greeting) const {
   if (greeting.connects()) return false;
-  if (greeting.wants() == Hello::kBytes) return true;
+  if (!greeting.has_heard()) return true;
   if (greeting.other().version != kWireVersion) return false;
   const auto other = peers_.find(greeting.other().from);
   return other != peers_.end() && strangers_.contains(id) &&

@@ -85,6 +85,8 @@ class Greeting {
 
   // How many bytes to read next; 0: none.
   std::size_t wants() const { return state_ == State::going_on ? wanted_ - kept_.size() : 0; }
+  // Whether anything of the other has come.
+  bool has_heard() const { return !kept_.empty() || !other_hello_.empty(); }
   // Not more than that.
   void take(std::string_view bytes);
   // What is to be sent since the last call.
