@@ -211,7 +211,9 @@ class RunningTest(FaultsTest):
         if undo:
             undo(BAD)
         if age:  # nobody was left to remove the job's directory; the next agent does
-            self.assertRegex("".join(self.age(BAD)), rf"^{BAD}:/tmp/scela-0-[0-9a-f]+-{BAD}$")
+            left = self.age(BAD)
+            self.assertRegex(left[0], rf"^{BAD}:/tmp/scela-0-[0-9a-f]+-{BAD}$")
+            self.assertEqual(left[1:], [f"{left[0]}/scela-hca.agent"])
             self.run_job("-w", BAD, "-n", "1", "true")
         self.cluster.assert_empty(*self.cluster.everyone)
 
