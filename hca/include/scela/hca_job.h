@@ -50,7 +50,8 @@ struct scela_hca_job {
  * SCELA_HCA_SOCKET says where it is. Afterwards ibv_open_device opens that engine's device, and the
  * GIDs of its ports lead to it from all nodes of the job. The engine stays until the last of these
  * processes has ended. To say the same again changes nothing, unless the engine has died: then, as
- * when the device is opened next, the next engine is told, and ports have other GIDs, which lead to it.
+ * when the device is opened next, the next engine is told, and ports have other GIDs, which lead to
+ * it.
  *
  * Where the engine was told of its job by whoever started it, as under scela-run, that counts: the
  * words must be such as can be, and are not looked at further, but for the wish to encrypt. The
