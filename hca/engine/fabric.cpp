@@ -37,7 +37,7 @@ std::uint32_t tag_of(const FabricRecord& record) {
 
 }  // namespace
 
-Result<Fabric> Fabric::listen(FabricRecord record, Directory directory) {
+Result<Fabric> Fabric::listen(const FabricRecord& record, Directory directory) {
   // No configuration of the node's, which could have libraries loaded.
   ::OPENSSL_init_crypto(OPENSSL_INIT_NO_LOAD_CONFIG, nullptr);
   const Endpoint at = record.listen;
@@ -55,11 +55,11 @@ Result<Fabric> Fabric::listen(FabricRecord record, Directory directory) {
   }
   const auto bound = Endpoint::of_socket(made.get());
   if (!bound) return fail(os_error(ErrorKind::io, cat("listen at ", at.text()), errno));
-  return Fabric(std::move(record), std::move(directory), std::move(made), bound->port);
+  return Fabric(record, std::move(directory), std::move(made), bound->port);
 }
 
-Fabric::Fabric(FabricRecord record, Directory directory, Fd listening, std::uint16_t port)
-    : record_(std::move(record)),
+Fabric::Fabric(const FabricRecord& record, Directory directory, Fd listening, std::uint16_t port)
+    : record_(record),
       tag_(tag_of(record_)),
       directory_(std::move(directory)),
       listening_(std::move(listening)) {

@@ -28,7 +28,7 @@ class Fabric {
   static constexpr std::size_t kTooMuch = 64u << 20;
 
   // Listens. Error: it cannot. `directory` answers what the record leaves open, or is not there.
-  static Result<Fabric> listen(FabricRecord record, Directory directory = {});
+  static Result<Fabric> listen(const FabricRecord& record, Directory directory = {});
   // Whether this says the same of the job and of this node; it may have other addresses.
   bool is_of(const FabricRecord& record) const;
   // Whether it wishes what goes between nodes to be encrypted.
@@ -73,7 +73,7 @@ class Fabric {
     std::uint64_t changed = 0;
   };
 
-  Fabric(FabricRecord record, Directory directory, Fd listening, std::uint16_t port);
+  Fabric(const FabricRecord& record, Directory directory, Fd listening, std::uint16_t port);
 
   OtherNode* peer_of(std::uint32_t node);  // by the interpreter's number
   void accept_all(Moment now);

@@ -34,7 +34,7 @@ bool Server::join(Served& served, std::string& record) {
   }
   // They were told addresses that would not be the node's any more.
   if (attached_ > 0) return refuse(served, EBUSY);
-  auto made = Fabric::listen(std::move(*told));
+  auto made = Fabric::listen(*told);
   if (!made) {
     report(made.error().text());
     return refuse(served, EADDRNOTAVAIL);

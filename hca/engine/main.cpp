@@ -75,7 +75,7 @@ Result<std::unique_ptr<Fabric>> make_fabric(int descriptor, bool encrypt) {
   record->encrypt = record->encrypt || encrypt;
   Directory directory;
   if (record->asks) directory = Directory(std::move(from));
-  auto made = Fabric::listen(std::move(*record), std::move(directory));
+  auto made = Fabric::listen(*record, std::move(directory));
   if (!made) return fail(made.error());
   return std::make_unique<Fabric>(std::move(*made));
 }

@@ -16,6 +16,7 @@
 #include "common/os/private_dir.h"
 #include "hca/include/scela/verbs_ext.h"
 #include "tests/e2e/hca/engine_program.h"
+#include "tests/support/eventually.h"
 
 namespace scela::test {
 
@@ -38,10 +39,13 @@ struct Place {
     ::setenv("SCELA_HCA", engine_program(), 1);
   }
   ~Place() {
-    // The engine ends by itself, and removes its socket; the lock and the log are ours to remove.
-    for (const char* file : {"/lock", "/log", "/scela-hca.log", "/socket"})
-      ::unlink((path + file).c_str());
-    ::rmdir(path.c_str());
+    // The engine ends by itself, and removes its socket under its lock; lock and log are ours to
+    // remove, when it does not make them anew any more.
+    scela::test::eventually([&] {
+      for (const char* file : {"/lock", "/log", "/scela-hca.log", "/socket"})
+        ::unlink((path + file).c_str());
+      return ::rmdir(path.c_str()) == 0;
+    });
   }
   std::string path;
 };

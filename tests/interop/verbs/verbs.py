@@ -56,10 +56,10 @@ def listens(port):
 
 
 def forget_domains():
-    """perftest's domains are files of these names, whoever made them, and it leaves them behind."""
-    for name in ("client", "server"):
+    """The XRC domains of ibv_xsrq_pingpong and perftest are files of these names, whoever made them, and are left behind."""
+    for name in ("xrc_domain", "xrc_domain_client", "xrc_domain_server"):
         with contextlib.suppress(FileNotFoundError, PermissionError):
-            os.unlink(f"/tmp/xrc_domain_{name}")
+            os.unlink(f"/tmp/{name}")
 
 
 def output_of(program):

@@ -28,7 +28,7 @@ struct Talk {
   Greeting accepts = Greeting::accepting(right, drawn('r'));
 
   Talk() = default;
-  Talk(Identity one, Identity other) : left(std::move(one)), right(std::move(other)) {
+  Talk(const Identity& one, const Identity& other) : left(one), right(other) {
     connects = Greeting::connecting(left, 1, 7, drawn('l'));
     accepts = Greeting::accepting(right, drawn('r'));
   }

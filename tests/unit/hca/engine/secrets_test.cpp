@@ -93,11 +93,11 @@ TEST_CASE("what is told of a job leaves no key behind, whether it is understood 
     FabricRecord copy = *record;
     CHECK_FALSE(parse_fabric_record(bad).has_value());
     CHECK_FALSE(parse_fabric_record(impossible).has_value());
-    auto fabric = Fabric::listen(std::move(copy));
+    auto fabric = Fabric::listen(copy);
     REQUIRE(fabric.has_value());
     CHECK(fabric->is_of(*record));
     record->listen = *Endpoint::parse("192.0.2.1:1");  // nobody has it
-    CHECK_FALSE(Fabric::listen(std::move(*record)).has_value());
+    CHECK_FALSE(Fabric::listen(*record).has_value());
   }
   CHECK(watch.count() == 0);
 }
