@@ -87,7 +87,8 @@ class Place:
         self.expected = ""  # what the engine says
         self.launcher = os.environ.get("VERBS_LAUNCHER", "").split()
         if self.launcher:
-            library, engine, self.launcher[0] = map(self.bring, (library, engine, self.launcher[0]))
+            library = " ".join(map(self.bring, library.split()))
+            engine, self.launcher[0] = map(self.bring, (engine, self.launcher[0]))
         self.environment = {k: v for k, v in os.environ.items() if not k.startswith("SCELA_")}
         self.environment.update(LD_PRELOAD=library, SCELA_HCA=engine, SCELA_HCA_STRICT="1",
                                 TMPDIR=self.folder, LC_ALL="C")
