@@ -29,10 +29,14 @@ Joined join(Nodes& nodes, const Way& way = {}) {
   return {nodes.qa, nodes.qb};
 }
 
+// Until nothing more happens; what happens for ever is a fault.
 void settle(Nodes& nodes) {
+  constexpr int kForEver = 2'000;
+  int looks = 0;
   do
     nodes.run();
-  while (nodes.advance());
+  while (nodes.advance() && ++looks < kForEver);
+  REQUIRE(looks < kForEver);
 }
 
 std::vector<Status> statuses(const std::vector<Completion>& completions) {
