@@ -22,16 +22,11 @@ bool Server::join(Served& served, std::string& record) {
   if (was_told_) {
     // Its addresses are those that it was started with; but nothing that is to be encrypted goes
     // as it is.
-    wipe(told->key);
     if (told->encrypt && !fabric_->encrypt()) return refuse(served, EEXIST);
     tell_settings();
     return confirm(served);
   }
-  if (fabric_) {
-    const bool same = fabric_->is_of(*told);
-    wipe(told->key);
-    return same ? confirm(served) : refuse(served, EEXIST);
-  }
+  if (fabric_) return fabric_->is_of(*told) ? confirm(served) : refuse(served, EEXIST);
   // They were told addresses that would not be the node's any more.
   if (attached_ > 0) return refuse(served, EBUSY);
   auto made = Fabric::listen(*told);
