@@ -143,6 +143,7 @@ class DeviceTasks final : private Host {
   bool look_at_unarmed();
   bool spin();
   bool arm();
+  void go_deaf();
   void calculate_one(std::unique_lock<std::mutex>& lock);
   void let_others(std::unique_lock<std::mutex>& lock);
   void sleep(std::unique_lock<std::mutex>& lock);

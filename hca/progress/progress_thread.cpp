@@ -108,11 +108,19 @@ bool DeviceTasks::arm() {
   for (std::size_t i = 0; i < watched_.size(); ++i) {
     Cq& cq = *watched_[i];
     if (cq.armed || cq.leaving) continue;
-    cq.armed = true;
-    if (own_.req_notify_cq(cq.device, 0) != 0) is_deaf_ = true;
+    cq.armed = !is_deaf_;
+    if (cq.armed && own_.req_notify_cq(cq.device, 0) != 0) go_deaf();
     if (look(cq)) found = true;
   }
   return found;
+}
+
+// No queue counts as armed from here on, watched or not: who begins to wait for one wakes the
+// thread.
+void DeviceTasks::go_deaf() {
+  is_deaf_ = true;
+  for (const auto& [device, cq] : cqs_)
+    cq->armed = false;
 }
 
 void DeviceTasks::calculate_one(std::unique_lock<std::mutex>& lock) {
@@ -144,12 +152,7 @@ void DeviceTasks::sleep(std::unique_lock<std::mutex>& lock) {
   serving_ = true;
   std::uint64_t rings = 0;
   [[maybe_unused]] const ssize_t got = ::read(wake_.get(), &rings, sizeof rings);
-  if (is_deaf_) {
-    for (Cq* const cq : watched_)
-      cq->armed = false;
-  } else if (fds[1].revents != 0) {
-    take_events();
-  }
+  if (!is_deaf_ && fds[1].revents != 0) take_events();
 }
 
 void DeviceTasks::take_events() {
@@ -158,15 +161,12 @@ void DeviceTasks::take_events() {
     void* cq_context = nullptr;
     if (calls_.get_cq_event(channel_, &device, &cq_context) != 0) {
       // Nothing more; or the device has gone, and says by its polls what becomes of requests.
-      if (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR) is_deaf_ = true;
+      if (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR) go_deaf();
       break;
     }
     if (const auto found = cqs_.find(device); found != cqs_.end()) found->second->armed = false;
     calls_.ack_cq_events(device, 1);
   }
-  if (is_deaf_)
-    for (Cq* const cq : watched_)
-      cq->armed = false;
 }
 
 }  // namespace scela::hca::progress

@@ -165,6 +165,22 @@ TEST_CASE("hca progress: a chain runs where nobody polls, also on a device that 
   }
 }
 
+TEST_CASE("hca progress: a chain goes on where a device refused to tell of what had just come") {
+  Device device;
+  device.loopback.tells = false;
+  Chain chain(device);
+  device.loopback.when_asked_to_tell = [&] {  // on the thread: nothing is asserted
+    ibv_send_wr wr{}, *bad = nullptr;
+    wr.opcode = IBV_WR_SEND;
+    device.tasks.own().post_send(chain.before, &wr, &bad);
+  };
+  chain.prepare(device);
+  await_polled(device, chain.plain, 1);
+  chain.prepare(device);
+  device.arrive(chain.before);
+  await_polled(device, chain.plain, 1);
+}
+
 TEST_CASE("hca progress: queues where nothing comes are not asked again and again") {
   Device device;
   Chain chain(device);

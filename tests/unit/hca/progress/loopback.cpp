@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstddef>
 #include <memory>
+#include <utility>
 
 namespace scela::hca::test {
 
@@ -191,6 +192,7 @@ int Loopback::poll_cq(ibv_cq* shown, int count, ibv_wc* completions) {
 
 int Loopback::req_notify_cq(ibv_cq* cq, int) {
   Loopback& device = of(cq->context);
+  if (const auto now = std::exchange(device.when_asked_to_tell, nullptr)) now();
   if (!device.tells) return EIO;
   const std::lock_guard lock(device.mutex_);
   static_cast<Cq*>(cq)->armed = true;

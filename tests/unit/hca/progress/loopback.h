@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <mutex>
 
@@ -33,6 +34,8 @@ class Loopback {
   static std::size_t most_held(const ibv_cq* cq);
   // From here on nothing is told.
   std::atomic<bool> tells{true};
+  // Runs once, in whoever asks next to be told: for what comes at that very moment.
+  std::function<void()> when_asked_to_tell;
   // The next send completes so.
   std::atomic<int> next_status{IBV_WC_SUCCESS};
   std::atomic<bool> refuses_sends{false};
