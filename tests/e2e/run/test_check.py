@@ -21,9 +21,15 @@ class CheckTest(unittest.TestCase):
 
     def test_a_process_is_seen_and_ended(self):
         started = []
+
+        def leave(test):
+            started.append(subprocess.Popen(["sleep", "1000"], env=test.environment, start_new_session=True))
+            self.addCleanup(started[0].kill)
+            # Its environment is there a moment after it has begun.
+            while not test.processes():
+                pass
         with unittest.mock.patch("job.GONE_DEADLINE_S", 0.05):
-            text = self.failure_of(lambda test: started.append(
-                subprocess.Popen(["sleep", "1000"], env=test.environment, start_new_session=True)))
+            text = self.failure_of(leave)
         self.assertIn(f"process {started[0].pid} (sleep 1000)", text)
         self.assertEqual(started[0].wait(timeout=job.DEADLINE_S), -9)
 
