@@ -46,6 +46,11 @@ std::size_t Loopback::most_held(const ibv_cq* cq) {
   return static_cast<const Cq*>(cq)->most;
 }
 
+bool Loopback::is_armed(const ibv_cq* cq) {
+  const std::lock_guard lock(of(cq->context).mutex_);
+  return static_cast<const Cq*>(cq)->armed;
+}
+
 void Loopback::complete(ibv_cq* shown, ibv_wc wc) {
   Cq& cq = *static_cast<Cq*>(shown);
   cq.ready.push_back(wc);

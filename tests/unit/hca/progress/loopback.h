@@ -32,6 +32,8 @@ class Loopback {
   // How often a completion queue was polled by anybody, and the most completions that it held.
   static int polls(const ibv_cq* cq);
   static std::size_t most_held(const ibv_cq* cq);
+  // Whether its next completion is told of.
+  static bool is_armed(const ibv_cq* cq);
   // From here on nothing is told.
   std::atomic<bool> tells{true};
   // Runs once, in whoever asks next to be told: for what comes at that very moment.
