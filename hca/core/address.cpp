@@ -47,6 +47,11 @@ std::optional<NodeAddress> address_of(const Gid& gid) {
   return address;
 }
 
+std::uint8_t port_of(const Gid& gid, bool is_global, std::uint16_t lid) {
+  const bool is_second = is_global ? gid.bytes[15] % 2 == 1 : lid % 2 == 0;
+  return is_second ? 2 : 1;
+}
+
 std::optional<std::uint32_t> node_of_lid(std::uint16_t lid) {
   if (lid == 0 || (lid - 1u) / 2 >= kMostNodes) return std::nullopt;
   return (lid - 1u) / 2;

@@ -43,6 +43,9 @@ std::optional<NodeAddress> address_of(const Gid& gid);
 constexpr std::uint16_t first_lid_of(std::uint32_t node) {
   return static_cast<std::uint16_t>(2 * node + 1);
 }
+// The port, 1 or 2, that a unicast address leads to, at whatever node of this adapter: first ports
+// have even GIDs and odd LIDs.
+std::uint8_t port_of(const Gid& gid, bool is_global, std::uint16_t lid);
 // Nothing: it is no unicast LID.
 std::optional<std::uint32_t> node_of_lid(std::uint16_t lid);
 

@@ -43,6 +43,7 @@ Engine::State::Sent Engine::State::send_part(std::uint32_t node, std::uint32_t t
   header.rkey = request.rkey;
   header.qkey = request.destination.qkey;
   header.source_lid = what.source_lid;
+  header.target_port = what.port;
   header.is_global = request.destination.is_global;
   header.remote_address = request.remote_address;
   header.compare_add = request.compare_add;
@@ -248,6 +249,7 @@ void Engine::State::receive_request(std::uint32_t node, std::span<const std::byt
   incoming.source_qpn = header.source_qpn;
   incoming.source_type = header.source_type;
   incoming.source_lid = header.source_lid;
+  incoming.port = header.target_port;
   incoming.source_gid = header.source_gid;
   incoming.bytes = frame.subspan(sizeof header);
   incoming.request = &request;

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstring>
 
+#include "hca/core/address.h"
 #include "hca/core/state.h"
 
 namespace scela::hca {
@@ -212,6 +213,7 @@ Incoming Engine::State::incoming_of(const Qp& qp, const Outgoing& out) const {
   incoming.source_lid = static_cast<std::uint16_t>(settings.first_lid + port);
   incoming.source_gid = settings.gid;
   incoming.source_gid.bytes[15] = static_cast<std::uint8_t>(incoming.source_gid.bytes[15] + port);
+  incoming.port = target_port(qp, out);
   incoming.from = qp.owner;
   incoming.request = &out.request;
   incoming.psn = out.psn;
@@ -223,6 +225,14 @@ Incoming Engine::State::incoming_of(const Qp& qp, const Outgoing& out) const {
   else
     incoming.pieces = &out.pieces;
   return incoming;
+}
+
+std::uint8_t Engine::State::target_port(const Qp& qp, const Outgoing& out) {
+  const QpAttributes& way = qp.attributes;
+  if (qp.type != QpType::ud) return port_of(way.dgid, way.is_global != 0, way.dlid);
+  const Destination& to = out.request.destination;
+  const bool to_group = to.is_global != 0 && to.gid.bytes[0] == 0xFF;
+  return to_group ? std::uint8_t{0} : port_of(to.gid, to.is_global != 0, to.lid);
 }
 
 bool Engine::State::is_local(const Gid& gid, bool is_global, std::uint16_t lid) const {

@@ -69,12 +69,18 @@ std::array<std::byte, limit::kGrhBytes> route_header(const Incoming& incoming) {
   return header;
 }
 
+// A queue pair hears its own port only.
+bool hears(const Qp& qp, const Incoming& incoming) {
+  return incoming.port == 0 || incoming.port == qp.attributes.port;
+}
+
 }  // namespace
 
 Verdict Engine::State::respond(std::uint32_t qpn, const Incoming& incoming) {
   Qp* qp = qps.find(qpn);
   if (!qp || !matches(incoming.source_type, qp->type) || !listens(qp->state)) return kSilent;
-  if (qp->attributes.dest_qpn != incoming.source_qpn || !qp->reachable || qp->node != incoming.node)
+  if (!hears(*qp, incoming) || qp->attributes.dest_qpn != incoming.source_qpn || !qp->reachable ||
+      qp->node != incoming.node)
     return kSilent;
   if (!qp->reliable() && incoming.first()) qp->expected_psn = incoming.psn;
   if (qp->expected_psn != incoming.psn) return repeated(*qp, incoming);
@@ -341,7 +347,8 @@ Verdict Engine::State::receive_atomic(Qp& qp, const Incoming& incoming, std::uin
 // `later`: it is held; else it is over.
 Transfer Engine::State::receive_datagram(std::uint32_t qpn, const Incoming& incoming) {
   Qp* qp = qps.find(qpn);
-  if (!qp || qp->type != QpType::ud || !listens(qp->state)) return Transfer::refused;
+  if (!qp || qp->type != QpType::ud || !listens(qp->state) || !hears(*qp, incoming))
+    return Transfer::refused;
   const Destination& to = incoming.request->destination;
   if (to.qkey != qp->attributes.qkey) return Transfer::refused;
   Srq* srq = qp->srq != 0 ? srqs.find(qp->srq) : nullptr;

@@ -22,6 +22,7 @@ struct Incoming {
   std::uint32_t source_qpn = 0;
   QpType source_type = QpType::rc;
   std::uint16_t source_lid = 0;
+  std::uint8_t port = 0;  // that it is sent to; 0: any, of a group
   Gid source_gid;
   // What the part carries: bytes, or from `offset` on those of pieces of a process's memory. Of a
   // read: where its answer goes.
@@ -144,6 +145,8 @@ struct Engine::State {
   // some memory is not there any more.
   Transfer deliver(const Incoming& incoming, ProcessId to, const std::vector<Piece>& pieces,
                    std::uint64_t skip);
+  Transfer deliver_in_order(const Incoming& incoming, ProcessId to,
+                            const std::vector<Piece>& pieces, std::uint64_t skip);
   Transfer is_readable(const Incoming& incoming);
   Transfer spoil(ProcessId process, const std::vector<Piece>& pieces, std::uint64_t bytes);
 
@@ -195,6 +198,8 @@ struct Engine::State {
   void bring_late();
   bool rests() const { return died || now < rests_until; }
   Incoming incoming_of(const Qp& qp, const Outgoing& out) const;
+  // The port at the other end that it is sent to; 0: any, of a group.
+  static std::uint8_t target_port(const Qp& qp, const Outgoing& out);
   bool send_here(Qp& qp, Outgoing& out);
   void answered(Qp& qp, const Verdict& verdict);
   void try_again(Qp& qp, Moment after, bool unanswered);

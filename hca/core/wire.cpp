@@ -10,7 +10,7 @@ std::optional<FrameHeader> header_of(std::span<const std::byte> frame) {
   std::memcpy(&header, frame.data(), sizeof header);
   const std::uint64_t payload = frame.size() - sizeof header;
   if (header.total > limit::kMessageBytes || header.offset > header.total ||
-      header.count > header.total - header.offset)
+      header.count > header.total - header.offset || header.target_port > limit::kPorts)
     return std::nullopt;
   switch (header.kind) {
     case FrameKind::answer:

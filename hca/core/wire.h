@@ -21,7 +21,7 @@ namespace scela::hca {
 
 static_assert(std::endian::native == std::endian::little);
 
-inline constexpr std::uint32_t kWireVersion = 3;
+inline constexpr std::uint32_t kWireVersion = 4;
 inline constexpr std::uint64_t kMostPayload = 64 * 1024;
 
 // Whoever sends bytes of a message, or of a read, is not further ahead of who takes them than this:
@@ -58,7 +58,8 @@ struct FrameHeader {
   Status status = Status::success;
   std::uint32_t rnr_timer = 0;
   std::uint16_t source_lid = 0;
-  std::uint16_t is_global = 0;
+  std::uint8_t is_global = 0;
+  std::uint8_t target_port = 0;  // 0: any, of a group
   std::uint64_t remote_address = 0;
   std::uint64_t compare_add = 0;
   std::uint64_t swap = 0;

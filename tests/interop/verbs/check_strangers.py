@@ -16,7 +16,7 @@ import time
 import nodes
 import verbs
 
-VERSION = 3
+VERSION = 4
 HELLO = struct.Struct("<8sIHHIIQ32s")
 VERDICT = struct.Struct("<II32s32s")  # and the half of a key, and a proof
 COMMAND = ["ibv_rc_pingpong", "-g", "0", "-n", "200"]

@@ -319,7 +319,7 @@ TEST_CASE(
   SendRequest send = request(Opcode::send);
   send.destination.qpn = qb.handle;
   send.destination.qkey = 0x1111;
-  send.destination.lid = 2;
+  send.destination.lid = 1;
   a.post_send(qa, send, {mine.all()});
   fabric.run();
   CHECK(a.poll().size() == 1);

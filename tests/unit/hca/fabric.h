@@ -39,6 +39,7 @@ class Machine final : public Host {
             std::uint64_t bytes) override {
     if (!has(from, from_address, bytes) || !has(to, to_address, bytes)) return false;
     std::memmove(at(to_address), at(from_address), bytes);
+    copied_to.push_back(to_address);
     return true;
   }
   bool alive(ProcessId process) override { return !dead.contains(process); }
@@ -102,6 +103,7 @@ class Machine final : public Host {
   std::set<ProcessId> stopped;  // they carry out nothing
   std::size_t most_orders = 4;
   std::uint64_t carried_out = 0, forgotten = 0;
+  std::vector<std::uint64_t> copied_to;  // addresses, in the order in which they were written
   Shared allocate(ProcessId process, std::uint64_t bytes) override {
     if (full) return {};
     auto& shared = memory_[process].shared;

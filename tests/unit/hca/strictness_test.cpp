@@ -2,6 +2,7 @@
 #include "hca/core/strictness.h"
 
 #include <catch2/catch.hpp>
+#include <set>
 
 #include "tests/unit/hca/fabric.h"
 
@@ -57,6 +58,30 @@ TEST_CASE("hca: a strict engine spoils what a message is to fill, and nothing el
   fabric.run();
   CHECK(theirs.bytes[bytes - 1] == std::byte{1});
   CHECK(theirs.bytes[bytes] == std::byte{0});
+}
+
+TEST_CASE("hca: a strict engine fills a message's place in an order of its own, its end last") {
+  std::set<std::vector<std::uint64_t>> orders;
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    Settings settings;
+    settings.seed = seed;
+    Fabric fabric(settings);
+    Program a(fabric, 1), b(fabric, 2);
+    QueuePair from = a.make_qp(QpType::rc), to = b.make_qp(QpType::rc);
+    REQUIRE(connect(a, from, QpType::rc, to.handle) == 0);
+    REQUIRE(connect(b, to, QpType::rc, from.handle) == 0);
+    const Buffer mine = a.buffer(1001, 1), theirs = b.buffer(1001);
+    a.post_send(from, remote(Opcode::rdma_write, theirs), {mine.sge(0, 400), mine.sge(400, 601)});
+    fabric.run();
+    CHECK(theirs.bytes == mine.bytes);
+    std::vector<std::uint64_t> order = fabric.machine.copied_to;
+    for (std::uint64_t& address : order)
+      address -= theirs.address();
+    CHECK(*std::ranges::max_element(order) == order.back());
+    if (seed == 0) CHECK(order == std::vector<std::uint64_t>{0, 400});
+    if (seed != 0) orders.insert(order);
+  }
+  CHECK(orders.size() > 3);
 }
 
 TEST_CASE("hca: faults happen as often as they are asked for, and reliable messages survive them") {
