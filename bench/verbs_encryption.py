@@ -30,6 +30,7 @@ def load_nodes():
         spec = importlib.util.spec_from_file_location(name, os.path.join(folder, f"{name}.py"))
         sys.modules[name] = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(sys.modules[name])
+    sys.modules["nodes"].Node.strict = "0"
     return sys.modules["nodes"]
 
 

@@ -154,8 +154,8 @@ TEST_CASE(
   std::vector<ibv_wc_status> found;
   for (int i = 0; i < 4; ++i)
     found.push_back(next(loop.cq).status);
-  CHECK(found == std::vector<ibv_wc_status>{wanted, IBV_WC_WR_FLUSH_ERR, IBV_WC_WR_FLUSH_ERR,
-                                            IBV_WC_WR_FLUSH_ERR});
+  CHECK(std::ranges::count(found, wanted) == 1);
+  CHECK(std::ranges::count(found, IBV_WC_WR_FLUSH_ERR) == 3);
 }
 
 TEST_CASE("hca faults: receivers that are not ready at times, or do not answer, lose nothing") {
@@ -182,7 +182,7 @@ TEST_CASE("hca faults: a slow engine takes at least its time, and loses nothing"
 }
 
 TEST_CASE("hca faults: an engine that dies has carried out so many requests, and all are told") {
-  const Place place;
+  const Place place(false);  // completions are told as requests are carried out
   const Faults faults("dies-after=10");
   const Loop loop;
   loop.send(20);
