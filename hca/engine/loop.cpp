@@ -162,8 +162,8 @@ void Server::leave_home() {
   home_->remove_socket();
 }
 
-// Nobody can come between the look at the socket and its removal: who connects where none listens
-// takes the lock first; who connected before is waiting, and is served.
+// Nobody is lost between the look at the socket and its end: who connects where none listens takes
+// the lock first; who connected before is waiting, and is served.
 void Server::end_if_idle() {
   accept_all();
   if (!served_.empty()) {
@@ -189,7 +189,10 @@ void Server::end_if_idle() {
     return;
   }
   home_->remove_socket();
+  // Who has looked the name up already and connects from here on is refused, and looks again.
+  ::shutdown(listening_.get(), SHUT_RD);
   accept_all();
+  listening_.reset();
   over_ = served_.empty();
   if (over_) return;
   // One had the socket's name before it went: it is served, and others find a new socket.

@@ -102,11 +102,11 @@ void Server::complain(const std::string& what) {
 }
 
 void Server::accept_all() {
-  while (true) {
+  while (listening_) {
     Fd made(::accept4(listening_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!made) {
       if (errno == EINTR || errno == ECONNABORTED) continue;
-      if (errno == EAGAIN) return;
+      if (errno == EAGAIN || errno == EINVAL) return;  // EINVAL: it has been shut (end_if_idle)
       complain(cat("cannot accept a connection: ", errno_text(errno)));
       return;
     }

@@ -21,6 +21,7 @@ namespace scela::hca::library {
 namespace {
 constexpr std::size_t kMaxDescriptors = 16;  // that come with one answer
 constexpr std::size_t kOfHello = 3;          // engine page, wake eventfd, asynchronous events
+constexpr int kAttempts = 3;                 // to be answered by an engine
 
 Answer failed(int number) {
   Answer answer;
@@ -48,15 +49,30 @@ void collect(const msghdr& header, std::vector<Fd>& fds) {
 }
 }  // namespace
 
-int EngineLink::open(std::string& why) {
-  const int error = connect_told(socket_path(), socket_, why);
-  if (error != 0) return error;
-  ucred peer{};
-  socklen_t bytes = sizeof(peer);
-  if (::getsockopt(socket_.get(), SOL_SOCKET, SO_PEERCRED, &peer, &bytes) == 0) {
-    // Without Yama there is no such call, and no need of it.
-    ::prctl(PR_SET_PTRACER, static_cast<unsigned long>(peer.pid), 0, 0, 0);
+// An engine that is killed now answers nobody: the next attempt finds another, or starts it.
+int EngineLink::greet(const Ask& hello, Answer& answer, std::vector<Fd>& fds, std::string& why) {
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    socket_.reset();
+    fds.clear();
+    const int error = connect_told(socket_path(), socket_, why);
+    if (error != 0) return error;
+    ucred peer{};
+    socklen_t bytes = sizeof(peer);
+    if (::getsockopt(socket_.get(), SOL_SOCKET, SO_PEERCRED, &peer, &bytes) == 0) {
+      // Without Yama there is no such call, and no need of it.
+      ::prctl(PR_SET_PTRACER, static_cast<unsigned long>(peer.pid), 0, 0, 0);
+    }
+    if (exchange(hello, answer, fds)) return 0;
+    pollfd end{socket_.get(), POLLRDHUP, 0};
+    const bool has_ended =
+        ::poll(&end, 1, 0) > 0 && (end.revents & (POLLHUP | POLLRDHUP | POLLERR)) != 0;
+    if (!has_ended) break;
   }
+  why = "the engine closed the connection";
+  return EIO;
+}
+
+int EngineLink::open(std::string& why) {
   volatile Probe probe;
   std::uint64_t number = 0;
   static_cast<void>(::getrandom(&number, sizeof(number), 0));
@@ -67,10 +83,8 @@ int EngineLink::open(std::string& why) {
   Answer answer;
   std::vector<Fd> fds;
   fds.reserve(kMaxDescriptors);
-  if (!exchange(hello, answer, fds)) {
-    why = "the engine closed the connection";
-    return EIO;
-  }
+  const int error = greet(hello, answer, fds, why);
+  if (error != 0) return error;
   if (answer.version != kLayoutVersion || answer.error == EPROTO) {
     why = "the engine is of another version";
     return EPROTO;

@@ -69,6 +69,7 @@ class EngineLink {
 
  private:
   void wake();
+  int greet(const Ask& hello, Answer& answer, std::vector<Fd>& fds, std::string& why);
   bool exchange(const Ask& ask, Answer& answer, std::vector<Fd>& fds);
   bool take_chunks(std::vector<Fd>& fds, std::size_t from);
   bool serve(const Region& area, Fd file);

@@ -161,7 +161,7 @@ Opened open_device() {
 }  // namespace
 
 TEST_CASE("hca refusals: an engine, or memory, of another version is refused, and said to be") {
-  const Place place;
+  const Place place(false);  // as what listens there
   Greeting greeting;
   std::string word = "of another version";
   bool shows_reach = true;
@@ -212,8 +212,17 @@ TEST_CASE("hca refusals: an engine, or memory, of another version is refused, an
   CHECK(opened.said.find(word) != std::string::npos);
 }
 
+TEST_CASE("hca refusals: who meets an engine that is being killed is served by the next") {
+  const Place place(false);  // as what listens there
+  const FakeEngine dying(place, [](int, const Ask&) { ::_exit(1); });
+  const Opened opened = open_device();
+  CHECK(opened.said.empty());
+  REQUIRE(opened.context != nullptr);
+  CHECK(ibv_close_device(opened.context) == 0);
+}
+
 TEST_CASE("hca refusals: what is refused would be an engine, were it not for what is wrong") {
-  const Place place;
+  const Place place(false);  // as what listens there
   const FakeEngine fake(place, [](int connection, const Ask& hello) {
     show_reach(hello);
     greet(connection, {});
@@ -226,7 +235,7 @@ TEST_CASE("hca refusals: what is refused would be an engine, were it not for wha
 
 TEST_CASE("hca refusals: another user's process that listens at the socket gets no word") {
   if (::geteuid() != 0) return;  // only root can be somebody else
-  const Place place;
+  const Place place(false);      // as what listens there
   const FakeEngine fake(
       place, [](int connection, const Ask&) { greet(connection, {}); }, 65534);
   const Opened opened = open_device();
