@@ -86,13 +86,14 @@ class Sequence : Steps {
       carry();
     }
   }
-  // Whether all has come that the model has: who tries again for ever finds a receive request that
-  // a chain of tasks has released at its next attempt only.
+  // Whether all has come that the model has. Who tries again for ever does so now and then only:
+  // not before that he finds a receive request that a chain of tasks has released, or misses who
+  // was to answer and fails, which may be what makes a queue run over.
   bool all_came() {
     return std::all_of(world_.cqs.begin(), world_.cqs.end(), [&](const auto& entry) {
       const model::Cq& cq = entry.second;
-      return cq.overrun ||
-             program(cq.process).completions(cqs_.at(entry.first)).produced >= cq.produced;
+      const CompletionRing& ring = program(cq.process).completions(cqs_.at(entry.first));
+      return cq.overrun ? ring.broken != 0 : ring.produced >= cq.produced;
     });
   }
   void settle() {
@@ -104,13 +105,30 @@ class Sequence : Steps {
       advance_to(left_.now + kSoon);
     }
   }
-  using Key = std::pair<std::uint32_t, bool>;
-  static std::map<Key, std::vector<Completion>> by_queue(const std::vector<Completion>& all) {
+  struct Key {
+    std::uint32_t owner = 0;
+    bool is_shared = false, receives = false;
+    friend auto operator<=>(const Key&, const Key&) = default;
+  };
+  // The queue that a completion is of; verbs promise an order within each, and none between two. A
+  // shared receive queue and a queue pair are numbered each for themselves, so one may have the
+  // number of the other: which of them it is follows from the queue pair that received.
+  Key queue_of(const model::Cq& cq, const Completion& completion) const {
+    const bool receives =
+        (completion.opcode & done::kReceive) != 0 && completion.opcode < done::kWait;
+    const int node = world_.node_of.at(cq.process);
+    const bool is_shared = std::ranges::any_of(world_.qps, [&](const auto& entry) {
+      const model::Qp& qp = entry.second;
+      return qp.number == completion.qpn && world_.node_of.at(qp.process) == node &&
+             (qp.srq >= 0 || qp.type == QpType::xrc_recv);
+    });
+    return {completion.owner, receives && is_shared, receives};
+  }
+  std::map<Key, std::vector<Completion>> by_queue(const model::Cq& cq,
+                                                  const std::vector<Completion>& all) const {
     std::map<Key, std::vector<Completion>> result;
     for (const Completion& completion : all)
-      result[{completion.owner,
-              (completion.opcode & done::kReceive) != 0 && completion.opcode < done::kWait}]
-          .push_back(completion);
+      result[queue_of(cq, completion)].push_back(completion);
     return result;
   }
   static bool same(const Completion& one, const Completion& other) {
@@ -141,7 +159,7 @@ class Sequence : Steps {
           differs() << "a queue did not run over";
         continue;
       }
-      const auto have = by_queue(got), want = by_queue(waiting);
+      const auto have = by_queue(cq, got), want = by_queue(cq, waiting);
       if (!std::equal(
               have.begin(), have.end(), want.begin(), want.end(), [](const auto& x, const auto& y) {
                 return x.first == y.first && std::equal(x.second.begin(), x.second.end(),
