@@ -54,6 +54,7 @@ Answer Engine::State::ask(ProcessId process, const Ask& ask) {
         processes[process].channels.insert(answer.handle);
       break;
     case Operation::reg_mr:
+    case Operation::reg_pool:
       error = reg_mr(process, ask, answer);
       break;
     case Operation::create_cq:
@@ -133,6 +134,8 @@ int Engine::State::reg_mr(ProcessId process, const Ask& ask, Answer& answer) {
   if (!pd || ask.length > limit::kMrBytes || ask.address + ask.length < ask.address ||
       ask.iova + ask.length < ask.iova)
     return EINVAL;
+  const bool is_pool = ask.operation == Operation::reg_pool;
+  if (is_pool ? ask.address < kPools : ask.address + ask.length > kPools) return EINVAL;
   // What others may write its owner may write as well (ibv_reg_mr(3)).
   if ((ask.access & remote) != 0 && (ask.access & access::kLocalWrite) == 0) return EINVAL;
   const Mr mr{process, ask.pd, ask.address, ask.length, ask.iova, ask.access};

@@ -18,6 +18,10 @@ namespace scela::hca {
 // A process attached to the engine (one per open context); numbers are not used again.
 using ProcessId = std::uint32_t;
 
+// Addresses from here on are those of pools: memory that a process and the engine both map, so that
+// it is reached at once, whatever Host::at_once says. No program's own memory is there.
+inline constexpr std::uint64_t kPools = 1ULL << 63;
+
 enum class Transfer : std::uint8_t {
   done,
   refused,  // not all of it is there (any more); what was written until then stays
@@ -32,7 +36,7 @@ class Host {
   virtual ~Host() = default;
 
   // Whether a process's memory is reached at once; it does not change. Else the process is given
-  // orders (layout.h), which it carries out one after the other.
+  // orders (layout.h), which it carries out one after the other, but for what lies in pools.
   virtual bool at_once(ProcessId) { return true; }
 
   // Bytes of memory that is reached at once, of one process or of two. False: refused.

@@ -41,6 +41,8 @@ enum class Operation : std::uint32_t {
   destroy_qp,    // handle
   attach_mcast,  // handle, gid, lid
   detach_mcast,  // handle, gid, lid
+  reg_pool,      // as reg_mr, and a descriptor of a file in memory that cannot shrink; address: in
+                 // that file. To the interpreter: one from kPools on (host.h), and no file
 };
 
 // Creation of queues that hold their requests until a management request enables them.

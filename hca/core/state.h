@@ -164,6 +164,9 @@ struct Engine::State {
   Transfer hold(ProcessId process);
   Transfer carry(Move& move, ProcessId process, const Order& order, std::span<const std::byte> from,
                  std::span<std::byte> to);
+  bool at_once(ProcessId process, std::uint64_t address) const {
+    return address >= kPools || !distant.contains(process);
+  }
   Transfer fetch(Move& move, ProcessId process, std::uint64_t address, std::span<std::byte> to);
   Transfer store(Move& move, ProcessId process, std::uint64_t address,
                  std::span<const std::byte> from);

@@ -156,14 +156,14 @@ Transfer Engine::State::carry(Move& move, ProcessId process, const Order& order,
 
 Transfer Engine::State::fetch(Move& move, ProcessId process, std::uint64_t address,
                               std::span<std::byte> to) {
-  if (!distant.contains(process))
+  if (at_once(process, address))
     return host.read(process, address, to) ? Transfer::done : Transfer::refused;
   return carry(move, process, {OrderKind::fetch, 0, address, to.size(), 0, 0}, {}, to);
 }
 
 Transfer Engine::State::store(Move& move, ProcessId process, std::uint64_t address,
                               std::span<const std::byte> from) {
-  if (!distant.contains(process))
+  if (at_once(process, address))
     return host.write(process, address, from) ? Transfer::done : Transfer::refused;
   return carry(move, process, {OrderKind::store, 0, address, from.size(), 0, 0}, from, {});
 }
@@ -171,7 +171,7 @@ Transfer Engine::State::store(Move& move, ProcessId process, std::uint64_t addre
 // As one, among all that verbs do with that process's memory.
 Transfer Engine::State::change(Move& move) {
   const Move::What& what = move.what;
-  if (distant.contains(what.to))
+  if (!at_once(what.to, what.to_address))
     return carry(move, what.to, {what.change, 0, what.to_address, 8, what.compare_add, what.swap},
                  {}, move.before);
   std::uint64_t before = 0;
@@ -200,6 +200,11 @@ Move& Engine::State::next_move(const Move::What& what) {
 Transfer Engine::State::go_on(Move& move, std::span<const std::byte> from) {
   const Move::What& what = move.what;
   if (what.kind == Move::Kind::change) return change(move);
+  const bool copies = what.kind == Move::Kind::copy;
+  if (copies && at_once(what.from, what.from_address) && at_once(what.to, what.to_address))
+    return host.copy(what.from, what.from_address, what.to, what.to_address, what.bytes)
+               ? Transfer::done
+               : Transfer::refused;
   if (what.kind == Move::Kind::read && move.kept.empty() && !make_room(move, what.from, what.bytes))
     return Transfer::later;
   while (move.done < what.bytes) {
@@ -214,7 +219,7 @@ Transfer Engine::State::go_on(Move& move, std::span<const std::byte> from) {
     } else {
       if (!move.fetched) {
         // It is kept for whoever may keep it waiting.
-        const ProcessId slow = distant.contains(what.to) ? what.to : what.from;
+        const ProcessId slow = at_once(what.to, what.to_address) ? what.from : what.to;
         if (move.kept.empty() && !make_room(move, slow, std::min(what.bytes, kOrderBytes)))
           return Transfer::later;
         state = fetch(move, what.from, source, move.kept.bytes().first(bytes));
@@ -243,7 +248,9 @@ Transfer Engine::State::transfer(const Move::What& what, std::span<const std::by
 
 Transfer Engine::State::read(ProcessId process, std::uint64_t address, std::span<std::byte> to) {
   if (to.empty()) return Transfer::done;
-  if (distant.empty()) return host.read(process, address, to) ? Transfer::done : Transfer::refused;
+  // Nothing is kept of it: a step that is taken again finds the same there.
+  if (distant.empty() || at_once(process, address))
+    return host.read(process, address, to) ? Transfer::done : Transfer::refused;
   Move::What what;
   what.kind = Move::Kind::read;
   what.from = process;

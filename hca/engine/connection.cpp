@@ -24,11 +24,38 @@ std::optional<Peer> Connection::peer() const {
   return Peer{who.pid, who.uid};
 }
 
-Connection::Came Connection::receive(Ask& ask, std::string& record) const {
+Connection::Came Connection::receive(Ask& ask, std::string& record, Handed& handed) const {
   alignas(JoinAsk) char bytes[sizeof(JoinAsk)];
-  const ssize_t got =
-      retry([&] { return ::recv(socket_.get(), bytes, sizeof bytes, MSG_DONTWAIT | MSG_TRUNC); });
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+  iovec part{bytes, sizeof bytes};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  message.msg_control = control;
+  message.msg_controllen = CMSG_LEN(sizeof(int));  // the kernel closes what else comes
+  const ssize_t got = retry([&] {
+    return ::recvmsg(socket_.get(), &message, MSG_DONTWAIT | MSG_TRUNC | MSG_CMSG_CLOEXEC);
+  });
   if (got < 0) return errno == EAGAIN ? Came::nothing : Came::end;
+  if (const cmsghdr* const head = CMSG_FIRSTHDR(&message);
+      head != nullptr && head->cmsg_level == SOL_SOCKET && head->cmsg_type == SCM_RIGHTS &&
+      head->cmsg_len == CMSG_LEN(sizeof(int))) {
+    int number = -1;
+    std::memcpy(&number, CMSG_DATA(head), sizeof number);
+    handed.file.reset(number);
+  }
+  const bool is_cut = (message.msg_flags & MSG_CTRUNC) != 0;
+  handed.lost = is_cut && !handed.file;
+  const Came came = understand(bytes, got, ask, record);
+  const bool hands_over = came == Came::ask && ask.operation == Operation::reg_pool;
+  if (hands_over ? !is_cut || handed.lost : !is_cut && !handed.file) return came;
+  ::explicit_bzero(record.data(), record.size());
+  return Came::nonsense;
+}
+
+Connection::Came Connection::understand(std::span<char> words, ssize_t got, Ask& ask,
+                                        std::string& record) {
+  char* const bytes = words.data();
   if (got == 0) return Came::end;
   if (got == sizeof(StatusAsk)) {
     StatusAsk status;
@@ -42,7 +69,7 @@ Connection::Came Connection::receive(Ask& ask, std::string& record) const {
     const bool ours = join.magic == kJoinMagic && join.version == kLayoutVersion &&
                       join.length <= sizeof join.record;
     if (ours) record.assign(join.record, join.length);
-    ::explicit_bzero(bytes, sizeof bytes);
+    ::explicit_bzero(bytes, words.size());
     ::explicit_bzero(join.record, sizeof join.record);
     return ours ? Came::join : Came::nonsense;
   }

@@ -26,8 +26,14 @@ class Connection {
   std::optional<Peer> peer() const;
 
   enum class Came : std::uint8_t { nothing, ask, status, status_json, join, nonsense, end };
+  // A descriptor that came with an ask which hands one over (reg_pool); with anything else it is
+  // nonsense, and so are several.
+  struct Handed {
+    Fd file;
+    bool lost = false;  // it came, and this process may hold no more
+  };
   // `record`: what the process says of its job, if that came.
-  Came receive(Ask& ask, std::string& record) const;
+  Came receive(Ask& ask, std::string& record, Handed& handed) const;
 
   // False: it cannot be sent, now or ever.
   bool answer(const Answer& answer, std::span<const int> descriptors) const;
@@ -37,6 +43,7 @@ class Connection {
   int descriptor() const { return socket_.get(); }
 
  private:
+  static Came understand(std::span<char> words, ssize_t got, Ask& ask, std::string& record);
   bool send(std::span<const std::byte> words, std::span<const int> descriptors) const;
 
   Fd socket_;

@@ -1,17 +1,33 @@
 #include "hca/engine/machine.h"
 
+#include <cerrno>
 #include <utility>
 
 #include "common/os/affinity.h"
 #include "common/os/clock.h"
 #include "common/os/futex.h"
 #include "hca/engine/fabric.h"
+#include "hca/engine/guarded_copy.h"
 
 namespace scela::hca {
 
 namespace {
 // Stays in a core's cache between the read that fills it and the write that empties it.
 constexpr std::size_t kBufferBytes = 128u << 10;
+
+// One or both are in a pool.
+bool copy_pools(const Process& source, std::uint64_t from_address, const Process& target,
+                std::uint64_t to_address, std::uint64_t bytes) {
+  const std::byte* const from =
+      from_address >= kPools ? source.pools.at(from_address, bytes, false) : nullptr;
+  std::byte* const to = to_address >= kPools ? target.pools.at(to_address, bytes, true) : nullptr;
+  if (from != nullptr && to != nullptr) return copy_guarded(to, from, bytes);
+  // The kernel finds what is not there, and says so.
+  if (from != nullptr && to_address < kPools)
+    return target.memory.write(to_address, std::span(from, bytes));
+  return to != nullptr && from_address < kPools &&
+         source.memory.read(from_address, std::span(to, bytes));
+}
 }  // namespace
 
 Machine::Machine() : processors_(allowed_cpus().size()) {}
@@ -34,14 +50,16 @@ bool Machine::read(ProcessId process, std::uint64_t address, std::span<std::byte
   Process* const found = find(process);
   ++counts_.transfers;
   counts_.bytes += to.size();
-  return found != nullptr && found->memory.read(address, to);
+  if (found == nullptr) return false;
+  return address >= kPools ? found->pools.read(address, to) : found->memory.read(address, to);
 }
 
 bool Machine::write(ProcessId process, std::uint64_t address, std::span<const std::byte> from) {
   Process* const found = find(process);
   ++counts_.transfers;
   counts_.bytes += from.size();
-  return found != nullptr && found->memory.write(address, from);
+  if (found == nullptr) return false;
+  return address >= kPools ? found->pools.write(address, from) : found->memory.write(address, from);
 }
 
 // Whether there is a processor for each who polls, and for the engine. Else others need those.
@@ -60,6 +78,8 @@ bool Machine::copy(ProcessId from, std::uint64_t from_address, ProcessId to,
   ++counts_.transfers;
   counts_.bytes += bytes;
   if (source == nullptr || target == nullptr) return false;
+  if (from_address >= kPools || to_address >= kPools)
+    return copy_pools(*source, from_address, *target, to_address, bytes);
   if (buffer_.empty()) buffer_.resize(kBufferBytes);
   if (from != to && bytes >= Sharing::kLeastBytes && may_share()) {
     if (source->sharing && source->sharing->offers(bytes))
@@ -73,6 +93,20 @@ bool Machine::copy(ProcessId from, std::uint64_t from_address, ProcessId to,
   }
   return ProcessMemory::copy(source->memory, from_address, target->memory, to_address, bytes,
                              buffer_);
+}
+
+Pools::Made Machine::map_pool(ProcessId process, const Fd& file, const Pools::Part& part) {
+  Process* const found = find(process);
+  if (found == nullptr) return {EINVAL, 0};
+  std::size_t count = 0;
+  std::uint64_t bytes = 0;
+  for (const auto& [id, other] : processes_) {
+    count += other.pools.count();
+    bytes += other.pools.bytes();
+  }
+  if (count >= Pools::kMostOfAll || part.length > Pools::kMostBytesOfAll - bytes)
+    return {ENOMEM, 0};
+  return found->pools.map(file, part);
 }
 
 bool Machine::at_once(ProcessId process) {

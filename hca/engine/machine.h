@@ -12,6 +12,7 @@
 #include "hca/engine/bounce.h"
 #include "hca/engine/chunks.h"
 #include "hca/engine/event_socket.h"
+#include "hca/engine/pools.h"
 #include "hca/engine/process_memory.h"
 #include "hca/engine/sharing.h"
 
@@ -24,6 +25,7 @@ struct Process {
   std::map<std::uint32_t, EventSocket> channels;
   std::optional<Bounce> bounce;  // its memory is not reached
   std::optional<Sharing> sharing;
+  Pools pools;
 };
 
 class Fabric;
@@ -39,6 +41,9 @@ class Machine final : public Host {
   void remove(ProcessId id) { processes_.erase(id); }
   Process* find(ProcessId id);
   const Process* find(ProcessId id) const;
+
+  // As Pools::map, within what is mapped for all.
+  Pools::Made map_pool(ProcessId process, const Fd& file, const Pools::Part& part);
 
   bool at_once(ProcessId process) override;
   bool read(ProcessId process, std::uint64_t address, std::span<std::byte> to) override;

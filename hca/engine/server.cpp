@@ -132,12 +132,13 @@ void Server::talk(ProcessId id) {
     Served& served = found->second;
     Ask ask;
     std::string record;
+    Connection::Handed handed;
     bool goes_on = false;
-    switch (served.connection.receive(ask, record)) {
+    switch (served.connection.receive(ask, record, handed)) {
       case Connection::Came::nothing:
         return;
       case Connection::Came::ask:
-        goes_on = answer(id, served, ask);
+        goes_on = answer(id, served, ask, handed);
         break;
       case Connection::Came::status:
         goes_on = served.connection.answer(status_text(status()));
@@ -165,10 +166,12 @@ bool Server::refuse(const Served& served, int error) const {
   return false;
 }
 
-bool Server::answer(ProcessId id, Served& served, const Ask& ask) {
+bool Server::answer(ProcessId id, Served& served, const Ask& ask,
+                    const Connection::Handed& handed) {
   if ((ask.operation == Operation::hello) == served.attached) return refuse(served, EPROTO);
   if (!served.attached) return attach(id, served, ask);
-  Answer answer = engine_.ask(id, ask);
+  Answer answer =
+      ask.operation == Operation::reg_pool ? share(id, ask, handed) : engine_.ask(id, ask);
   Chunks& chunks = machine_.find(id)->chunks;
   std::vector<int> descriptors;
   Fd theirs;
@@ -176,6 +179,8 @@ bool Server::answer(ProcessId id, Served& served, const Ask& ask) {
     if (make_channel(id, answer, theirs)) descriptors.push_back(theirs.get());
   } else if (ask.operation == Operation::destroy_channel && answer.error == 0) {
     machine_.find(id)->channels.erase(ask.handle);
+  } else if (ask.operation == Operation::dereg_mr && answer.error == 0) {
+    machine_.find(id)->pools.unmap_region(ask.handle);
   }
   const std::vector<int> made = chunks.new_descriptors();
   descriptors.insert(descriptors.end(), made.begin(), made.end());
@@ -183,6 +188,29 @@ bool Server::answer(ProcessId id, Served& served, const Ask& ask) {
   if (!served.connection.answer(answer, descriptors)) return false;
   chunks.handed_over();
   return true;
+}
+
+Answer Server::share(ProcessId id, const Ask& ask, const Connection::Handed& handed) {
+  Answer answer;
+  if (!handed.file) {
+    answer.error = handed.lost ? EMFILE : EBADF;
+    return answer;
+  }
+  const bool writable = (ask.access & access::kLocalWrite) != 0;
+  const Pools::Made made = machine_.map_pool(id, handed.file, {ask.address, ask.length, writable});
+  if (made.error != 0) {
+    answer.error = static_cast<std::uint32_t>(made.error);
+    return answer;
+  }
+  Ask of_pool = ask;
+  of_pool.address = made.address;
+  answer = engine_.ask(id, of_pool);
+  Pools& pools = machine_.find(id)->pools;
+  if (answer.error == 0)
+    pools.name(made.address, answer.handle);
+  else
+    pools.unmap(made.address);
+  return answer;
 }
 
 bool Server::make_channel(ProcessId id, Answer& answer, Fd& theirs) {
@@ -222,9 +250,13 @@ bool Server::attach(ProcessId id, Served& served, const Ask& ask) {
   if (memory.descriptor()) {
     poller_.add(memory.descriptor().get(), EPOLLIN, {Tag::Kind::process, id});
   }
-  Process& process = machine_.add(
-      id,
-      {std::move(memory), std::move(*chunks), EventSocket(std::move(events->ours)), {}, {}, {}});
+  Process& process = machine_.add(id, {std::move(memory),
+                                       std::move(*chunks),
+                                       EventSocket(std::move(events->ours)),
+                                       {},
+                                       {},
+                                       {},
+                                       {}});
   // A process that names no address has no thread to give orders to.
   if (ask.address != 0 && !process.memory.is_reached(ask.address, ask.cookie)) {
     const Host::Shared area = process.chunks.allocate(kOrderAreaBytes);
@@ -288,8 +320,8 @@ EngineStatus Server::status() const {
   for (Account& account : status.accounts.processes) {
     const Process* const process = machine_.find(account.process);
     status.who.push_back({process->memory.pid(), program_of(process->memory.pid())});
-    account.holdings.shared_bytes = process->chunks.bytes();
-    status.accounts.holdings.shared_bytes += process->chunks.bytes();
+    account.holdings.shared_bytes = process->chunks.bytes() + process->pools.bytes();
+    status.accounts.holdings.shared_bytes += account.holdings.shared_bytes;
   }
   status.lid = rules_.settings.first_lid;
   if (fabric_) status.fabric = fabric_->status();

@@ -35,6 +35,25 @@ struct Probe {
   std::uint64_t complement = 0;
 };
 
+// `file`: goes with it; -1: none.
+ssize_t send_ask(int socket, const Ask& ask, int file) {
+  iovec part{const_cast<Ask*>(&ask), sizeof(ask)};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  if (file >= 0) {
+    message.msg_control = control;
+    message.msg_controllen = sizeof(control);
+    cmsghdr* const head = CMSG_FIRSTHDR(&message);
+    head->cmsg_level = SOL_SOCKET;
+    head->cmsg_type = SCM_RIGHTS;
+    head->cmsg_len = CMSG_LEN(sizeof(int));
+    std::memcpy(CMSG_DATA(head), &file, sizeof(int));
+  }
+  return retry([&] { return ::sendmsg(socket, &message, MSG_NOSIGNAL); });
+}
+
 void collect(const msghdr& header, std::vector<Fd>& fds) {
   for (cmsghdr* part = CMSG_FIRSTHDR(&header); part != nullptr;
        part = CMSG_NXTHDR(const_cast<msghdr*>(&header), part)) {
@@ -62,7 +81,7 @@ int EngineLink::greet(const Ask& hello, Answer& answer, std::vector<Fd>& fds, st
       // Without Yama there is no such call, and no need of it.
       ::prctl(PR_SET_PTRACER, static_cast<unsigned long>(peer.pid), 0, 0, 0);
     }
-    if (exchange(hello, answer, fds)) return 0;
+    if (exchange(hello, -1, answer, fds)) return 0;
     pollfd end{socket_.get(), POLLRDHUP, 0};
     const bool has_ended =
         ::poll(&end, 1, 0) > 0 && (end.revents & (POLLHUP | POLLRDHUP | POLLERR)) != 0;
@@ -140,9 +159,12 @@ bool EngineLink::serve(const Region& area, Fd file) {
 }
 
 // One datagram each way. False: the engine is gone, or does not speak as agreed.
-bool EngineLink::exchange(const Ask& ask, Answer& answer, std::vector<Fd>& fds) {
-  const ssize_t sent =
-      retry([&] { return ::send(socket_.get(), &ask, sizeof(ask), MSG_NOSIGNAL); });
+bool EngineLink::exchange(const Ask& ask, int file, Answer& answer, std::vector<Fd>& fds) {
+  const ssize_t sent = send_ask(socket_.get(), ask, file);
+  if (sent < 0 && errno == ETOOMANYREFS) {  // this user's files that are on their way
+    answer = failed(EMFILE);
+    return true;
+  }
   if (sent != static_cast<ssize_t>(sizeof(ask))) return false;
   iovec part{&answer, sizeof(answer)};
   alignas(cmsghdr) char control[CMSG_SPACE(kMaxDescriptors * sizeof(int))];
@@ -172,7 +194,7 @@ EngineLink::~EngineLink() {
   if (socket_) ::shutdown(socket_.get(), SHUT_RDWR);
 }
 
-Answer EngineLink::ask(const Ask& ask, Fd* handed, std::size_t wanted) {
+Answer EngineLink::converse(const Ask& ask, int file, Fd* handed, std::size_t wanted) {
   if (gone()) {
     settle();
     return failed(EIO);
@@ -182,7 +204,7 @@ Answer EngineLink::ask(const Ask& ask, Fd* handed, std::size_t wanted) {
   std::vector<Fd> fds;
   fds.reserve(kMaxDescriptors);
   // An answer that this side cannot follow leaves it without a chunk that later answers speak of.
-  if (!exchange(ask, answer, fds) || answer.version != kLayoutVersion ||
+  if (!exchange(ask, file, answer, fds) || answer.version != kLayoutVersion ||
       fds.size() < answer.new_chunks) {
     gone_.store(true, std::memory_order_release);
     settle();

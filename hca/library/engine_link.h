@@ -37,7 +37,11 @@ class EngineLink {
 
   // The engine's answer; descriptors that come with it beside chunks go to `handed` if there are as
   // many as `wanted`. The error is EIO if the engine is gone.
-  Answer ask(const Ask& ask, Fd* handed = nullptr, std::size_t wanted = 0);
+  Answer ask(const Ask& ask, Fd* handed = nullptr, std::size_t wanted = 0) {
+    return converse(ask, -1, handed, wanted);
+  }
+  // The engine gets that file with it.
+  Answer hand_over(const Ask& ask, const Fd& file) { return converse(ask, file.get(), nullptr, 0); }
 
   // Null: the region is empty or not within the chunks.
   std::byte* at(const Region& region, std::uint64_t at_least);
@@ -70,7 +74,8 @@ class EngineLink {
  private:
   void wake();
   int greet(const Ask& hello, Answer& answer, std::vector<Fd>& fds, std::string& why);
-  bool exchange(const Ask& ask, Answer& answer, std::vector<Fd>& fds);
+  Answer converse(const Ask& ask, int file, Fd* handed, std::size_t wanted);
+  bool exchange(const Ask& ask, int file, Answer& answer, std::vector<Fd>& fds);
   bool take_chunks(std::vector<Fd>& fds, std::size_t from);
   bool serve(const Region& area, Fd file);
 

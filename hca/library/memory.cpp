@@ -1,10 +1,16 @@
 // Protection domains and registered memory.
+#include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <new>
+#include <optional>
 
+#include "common/os/sealed_memory.h"
+#include "common/os/syscall.h"
+#include "hca/include/scela/hca_memory.h"
 #include "hca/library/objects.h"
 
 namespace scela::hca::library {
@@ -29,16 +35,38 @@ bool is_mapped(std::uint64_t address, std::uint64_t bytes) {
   return true;
 }
 
+// What a program gets to know of its memory, and the memory where it is the library's.
+struct Registered : ibv_mr {
+  std::optional<SealedMemory> memory;
+};
+
+// 0, or an errno.
+int judge_access(unsigned& access) {
+  access &= ~static_cast<unsigned>(IBV_ACCESS_OPTIONAL_RANGE);  // wishes, not demands
+  if ((access & ~kKnownAccess) != 0) return EOPNOTSUPP;
+  constexpr unsigned kWrites = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC;
+  return (access & kWrites) != 0 && (access & IBV_ACCESS_LOCAL_WRITE) == 0 ? EINVAL : 0;
+}
+
+Registered* finish(std::unique_ptr<Registered> made, ibv_pd* pd, std::uint64_t address,
+                   const Ask& asked, const Answer& answer) {
+  if (answer.error != 0) return no<Registered>(static_cast<int>(answer.error));
+  made->context = pd->context;
+  made->pd = pd;
+  made->addr = reinterpret_cast<void*>(address);  // NOLINT: as the program has named it
+  made->length = asked.length;
+  made->handle = answer.handle;
+  made->lkey = answer.number;
+  made->rkey = answer.number;
+  return made.release();
+}
+
 ibv_mr* register_memory(ibv_pd* pd, void* address, std::size_t length, std::uint64_t iova,
                         unsigned access) {
-  Context& context = context_of(pd->context);
-  access &= ~static_cast<unsigned>(IBV_ACCESS_OPTIONAL_RANGE);  // wishes, not demands
-  if ((access & ~kKnownAccess) != 0) return no<ibv_mr>(EOPNOTSUPP);
-  constexpr unsigned kWrites = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC;
-  if ((access & kWrites) != 0 && (access & IBV_ACCESS_LOCAL_WRITE) == 0) return no<ibv_mr>(EINVAL);
+  if (const int error = judge_access(access)) return no<ibv_mr>(error);
   const auto start = reinterpret_cast<std::uint64_t>(address);
   if (!is_mapped(start, length)) return no<ibv_mr>(EFAULT);
-  auto made = std::unique_ptr<ibv_mr>(new (std::nothrow) ibv_mr{});
+  auto made = std::unique_ptr<Registered>(new (std::nothrow) Registered{});
   if (!made) return no<ibv_mr>(ENOMEM);
   Ask ask;
   ask.operation = Operation::reg_mr;
@@ -47,16 +75,44 @@ ibv_mr* register_memory(ibv_pd* pd, void* address, std::size_t length, std::uint
   ask.length = length;
   ask.iova = (access & IBV_ACCESS_ZERO_BASED) != 0 ? 0 : iova;
   ask.access = access & ~static_cast<unsigned>(IBV_ACCESS_HUGETLB);
-  const Answer answer = context.link.ask(ask);
-  if (answer.error != 0) return no<ibv_mr>(static_cast<int>(answer.error));
-  made->context = pd->context;
-  made->pd = pd;
-  made->addr = address;
-  made->length = length;
-  made->handle = answer.handle;
-  made->lkey = answer.number;
-  made->rkey = answer.number;
-  return made.release();
+  return finish(std::move(made), pd, start, ask, context_of(pd->context).link.ask(ask));
+}
+
+// All of it has memory from now on, of the program's (and of its control group's): the engine makes
+// none. Else an errno.
+int fill(const Fd& file, std::uint64_t offset, std::uint64_t length) {
+  constexpr std::uint64_t kPiece = 64ULL << 20;  // a signal undoes what has been begun
+  for (std::uint64_t done = 0; done < length; done += kPiece) {
+    const auto begin = static_cast<off_t>(offset + done);
+    const auto bytes = static_cast<off_t>(std::min(kPiece, length - done));
+    if (retry([&] { return ::fallocate(file.get(), 0, begin, bytes); }) == 0) continue;
+    // Not open for writing: it may be full.
+    if (errno != EBADF && errno != EPERM) return ENOMEM;
+  }
+  return 0;
+}
+
+Registered* register_pool(ibv_pd* pd, std::uint64_t offset, std::uint64_t length,
+                          std::uint64_t iova, const Fd& file, unsigned access) {
+  if (const int error = judge_access(access)) return no<Registered>(error);
+  struct stat status {};
+  const int seals = ::fcntl(file.get(), F_GET_SEALS);
+  if (seals < 0 || (seals & F_SEAL_SHRINK) == 0 || ::fstat(file.get(), &status) != 0)
+    return no<Registered>(EINVAL);
+  const auto size = static_cast<std::uint64_t>(status.st_size);
+  if (length == 0 || offset > size || length > size - offset) return no<Registered>(EINVAL);
+  if (const int error = fill(file, offset, length)) return no<Registered>(error);
+  auto made = std::unique_ptr<Registered>(new (std::nothrow) Registered{});
+  if (!made) return no<Registered>(ENOMEM);
+  Ask ask;
+  ask.operation = Operation::reg_pool;
+  ask.pd = pd->handle;
+  ask.address = offset;
+  ask.length = length;
+  ask.iova = (access & IBV_ACCESS_ZERO_BASED) != 0 ? 0 : iova;
+  ask.access = access & ~static_cast<unsigned>(IBV_ACCESS_HUGETLB);
+  const Answer answer = context_of(pd->context).link.hand_over(ask, file);
+  return finish(std::move(made), pd, offset, ask, answer);
 }
 
 struct Td : ibv_td {
@@ -161,8 +217,31 @@ ibv_mr* ibv_reg_mr_iova2(ibv_pd* pd, void* address, std::size_t length, std::uin
   return guarded([&] { return register_memory(pd, address, length, iova, access); });
 }
 
-ibv_mr* ibv_reg_dmabuf_mr(ibv_pd*, std::uint64_t, std::size_t, std::uint64_t, int, int) {
-  return no<ibv_mr>(EOPNOTSUPP);
+// Of files in memory, as the kernel's udmabuf takes them.
+ibv_mr* ibv_reg_dmabuf_mr(ibv_pd* pd, std::uint64_t offset, std::size_t length, std::uint64_t iova,
+                          int fd, int access) {
+  return guarded([&]() -> ibv_mr* {
+    // The program may close its own at any time.
+    const Fd file(::fcntl(fd, F_DUPFD_CLOEXEC, 0));
+    if (!file) return nullptr;
+    return register_pool(pd, offset, length, iova, file, static_cast<unsigned>(access));
+  });
+}
+
+ibv_mr* scela_hca_alloc_mr(ibv_pd* pd, std::size_t length, int access) {
+  return guarded([&]() -> ibv_mr* {
+    if (length == 0 || length > limit::kMrBytes) return no<ibv_mr>(EINVAL);
+    auto memory = SealedMemory::make("scela-hca-pool", length, SealedMemory::Writers::all);
+    if (!memory) return no<ibv_mr>(ENOMEM);
+    void* const base = memory->base();
+    Registered* const made = register_pool(pd, 0, length, reinterpret_cast<std::uint64_t>(base),
+                                           memory->fd(), static_cast<unsigned>(access));
+    if (made == nullptr) return nullptr;
+    made->addr = base;
+    memory->close_fd();
+    made->memory = std::move(*memory);
+    return made;
+  });
 }
 
 int ibv_rereg_mr(ibv_mr*, int, ibv_pd*, void*, std::size_t, int) {
@@ -177,7 +256,7 @@ int ibv_dereg_mr(ibv_mr* mr) {
     ask.handle = mr->handle;
     const Answer answer = context_of(mr->context).link.ask(ask);
     if (answer.error != 0 && answer.error != EIO) return static_cast<int>(answer.error);
-    delete mr;
+    delete static_cast<Registered*>(mr);
     return 0;
   });
 }

@@ -64,7 +64,7 @@ def check_header(header, page):
         plain = re.sub(r"\\f(?:\[[^]]*\]|.)", "", f.read()).replace("\\-", "-")
     return [f"{name}: in {os.path.basename(header)}, not in {os.path.basename(page)}" for name in sorted(names)
             if not re.search(rf"(?<![A-Za-z0-9_]){name}(?![A-Za-z0-9_])", plain)] or \
-           ([] if len(names) > 2 else [f"{header}: declares nothing that this check can see"])
+           ([] if names else [f"{header}: declares nothing that this check can see"])
 
 
 VARIABLE = re.compile(r"\bSCELA_HCA(?:_[A-Z]+)*(?![A-Z_]*(?:_H\b|\())")

@@ -159,6 +159,10 @@ class Machine final : public Host {
   void map(ProcessId process, const void* address, std::uint64_t bytes) {
     memory_[process].mapped[reinterpret_cast<std::uint64_t>(address)] = bytes;
   }
+  // A pool there: its addresses begin at kPools.
+  void map_pool(ProcessId process, const void* address, std::uint64_t bytes) {
+    memory_[process].mapped[reinterpret_cast<std::uint64_t>(address) | kPools] = bytes;
+  }
   void unmap(ProcessId process, const void* address) {
     memory_[process].mapped.erase(reinterpret_cast<std::uint64_t>(address));
   }
@@ -215,7 +219,9 @@ class Machine final : public Host {
     const std::uint64_t after = changed(order.kind, before, order.compare_add, order.swap);
     return write(process, order.address, std::as_bytes(std::span(&after, 1)));
   }
-  static std::byte* at(std::uint64_t address) { return reinterpret_cast<std::byte*>(address); }
+  static std::byte* at(std::uint64_t address) {
+    return reinterpret_cast<std::byte*>(address & ~kPools);
+  }
   bool has(ProcessId process, std::uint64_t address, std::uint64_t bytes) {
     const auto& mapped = memory_[process].mapped;
     auto found = mapped.upper_bound(address);
@@ -296,18 +302,27 @@ class Program {
     if (answer.error == 0) cqs_[answer.handle] = answer;
     return answer.handle;
   }
-  Buffer buffer(std::size_t bytes, unsigned char fill = 0, std::uint32_t rights = kAllRights) {
+  Buffer buffer(std::size_t bytes, unsigned char fill = 0, std::uint32_t rights = kAllRights,
+                Operation operation = Operation::reg_mr) {
     Buffer made;
     made.bytes.assign(bytes, std::byte{fill});
-    fabric_.machine.map(id_, made.bytes.data(), bytes);
     Ask ask;
-    ask.operation = Operation::reg_mr;
+    ask.operation = operation;
     ask.pd = pd;
     ask.address = ask.iova = made.address();
+    if (operation == Operation::reg_pool) {
+      ask.address |= kPools;
+      fabric_.machine.map_pool(id_, made.bytes.data(), bytes);
+    } else {
+      fabric_.machine.map(id_, made.bytes.data(), bytes);
+    }
     ask.length = bytes;
     ask.access = rights;
     made.key = request(ask).number;
     return made;
+  }
+  Buffer pool(std::size_t bytes, unsigned char fill = 0) {
+    return buffer(bytes, fill, kAllRights, Operation::reg_pool);
   }
   QueuePair make_qp(Ask ask) {
     ask.operation = Operation::create_qp;
