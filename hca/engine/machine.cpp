@@ -98,15 +98,17 @@ bool Machine::copy(ProcessId from, std::uint64_t from_address, ProcessId to,
 Pools::Made Machine::map_pool(ProcessId process, const Fd& file, const Pools::Part& part) {
   Process* const found = find(process);
   if (found == nullptr) return {EINVAL, 0};
+  const Pools::Made made = found->pools.map(file, part);
+  if (made.error != 0) return made;
   std::size_t count = 0;
   std::uint64_t bytes = 0;
   for (const auto& [id, other] : processes_) {
     count += other.pools.count();
     bytes += other.pools.bytes();
   }
-  if (count >= Pools::kMostOfAll || part.length > Pools::kMostBytesOfAll - bytes)
-    return {ENOMEM, 0};
-  return found->pools.map(file, part);
+  if (count <= Pools::kMostOfAll && bytes <= Pools::kMostBytesOfAll) return made;
+  found->pools.unmap(made.address);
+  return {ENOMEM, 0};
 }
 
 bool Machine::at_once(ProcessId process) {

@@ -166,8 +166,7 @@ bool Server::refuse(const Served& served, int error) const {
   return false;
 }
 
-bool Server::answer(ProcessId id, Served& served, const Ask& ask,
-                    const Connection::Handed& handed) {
+bool Server::answer(ProcessId id, Served& served, const Ask& ask, Connection::Handed& handed) {
   if ((ask.operation == Operation::hello) == served.attached) return refuse(served, EPROTO);
   if (!served.attached) return attach(id, served, ask);
   Answer answer =
@@ -190,7 +189,7 @@ bool Server::answer(ProcessId id, Served& served, const Ask& ask,
   return true;
 }
 
-Answer Server::share(ProcessId id, const Ask& ask, const Connection::Handed& handed) {
+Answer Server::share(ProcessId id, const Ask& ask, Connection::Handed& handed) {
   Answer answer;
   if (!handed.file) {
     answer.error = handed.lost ? EMFILE : EBADF;
@@ -198,6 +197,7 @@ Answer Server::share(ProcessId id, const Ask& ask, const Connection::Handed& han
   }
   const bool writable = (ask.access & access::kLocalWrite) != 0;
   const Pools::Made made = machine_.map_pool(id, handed.file, {ask.address, ask.length, writable});
+  handed.file.reset();
   if (made.error != 0) {
     answer.error = static_cast<std::uint32_t>(made.error);
     return answer;

@@ -73,9 +73,9 @@ class Server {
   void accept_all();
   void talk(ProcessId id);
   // False: the connection ends.
-  bool answer(ProcessId id, Served& served, const Ask& ask, const Connection::Handed& handed);
+  bool answer(ProcessId id, Served& served, const Ask& ask, Connection::Handed& handed);
   // Registers what is handed over.
-  Answer share(ProcessId id, const Ask& ask, const Connection::Handed& handed);
+  Answer share(ProcessId id, const Ask& ask, Connection::Handed& handed);
   bool attach(ProcessId id, Served& served, const Ask& ask);
   // What a process says of the job (joining.cpp). It is wiped.
   bool join(Served& served, std::string& record);

@@ -10,8 +10,12 @@
 
 #include "common/os/sealed_memory.h"
 #include "common/os/syscall.h"
-#include "hca/include/scela/hca_memory.h"
 #include "hca/library/objects.h"
+
+// What it declares is for programs.
+#pragma GCC visibility push(default)
+#include "hca/include/scela/hca_memory.h"
+#pragma GCC visibility pop
 
 namespace scela::hca::library {
 
@@ -222,7 +226,7 @@ ibv_mr* ibv_reg_dmabuf_mr(ibv_pd* pd, std::uint64_t offset, std::size_t length, 
                           int fd, int access) {
   return guarded([&]() -> ibv_mr* {
     // The program may close its own at any time.
-    const Fd file(::fcntl(fd, F_DUPFD_CLOEXEC, 0));
+    const scela::Fd file(::fcntl(fd, F_DUPFD_CLOEXEC, 0));
     if (!file) return nullptr;
     return register_pool(pd, offset, length, iova, file, static_cast<unsigned>(access));
   });
@@ -231,7 +235,8 @@ ibv_mr* ibv_reg_dmabuf_mr(ibv_pd* pd, std::uint64_t offset, std::size_t length, 
 ibv_mr* scela_hca_alloc_mr(ibv_pd* pd, std::size_t length, int access) {
   return guarded([&]() -> ibv_mr* {
     if (length == 0 || length > limit::kMrBytes) return no<ibv_mr>(EINVAL);
-    auto memory = SealedMemory::make("scela-hca-pool", length, SealedMemory::Writers::all);
+    auto memory =
+        scela::SealedMemory::make("scela-hca-pool", length, scela::SealedMemory::Writers::all);
     if (!memory) return no<ibv_mr>(ENOMEM);
     void* const base = memory->base();
     Registered* const made = register_pool(pd, 0, length, reinterpret_cast<std::uint64_t>(base),
