@@ -19,7 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "scela/hca_memory.h"
+#include "hca/include/scela/hca_memory.h"
 
 enum {
   most_bytes = 64 << 10,
