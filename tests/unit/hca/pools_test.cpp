@@ -3,7 +3,7 @@
 #include <cerrno>
 
 #include "hca/core/calc.h"
-#include "tests/unit/hca/fabric.h"
+#include "tests/unit/hca/nodes.h"
 
 namespace scela::hca::test {
 namespace {
@@ -90,6 +90,25 @@ TEST_CASE("hca pools: between one and other memory only the other is waited for"
   fabric.machine.stopped = {from_pool ? ProcessId{1} : ProcessId{2}};
   CHECK(both.next(a) == Status::success);
   CHECK(there.bytes == here.bytes);
+}
+
+TEST_CASE("hca pools: between nodes too, stopped processes send from them and take into them") {
+  Nodes nodes({1, 2});
+  for (Fabric* fabric : {&nodes.left, &nodes.right})
+    fabric->machine.stopped = {1, 2};
+  nodes.connect_both(QpType::rc);
+  const Buffer here = nodes.a.pool(3'000'000, 7), there = nodes.b.pool(3'000'000);
+  const bool reads = GENERATE(false, true);
+  if (reads)
+    nodes.b.post_send(nodes.qb, remote(Opcode::rdma_read, here), {there.all()});
+  else
+    nodes.a.post_send(nodes.qa, remote(Opcode::rdma_write, there), {here.all()});
+  nodes.run();
+  const auto completions = (reads ? nodes.b : nodes.a).poll();
+  REQUIRE(completions.size() == 1);
+  CHECK(completions[0].status == Status::success);
+  CHECK(there.bytes == here.bytes);
+  CHECK(nodes.left.machine.carried_out + nodes.right.machine.carried_out == 0);
 }
 
 TEST_CASE("hca pools: a program's addresses are no pool's, and a pool's are no program's") {
