@@ -46,6 +46,11 @@ constexpr std::uint16_t first_lid_of(std::uint32_t node) {
 // The port, 1 or 2, that a unicast address leads to, at whatever node of this adapter: first ports
 // have even GIDs and odd LIDs.
 std::uint8_t port_of(const Gid& gid, bool is_global, std::uint16_t lid);
+// Whether it leads to a multicast group, whose GIDs begin with this byte (RFC 4291, section 2.7).
+inline constexpr std::uint8_t kMulticastByte = 0xFF;
+constexpr bool is_group(const Gid& gid, bool is_global = true) {
+  return is_global && gid.bytes[0] == kMulticastByte;
+}
 // Nothing: it is no unicast LID.
 std::optional<std::uint32_t> node_of_lid(std::uint16_t lid);
 

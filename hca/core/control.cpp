@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "hca/core/address.h"
 #include "hca/core/state.h"
 
 namespace scela::hca {
@@ -102,7 +103,7 @@ Answer Engine::State::ask(ProcessId process, const Ask& ask) {
     case Operation::attach_mcast:
     case Operation::detach_mcast: {
       const Qp* qp = owned<Qp>(qps, ask.handle, process);
-      if (!qp || qp->type != QpType::ud || ask.gid.bytes[0] != 0xFF) {
+      if (!qp || qp->type != QpType::ud || !is_group(ask.gid)) {
         error = EINVAL;
         break;
       }

@@ -1,6 +1,7 @@
 // Datagrams, on their way out: to one queue pair, or to all of a group.
 #include <cstring>
 
+#include "hca/core/address.h"
 #include "hca/core/state.h"
 
 namespace scela::hca {
@@ -72,7 +73,7 @@ Engine::State::Sent Engine::State::cast(Qp& qp, Outgoing& out) {
   const Destination& to = out.request.destination;
   const bool is_global = to.is_global != 0;
   if (out.late_until != 0) return cast_late(qp, out);
-  if (is_global && to.gid.bytes[0] == 0xFF) return cast_to_group(qp, out);
+  if (is_group(to.gid, is_global)) return cast_to_group(qp, out);
   if (is_local(to.gid, is_global, to.lid)) {
     const Transfer moved = receive_datagram(to.qpn, incoming_of(qp, out));
     return moved == Transfer::later ? Sent::later : Sent::yes;
@@ -113,7 +114,7 @@ Engine::State::Sent Engine::State::cast_to_group(Qp& qp, Outgoing& out) {
 Engine::State::Sent Engine::State::cast_late(Qp& qp, const Outgoing& out) {
   const Destination& to = out.request.destination;
   const bool is_global = to.is_global != 0;
-  if (is_global && to.gid.bytes[0] == 0xFF) {
+  if (is_group(to.gid, is_global)) {
     std::vector<std::uint32_t> nodes = host.known_nodes();
     nodes.push_back(0);
     for (const std::uint32_t node : nodes)

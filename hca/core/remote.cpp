@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "hca/core/address.h"
 #include "hca/core/state.h"
 
 namespace scela::hca {
@@ -124,7 +125,7 @@ bool Engine::State::send_there(Qp& qp, Outgoing& out) {
 bool Engine::State::receive(std::uint32_t node, std::span<const std::byte> frame) {
   const auto header = header_of(frame);
   if (!header) return false;
-  const bool to_group = header->is_global != 0 && header->target_gid.bytes[0] == 0xFF;
+  const bool to_group = is_group(header->target_gid, header->is_global != 0);
   if (header->kind == FrameKind::request && to_group && header->target_qpn == 0) {
     if (header->total > limit::kMtu) return false;  // no engine sends that, and it goes to many
     receive_of_group(node, *header, frame);

@@ -231,7 +231,7 @@ std::uint8_t Engine::State::target_port(const Qp& qp, const Outgoing& out) {
   const QpAttributes& way = qp.attributes;
   if (qp.type != QpType::ud) return port_of(way.dgid, way.is_global != 0, way.dlid);
   const Destination& to = out.request.destination;
-  const bool to_group = to.is_global != 0 && to.gid.bytes[0] == 0xFF;
+  const bool to_group = is_group(to.gid, to.is_global != 0);
   return to_group ? std::uint8_t{0} : port_of(to.gid, to.is_global != 0, to.lid);
 }
 

@@ -3,17 +3,16 @@
 
 #include <new>
 
+#include "hca/core/address.h"
 #include "hca/library/objects.h"
 
 namespace scela::hca::library {
 
 namespace {
 
-constexpr std::uint8_t kMulticast = 0xff;  // first byte of such a GID
-
 // The index of the port's GID; -1: it has none such.
 int gid_index(const Device& device, std::uint8_t port, const ibv_gid& gid) {
-  if (gid.raw[0] == kMulticast) return 0;
+  if (gid.raw[0] == kMulticastByte) return 0;
   return std::memcmp(device.gids[port - 1].bytes, gid.raw, sizeof(gid.raw)) == 0 ? 0 : -1;
 }
 

@@ -54,6 +54,12 @@ ssize_t send_ask(int socket, const Ask& ask, int file) {
   return retry([&] { return ::sendmsg(socket, &message, MSG_NOSIGNAL); });
 }
 
+// By what the socket tells without being read.
+bool has_ended(int socket) {
+  pollfd end{socket, POLLRDHUP, 0};
+  return ::poll(&end, 1, 0) > 0 && (end.revents & (POLLHUP | POLLRDHUP | POLLERR)) != 0;
+}
+
 void collect(const msghdr& header, std::vector<Fd>& fds) {
   for (cmsghdr* part = CMSG_FIRSTHDR(&header); part != nullptr;
        part = CMSG_NXTHDR(const_cast<msghdr*>(&header), part)) {
@@ -82,10 +88,7 @@ int EngineLink::greet(const Ask& hello, Answer& answer, std::vector<Fd>& fds, st
       ::prctl(PR_SET_PTRACER, static_cast<unsigned long>(peer.pid), 0, 0, 0);
     }
     if (exchange(hello, -1, answer, fds)) return 0;
-    pollfd end{socket_.get(), POLLRDHUP, 0};
-    const bool has_ended =
-        ::poll(&end, 1, 0) > 0 && (end.revents & (POLLHUP | POLLRDHUP | POLLERR)) != 0;
-    if (!has_ended) break;
+    if (!has_ended(socket_.get())) break;
   }
   why = "the engine closed the connection";
   return EIO;
@@ -251,10 +254,7 @@ void EngineLink::wake() {
 
 bool EngineLink::look() {
   if (gone()) return true;
-  pollfd end{socket_.get(), POLLRDHUP, 0};
-  if (::poll(&end, 1, 0) > 0 && (end.revents & (POLLHUP | POLLRDHUP | POLLERR)) != 0) {
-    gone_.store(true, std::memory_order_release);
-  }
+  if (has_ended(socket_.get())) gone_.store(true, std::memory_order_release);
   return gone();
 }
 
