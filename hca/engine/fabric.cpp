@@ -248,6 +248,7 @@ void Fabric::end(std::uint32_t id, const std::string& why, Moment now) {
   drop(id);
   OtherNode& peer = peers_[node];
   peer.standing = 0;
+  peer.has_left = why.empty();
   lose(node, peer, now);
 }
 

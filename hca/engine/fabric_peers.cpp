@@ -239,6 +239,7 @@ void Fabric::stand(std::uint32_t id, PeerLink& link, std::uint32_t node, Moment 
     return lose(node, peer, now);
   }
   peer.standing = id;
+  peer.has_left = false;
   if (!peer.dirty) dirty_.push_back(node);
   peer.dirty = true;
 }
@@ -255,7 +256,7 @@ void Fabric::fail_greeting(std::uint32_t id, const std::string& why, Moment now)
     return complain(cat("refused a connection from ", name, ": ", why), now);
   }
   auto& [node, peer] = *tried;
-  complain(cat("cannot speak to node ", node, " at ", name, ": ", why), now);
+  if (!peer.has_left) complain(cat("cannot speak to node ", node, " at ", name, ": ", why), now);
   peer.trying = 0;
   peer.addresses.failed();
   if (try_next(node, peer, now)) return;

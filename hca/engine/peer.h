@@ -28,6 +28,9 @@ struct OtherNode {
   // While nothing stands: when the frames that wait are given up, and when to try (again).
   Moment give_up = 0;
   Moment not_before = 0;
+  // Its engine has said all that it had to say, and closed the last connection: it ended with its
+  // programs. That it is spoken to in vain then is nothing that its owner must know.
+  bool has_left = false;
 
   // What to say to the other engine, which has proved itself. If both connect at once, the
   // connection of the lower node stays: that node refuses the other's, and the other takes it

@@ -2,7 +2,9 @@
 // is lost with one.
 #include "hca/engine/fabric.h"
 
+#include <fcntl.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -78,6 +80,22 @@ class Middle {
   Fd ends_[2];
   std::string waits_[2];
 };
+
+// What is written there while it runs.
+template <class Run>
+std::string standard_error(Run run) {
+  int ends[2];
+  REQUIRE(::pipe2(ends, O_CLOEXEC | O_NONBLOCK) == 0);
+  const Fd read(ends[0]);
+  const Fd before(::dup(STDERR_FILENO));
+  ::dup2(ends[1], STDERR_FILENO);
+  ::close(ends[1]);
+  run();
+  ::dup2(before.get(), STDERR_FILENO);
+  char text[4096];
+  const ssize_t got = ::read(read.get(), text, sizeof text);
+  return std::string(text, got > 0 ? static_cast<std::size_t>(got) : 0);
+}
 
 }  // namespace
 
@@ -164,6 +182,28 @@ TEST_CASE("a node that refuses connections loses the frames for it, and is let a
   }
   CHECK_FALSE(send(now));
   CHECK(a.count("frame bytes waiting") == 0);
+}
+
+TEST_CASE("who speaks in vain is told of a node that never answered, not of one that has ended") {
+  Node a(record(0));
+  auto b = std::make_unique<Node>(record(1));
+  REQUIRE(a.knows(*b));
+  const bool has_spoken = GENERATE(true, false);
+  if (has_spoken) {
+    REQUIRE(a.send(*b));
+    REQUIRE(run_until([&] { return b->count("frames received") == 1; }, a, *b));
+  }
+  const std::uint32_t number = b->number;
+  b.reset();
+  const std::uint64_t lost = has_spoken ? 1 : 0;
+  REQUIRE(run_until([&] { return a.count("nodes lost") == lost; }, a));
+  FrameHeader header;
+  const std::string said = standard_error([&] {
+    if (a.fabric.send(number, std::as_bytes(std::span(&header, 1)), {}, monotonic_ns()))
+      run_until([&] { return a.count("nodes lost") == lost + 1; }, a);
+  });
+  CHECK(a.count("nodes lost") == lost + 1);
+  CHECK((said.find("cannot speak to node 1") == std::string::npos) == has_spoken);
 }
 
 TEST_CASE("a full way says so, and says when it is not any more") {
