@@ -10,7 +10,8 @@ namespace scela::hca {
 namespace {
 
 // For a stopped process whose memory somebody else needs, at least; else the transport's timeouts.
-constexpr Moment kLeastPatience = 1'000'000'000;
+// Longer than a process that is not stopped waits for a processor on any machine that works at all.
+constexpr Moment kLeastPatience = 10'000'000'000;
 
 }  // namespace
 
