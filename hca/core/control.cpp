@@ -39,6 +39,7 @@ Answer Engine::State::ask(ProcessId process, const Ask& ask) {
         answer.device.lids[port] = static_cast<std::uint16_t>(settings.first_lid + port);
       }
       if (!settings.open_qp) answer.device.flags |= device_flag::kNoOpenQp;
+      if (!settings.xrc) answer.device.flags |= device_flag::kNoXrc;
       break;
     case Operation::alloc_pd:
       answer.handle = pds.count() < limit::kPds ? pds.add(Pd{process, 0}) : 0;
@@ -264,6 +265,7 @@ int Engine::State::modify_srq(Srq& srq, const Ask& ask) {
 }
 
 int Engine::State::open_xrcd(ProcessId process, const Ask& ask, Answer& answer) {
+  if (!settings.xrc) return EOPNOTSUPP;
   if (processes[process].xrcds.size() >= limit::kOpenings) return ENOMEM;
   const bool is_private = ask.file_device == 0 && ask.file_inode == 0;
   std::uint32_t handle = 0;

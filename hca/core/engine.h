@@ -37,6 +37,7 @@ struct Settings {
   std::uint16_t first_lid = 1;  // of port 1; port 2 has the next one
   Gid gid;                      // of port 1; the last byte of port 2's is one more
   bool open_qp = true;          // some adapters have no ibv_open_qp
+  bool xrc = true;              // and some no XRC
   // Not 0: never kinder than hardware. Queue pairs take turns, and their completions come, in an
   // order drawn from this; what a message or a read is to fill holds other bytes until it is
   // complete.

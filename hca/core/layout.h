@@ -18,7 +18,7 @@
 
 namespace scela::hca {
 
-inline constexpr std::uint32_t kLayoutVersion = 3;
+inline constexpr std::uint32_t kLayoutVersion = 4;
 inline constexpr std::uint64_t kLayoutMagic = 0x61636853634c4131ULL;
 
 // Of the chunks that memory is handed out from. A larger one was made for one queue, and goes with

@@ -136,7 +136,7 @@ struct Device {
   std::uint32_t flags = 0;  // device_flag
 };
 namespace device_flag {
-inline constexpr std::uint32_t kNoOpenQp = 1;
+inline constexpr std::uint32_t kNoOpenQp = 1, kNoXrc = 2;
 }
 
 struct Answer {

@@ -72,8 +72,10 @@ int Engine::State::create_qp(ProcessId process, const Ask& ask, Answer& answer) 
     case QpType::rc:
     case QpType::uc:
     case QpType::ud:
+      break;
     case QpType::xrc_send:
     case QpType::xrc_recv:
+      if (!settings.xrc) return EOPNOTSUPP;
       break;
     default:
       return EINVAL;

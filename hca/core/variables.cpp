@@ -22,6 +22,7 @@ std::uint64_t mark_of(Variable variable, std::string_view text) {
   switch (variable) {
     case Variable::encrypt:
     case Variable::no_open_qp:
+    case Variable::no_xrc:
       if (const auto is_on = parse_switch(variable, text)) return *is_on ? 1 : 0;
       break;
     case Variable::strict:

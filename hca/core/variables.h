@@ -17,8 +17,8 @@
 namespace scela::hca {
 
 // Those of the engine, in the order of EngineMemory::settings.
-enum class Variable : std::uint8_t { strict, faults, encrypt, no_open_qp, trace };
-inline constexpr std::size_t kEngineVariables = 5;
+enum class Variable : std::uint8_t { strict, faults, encrypt, no_open_qp, no_xrc, trace };
+inline constexpr std::size_t kEngineVariables = 6;
 
 // What an engine's processes map of it.
 struct EngineMemory {
@@ -30,7 +30,7 @@ struct EngineMemory {
 // and joins a job by them.
 inline constexpr std::string_view kVariables[] = {
     "SCELA_HCA_STRICT", "SCELA_HCA_FAULTS", "SCELA_HCA_ENCRYPT", "SCELA_HCA_NO_OPEN_QP",
-    "SCELA_HCA_TRACE",  "SCELA_HCA_SOCKET", "SCELA_HCA_ADDRESS"};
+    "SCELA_HCA_NO_XRC", "SCELA_HCA_TRACE",  "SCELA_HCA_SOCKET",  "SCELA_HCA_ADDRESS"};
 
 constexpr const char* name_of(Variable variable) {
   return kVariables[static_cast<std::size_t>(variable)].data();

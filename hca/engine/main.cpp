@@ -102,13 +102,16 @@ Result<Server::Rules> make_rules(const Options& options) {
   const auto faults = parse_faults(value(Variable::faults));
   const auto encrypt = parse_switch(Variable::encrypt, value(Variable::encrypt));
   const auto no_open_qp = parse_switch(Variable::no_open_qp, value(Variable::no_open_qp));
+  const auto no_xrc = parse_switch(Variable::no_xrc, value(Variable::no_xrc));
   if (!seed) return fail(seed.error());
   if (!faults) return fail(faults.error());
   if (!encrypt) return fail(encrypt.error());
   if (!no_open_qp) return fail(no_open_qp.error());
+  if (!no_xrc) return fail(no_xrc.error());
   rules.settings.seed = *seed;
   rules.settings.faults = *faults;
   rules.settings.open_qp = !*no_open_qp;
+  rules.settings.xrc = !*no_xrc;
   rules.encrypt = *encrypt;
   rules.until_idle = options.until_idle;
   rules.trace = options.trace.empty() ? std::string(value(Variable::trace)) : options.trace;

@@ -19,12 +19,15 @@ void fill_tables(Context& context, ibv_device* device) {
   verbs.modify_cq = modify_cq;
   verbs.create_cq_ex = create_cq_ex;
   verbs.query_device_ex = query_device_ex;
-  verbs.open_qp = (context.link.device().flags & device_flag::kNoOpenQp) != 0 ? nullptr : open_qp;
   verbs.create_qp_ex = create_qp_ex;
   verbs.get_srq_num = get_srq_num;
   verbs.create_srq_ex = create_srq_ex;
-  verbs.open_xrcd = open_xrcd;
-  verbs.close_xrcd = close_xrcd;
+  const std::uint32_t flags = context.link.device().flags;
+  if ((flags & device_flag::kNoXrc) == 0) {
+    verbs.open_xrcd = open_xrcd;
+    verbs.close_xrcd = close_xrcd;
+    if ((flags & device_flag::kNoOpenQp) == 0) verbs.open_qp = open_qp;
+  }
   verbs.sz = sizeof(verbs_context);
 
   ibv_context& shown = verbs.context;

@@ -75,8 +75,8 @@ ibv_device_attr device_attributes(const Device& device) {
   attributes.max_qp = limit::kQps;
   attributes.max_qp_wr = limit::kQpRequests;
   attributes.device_cap_flags = IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_PORT_ACTIVE_EVENT |
-                                IBV_DEVICE_SYS_IMAGE_GUID | IBV_DEVICE_RC_RNR_NAK_GEN |
-                                IBV_DEVICE_XRC;
+                                IBV_DEVICE_SYS_IMAGE_GUID | IBV_DEVICE_RC_RNR_NAK_GEN;
+  if ((device.flags & device_flag::kNoXrc) == 0) attributes.device_cap_flags |= IBV_DEVICE_XRC;
   attributes.max_sge = limit::kSges;
   attributes.max_sge_rd = limit::kSges;
   attributes.max_cq = limit::kCqs;

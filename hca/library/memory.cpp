@@ -65,6 +65,19 @@ Registered* finish(std::unique_ptr<Registered> made, ibv_pd* pd, std::uint64_t a
   return made.release();
 }
 
+// `address`: of the memory, or in a pool's file.
+Ask registration(Operation operation, ibv_pd* pd, std::uint64_t address, std::uint64_t length,
+                 std::uint64_t iova, unsigned access) {
+  Ask ask;
+  ask.operation = operation;
+  ask.pd = pd->handle;
+  ask.address = address;
+  ask.length = length;
+  ask.iova = (access & IBV_ACCESS_ZERO_BASED) != 0 ? 0 : iova;
+  ask.access = access & ~static_cast<unsigned>(IBV_ACCESS_HUGETLB);
+  return ask;
+}
+
 ibv_mr* register_memory(ibv_pd* pd, void* address, std::size_t length, std::uint64_t iova,
                         unsigned access) {
   if (const int error = judge_access(access)) return no<ibv_mr>(error);
@@ -72,13 +85,7 @@ ibv_mr* register_memory(ibv_pd* pd, void* address, std::size_t length, std::uint
   if (!is_mapped(start, length)) return no<ibv_mr>(EFAULT);
   auto made = std::unique_ptr<Registered>(new (std::nothrow) Registered{});
   if (!made) return no<ibv_mr>(ENOMEM);
-  Ask ask;
-  ask.operation = Operation::reg_mr;
-  ask.pd = pd->handle;
-  ask.address = start;
-  ask.length = length;
-  ask.iova = (access & IBV_ACCESS_ZERO_BASED) != 0 ? 0 : iova;
-  ask.access = access & ~static_cast<unsigned>(IBV_ACCESS_HUGETLB);
+  const Ask ask = registration(Operation::reg_mr, pd, start, length, iova, access);
   return finish(std::move(made), pd, start, ask, context_of(pd->context).link.ask(ask));
 }
 
@@ -108,13 +115,7 @@ Registered* register_pool(ibv_pd* pd, std::uint64_t offset, std::uint64_t length
   if (const int error = fill(file, offset, length)) return no<Registered>(error);
   auto made = std::unique_ptr<Registered>(new (std::nothrow) Registered{});
   if (!made) return no<Registered>(ENOMEM);
-  Ask ask;
-  ask.operation = Operation::reg_pool;
-  ask.pd = pd->handle;
-  ask.address = offset;
-  ask.length = length;
-  ask.iova = (access & IBV_ACCESS_ZERO_BASED) != 0 ? 0 : iova;
-  ask.access = access & ~static_cast<unsigned>(IBV_ACCESS_HUGETLB);
+  const Ask ask = registration(Operation::reg_pool, pd, offset, length, iova, access);
   const Answer answer = context_of(pd->context).link.hand_over(ask, file);
   return finish(std::move(made), pd, offset, ask, answer);
 }

@@ -56,7 +56,8 @@ void Park::found_nothing(Cq& cq, EngineLink& link) {
     looked_at_ns_.store(ns, std::memory_order_relaxed);
     link.look();
   }
-  if (!link.gone()) sleep(link, now);
+  // Who has given the queue a channel sleeps there, and for other things too.
+  if (!link.gone() && cq.channel == nullptr) sleep(link, now);
 }
 
 // What comes to queues that nobody looked at lately wakes nobody: a program that waits for an

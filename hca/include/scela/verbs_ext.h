@@ -8,7 +8,7 @@
  * (comp_mask: IBV_QP_INIT_ATTR_CREATE_FLAGS).
  *
  * Counting: each completion queue has a base, 0 at first. WAIT(cq, n) is over once base + n
- * completions have ever come to cq; a completion that came early counts. A WAIT marked `last`
+ * completions have ever come to cq: those that came early, and errors, count. A WAIT marked `last`
  * moves the base by the largest n since the one before that was marked. So each list claims the
  * completions that come after those of the lists before it, and several queues can wait for the
  * same completions: all but one without the mark.

@@ -192,6 +192,39 @@ TEST_CASE("hca programs: an adapter without ibv_open_qp says so, and keeps the q
   ::unsetenv("SCELA_HCA_NO_OPEN_QP");
 }
 
+TEST_CASE("hca programs: an adapter without XRC shows none, and has none") {
+  const Place place;
+  const bool lacks = GENERATE(true, false);
+  if (lacks) ::setenv("SCELA_HCA_NO_XRC", "yes", 1);
+  {
+    Verbs verbs;
+    ibv_device_attr device{};
+    REQUIRE(ibv_query_device(verbs.context, &device) == 0);
+    CHECK(((device.device_cap_flags & IBV_DEVICE_XRC) == 0) == lacks);
+    ibv_xrcd_init_attr domain{IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS, -1, O_CREAT};
+    errno = 0;
+    ibv_xrcd* const xrcd = ibv_open_xrcd(verbs.context, &domain);
+    CHECK((xrcd == nullptr) == lacks);
+    if (lacks) CHECK(errno == EOPNOTSUPP);
+    if (xrcd != nullptr) CHECK(ibv_close_xrcd(xrcd) == 0);
+    ibv_cq* const cq = verbs.cq();
+    ibv_qp_init_attr_ex sending{};
+    sending.qp_type = IBV_QPT_XRC_SEND;
+    sending.send_cq = cq;
+    sending.cap = {1, 0, 1, 0, 0};
+    sending.comp_mask = IBV_QP_INIT_ATTR_PD;
+    sending.pd = verbs.pd;
+    errno = 0;
+    ibv_qp* const qp = ibv_create_qp_ex(verbs.context, &sending);
+    CHECK((qp == nullptr) == lacks);
+    if (lacks) CHECK(errno == EOPNOTSUPP);
+    if (qp != nullptr) CHECK(ibv_destroy_qp(qp) == 0);
+  }
+  // RC it has.
+  CHECK(sends_itself());
+  ::unsetenv("SCELA_HCA_NO_XRC");
+}
+
 TEST_CASE("hca programs: one that executes another loses all it had, though it does not end") {
   const Place place;
   void* const memory =

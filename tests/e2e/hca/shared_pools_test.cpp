@@ -13,6 +13,7 @@
 #include "common/os/fd.h"
 #include "hca/include/scela/hca_memory.h"
 #include "tests/e2e/hca/verbs_program.h"
+#include "tests/support/stop.h"
 
 using namespace scela;
 using namespace scela::test;
@@ -235,10 +236,7 @@ TEST_CASE("hca pools: chains receive, compute and send while their poster is sto
     shared->partner = qp->qp_num;
     tell(shared->go, 1);
     until(shared->ready, 2);
-    REQUIRE(::kill(poster, SIGSTOP) == 0);
-    int status = 0;
-    REQUIRE(::waitpid(poster, &status, WUNTRACED) == poster);
-    REQUIRE(WIFSTOPPED(status));
+    stop(poster);
     for (std::uint64_t link = 0; link < kLinks; ++link) {
       std::fill(numbers, numbers + kNumbers, 1000 * link);
       post_recv(qp, in.all());
@@ -250,6 +248,7 @@ TEST_CASE("hca pools: chains receive, compute and send while their poster is sto
         wrong += sums[i] == 1000 * link + i ? 0 : 1;
       CHECK(wrong == 0);
     }
+    int status = 0;
     CHECK(::kill(poster, SIGKILL) == 0);
     CHECK(::waitpid(poster, &status, 0) == poster);
   }

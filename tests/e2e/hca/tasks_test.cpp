@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "tests/e2e/hca/verbs_program.h"
+#include "tests/support/stop.h"
 
 using namespace scela::test;
 
@@ -206,10 +207,7 @@ TEST_CASE("hca tasks: a thousand chains of a hundred tasks run while their poste
     }
     tell(shared->go, 1);
     until(shared->ready, 2);
-    REQUIRE(::kill(poster, SIGSTOP) == 0);
-    int status = 0;
-    REQUIRE(::waitpid(poster, &status, WUNTRACED) == poster);
-    REQUIRE(WIFSTOPPED(status));
+    stop(poster);
     for (std::uint32_t c = 0; c < kChains; ++c)
       for (std::uint32_t i = 0; i < kLinks; ++i)
         post_send(outs[c], {});
@@ -219,6 +217,7 @@ TEST_CASE("hca tasks: a thousand chains of a hundred tasks run while their poste
     }
     ibv_wc none{};
     CHECK(ibv_poll_cq(came, 1, &none) == 0);
+    int status = 0;
     CHECK(::kill(poster, SIGKILL) == 0);
     CHECK(::waitpid(poster, &status, 0) == poster);
   }

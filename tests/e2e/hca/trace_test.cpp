@@ -18,6 +18,7 @@
 #include "common/os/clock.h"
 #include "tests/e2e/hca/verbs_program.h"
 #include "tests/support/eventually.h"
+#include "tests/support/stop.h"
 
 using namespace scela;
 using namespace scela::test;
@@ -119,10 +120,7 @@ TEST_CASE("hca trace: the engine is seen to execute a chain while its poster is 
     shared->partners[1] = in->qp_num;
     tell(shared->go, 1);
     until(shared->ready, 2);
-    REQUIRE(::kill(poster, SIGSTOP) == 0);
-    int status = 0;
-    REQUIRE(::waitpid(poster, &status, WUNTRACED) == poster);
-    REQUIRE(WIFSTOPPED(status));
+    stop(poster);
     from = static_cast<double>(monotonic_ns()) / 1e3;
     for (std::uint32_t i = 0; i < kLinks; ++i)
       post_send(out, {});
@@ -131,6 +129,7 @@ TEST_CASE("hca trace: the engine is seen to execute a chain while its poster is 
     // Its receiver is told of a message before its sender is done; when the engine answers it is.
     static_cast<void>(verbs.cq());
     to = static_cast<double>(monotonic_ns()) / 1e3;
+    int status = 0;
     CHECK(::kill(poster, SIGKILL) == 0);
     CHECK(::waitpid(poster, &status, 0) == poster);
   }

@@ -166,6 +166,26 @@ TEST_CASE("hca: an adapter without ibv_open_qp refuses it, whoever asks, and say
   CHECK(program.request(ask).error == EOPNOTSUPP);
 }
 
+TEST_CASE("hca: an adapter without XRC refuses all of it, whoever asks, and says so") {
+  Settings without;
+  without.xrc = false;
+  Fabric fabric(without);
+  Program program(fabric, 1);
+  Ask ask;
+  CHECK(program.request(ask).device.flags == device_flag::kNoXrc);
+  ask.operation = Operation::open_xrcd;
+  CHECK(program.request(ask).error == EOPNOTSUPP);
+  Ask make;
+  make.operation = Operation::create_qp;
+  make.pd = program.pd;
+  for (const QpType type : {QpType::xrc_send, QpType::xrc_recv}) {
+    make.qp_type = type;
+    CHECK(program.request(make).error == EOPNOTSUPP);
+  }
+  // What it has works.
+  CHECK(program.make_qp(QpType::rc).handle != 0);
+}
+
 TEST_CASE("hca: a shared receive queue says once that it has fallen below its limit") {
   Fabric fabric;
   Program a(fabric, 1), b(fabric, 2);

@@ -11,6 +11,8 @@ TEST_CASE("hca variables: a switch is yes, 1, no, 0 or nothing, and nothing else
   for (const char* text : {"no", "0", ""})
     CHECK_FALSE(parse_switch(Variable::encrypt, text).value());
   for (const char* text : {"true", "Yes", "on", "2", " yes", "nope", "01"}) {
+    CHECK(parse_switch(Variable::no_xrc, text).error().text().find("SCELA_HCA_NO_XRC") !=
+          std::string::npos);
     const auto read = parse_switch(Variable::no_open_qp, text);
     REQUIRE_FALSE(read);
     CHECK(read.error().kind == scela::ErrorKind::usage);
@@ -47,6 +49,8 @@ TEST_CASE("hca variables: words that ask for the same as the engine was told are
   CHECK(says(Variable::strict, "0", "8"));
   CHECK(says(Variable::no_open_qp, "1", ""));
   CHECK(says(Variable::no_open_qp, "0", "yes"));
+  CHECK(says(Variable::no_xrc, "1", ""));
+  CHECK_FALSE(says(Variable::no_xrc, "yes", "1"));
   CHECK(says(Variable::faults, "ud-lost=1", ""));
   CHECK_FALSE(says(Variable::faults, "ud-lost=1", "ud-lost=1"));
   CHECK(says(Variable::trace, "/a", "/b"));

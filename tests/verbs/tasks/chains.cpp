@@ -196,7 +196,10 @@ void who_executes() {
     if (said != nullptr)
       expect_equal("threads that execute tasks", std::atoi(said), threads_that_execute());
   }
-  expect_equal("threads after", 0, threads_that_execute());
+  // A thread that was joined may still be listed: the kernel wakes the joiner before it lets it go.
+  waiting_for("no thread that executes tasks, after the last queue");
+  while (threads_that_execute() != 0)
+    std::this_thread::yield();
 }
 
 constexpr Case kCases[] = {

@@ -52,6 +52,32 @@ void error_flushes_who_waits() {
   expect_next("who stood behind", f.sent, 2, IBV_WC_WR_FLUSH_ERR);
 }
 
+// A WAIT compares how many have come, as CORE-Direct's does (its request holds a completion queue's
+// producer index): what they say is for who polls.
+void failed_completions_count() {
+  Failing f(0);
+  ibv_cq* const told = f.world.cq();
+  ibv_qp* const held = f.world.rc(f.world.cq(), f.world.cq(), SCELA_QP_MANAGED_SEND);
+  ibv_qp* const other = f.world.rc(f.world.cq(), told);
+  f.world.connect(held, other);
+  post_receive(other, 7);
+  post_send(held, 8);
+  post(f.manager, wait(f.sent, 1, true, 3, IBV_SEND_SIGNALED));
+  post(f.manager, wait(f.sent, 1, true, 4, IBV_SEND_SIGNALED));
+  post(f.manager, enable(held, 1));
+  expect_empty("nothing has completed", f.done);
+  Request wrong(IBV_WR_RDMA_WRITE, 1, 0);
+  Address nowhere = f.world.address();
+  nowhere.rkey ^= 0x5555;
+  expect_works("posting", wrong.piece(f.world.piece(0, 8)).remote(nowhere).try_post(f.from));
+  expect_task("a wait for one that failed", f.done, 3, SCELA_TASK_WAIT);
+  post_send(f.from, 2);
+  expect_task("a wait for one that was flushed", f.done, 4, SCELA_TASK_WAIT);
+  expect_next("what stands behind them is done", told, 7);
+  expect_next("who polls is told", f.sent, 1, IBV_WC_REM_ACCESS_ERR);
+  expect_next("of both", f.sent, 2, IBV_WC_WR_FLUSH_ERR);
+}
+
 void failing_request_flushes_the_rest() {
   Failing f;
   Request wrong(IBV_WR_RDMA_WRITE, 1, 0);
@@ -152,6 +178,7 @@ void destroyed_while_waiting() {
 constexpr Case kCases[] = {
     {"tasks.error-flushes-held", error_flushes_what_is_held},
     {"tasks.error-flushes-waiting", error_flushes_who_waits},
+    {"tasks.failed-completions-count", failed_completions_count},
     {"tasks.failing-request", failing_request_flushes_the_rest},
     {"tasks.failing-task", failing_task_ends_the_connection},
     {"tasks.gone-queue-pair", gone_queue_pair},

@@ -162,6 +162,24 @@ TEST_CASE("hca progress: waits count from a base, which the last of several move
   CHECK(b.notes.watched.empty());
 }
 
+// As CORE-Direct's, which compares a completion queue's producer index.
+TEST_CASE("hca progress: a wait counts completions that tell of an error as it counts others") {
+  Bench b;
+  const CountId steps = b.queues.add_count();
+  const PairId manager = b.queues.add_pair({steps, steps, false, false, true, 16, 16});
+  const PairId pair = b.pair(), held = b.pair(true);
+  b.request(held, 7);
+  b.wait(manager, b.sends, 2, 10);
+  b.enable(manager, held, 1, 11);
+  b.request(pair, 1);
+  b.request(pair, 2);
+  b.run();
+  b.sent(pair, Status::remote_access);
+  CHECK(b.ids() == Ids{1, 2});
+  b.sent(pair, Status::flushed);
+  CHECK(b.ids() == Ids{1, 2, 7});
+}
+
 TEST_CASE("hca progress: tasks complete behind the requests before them, which are looked for") {
   Bench b;
   const PairId pair = b.pair();
