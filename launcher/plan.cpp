@@ -160,7 +160,7 @@ nla::Job make_job(const Options& options, const Surroundings& around, const Plan
   job.grace_ms = static_cast<std::uint32_t>(options.grace.count());
   job.cache_policy = policy_of(policy);
   job.cache_limit = options.cache_limit;
-  job.trace = options.trace.has_value();
+  job.trace = options.trace.has_value() || options.stats != StatsFormat::none;
   job.once_per_host = plan.once_per_host;
   // Gathered output has headings; what is left to label is standard error.
   job.plain_output = options.gather;

@@ -76,7 +76,10 @@ class Session {
   void on(const action::ReadStdin& read) { stdin_->allow(read.bytes); }
   void on(const action::JobEnded& ended);
   void on(const action::ShowLog& log);
-  void on(const action::TracePiece& piece) { trace_.add(piece.node, piece.bytes.view()); }
+  void on(const action::TracePiece& piece) {
+    trace_.add(piece.node, piece.bytes.view());
+    accounts_.add(piece.node, piece.bytes.view());
+  }
   template <class Other>
   void on(const Other&) {}
 
@@ -103,6 +106,7 @@ class Session {
   Reach reach_;
   std::string agent_;  // path of scela-nla
   TraceFile trace_;
+  RankAccounts accounts_;
   StderrWriter& person_;
   Log log_;
   Phases phases_;
@@ -507,8 +511,10 @@ SessionResult Session::finish() {
   SessionResult result;
   result.outcome = std::move(outcome_);
   const JobNumbers numbers = numbers_of(plan_, spawning_.unspawned());
-  if (options_.stats == StatsFormat::text) result.statistics = stats_text(phases_, numbers, stats_);
-  if (options_.stats == StatsFormat::json) result.statistics = stats_json(phases_, numbers, stats_);
+  if (options_.stats == StatsFormat::text)
+    result.statistics = stats_text(phases_, numbers, stats_, accounts_);
+  if (options_.stats == StatsFormat::json)
+    result.statistics = stats_json(phases_, numbers, stats_, accounts_);
   if (options_.trace) {
     trace_.add_launcher(phases_);
     if (auto written = trace_.write(); !written && !result.outcome.error) {

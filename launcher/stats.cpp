@@ -48,7 +48,8 @@ JobNumbers numbers_of(const Plan& plan, const RankSet& unspawned) {
   return numbers;
 }
 
-std::string stats_text(const Phases& phases, const JobNumbers& job, const nla::Stats& stats) {
+std::string stats_text(const Phases& phases, const JobNumbers& job, const nla::Stats& stats,
+                       const RankAccounts& accounts) {
   std::string out =
       cat("scela-run: ", counted(job.ranks, "rank"), " on ", counted(job.nodes, "node"),
           ", degree ", job.degree, ", depth ", job.depth, "\n");
@@ -66,10 +67,11 @@ std::string stats_text(const Phases& phases, const JobNumbers& job, const nla::S
   if (stats.root_cache_bytes > 0) {
     out += cat("scela-run:   scela-run's own cache ", stats.root_cache_bytes, " bytes\n");
   }
-  return out;
+  return out + accounts.text(job.ranks);
 }
 
-std::string stats_json(const Phases& phases, const JobNumbers& job, const nla::Stats& stats) {
+std::string stats_json(const Phases& phases, const JobNumbers& job, const nla::Stats& stats,
+                       const RankAccounts& accounts) {
   nlohmann::ordered_json out;
   out["nodes"] = job.nodes;
   out["ranks"] = job.ranks;
@@ -85,19 +87,15 @@ std::string stats_json(const Phases& phases, const JobNumbers& job, const nla::S
   out["max_resident_bytes"] = stats.max_resident_bytes;
   out["max_cache_bytes"] = stats.cache_bytes;
   out["root_cache_bytes"] = stats.root_cache_bytes;
+  out["accounts"] = nlohmann::ordered_json::parse(accounts.json());
   return out.dump() + "\n";
 }
 
-void TraceFile::add(std::uint32_t node, std::string_view lines) {
-  const std::uint32_t process = node + 1;  // the root's own node number wraps to 0
-  std::string& rest = partial_[process];
-  rest += lines;
-  std::size_t at = 0;
-  for (std::size_t end; (end = rest.find('\n', at)) != std::string::npos; at = end + 1) {
-    const std::string_view line = std::string_view(rest).substr(at, end - at);
-    if (nlohmann::json::accept(line)) events_ += cat(line, ",\n");
-  }
-  rest.erase(0, at);
+void TraceFile::add(std::uint32_t node, std::string_view piece) {
+  lines_.add(node, piece, [this](std::string_view line) {
+    if (line.starts_with(R"({"name":)") && nlohmann::json::accept(line))
+      events_ += cat(line, ",\n");
+  });
 }
 
 void TraceFile::add_launcher(const Phases& phases) {

@@ -4,12 +4,13 @@
 #include <chrono>
 #include <cstdint>
 #include <fstream>
-#include <map>
 #include <string>
 #include <string_view>
 
 #include "common/core/result.h"
 #include "launcher/plan.h"
+#include "launcher/rank_accounts.h"
+#include "launcher/report_lines.h"
 #include "nla/core/messages.h"
 
 namespace scela {
@@ -34,9 +35,12 @@ struct JobNumbers {
 // `unspawned`: ranks of the job that were not to be.
 JobNumbers numbers_of(const Plan& plan, const RankSet& unspawned);
 
-// Milliseconds per phase, messages, bytes, and the peak memory of the largest agent.
-std::string stats_text(const Phases& phases, const JobNumbers& job, const nla::Stats& stats);
-std::string stats_json(const Phases& phases, const JobNumbers& job, const nla::Stats& stats);
+// Milliseconds per phase, messages, bytes, the peak memory of the largest agent, and what ranks
+// have told.
+std::string stats_text(const Phases& phases, const JobNumbers& job, const nla::Stats& stats,
+                       const RankAccounts& accounts);
+std::string stats_json(const Phases& phases, const JobNumbers& job, const nla::Stats& stats,
+                       const RankAccounts& accounts);
 
 // Collects the JSON lines that agents send and writes them as one Chrome trace (an array of events;
 // load it in a trace viewer). One process per node, the launcher is process 0.
@@ -44,7 +48,7 @@ class TraceFile {
  public:
   // Before the job runs: what cannot be written must not cost a run. Error (io): it cannot be.
   Result<void> open(const std::string& path);
-  void add(std::uint32_t node, std::string_view lines);  // pieces of one node come in order
+  void add(std::uint32_t node, std::string_view piece);  // of its report: spans are taken
   void add_launcher(const Phases& phases);
   Result<void> write();  // Error (io)
 
@@ -52,7 +56,7 @@ class TraceFile {
   std::string path_;
   std::ofstream file_;
   std::string events_;
-  std::map<std::uint32_t, std::string> partial_;  // per process: an unfinished line
+  ReportLines lines_;
 };
 
 }  // namespace scela

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <utility>
 
+#include "common/core/bytes.h"
 #include "common/os/syscall.h"
 #include "nla/rank_pmi_state.h"
 
@@ -40,6 +41,11 @@ CollectiveKind kind_of(pmi::Operation operation) {
   }
   return CollectiveKind::barrier;
 }
+
+// Messages between agents, beside those of PMIx (pmix_data.h): whether the rank that it is sent to
+// has left, and that the one that it is sent from has.
+constexpr std::uint32_t kHasLeftTag = kServiceTags + 2;
+constexpr std::uint32_t kLeftTag = kServiceTags + 3;
 
 // Of a rank's memory.
 constexpr std::size_t kMaxHandedOver = 2;
@@ -145,6 +151,7 @@ bool RankPmi::unfinished(Rank rank) const {
 
 void RankPmi::close(Rank rank) {
   settle();
+  ended_.add(rank);
   Connection& one = of(rank);
   if (one.end.fd) take_rest(one);
   if (one.ring) end_ring(one);
@@ -383,6 +390,35 @@ void RankPmi::spawn(Rank rank, pmi::RequestId id, pmi::ask::Spawn request) {
 
 void RankPmi::failed(Rank rank, pmi::RequestId id) {
   ask(rank, id, "get", ask::Failed{});
+}
+
+// Only the agent of its node knows of who ends well, and that one is asked when somebody wants to
+// know: to tell everybody of each rank would be a message of each to all.
+void RankPmi::left(Rank rank, pmi::RequestId id, Rank about) {
+  const Rank wanted = world_of(rank).at(about);
+  const bool known = left_.contains(wanted);
+  if (!known) host_.emit(event::Asked{rank, kLeftRequest, ask::Send{wanted, kHasLeftTag, {}}});
+  pmi::Answer answer;
+  answer.found = known;
+  of(rank).server->answered(id, answer);
+}
+
+bool RankPmi::heard(const action::Reply& reply) {
+  const auto& parts = reply.response.parts;
+  if (reply.id != kUnasked || parts.size() != 3) return false;
+  ByteReader source(parts[0].view());
+  ByteReader about(parts[1].view());
+  const auto from = static_cast<Rank>(source.varint());
+  const std::uint64_t tag = about.varint();
+  if (tag == kLeftTag) {
+    left_.add(from);
+  } else if (tag == kHasLeftTag) {
+    if (ended_.contains(reply.rank) || of(reply.rank).server->finished())
+      host_.emit(event::Asked{reply.rank, kLeftRequest, ask::Send{from, kLeftTag, {}}});
+  } else {
+    return false;
+  }
+  return true;
 }
 
 void RankPmi::collective(Rank rank, pmi::RequestId id, pmi::Collective call) {

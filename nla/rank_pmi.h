@@ -21,6 +21,10 @@
 
 namespace scela::nla {
 
+// Of questions whether a rank has left, and of the answer that it has (nobody answers that it has
+// not): they need no answer of their own.
+inline constexpr RequestId kLeftRequest = UINT64_MAX - 1;
+
 class RankPmi final : pmi::JobServices, EndListener {
  public:
   // All are borrowed; `poller` is there when the first rank is.
@@ -45,6 +49,8 @@ class RankPmi final : pmi::JobServices, EndListener {
   bool unfinished(Rank rank) const;
   // It has ended, and not well: what it may have said of that meanwhile is asked.
   void ended_badly(Rank rank);
+  // False: this is not about who has left.
+  bool heard(const action::Reply& reply);
 
  private:
   struct Connection;
@@ -98,6 +104,7 @@ class RankPmi final : pmi::JobServices, EndListener {
   void unpublish(Rank rank, pmi::RequestId id, std::string name) override;
   void spawn(Rank rank, pmi::RequestId id, pmi::ask::Spawn request) override;
   void failed(Rank rank, pmi::RequestId id) override;
+  void left(Rank rank, pmi::RequestId id, Rank about) override;
   void segment(Rank rank, pmi::RequestId id) override;
   void ring(Rank rank, pmi::RequestId id) override;
   void collective(Rank rank, pmi::RequestId id, pmi::Collective call) override;
@@ -116,6 +123,8 @@ class RankPmi final : pmi::JobServices, EndListener {
   std::unique_ptr<Bell> own_bell_;   // rung by the agent itself: nobody else has it
   std::unique_ptr<Bell> bell_;       // once a rank asked for memory
   std::vector<Connection*> ringed_;  // that have it
+  RankSet ended_;                    // of this node
+  RankSet left_;                     // of others, as far as it was asked for
   bool reading_ = true;
   std::unique_ptr<Port> port_;  // none: ranks inherit
 };

@@ -14,6 +14,7 @@
 #include "common/os/child.h"
 #include "common/os/syscall.h"
 #include "common/os/terminal.h"
+#include "nla/accounts.h"
 
 namespace scela::nla {
 
@@ -24,9 +25,10 @@ constexpr int kPmiDescriptor = 3;
 // Set by the agent, or left by a launcher around this one: a rank that believed them would speak to
 // the wrong server.
 constexpr std::string_view kOwnVariables[] = {
-    "SCELA_RANK",   "SCELA_SIZE",       "SCELA_LOCAL_RANK", "SCELA_LOCAL_SIZE", "SCELA_NODE",
-    "SCELA_JOB_ID", "SCELA_NODE_INDEX", "SCELA_NODE_DIR",   "MPI_LOCALRANKID",  "MPI_LOCALNRANKS",
-    "MPIRUN_HOST",  "MPIRUN_PORT",      "MPIRUN_RANK",      "MPIRUN_NPROCS",    "MPIRUN_ID"};
+    "SCELA_RANK",      "SCELA_SIZE",      "SCELA_LOCAL_RANK", "SCELA_LOCAL_SIZE",
+    "SCELA_NODE",      "SCELA_JOB_ID",    "SCELA_NODE_INDEX", "SCELA_NODE_DIR",
+    "MPI_LOCALRANKID", "MPI_LOCALNRANKS", "MPIRUN_HOST",      "MPIRUN_PORT",
+    "MPIRUN_RANK",     "MPIRUN_NPROCS",   "MPIRUN_ID",        kAccountsVariable};
 constexpr std::string_view kEngineVariable = "SCELA_HCA_SOCKET";
 constexpr std::string_view kOwnPrefixes[] = {"PMI_", "PMIX_"};
 
@@ -224,6 +226,8 @@ std::vector<std::string> RankStarter::variables(Rank number) const {
       cat("SCELA_NODE=", node_.name),  cat("SCELA_NODE_INDEX=", node_.index),
       cat("SCELA_JOB_ID=", job_->id),  cat("SCELA_NODE_DIR=", node_.directory),
       cat("MPI_LOCALRANKID=", local),  cat("MPI_LOCALNRANKS=", here.size())};
+  if (node_.accounts)
+    out.push_back(cat(kAccountsVariable, "=", accounts_file(node_.directory, number)));
   if (world > 0 && node_.pmi != PmiKind::pmix) out.emplace_back("PMI_SPAWNED=1");
   const auto add = [&](std::initializer_list<std::string> more) { out.insert(out.end(), more); };
   switch (node_.pmi) {

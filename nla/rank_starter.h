@@ -7,8 +7,9 @@
 //
 // Environment: Job::env, App::env, then
 //   SCELA_RANK SCELA_SIZE SCELA_LOCAL_RANK SCELA_LOCAL_SIZE, SCELA_NODE SCELA_NODE_INDEX,
-//   SCELA_JOB_ID, SCELA_NODE_DIR, SCELA_HCA_SOCKET (unless the user has set it), PMI_RANK PMI_SIZE
-//   PMI_FD, MPI_LOCALRANKID MPI_LOCALNRANKS
+//   SCELA_JOB_ID, SCELA_NODE_DIR, SCELA_HCA_SOCKET (unless the user has set it), SCELA_ACCOUNTS
+//   (accounts.h; where they are asked for), PMI_RANK PMI_SIZE PMI_FD, MPI_LOCALRANKID
+//   MPI_LOCALNRANKS
 // (the last two as Hydra sets them). Ranks that others have asked for have numbers and sizes of
 // their own world, and PMI_SPAWNED=1. Ranks that come by the agent's port have PMI_PORT PMI_ID, or
 // MPIRUN_HOST MPIRUN_PORT MPIRUN_RANK MPIRUN_NPROCS MPIRUN_ID (for MVAPICH 1 MPIRUN_MPD and
@@ -51,6 +52,7 @@ struct NodeFacts {
   std::string companions;                // directory of programs that agents start, may be empty
   std::uint32_t processors = 1;          // of this node; 0: less than one
   std::string engine_socket = {};  // by which ranks find the node's adapter; empty: they do not
+  bool accounts = false;           // ranks are asked for what they have used, see accounts.h
   // More of a rank's variables, which its PMIx server has chosen.
   std::function<std::vector<std::string>(Rank)> of_rank = nullptr;
 };

@@ -354,8 +354,10 @@ void Ranks::cancel_starts() {
 }
 
 void Ranks::reply(const action::Reply& reply) {
-  if (reply.id == kEngineRequest) return;  // what was asked goes as it can
+  // What was asked goes as it can.
+  if (reply.id == kEngineRequest || reply.id == kLeftRequest) return;
   if (state_->engine && state_->engine->heard(reply)) return;
+  if (state_->pmi.heard(reply)) return;
   if (state_->pmix) {
     state_->pmix->reply(reply);
   } else {

@@ -12,6 +12,7 @@
 #include "common/os/memory.h"
 #include "common/os/private_dir.h"
 #include "common/os/topology.h"
+#include "nla/accounts.h"
 #include "nla/address.h"
 #include "nla/capacity.h"
 #include "nla/core/remote_shell.h"
@@ -262,6 +263,7 @@ void Shell::State::carry_out(action::StartRanks& start) {
   const std::string problem = make_directory();
   facts.directory = directory;
   if (settings.node_env) facts.environment = node_environment();
+  facts.accounts = settings.measure && problem.empty();
   facts.companions = settings.agent.substr(0, settings.agent.rfind('/') + 1);
   facts.pmi = job->pmi;
   facts.pmi_guessed = settings.pmi_guessed;
@@ -414,11 +416,14 @@ void Shell::State::carry_out(action::CancelTimer& cancel) {
 }
 
 void Shell::State::carry_out(action::Finishing&) {
-  if (tracer.enabled()) {
-    const bool root = options.role == Role::root;
-    const RankSet own = root || !job ? RankSet() : job->map.ranks_of(node_index);
-    const std::vector<Chunk> pieces =
-        tracer.lines(root ? 0 : node_index + 1, root ? "scela-run" : options.node, own);
+  const bool root = options.role == Role::root;
+  const RankSet own = root || !job ? RankSet() : job->map.ranks_of(node_index);
+  Pieces report;
+  if (tracer.enabled())
+    tracer.add_lines(report, root ? 0 : node_index + 1, root ? "scela-run" : options.node, own);
+  if (settings.measure && !directory.empty()) add_accounts(report, directory, own);
+  if (!report.empty()) {
+    const std::vector<Chunk> pieces = report.take();
     for (const Chunk& piece : pieces)
       emit(event::SendTrace{&piece == &pieces.back(), piece});
   }

@@ -1,6 +1,5 @@
 #include "nla/trace.h"
 
-#include "common/core/frame.h"
 #include "common/core/text.h"
 #include "nla/constants.h"
 
@@ -29,23 +28,6 @@ std::string metadata(std::string_view what, std::uint32_t process, std::uint32_t
              R"(,"args":{"name":)", quoted(name), "}}\n");
 }
 
-class Pieces {
- public:
-  void add(const std::string& line) {
-    if (current_.size() + line.size() > kMaxPiece) cut();
-    current_ += line;
-  }
-  std::vector<Chunk> take() {
-    if (!current_.empty() || done_.empty()) cut();
-    return std::move(done_);
-  }
-
- private:
-  void cut() { done_.emplace_back(std::exchange(current_, {})); }
-  std::string current_;
-  std::vector<Chunk> done_;
-};
-
 }  // namespace
 
 void Tracer::span(const char* name, std::uint64_t start_ns, std::uint64_t end_ns,
@@ -58,9 +40,8 @@ void Tracer::span(const char* name, std::uint64_t start_ns, std::uint64_t end_ns
   spans_.push_back({name, start_ns, std::max(start_ns, end_ns), rank});
 }
 
-std::vector<Chunk> Tracer::lines(std::uint32_t process, std::string_view process_name,
-                                 const RankSet& ranks) const {
-  Pieces out;
+void Tracer::add_lines(Pieces& out, std::uint32_t process, std::string_view process_name,
+                       const RankSet& ranks) const {
   out.add(metadata("process_name", process, 0, process_name));
   out.add(metadata("thread_name", process, 0, process == 0 ? "launcher" : "agent"));
   ranks.for_each(
@@ -74,7 +55,6 @@ std::vector<Chunk> Tracer::lines(std::uint32_t process, std::string_view process
   if (dropped_ > 0) {
     out.add(metadata("process_labels", process, 0, cat(dropped_, " spans were not kept")));
   }
-  return out.take();
 }
 
 }  // namespace scela::nla

@@ -12,8 +12,8 @@
 #include <string_view>
 #include <vector>
 
-#include "common/core/chunk.h"
 #include "common/core/rank_set.h"
+#include "nla/pieces.h"
 
 namespace scela::nla {
 
@@ -27,9 +27,8 @@ class Tracer {
   void span(const char* name, std::uint64_t start_ns, std::uint64_t end_ns,
             std::uint32_t rank = kOwnThread);
 
-  // All lines, cut between lines into chunks of at most kMaxPiece bytes; at least one chunk.
-  std::vector<Chunk> lines(std::uint32_t process, std::string_view process_name,
-                           const RankSet& ranks) const;
+  void add_lines(Pieces& out, std::uint32_t process, std::string_view process_name,
+                 const RankSet& ranks) const;
 
  private:
   struct Span {

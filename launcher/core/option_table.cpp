@@ -334,7 +334,7 @@ const OptionRow kOptions[] = {
      "tell for each rank which processors it is bound to",
      [](Target t, Text v) { return store_flag(v, t.options.placement.report); }},
     {"stats", 0, "[=json]", kMaybe, kJob, inspection, "SCELA_STATS",
-     "print phases, counts, bytes and memory per agent at the end",
+     "print phases, counts, bytes, memory per agent and what ranks tell",
      apply_stats},
     {"trace", 0, "FILE", kValue, kJob, inspection, "SCELA_TRACE",
      "write a trace of all agents in Chrome's format",
@@ -421,7 +421,7 @@ constexpr std::string_view kVariablePrefix = "SCELA_";
 constexpr std::string_view kRankVariables[] = {
     "SCELA_RANK",    "SCELA_SIZE",       "SCELA_LOCAL_RANK", "SCELA_LOCAL_SIZE",
     "SCELA_NODE",    "SCELA_NODE_INDEX", "SCELA_JOB_ID",     "SCELA_NODE_DIR",
-    "SCELA_SEGMENT", "SCELA_RING",       "SCELA_HCA_SOCKET"};
+    "SCELA_SEGMENT", "SCELA_RING",       "SCELA_HCA_SOCKET", "SCELA_ACCOUNTS"};
 // Of those, what a user may set for them, to 0 or 1.
 constexpr std::string_view kSwitches[] = {"SCELA_SEGMENT", "SCELA_RING"};
 

@@ -67,7 +67,7 @@ struct Job {
   std::uint32_t grace_ms = 2000;  // between the first signal and SIGKILL
   cache::PolicyKind cache_policy = cache::PolicyKind::hcmab;
   std::uint64_t cache_limit = 0;  // cache::Place::limit
-  bool trace = false;             // agents record spans and send them at the end
+  bool trace = false;             // agents send a report at the end: spans, ranks' accounts
   // The same command for its own sake on each node, one rank each: where a node lacks the
   // launcher's directory it runs at home.
   bool once_per_host = false;

@@ -45,7 +45,7 @@ std::vector<Block> blocks_of(std::string_view text) {
 
 }  // namespace
 
-std::vector<int> ranks_beside(std::string_view mapping, int rank, int size) {
+std::vector<int> nodes_of_ranks(std::string_view mapping, int size) {
   const std::vector<Block> blocks = blocks_of(mapping);
   std::vector<int> node_of;
   while (!blocks.empty() && static_cast<int>(node_of.size()) < size) {
@@ -56,6 +56,11 @@ std::vector<int> ranks_beside(std::string_view mapping, int rank, int size) {
       }
     }
   }
+  return node_of;
+}
+
+std::vector<int> ranks_beside(std::string_view mapping, int rank, int size) {
+  const std::vector<int> node_of = nodes_of_ranks(mapping, size);
   std::vector<int> beside;
   if (rank < 0 || rank >= static_cast<int>(node_of.size())) return beside;
   for (int other = 0; other < size; ++other) {

@@ -173,6 +173,11 @@ void Pmi1Session::answer(RequestId number, const Answer& answer) {
     case Pending::ring:
       finish(LineWriter("scela_ring_result").add("rc", answer.ok ? 0 : 1));
       break;
+    case Pending::left:
+      finish(LineWriter("scela_left_result")
+                 .add("rc", answer.ok ? 0 : 1)
+                 .add("left", answer.found ? 1 : 0));
+      break;
     case Pending::unpublish:
       finish(LineWriter("unpublish_result").add("rc", answer.ok ? 0 : 1));
       break;
@@ -187,7 +192,7 @@ void Pmi1Session::answer(RequestId number, const Answer& answer) {
       }
       break;
     case Pending::spawn:
-      answer_spawn(answer);
+      output_ += spawn_answer(answer, spawned_).text();
       break;
     case Pending::none:
       break;
@@ -209,10 +214,7 @@ Pmi1Session::Served Pmi1Session::serve(std::string_view text) {
   if (const auto command = line->find("mcmd")) {
     if (state_ != State::ready || *command != "spawn") return serve_command(*command, *line, text);
     in_spawn_ = true;
-    spawn_bytes_ = 0;
-    spawn_block_.clear();
     spawn_ = {};
-    spawn_fault_.clear();
     return std::nullopt;
   }
   const auto command = line->find("cmd");
@@ -277,6 +279,7 @@ Pmi1Session::Served Pmi1Session::serve_ready(std::string_view command, const Lin
   if (command == "unpublish_name") return unpublish(line, text);
   if (command == "scela_segment") return ask_job(Pending::segment, ask::Segment{});
   if (command == "scela_ring") return ask_job(Pending::ring, ask::Ring{});
+  if (command == "scela_left") return left(line, text);
   for (const Unsupported& entry : kUnsupported) {
     if (command == entry.command) return refuse(entry.answer, "not_supported");
   }
@@ -403,6 +406,14 @@ Pmi1Session::Served Pmi1Session::get(const Line& line, std::string_view text) {
   return ask_job(Pending::get, ask::Get{std::string(*key)});
 }
 
+Pmi1Session::Served Pmi1Session::left(const Line& line, std::string_view text) {
+  const auto rank = parse_int(line.find("rank").value_or(""));
+  if (!rank || *rank < 0 || *rank >= static_cast<std::int64_t>(facts_.size))
+    return violation(
+        cat("asked whether a rank has left that there is not: \"", excerpt(text), "\""));
+  return ask_job(Pending::left, ask::Left{static_cast<Rank>(*rank)});
+}
+
 Pmi1Session::Served Pmi1Session::abort(const Line& line) {
   state_ = State::over;
   // A client that gives no code, or one that is no number, still wants the job to end in failure.
@@ -410,81 +421,15 @@ Pmi1Session::Served Pmi1Session::abort(const Line& line) {
   return ask::Abort{code, std::string(line.find("message").value_or(""))};
 }
 
-// A spawn request is read to its end, so that the answer comes where the client waits for it: after
-// the endcmd of the block whose spawnssofar equals totspawns (peer: MPICH's client sends one block
-// a command).
 Pmi1Session::Served Pmi1Session::spawn_line(std::string_view text) {
-  spawn_bytes_ += text.size() + 1;
-  if (spawn_bytes_ > kMaxSpawnBlock) {
+  if (!spawn_.take(text)) {
     return violation(cat("sent a spawn request longer than ", kMaxSpawnBlock, " bytes"));
   }
-  const std::size_t equals = std::min(text.find('='), text.size());
-  const std::string_view key = text.substr(0, equals);
-  if (key != "endcmd") {
-    spawn_block_.emplace(key, text.substr(std::min(equals + 1, text.size())));
-    return std::nullopt;
-  }
-  const bool last = spawn_block_["spawnssofar"] == spawn_block_["totspawns"];
-  if (std::string fault = take_spawn_block(); spawn_fault_.empty()) spawn_fault_ = std::move(fault);
-  spawn_block_.clear();
-  if (!last) return std::nullopt;
+  if (!spawn_.whole()) return std::nullopt;
   in_spawn_ = false;
-  if (!spawn_fault_.empty()) return refuse("spawn_result", spawn_fault_);
-  spawned_ = 0;
-  for (const SpawnProgram& program : spawn_.programs)
-    spawned_ += program.ranks;
-  return ask_job(Pending::spawn, std::move(spawn_));
-}
-
-// Empty, or what is wrong with it.
-std::string Pmi1Session::take_spawn_block() {
-  const auto number = [&](std::string_view key) {
-    const auto at = spawn_block_.find(key);
-    return at == spawn_block_.end() ? std::optional<int>(0) : parse_int(at->second);
-  };
-  const auto pairs = [&](std::string_view what, int count, KeyValues& out) {
-    for (int i = 0; i < count; ++i) {
-      const auto name = spawn_block_.find(cat(what, "_key_", i));
-      const auto value = spawn_block_.find(cat(what, "_val_", i));
-      if (name == spawn_block_.end() || value == spawn_block_.end()) return false;
-      out.emplace_back(name->second, value->second);
-    }
-    return true;
-  };
-  SpawnProgram program;
-  const auto ranks = number("nprocs");
-  if (!ranks || *ranks < 1) return "nprocs_is_not_positive";
-  program.ranks = static_cast<std::uint32_t>(*ranks);
-  program.argv.push_back(spawn_block_["execname"]);
-  if (program.argv.front().empty()) return "no_execname";
-  const auto arguments = number("argcnt");
-  const auto infos = number("info_num");
-  const auto preput = number("preput_num");
-  if (!arguments || !infos || !preput) return "a_count_is_no_number";
-  for (int i = 1; i <= *arguments; ++i) {
-    const auto word = spawn_block_.find(cat("arg", i));
-    if (word == spawn_block_.end()) return "an_argument_is_missing";
-    program.argv.push_back(std::move(word->second));
-  }
-  if (!pairs("info", *infos, program.infos)) return "an_info_is_missing";
-  if (!pairs("preput", *preput, spawn_.preput)) return "a_preput_is_missing";
-  for (const auto& [key, value] : spawn_.preput) {
-    if (key.empty() || key.size() >= kMaxKey) return "preput_key_too_long";
-    if (value.size() >= kMaxValue) return "preput_value_too_long";
-  }
-  spawn_.programs.push_back(std::move(program));
-  return {};
-}
-
-// Clients have room for answers of a few hundred characters, and do without errcodes.
-void Pmi1Session::answer_spawn(const Answer& answer) {
-  constexpr std::size_t kMaxCodes = 512;
-  LineWriter line("spawn_result");
-  line.add("rc", answer.ok ? 0 : 1);
-  if (!answer.ok) line.add("msg", as_word(answer.error));
-  const std::string codes = answer.ok ? zeros(spawned_, kMaxCodes) : answer.value;
-  if (!codes.empty() && codes.size() <= kMaxCodes) line.add("errcodes", codes);
-  reply(line);
+  if (!spawn_.fault().empty()) return refuse("spawn_result", spawn_.fault());
+  spawned_ = spawn_.ranks();
+  return ask_job(Pending::spawn, spawn_.request());
 }
 
 Pmi1Session::Served Pmi1Session::violation(std::string_view why) {

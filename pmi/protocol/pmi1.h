@@ -21,7 +21,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -30,6 +29,7 @@
 
 #include "pmi/protocol/job_facts.h"
 #include "pmi/protocol/keyval.h"
+#include "pmi/protocol/pmi1_spawn.h"
 #include "pmi/protocol/request.h"
 
 namespace scela::pmi {
@@ -56,10 +56,23 @@ class Pmi1Session {
 
   // The client said init and has not said finalize: its end is a failure of the rank.
   bool unfinished() const { return initialized_ && !finalized_; }
+  bool finalized() const { return finalized_; }
 
  private:
   enum class State { start, ready, waiting, finalized, over };
-  enum class Pending { none, put, get, fence, publish, lookup, unpublish, segment, ring, spawn };
+  enum class Pending {
+    none,
+    put,
+    get,
+    fence,
+    publish,
+    lookup,
+    unpublish,
+    segment,
+    ring,
+    left,
+    spawn
+  };
   using Served = std::optional<Request>;
 
   Served serve(std::string_view text);
@@ -72,11 +85,10 @@ class Pmi1Session {
   Served unpublish(const Line& line, std::string_view text);
   Served put(const Line& line, std::string_view text);
   Served get(const Line& line, std::string_view text);
+  Served left(const Line& line, std::string_view text);
   Served abort(const Line& line);
   Served queued_abort();
   Served spawn_line(std::string_view text);
-  std::string take_spawn_block();
-  void answer_spawn(const Answer& answer);
   Served violation(std::string_view why);
   Served reply(const LineWriter& line);
   Served refuse(std::string_view command, std::string_view why);
@@ -93,11 +105,8 @@ class Pmi1Session {
   bool initialized_ = false;
   bool finalized_ = false;
   bool in_spawn_ = false;  // between "mcmd=spawn" and the last "endcmd"
-  std::size_t spawn_bytes_ = 0;
-  std::map<std::string, std::string, std::less<>> spawn_block_;  // the lines since "mcmd=spawn"
-  ask::Spawn spawn_;                                             // of whole blocks
-  std::string spawn_fault_;                                      // of one of them, as a word
-  std::uint64_t spawned_ = 0;                                    // ranks that were asked for last
+  Pmi1Spawn spawn_;
+  std::uint64_t spawned_ = 0;  // ranks that were asked for last
   std::string input_;
   std::size_t consumed_ = 0;        // of input_
   std::size_t searched_ = 0;        // of input_: no newline in [consumed_, searched_)

@@ -68,7 +68,10 @@ struct Segment {
 };               // the memory that the ranks of the asker's node share: handed over with the answer
 struct Ring {};  // memory to talk through instead of the connection: likewise
 struct Failed {};  // which ranks have failed
-struct Abort {     // the rank asks for the end of the job; not answered
+struct Left {      // whether a rank has taken leave, or has ended: what is known now
+  Rank about = 0;
+};
+struct Abort {  // the rank asks for the end of the job; not answered
   std::int32_t code = 1;
   std::string message;  // may be empty
 };
@@ -81,12 +84,12 @@ struct Violation {  // the rank broke the protocol; not answered
 using Request =
     std::variant<ask::Put, ask::Get, ask::Fence, ask::GroupFence, ask::Exchange, ask::PutNode,
                  ask::GetNode, ask::Publish, ask::Lookup, ask::Unpublish, ask::Failed, ask::Segment,
-                 ask::Ring, ask::Spawn, ask::Abort, ask::Violation>;
+                 ask::Ring, ask::Left, ask::Spawn, ask::Abort, ask::Violation>;
 
 struct Answer {
   bool ok = true;
   std::string error{};  // when !ok, for a person
-  bool found = false;   // Get, GetNode
+  bool found = false;   // Get, GetNode; Left: it has
   // Get, GetNode; Lookup: the port; Failed: as RankSet::text(); Spawn: the name of the new ranks'
   // space, when !ok what became of each rank, 0 or 1, with commas, or nothing.
   std::string value{};

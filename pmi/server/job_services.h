@@ -44,6 +44,9 @@ class JobServices {
   virtual void spawn(Rank rank, RequestId id, ask::Spawn request) = 0;
   // Which ranks have failed and are known here to, as RankSet::text().
   virtual void failed(Rank rank, RequestId id) = 0;
+  // Whether `about`, of the same job, has taken leave or has ended: answered at once by what is
+  // known here (Answer::found), and asked for where it is not: who asks again later is told.
+  virtual void left(Rank rank, RequestId id, Rank about) = 0;
   // The memory that the agent shares with the ranks of this node (segment_layout.h): its descriptor
   // goes to the rank with the answer; an error where there is none, or no way to hand it over.
   virtual void segment(Rank rank, RequestId id) = 0;

@@ -92,6 +92,7 @@ void LineServer::pass_on(RequestId id, Request& request) {
           [&](ask::Spawn& spawn) { services_.spawn(rank_, id, std::move(spawn)); },
           [&](ask::Segment&) { services_.segment(rank_, id); },
           [&](ask::Ring&) { services_.ring(rank_, id); },
+          [&](ask::Left& left) { services_.left(rank_, id, left.about); },
           [&](ask::Abort& abort) {
             broken_ = true;
             services_.abort(rank_, abort.code, std::move(abort.message));

@@ -34,6 +34,7 @@ class LineServer final : public RankServer {
   std::vector<Chunk> take_chunks() override;
   // The rank said init and not finalize.
   bool unfinished() const override { return pmi2_ ? pmi2_->unfinished() : pmi1_.unfinished(); }
+  bool finished() const override { return !pmi2_ && pmi1_.finalized(); }
   bool broken() const override { return broken_; }
 
  private:

@@ -29,6 +29,8 @@ class RankServer {
   virtual std::vector<Chunk> take_chunks() = 0;
   // Ending now is a failure: the rank has begun the conversation and not ended it.
   virtual bool unfinished() const = 0;
+  // The rank has taken leave, and asks for nothing more.
+  virtual bool finished() const { return false; }
   // The rank aborted or broke the protocol: what it sends from now on is dropped.
   virtual bool broken() const = 0;
   // False: what it sends meanwhile had better stay with it.

@@ -100,6 +100,7 @@ class Job final : public JobServices {
     asked(id);
   }
   void failed(Rank, RequestId id) override { asked(id); }
+  void left(Rank, RequestId id, Rank) override { asked(id); }
   void segment(Rank, RequestId id) override { asked(id); }
   void ring(Rank, RequestId id) override { asked(id); }
   void collective(Rank, RequestId, Collective) override { std::abort(); }  // PMGR's

@@ -52,6 +52,9 @@ class FakeServices : public JobServices {
     log("spawn " + request.programs[0].argv[0], rank, id, {.value = "kvs.1"});
   }
   void failed(Rank rank, RequestId id) override { log("failed", rank, id, {.value = "1"}); }
+  void left(Rank rank, RequestId id, Rank about) override {
+    log("left", rank, id, {.found = about == 1});
+  }
   void segment(Rank rank, RequestId id) override {
     log("segment", rank, id, {.ok = false, .error = "none"});
   }
@@ -109,6 +112,29 @@ TEST_CASE("answers from within the call are served to the last pipelined line") 
   server.receive(all + "cmd=finalize\n");
   CHECK(server.take_output() == expected + "cmd=finalize_ack rc=0\n");
   CHECK_FALSE(server.unfinished());
+}
+
+TEST_CASE("whether a rank has left is asked of the job") {
+  FakeServices services;
+  LineServer server(services, 0);
+  services.answer_at_once = &server;
+  server.receive(kInit);
+  server.take_output();
+  server.receive("cmd=scela_left rank=1\ncmd=scela_left rank=0\n");
+  CHECK(server.take_output() ==
+        "cmd=scela_left_result rc=0 left=1\ncmd=scela_left_result rc=0 left=0\n");
+  CHECK_FALSE(server.finished());
+  server.receive("cmd=finalize\n");
+  CHECK(server.finished());
+}
+
+TEST_CASE("to ask whether a rank has left that there is not ends the job") {
+  FakeServices services;
+  LineServer server(services, 0);
+  const char* const rank = GENERATE("-1", "1000000", "x", "");
+  server.receive(kInit + "cmd=scela_left rank=" + rank + "\n");
+  REQUIRE(services.calls.size() == 1);
+  CHECK(services.calls[0].starts_with("violation 0 "));
 }
 
 TEST_CASE("answers of another id, of a former request or after the end are ignored") {

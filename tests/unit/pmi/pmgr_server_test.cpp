@@ -24,6 +24,7 @@ class FakeServices : public JobServices {
   void unpublish(Rank, RequestId, std::string) override {}
   void spawn(Rank, RequestId, ask::Spawn) override {}
   void failed(Rank, RequestId) override {}
+  void left(Rank, RequestId, Rank) override {}
   void segment(Rank /*rank*/, RequestId /*id*/) override {}
   void ring(Rank /*rank*/, RequestId /*id*/) override {}
   void collective(Rank rank, RequestId id, Collective call) override {

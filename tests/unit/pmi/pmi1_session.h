@@ -55,6 +55,8 @@ inline std::string name_of(const Request& request) {
   if (const auto* lookup = std::get_if<ask::Lookup>(&request)) return "lookup " + lookup->name;
   if (const auto* gone = std::get_if<ask::Unpublish>(&request)) return "unpublish " + gone->name;
   if (std::holds_alternative<ask::Failed>(request)) return "failed";
+  if (const auto* left = std::get_if<ask::Left>(&request))
+    return "left " + std::to_string(left->about);
   if (const auto* spawn = std::get_if<ask::Spawn>(&request)) return text_of(*spawn);
   if (const auto* abort = std::get_if<ask::Abort>(&request)) {
     return "abort " + std::to_string(abort->code) + " " + abort->message;

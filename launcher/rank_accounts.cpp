@@ -1,0 +1,155 @@
+#include "launcher/rank_accounts.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "common/core/counted.h"
+#include "common/core/text.h"
+
+namespace scela {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// With more ranks than so, the table has the least and the most of each figure.
+constexpr std::size_t kMostColumns = 8;
+
+// Objects within are a rank's own business: there is no sum of what each peer was sent.
+enum class Inner : unsigned char { add, leave_out };
+
+// 0 where there is none: ranks may say anything.
+std::uint64_t figure(const Json& values, const std::string& name) {
+  const auto found = values.find(name);
+  return found == values.end() || !found->is_number_unsigned() ? 0 : found->get<std::uint64_t>();
+}
+
+void add_to(Json& all, const Json& values, Inner inner) {
+  for (const auto& [name, value] : values.items()) {
+    const auto known = all.find(name);
+    if (known != all.end() && known->is_object() != value.is_object()) continue;
+    if (value.is_object() && inner == Inner::add) {
+      if (known == all.end()) all[name] = Json::object();
+      add_to(all[name], value, inner);
+    } else if (value.is_number_unsigned()) {
+      const std::uint64_t before = figure(all, name), more = figure(values, name);
+      all[name] = name.ends_with("_most") ? std::max(before, more) : before + more;
+    }
+  }
+}
+
+struct Kept {
+  Json all = Json::object();
+  std::map<Rank, Json> of_rank;
+};
+
+Kept kept_of(const std::map<Rank, std::vector<std::string>>& objects) {
+  Kept kept;
+  for (const auto& [rank, texts] : objects) {
+    Json& own = kept.of_rank[rank] = Json::object();
+    for (const std::string& text : texts)
+      add_to(own, Json::parse(text), Inner::add);
+    add_to(kept.all, own, Inner::leave_out);
+  }
+  return kept;
+}
+
+struct Column {
+  std::string heading;
+  std::vector<std::uint64_t> figures;
+};
+
+std::vector<Column> columns_of(const Kept& kept, const std::vector<std::string>& names) {
+  Column all{"all", {}}, least{"least", {}}, most{"most", {}};
+  std::vector<Column> ranks;
+  for (const auto& [rank, values] : kept.of_rank)
+    ranks.push_back({cat(rank), {}});
+  for (const std::string& name : names) {
+    all.figures.push_back(figure(kept.all, name));
+    least.figures.push_back(UINT64_MAX);
+    most.figures.push_back(0);
+    std::size_t at = 0;
+    for (const auto& [rank, values] : kept.of_rank) {
+      const std::uint64_t one = figure(values, name);
+      ranks[at++].figures.push_back(one);
+      least.figures.back() = std::min(least.figures.back(), one);
+      most.figures.back() = std::max(most.figures.back(), one);
+    }
+  }
+  std::vector<Column> columns{std::move(all)};
+  if (ranks.size() <= kMostColumns)
+    std::ranges::move(ranks, std::back_inserter(columns));
+  else
+    columns.insert(columns.end(), {std::move(least), std::move(most)});
+  return columns;
+}
+
+void append_cell(std::string& out, const std::string& text, std::size_t width) {
+  out.append(width > text.size() ? width - text.size() : 0, ' ');
+  out += text;
+}
+
+// What nobody has is left out.
+std::string table(const Kept& kept) {
+  std::vector<std::string> names;
+  for (const auto& [name, value] : kept.all.items())
+    if (value != 0) names.push_back(name);
+  std::size_t widest = 0;
+  for (const std::string& name : names)
+    widest = std::max(widest, name.size());
+  std::string heads(widest, ' ');
+  std::vector<std::string> lines = names;
+  for (std::string& line : lines)
+    line.append(widest - line.size(), ' ');
+  for (const Column& column : columns_of(kept, names)) {
+    std::size_t width = column.heading.size();
+    for (const std::uint64_t one : column.figures)
+      width = std::max(width, cat(one).size());
+    append_cell(heads, column.heading, width + 2);
+    for (std::size_t i = 0; i < lines.size(); ++i)
+      append_cell(lines[i], cat(column.figures[i]), width + 2);
+  }
+  std::string out = cat("scela-run:     ", heads, "\n");
+  for (const std::string& line : lines)
+    out += cat("scela-run:     ", line, "\n");
+  return out;
+}
+
+}  // namespace
+
+void RankAccounts::add(std::uint32_t node, std::string_view piece) {
+  lines_.add(node, piece, [this](std::string_view line) { take(line); });
+}
+
+void RankAccounts::take(std::string_view line) {
+  if (!line.starts_with(R"({"account":)")) return;
+  const Json found = Json::parse(line, nullptr, false);
+  if (!found.is_object()) return;
+  const auto name = found.find("account"), rank = found.find("rank"), values = found.find("values");
+  if (name == found.end() || rank == found.end() || values == found.end()) return;
+  if (!name->is_string() || !rank->is_number_unsigned() || !values->is_object()) return;
+  objects_[name->get<std::string>()][rank->get<Rank>()].push_back(values->dump());
+}
+
+std::string RankAccounts::text(std::uint32_t ranks) const {
+  std::string out;
+  for (const auto& [name, objects] : objects_) {
+    out += cat("scela-run:   ", name, ", as ", objects.size(), " of ", counted(ranks, "rank"),
+               " told\n", table(kept_of(objects)));
+  }
+  return out;
+}
+
+std::string RankAccounts::json() const {
+  Json out = Json::object();
+  for (const auto& [name, objects] : objects_) {
+    Kept kept = kept_of(objects);
+    out[name]["all"] = std::move(kept.all);
+    for (auto& [rank, values] : kept.of_rank)
+      out[name]["ranks"][cat(rank)] = std::move(values);
+  }
+  return out.dump();
+}
+
+}  // namespace scela

@@ -1,0 +1,73 @@
+// What ranks have told of themselves, as --stats shows it.
+#include "launcher/rank_accounts.h"
+
+#include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
+
+#include "common/core/text.h"
+
+using namespace scela;
+using Json = nlohmann::json;
+
+namespace {
+
+std::string line(Rank rank, const std::string& values, const char* name = "channel") {
+  return cat(R"({"account":")", name, R"(","rank":)", rank, R"(,"values":)", values, "}\n");
+}
+
+}  // namespace
+
+TEST_CASE("figures of all ranks are sums, and of what was the most at a time the most") {
+  RankAccounts accounts;
+  accounts.add(0, line(0, R"({"sent":5,"kept_most":7,"peers":{"1":{"sent":5}}})"));
+  accounts.add(0, line(1, R"({"sent":3,"kept_most":9})"));
+  accounts.add(0, line(1, R"({"sent":1,"kept_most":2,"peers":{"0":{"sent":1}}})"));
+  accounts.add(0, line(0, R"({"gets":1})", "cache"));
+  CHECK(Json::parse(accounts.json()) == Json::parse(
+                                            R"({"channel":{"all":{"sent":9,"kept_most":9},
+                "ranks":{"0":{"sent":5,"kept_most":7,"peers":{"1":{"sent":5}}},
+                         "1":{"sent":4,"kept_most":9,"peers":{"0":{"sent":1}}}}},
+                "cache":{"all":{"gets":1},"ranks":{"0":{"gets":1}}}})"));
+}
+
+TEST_CASE("accounts come in pieces, of several nodes at once, among other lines") {
+  RankAccounts accounts;
+  const std::string one = line(0, R"({"sent":1})"), two = line(1, R"({"sent":2})");
+  accounts.add(0, one.substr(0, 20));
+  accounts.add(1, "{\"name\":\"run\"}\n" + two.substr(0, 30));
+  accounts.add(0, one.substr(20) + "{\"account\":5}\n{\"account\":\"channel\"}\n{\"account\":");
+  accounts.add(1, two.substr(30));
+  CHECK(Json::parse(accounts.json())["channel"]["all"] == Json({{"sent", 3}}));
+}
+
+TEST_CASE("whatever ranks say, it is shown or left out") {
+  RankAccounts accounts;
+  accounts.add(0, line(0, R"({"a":{},"b":1,"c":-1,"d":"x","e":[1],"f":null,"g":1.5})"));
+  accounts.add(0, line(0, R"({"a":1,"b":{"b":1}})"));
+  accounts.add(0, line(1, R"({"a":1,"b":{}})"));
+  accounts.add(0, line(2, "5"));
+  accounts.add(0, line(2, R"("b")"));
+  const Json found = Json::parse(accounts.json())["channel"];
+  CHECK(found["all"] == Json({{"a", 1}, {"b", 1}}));
+  CHECK(found["ranks"]["0"]["b"] == 1);
+  CHECK_FALSE(found["ranks"].contains("2"));
+  CHECK(accounts.text(3).find("2 of 3 ranks") != std::string::npos);
+}
+
+TEST_CASE("the table has a column for each of few ranks, and the least and the most of many") {
+  CHECK(RankAccounts().text(2).empty());
+  RankAccounts few;
+  few.add(0, line(0, R"({"sent":5,"rnr_events":0})"));
+  few.add(0, line(11, R"({"sent":1000,"rnr_events":0})"));
+  CHECK(few.text(12) ==
+        "scela-run:   channel, as 2 of 12 ranks told\n"
+        "scela-run:            all  0    11\n"
+        "scela-run:     sent  1005  5  1000\n");
+  RankAccounts many;
+  for (Rank rank = 0; rank < 9; ++rank)
+    many.add(0, line(rank, cat(R"({"sent":)", rank + 1, "}")));
+  CHECK(many.text(9) ==
+        "scela-run:   channel, as 9 of 9 ranks told\n"
+        "scela-run:           all  least  most\n"
+        "scela-run:     sent   45      1     9\n");
+}
