@@ -1,5 +1,5 @@
 # What `cmake --install` lays down: programs (scela_program does those), the rooms as the CMake package
-# Scela, scela.pc for the pure rooms, examples. man/ installs its pages.
+# Scela, scela.pc for the pure rooms, libscela.pc for the library that programs link, examples. man/ installs its pages.
 include(CMakePackageConfigHelpers)
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/Scela)
@@ -32,6 +32,10 @@ list(TRANSFORM pure_targets PREPEND "-l")
 list(JOIN pure_targets " " SCELA_PC_LIBS)
 configure_file(${PROJECT_SOURCE_DIR}/cmake/scela.pc.in ${PROJECT_BINARY_DIR}/scela.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/scela.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+if(TARGET scela)
+  configure_file(${PROJECT_SOURCE_DIR}/cmake/libscela.pc.in ${PROJECT_BINARY_DIR}/libscela.pc @ONLY)
+  install(FILES ${PROJECT_BINARY_DIR}/libscela.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+endif()
 
 file(GLOB examples CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/examples/*.c"
   "${PROJECT_SOURCE_DIR}/examples/*.cpp" "${PROJECT_SOURCE_DIR}/examples/*.sh")

@@ -1,4 +1,4 @@
-"""This project's PMI libraries under another launcher's server: Slurm's, whose plug-in pmi2 serves PMI-1 and PMI-2."""
+"""This project's PMI libraries, and the channel's bootstrap, under another launcher's server: Slurm's, whose plug-in pmi2 serves PMI-1 and PMI-2."""
 import os
 import re
 import unittest
@@ -47,6 +47,17 @@ class SlurmTest(unittest.TestCase):
 
     def test_libpmi(self):
         self.assertEqual(self.srun(program("pmi_library"), "plain", "short"), "pmi library: 4 ranks ok\n")
+
+    def test_bootstrap(self):
+        """The channel's bootstrap, by either version of PMI; without the plug-in each task is alone, which one says."""
+        probe = program("bootstrap_probe")
+        self.assertEqual(self.srun(probe), "bootstrap: 4 ranks on 2 nodes: 0 0 1 1, PMI-1\n")
+        self.assertEqual(self.srun("env", "SCELA_BOOTSTRAP=pmi2", probe), "bootstrap: 4 ranks on 2 nodes: 0 0 1 1, PMI-2\n")
+        alone = self.cluster.run("head", ["srun", "-Q", "--overcommit", "--mpi=none", "-N", "2", "-n", "2", probe],
+                                 env=slurm.ENVIRONMENT)
+        self.assertEqual((alone.returncode, alone.stdout), (0, "bootstrap: 1 ranks on 1 nodes: 0, alone\n" * 2), alone)
+        self.assertEqual(alone.stderr, "libscela: srun has started 2 tasks and offers them no PMI, so each runs alone "
+                         "(start them with srun --mpi=pmi2 or --mpi=pmix)\n")
 
 
 if __name__ == "__main__":

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Runs one command and checks what a user would see of it; used by the ctests of this folder.
 
-usage: check_run.py [--status N] [--out REGEX]... [--err REGEX]... [--count N REGEX]... [--said N REGEX]... [--quiet] -- COMMAND...
+usage: check_run.py [--status N] [--within SECONDS] [--out REGEX]... [--err REGEX]... [--count N REGEX]... [--said N REGEX]... [--quiet] -- COMMAND...
 
 --status: the exit status it must end with (0). --out, --err: a line of standard output or standard error that
 must match as a whole. --count: how many lines of standard output must match; --said: of standard error. --quiet: nothing on standard
-error. In all cases it must end within the time limit, and two seconds later no process may be left that has
-this run's mark in its environment.
+error. In all cases it must end within 120 seconds, or those of --within, and two seconds later no process may be left that
+has this run's mark in its environment.
 """
 import argparse
 import os
@@ -61,7 +61,7 @@ def matching(pattern, text):
 
 def findings(options, ended, out, err):
     if ended is None:
-        return [f"not ended after {TIME_LIMIT_S} s"]
+        return [f"not ended after {options.within} s"]
     errors = []
     if ended != options.status:
         errors.append(f"status {ended}, expected {options.status}")
@@ -78,6 +78,7 @@ def findings(options, ended, out, err):
 def main():
     parser = argparse.ArgumentParser(usage=__doc__)
     parser.add_argument("--status", type=int, default=0)
+    parser.add_argument("--within", type=int, default=TIME_LIMIT_S)
     parser.add_argument("--out", action="append", default=[])
     parser.add_argument("--err", action="append", default=[])
     parser.add_argument("--count", nargs=2, action="append", default=[])
@@ -93,7 +94,7 @@ def main():
         job = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out_file, stderr=err_file,
                                env={**os.environ, MARK: mark})
         try:
-            ended = job.wait(timeout=TIME_LIMIT_S)
+            ended = job.wait(timeout=options.within)
         except subprocess.TimeoutExpired:
             ended = None
             job.kill()

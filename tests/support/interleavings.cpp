@@ -60,6 +60,7 @@ class Interleavings::Run {
   void fail(const std::string& why);
   explored::Cell load(const explored::Cell& cell);
   void drain(Thread& thread);
+  void drain_all();
   Thread& current() { return *threads_[current_]; }
   void enter();
   const std::string& problem() const { return problem_; }
@@ -231,6 +232,11 @@ void Interleavings::Run::drain(Thread& thread) {
   thread.buffer.clear();
 }
 
+void Interleavings::Run::drain_all() {
+  for (const auto& thread : threads_)
+    drain(*thread);
+}
+
 explored::Cell Interleavings::Run::load(const explored::Cell& cell) {
   const auto& buffer = current().buffer;
   for (auto one = buffer.rbegin(); one != buffer.rend(); ++one)
@@ -331,6 +337,11 @@ void Interleavings::at_end(Body body) {
 
 void step() {
   if (active != nullptr && active->inside()) active->decide();
+}
+
+void everybody_sees() {
+  step();
+  if (active != nullptr && active->inside()) active->drain_all();
 }
 
 void wait_until(std::function<bool()> holds) {

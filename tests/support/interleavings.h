@@ -68,6 +68,8 @@ class Turn {
  private:
   std::uint64_t seen_;
 };
+// As membarrier: what any thread has stored until now is seen by all.
+void everybody_sees();
 // Ends the execution if it does not hold.
 void expect(bool holds, const char* what);
 

@@ -35,7 +35,7 @@ for program in "$build"/bin/*; do
     { echo "not installed: $(basename "$program")"; exit 1; }
 done
 root=$here/../../..
-for example in "$root"/examples/*.c; do
+for example in "$root"/examples/*.c "$root"/examples/*.cpp; do
   [ ! -f "$example" ] || find "$prefix/usr" -name "$(basename "$example")" | grep -q . ||
     { echo "not installed: $(basename "$example")"; exit 1; }
 done

@@ -1,0 +1,50 @@
+// Any bytes as the short words that PMI carries: letters, digits, '-' and '_', cut into pieces.
+//
+//   first piece = number of pieces ":" characters      others = characters
+//
+// The characters are base64 with the alphabet of RFC 4648, section 5, without padding.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/core/result.h"
+
+namespace scela::channel {
+
+std::string to_word(std::string_view bytes);
+std::optional<std::string> from_word(std::string_view word);
+
+inline constexpr std::size_t kLeastPiece = 16;
+// At least one piece, each of at most `most` characters; `most` is at least kLeastPiece.
+std::vector<std::string> cut(std::string_view bytes, std::size_t most);
+
+// Puts together what was cut. `piece(i)` gets one; the first says how many there are.
+template <class Get>
+Result<std::string> join(Get&& piece);
+
+// How many pieces there are, by the first; takes the number off it. None: it does not begin so.
+std::optional<std::size_t> count_of(std::string& first);
+
+template <class Get>
+Result<std::string> join(Get&& piece) {
+  Result<std::string> word = piece(std::size_t{0});
+  if (!word) return word;
+  const auto count = count_of(*word);
+  for (std::size_t i = 1; count && i < *count; ++i) {
+    Result<std::string> more = piece(i);
+    if (!more) return more;
+    *word += *more;
+  }
+  auto bytes = count ? from_word(*word) : std::nullopt;
+  if (!bytes) {
+    return fail(Error{ErrorKind::protocol, "read a value", "", "it is not as it was put",
+                      "see that no other program of the job uses keys that begin with scela"});
+  }
+  return std::move(*bytes);
+}
+
+}  // namespace scela::channel

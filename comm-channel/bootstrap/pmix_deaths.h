@@ -1,0 +1,15 @@
+// Which ranks have failed, as far as a launcher tells by PMIx events.
+#pragma once
+
+#include <string>
+
+#include "comm-channel/bootstrap/pmix_library.h"
+
+namespace scela::channel {
+
+// Of this process's one job. libpmix calls from a thread of its own, and may do so as long as it is
+// loaded: what it tells is kept for good.
+void listen_for_deaths(const PmixLibrary& library, const std::string& name_space);
+bool is_told_dead(int rank);
+
+}  // namespace scela::channel

@@ -1,0 +1,33 @@
+// The functions of libpmix that the bootstrap calls, by one list, loaded when they are needed.
+#pragma once
+
+#include <pmix.h>
+
+#include "common/core/result.h"
+
+#define SCELA_PMIX_FUNCTIONS(X)  \
+  X(PMIx_Init)                   \
+  X(PMIx_Initialized)            \
+  X(PMIx_Finalize)               \
+  X(PMIx_Abort)                  \
+  X(PMIx_Put)                    \
+  X(PMIx_Commit)                 \
+  X(PMIx_Fence)                  \
+  X(PMIx_Get)                    \
+  X(PMIx_Register_event_handler) \
+  X(PMIx_Error_string)           \
+  X(PMIx_Get_version)
+
+namespace scela::channel {
+
+struct PmixLibrary {
+#define SCELA_PMIX_POINTER(name) decltype(&::name) name = nullptr;
+  SCELA_PMIX_FUNCTIONS(SCELA_PMIX_POINTER)
+#undef SCELA_PMIX_POINTER
+};
+
+// The one of this process; stays loaded, as threads of it may run. Loaded is what SCELA_LIBPMIX
+// names, else libpmix.so.2.
+Result<const PmixLibrary*> pmix_library();
+
+}  // namespace scela::channel

@@ -1,0 +1,48 @@
+// What a launcher gives to the ranks of a job, whatever it speaks: a place, pairs that can be read
+// after a fence, and an end.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/core/result.h"
+
+namespace scela::channel {
+
+struct Place {
+  int rank = 0;
+  int size = 1;
+  std::string job;
+  std::vector<std::string> node_names;  // of each rank, equal on one node; none: it does not say
+};
+
+class Space {
+ public:
+  virtual ~Space() = default;
+  virtual const Place& place() const = 0;
+  virtual std::string describe() const = 0;
+  virtual Result<void> put(std::string_view key, std::string_view bytes) = 0;
+  virtual Result<void> fence() = 0;
+  virtual Result<std::string> get(int rank, std::string_view key) = 0;
+  virtual bool has_failed(int) const { return false; }
+  // Asks the launcher whether it knows yet that a rank has taken leave, or has ended.
+  virtual bool has_left(int) { return false; }
+  // Whether the launcher shows the text of an abort to the user.
+  virtual bool shows_texts() const { return false; }
+  virtual void abort(int code, std::string_view text) = 0;  // tells the launcher; returns
+  virtual Result<void> leave() = 0;
+};
+
+enum class SpaceKind : unsigned char { by_environment, pmi1, pmi2, pmix, alone };
+
+// A process without a launcher: one rank.
+std::unique_ptr<Space> open_alone();
+// By PMI_FD or PMI_PORT, in PMI-1, or PMI-2 where the server speaks nothing else; `kind` may say
+// which. No space: the environment names no server.
+Result<std::unique_ptr<Space>> open_pmi(SpaceKind kind);
+// By libpmix.so.2, or what SCELA_LIBPMIX names.
+Result<std::unique_ptr<Space>> open_pmix();
+
+}  // namespace scela::channel

@@ -1,0 +1,34 @@
+// What a message is matched by, and what it is called between two processes. Values.
+#pragma once
+
+#include <cstdint>
+
+namespace scela::channel {
+
+inline constexpr std::int32_t kAny = -1;  // as a source or a tag that a receive names
+
+struct Envelope {
+  std::uint32_t context = 0;
+  std::int32_t source = 0;
+  std::int32_t tag = 0;
+  std::uint64_t length = 0;  // bytes of the whole message
+
+  friend bool operator==(const Envelope&, const Envelope&) = default;
+};
+
+// What a receive takes.
+struct Pattern {
+  std::uint32_t context = 0;
+  std::int32_t source = kAny;
+  std::int32_t tag = kAny;
+
+  friend bool operator==(const Pattern&, const Pattern&) = default;
+};
+
+inline bool fits(const Pattern& pattern, const Envelope& envelope) {
+  return pattern.context == envelope.context &&
+         (pattern.source == kAny || pattern.source == envelope.source) &&
+         (pattern.tag == kAny || pattern.tag == envelope.tag);
+}
+
+}  // namespace scela::channel

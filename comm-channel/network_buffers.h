@@ -1,0 +1,67 @@
+// Registered buffers of one size, made in blocks.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "comm-channel/verbs/factory.h"
+#include "common/core/result.h"
+
+namespace scela::channel {
+
+class Buffers {
+ public:
+  Buffers(const verbs::Symbols& symbols, const verbs::Pd& pd, std::size_t bytes, int access)
+      : symbols_(symbols), pd_(pd), bytes_((bytes + 63) / 64 * 64), access_(access) {}
+
+  std::size_t bytes() const { return bytes_; }
+  std::uint64_t registered() const { return registered_; }
+  std::uint64_t count() const { return registered_ / bytes_; }
+  bool empty() const { return free_.empty(); }
+  // So many more; those that one block takes are registered together.
+  Result<void> add(std::size_t count) {
+    Block block;
+    block.memory = std::make_unique_for_overwrite<std::byte[]>(bytes_ * count);
+    auto registered = verbs::reg_mr(symbols_, pd_, block.memory.get(), bytes_ * count, access_);
+    if (!registered) return fail(std::move(registered.error()));
+    block.region = std::move(*registered);
+    for (std::size_t i = count; i-- > 0;)
+      free_.push_back(block.memory.get() + i * bytes_);
+    registered_ += bytes_ * count;
+    blocks_.push_back(std::move(block));
+    return {};
+  }
+  // None: all are taken. The one that came back last is the next.
+  std::byte* take() {
+    if (free_.empty()) return nullptr;
+    std::byte* const last = free_.back();
+    free_.pop_back();
+    return last;
+  }
+  void give_back(std::byte* bytes) { free_.push_back(bytes); }
+  std::uint32_t key_of(const std::byte* bytes) const {
+    for (const Block& block : blocks_)
+      if (!std::less<>()(bytes, block.memory.get()) &&
+          std::less<>()(bytes, block.memory.get() + block.region->length))
+        return block.region->lkey;
+    return 0;
+  }
+
+ private:
+  struct Block {
+    std::unique_ptr<std::byte[]> memory;
+    verbs::Mr region;  // goes before the memory
+  };
+  const verbs::Symbols& symbols_;
+  const verbs::Pd& pd_;
+  std::size_t bytes_;
+  int access_;
+  std::uint64_t registered_ = 0;
+  std::vector<Block> blocks_;
+  std::vector<std::byte*> free_;
+};
+
+}  // namespace scela::channel

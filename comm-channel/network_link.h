@@ -1,0 +1,261 @@
+// The way to other nodes by verbs: messages take credits and buffers (core/flow.h), and go by the
+// connections of the device's first port (port_links.h); the bytes of large ones go by several, if
+// that is asked for.
+//
+// Not for two threads at once, but for doze().
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "comm-channel/bootstrap/bootstrap.h"
+#include "comm-channel/core/connection.h"
+#include "comm-channel/core/flow.h"
+#include "comm-channel/core/sequence.h"
+#include "comm-channel/core/stripes.h"
+#include "comm-channel/network.h"
+#include "comm-channel/network_buffers.h"
+#include "comm-channel/offload_link.h"
+#include "comm-channel/pool.h"
+#include "comm-channel/port_links.h"
+#include "comm-channel/verbs/factory.h"
+#include "common/os/fd.h"
+
+namespace scela::channel {
+
+class NetworkLink final : public Network, private PortLinks::User {
+ public:
+  // `file`: one that all ranks of this node have open, and nobody else; -1: this rank is alone
+  // here. It stays the caller's. Ranks that are on one node of `world` share connections. All ranks
+  // have the same `word`.
+  static Result<std::unique_ptr<NetworkLink>> open(const World& world, const Options& options,
+                                                   const connect::Watchword& word,
+                                                   verbs::Device device, int file);
+  NetworkLink(const NetworkLink&) = delete;
+  NetworkLink& operator=(const NetworkLink&) = delete;
+  ~NetworkLink() override;
+
+  // What the others must know of this rank; and how to get what they have said, when it is first
+  // needed.
+  std::string card() const;
+  using CardOf = std::function<Result<std::string>(int rank)>;
+  void look_up_with(CardOf card_of) { card_of_ = std::move(card_of); }
+  // Whether somebody knows by now that a rank has ended, of those that do not answer.
+  void ask_with(std::function<bool(int rank)> has_left) { has_left_ = std::move(has_left); }
+
+  bool send(int rank, const Header& header, std::span<const std::byte> payload) override;
+  bool write(int rank, Operation& operation, std::span<const std::byte> from, std::uint64_t to,
+             std::uint32_t key) override;
+  bool read(int rank, Operation& operation, std::span<std::byte> to, std::uint64_t from,
+            std::uint32_t key) override;
+  Result<verbs::Registration> registered(std::span<const std::byte> bytes,
+                                         verbs::Registrations::For what) override;
+  OffloadLink* offload_link() override { return offload_ ? &*offload_ : nullptr; }
+  unsigned poll(NetworkUser& user) override;
+  bool takes_eager(int rank) const override;
+  void keep_eager(bool keep) override { flow_.keep_eager(keep); }
+  void ended(int rank) override;
+  void look_around() override;
+  bool idle() const override;
+  bool leave() override;
+  bool arm() override;
+  void doze(const Limit& limit) override;
+  void wake() override;
+  void disarm() override;
+  int events() const override { return dead_ ? -1 : events_->fd; }
+  Limit until_timer() const override { return until_timer_; }
+  bool works() const override { return !dead_; }
+  bool is_software() const override { return verbs::needs_job(*device_.symbols); }
+  void account(Accounts& accounts) const override;
+  std::string describe() const override;
+
+ private:
+  using Pair = PortLinks::Pair;
+  // Bytes of an operation that are under way, in parts.
+  struct Move {
+    Operation* operation = nullptr;
+    std::uint32_t parts = 0;
+    Outcome outcome = Outcome::none;  // of the first part that failed
+    Move* next_free = nullptr;
+  };
+  // A request that was posted and is not complete.
+  struct Work {
+    Pair* pair = nullptr;
+    std::size_t port = 0;
+    connect::QpId qp = connect::kNone;
+    int rank = -1;
+    Move* move = nullptr;        // whose bytes move; none: a message
+    std::byte* bytes = nullptr;  // of a message: its buffer; none: the rank is asked for
+    std::uint32_t length = 0;
+    std::uint64_t left =
+        0;  // behind these bytes: what is longer than a message may be goes in parts
+    ibv_wr_opcode opcode = IBV_WR_SEND;
+    std::uint64_t remote_address = 0;
+    std::uint32_t key = 0;
+    Work* next_free = nullptr;
+  };
+  // To a rank by one port.
+  struct Road {
+    connect::PeerId id = connect::kNone;
+    std::uint32_t under_way = 0;
+    bool draining = false;
+    connect::Time not_before{};  // of other ports than the first: it was of no use
+  };
+  // Where something can be posted now.
+  struct Way {
+    Pair* pair = nullptr;  // none: nowhere
+    connect::Route route;
+  };
+  struct Remote {
+    std::array<Road, kMostPorts> roads;
+    std::size_t ports = 1;  // that both sides use
+    Stripes stripes;
+    int rank = -1;
+    Flow::Peer flow;
+    Sequence sequence;
+    const Pair* by = nullptr;  // where messages are under way
+    bool lost = false;
+    bool leaves = false;                      // it has said so
+    bool unsettled = false;                   // it is in unsettled_
+    std::optional<connect::Time> wanted;      // since when it is asked for a connection
+    std::optional<connect::Time> unanswered;  // since when it has answered no request
+    connect::Time ask_after{};                // of the next one
+    std::optional<connect::Time> doubted;  // by listened_: since when it is not known to be there
+    std::string doubt;                     // and why
+    int doubted_with = -1;                 // whose way has failed; its own, where that has too
+    std::deque<Work*> again;               // what came back, to go again, first
+    std::deque<Work*> refused;             // parts of moves, by it, and nobody is told yet
+    connect::Time refused_at{};            // by listened_: the first of them
+    const std::byte* question = nullptr;   // the message that is to come into its memory
+    std::size_t questioned = 0;            // for so many of them
+    std::deque<Flow::Note> notes;
+  };
+  using Clock = std::chrono::steady_clock;
+  // On all queue pairs: beyond, messages wait here.
+  static constexpr std::uint32_t kMostUnderWay = 1024;
+  // Until another port than the first is tried again.
+  static constexpr connect::Time kPauseOfPort = std::chrono::seconds(10);
+
+  NetworkLink(const World& world, const Options& options, verbs::Device device);
+  Result<void> make(const connect::Watchword& word, int file);
+  Result<void> make_ports(const connect::Watchword& word);
+  std::size_t ports_to_use() const;
+  connect::Time now() const override {
+    return std::chrono::duration_cast<connect::Time>(Clock::now() - begin_);
+  }
+
+  Result<void> post_receive(std::byte* buffer);
+
+  Remote* remote(int rank);
+  Remote* remote_of(std::size_t port, connect::PeerId peer);
+  void connect_flow(Remote& remote);
+  int node_of(int rank) const { return world_.node_of[static_cast<std::size_t>(rank)]; }
+  // RC: each rank has a link of its own, and else each node.
+  bool by_rank() const { return device_.capability.mode == verbs::Mode::rc; }
+  int link_to(int rank) const { return by_rank() ? rank : node_of(rank); }
+  // Whether a link may be asked for. Of as many as there may be at a time, each is used before the
+  // next is asked for: else who waits for one takes it from who has just got it.
+  bool in_turn(const Remote& remote);
+  // A route, and room on its queue pair. Of other ports than the first: nobody waits for them.
+  Way way_to(Remote& remote);
+  Way side_way_to(Remote& remote, std::size_t index);
+  bool post(std::size_t port, const Way& way, Work& work);
+  bool something() const;
+  bool send_again(Remote& remote);
+  bool send_in(int rank, const Way& way, Room room, const Header& header,
+               std::span<const std::byte> payload, std::byte* buffer);
+  bool send_note(int rank, Remote& to);
+  void send_notes();
+  bool move(int rank, Operation& operation, const std::byte* bytes, std::size_t size,
+            ibv_wr_opcode opcode, std::uint64_t remote_address, std::uint32_t key);
+
+  bool go_on(Remote& to, Work& work);
+
+  // PortLinks::User
+  void addressed(std::size_t port, connect::PeerId peer) override;
+  void drain(std::size_t port, connect::PeerId peer) override;
+  void posted_is_lost(std::size_t port, connect::PeerId peer) override;
+  void not_connected(std::size_t port, connect::PeerId peer, connect::Failure why) override;
+  void changed() override;
+
+  // network_ends.cpp: what came back, and who is there no more
+  void free_work(Work& work);
+  void end(Work& work, Outcome outcome);
+  Operation* over(Move& move, Outcome outcome);
+  void tell_moved(Move& move, Outcome outcome, NetworkUser& user);
+  void came_back(Work& work, const ibv_wc& wc, NetworkUser& user);
+  void go_again(Remote& to, Work& work);
+  void hold(Remote& to, Work& work);
+  void question(Remote& remote);
+  void answered(Remote& remote);
+  bool settle_refused(Remote& remote, bool going);
+  void end_refused(Remote& remote, std::size_t count, Outcome outcome);
+  void break_pair(const Work& work);
+  void unsettle(Remote& remote);
+  void settle();
+  bool settle(Remote& remote);
+  void ask(Remote& remote);
+  void doubt_node_of(int rank, const std::string& why);
+  void trust_node_of(int rank);
+  void not_connected(Remote& remote, connect::Failure why);
+  bool is_awaited(const Remote& remote) const;
+  void lose(Remote& remote, std::string why);
+  void lose_device();
+  unsigned tell_ends(NetworkUser& user);
+
+  unsigned poll_sends(NetworkUser& user);
+  unsigned poll_receives(NetworkUser& user);
+  void sent(Work& work, const ibv_wc& wc, NetworkUser& user);
+  void take(std::span<const std::byte> bytes, NetworkUser& user, std::byte* buffer);
+  void drained(Remote& remote, std::size_t port);
+
+  const World world_;
+  const Options options_;
+  const Clock::time_point begin_ = Clock::now();
+  verbs::Device device_;
+  verbs::Pd pd_;
+  verbs::CompChannel events_;
+  Fd woken_;  // eventfd
+  verbs::Cq send_cq_, receive_cq_;
+  verbs::Xrcd xrcd_;
+  verbs::Srq srq_;
+  std::unique_ptr<verbs::Registrations> registrations_;
+  std::optional<OffloadLink> offload_;
+  std::uint64_t most_moved_ = 0;  // bytes, by one request
+  std::optional<Buffers> sends_, receives_;
+  std::vector<std::unique_ptr<PortLinks>> ports_;  // that are used, the first of all messages
+  std::array<std::uint64_t, kMostPorts> bytes_by_port_{};
+  Flow flow_{Flow::Limits{}};
+  CardOf card_of_;
+  std::function<bool(int rank)> has_left_;
+  std::vector<std::unique_ptr<Remote>> remotes_;  // by rank, once it is spoken to
+  std::vector<int> with_notes_;
+  std::vector<int> in_hand_;        // link_to() those that were asked for, with a limit of links
+  std::vector<Remote*> unsettled_;  // with something to go again, or doubted
+  std::vector<std::pair<Operation*, Outcome>> over_;  // to be told at the next poll
+  Pool<Work> works_;
+  Pool<Move> moves_;
+  std::vector<std::pair<int, std::string>> lost_;  // to be told at the next poll
+  std::uint32_t sends_under_way_ = 0;
+  Looks looks_;
+  std::uint64_t rnr_events_ = 0, resent_ = 0;
+  std::uint32_t connections_most_ = 0, queue_pairs_most_ = 0;
+  bool leaving_ = false;
+  bool armed_ = false;
+  bool dead_ = false;  // the device is
+  connect::Time looked_around_{};
+  connect::Time listened_{};    // how long it was looked for what those say that are unsettled
+  connect::Time settled_at_{};  // the last time
+  std::size_t asked_last_ = 0;
+  Limit until_timer_;  // when it was armed
+};
+
+}  // namespace scela::channel

@@ -1,0 +1,436 @@
+// What goes by a link: messages, with a credit and a buffer each, and bytes to and from registered
+// memory.
+#include <poll.h>
+#include <sys/eventfd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "comm-channel/network_link.h"
+#include "comm-channel/operation.h"
+#include "common/core/text.h"
+#include "common/os/syscall.h"
+
+namespace scela::channel {
+
+namespace event = connect::event;
+using connect::Route;
+
+namespace {
+
+// Who sleeps while a thread of its own moves messages is not woken by it.
+constexpr std::chrono::nanoseconds kBetweenLooks{100'000};
+constexpr int kMostEvents = 16;
+
+}  // namespace
+
+Result<void> NetworkLink::post_receive(std::byte* buffer) {
+  ibv_sge piece{reinterpret_cast<std::uint64_t>(buffer),
+                static_cast<std::uint32_t>(receives_->bytes()), receives_->key_of(buffer)};
+  ibv_recv_wr request{}, *bad = nullptr;
+  request.wr_id = reinterpret_cast<std::uint64_t>(buffer);
+  request.sg_list = &piece;
+  request.num_sge = 1;
+  if (const int error = ::ibv_post_srq_recv(srq_.get(), &request, &bad); error != 0)
+    return fail(verbs::verbs_error("post a receive buffer", device_.context.get(), error));
+  return {};
+}
+
+Result<verbs::Registration> NetworkLink::registered(std::span<const std::byte> bytes,
+                                                    verbs::Registrations::For what) {
+  return registrations_->get(const_cast<std::byte*>(bytes.data()), bytes.size(), what);
+}
+
+bool NetworkLink::takes_eager(int rank) const {
+  const auto& known = remotes_[static_cast<std::size_t>(rank)];
+  return !known || !known->flow.offers_only();
+}
+
+// ---- out ----
+
+bool NetworkLink::in_turn(const Remote& remote) {
+  const int link = link_to(remote.rank);
+  if (options_.most_links == 0 || std::ranges::find(in_hand_, link) != in_hand_.end()) return true;
+  if (in_hand_.size() >= options_.most_links) return false;
+  in_hand_.push_back(link);
+  return true;
+}
+
+NetworkLink::Way NetworkLink::way_to(Remote& remote) {
+  PortLinks& port = *ports_.front();
+  const Road& road = remote.roads.front();
+  Way way;
+  way.route = port.route(road.id);
+  if (!way.route) {
+    // Asked for while leaving it would be refused, and the peer be lost.
+    if (leaving_ || (remote.unanswered && now() < remote.ask_after) || !in_turn(remote)) return {};
+    connect_flow(remote);
+    if (!remote.wanted) remote.wanted = now();
+    port.tell(event::Wanted{road.id});
+    way.route = port.route(road.id);
+    if (!way.route) return {};
+  }
+  std::erase(in_hand_, link_to(remote.rank));
+  remote.wanted.reset();
+  remote.unanswered.reset();
+  Pair* const pair = port.pair(way.route.qp);
+  // What another queue pair still has comes back first, and goes before what is new.
+  if (road.under_way != 0 && remote.by != pair) return {};
+  if (!pair->broken && pair->under_way < kPairDepth && sends_under_way_ < kMostUnderWay)
+    way.pair = pair;
+  return way;
+}
+
+NetworkLink::Way NetworkLink::side_way_to(Remote& remote, std::size_t index) {
+  PortLinks& port = *ports_[index];
+  const Road& road = remote.roads[index];
+  Way way;
+  way.route = port.route(road.id);
+  if (!way.route) {
+    if (leaving_ || now() < road.not_before) return {};
+    port.tell(event::Wanted{road.id});
+    way.route = port.route(road.id);
+    if (!way.route) return {};
+  }
+  Pair* const pair = port.pair(way.route.qp);
+  if (!pair->broken && pair->under_way < kPairDepth) way.pair = pair;
+  return way;
+}
+
+bool NetworkLink::post(std::size_t port, const Way& way, Work& work) {
+  const bool message = work.move == nullptr;
+  ibv_sge piece{reinterpret_cast<std::uint64_t>(work.bytes), work.length,
+                message ? sends_->key_of(work.bytes) : work.move->operation->memory.lkey()};
+  Remote& to = *remotes_[static_cast<std::size_t>(work.rank)];
+  ibv_send_wr request{}, *bad = nullptr;
+  request.wr_id = reinterpret_cast<std::uint64_t>(&work);
+  request.sg_list = &piece;
+  request.num_sge = work.length == 0 ? 0 : 1;
+  request.opcode = work.opcode;
+  request.send_flags = IBV_SEND_SIGNALED;
+  request.wr.rdma.remote_addr = work.remote_address;
+  request.wr.rdma.rkey = work.key;
+  request.qp_type.xrc.remote_srqn = way.route.srq;
+  work.pair = way.pair;
+  work.port = port;
+  work.qp = way.route.qp;
+  if (::ibv_post_send(way.pair->qp.get(), &request, &bad) != 0) return false;
+  ++way.pair->under_way;
+  ++sends_under_way_;
+  ++to.roads[port].under_way;
+  to.stripes.went(port, work.length);
+  if (port == 0) to.by = way.pair;
+  return true;
+}
+
+bool NetworkLink::send_again(Remote& remote) {
+  while (!remote.again.empty()) {
+    const Way way = way_to(remote);
+    if (way.pair == nullptr || !post(0, way, *remote.again.front())) return false;
+    remote.again.pop_front();
+  }
+  return true;
+}
+
+// To a rank that is lost: it is gone, as its messenger knows soon.
+bool NetworkLink::send(int rank, const Header& header, std::span<const std::byte> payload) {
+  Remote& to = *remote(rank);
+  if (to.lost) return false;
+  const Way way = way_to(to);
+  if (way.pair == nullptr || !send_again(to)) return false;
+  std::byte* buffer = sends_->take();
+  if (buffer == nullptr && sends_->count() < kMostUnderWay && sends_->add(64))
+    buffer = sends_->take();
+  if (buffer == nullptr) return false;
+  const bool in_order = is_in_order(header.kind);
+  const Room room = header.kind == Kind::credit  ? Room::reserved
+                    : !in_order                  ? flow_.room_for_answer(to.flow)
+                    : flow_.take_credit(to.flow) ? Room::credit
+                                                 : Room::none;
+  if (room == Room::none) {
+    sends_->give_back(buffer);
+    return false;
+  }
+  return send_in(rank, way, room, header, payload, buffer);
+}
+
+// With its room taken.
+bool NetworkLink::send_in(int rank, const Way& way, Room room, const Header& header,
+                          std::span<const std::byte> payload, std::byte* buffer) {
+  Remote& to = *remote(rank);
+  Header whole = header;
+  flow_.stamp(to.flow, room, whole);
+  Work& work = works_.take();
+  work.rank = rank;
+  work.move = nullptr;
+  work.bytes = buffer;
+  work.left = 0;
+  work.opcode = IBV_WR_SEND;
+  const std::uint32_t number = to.sequence.number();
+  work.length = static_cast<std::uint32_t>(
+      channel::write({buffer, sends_->bytes()}, whole, payload, bytes_of(number)));
+  // What cannot be posted now is posted with what came back: it has its room.
+  if (!post(0, way, work)) go_again(to, work);
+  return true;
+}
+
+void NetworkLink::send_notes() {
+  while (std::optional<Flow::Note> note = flow_.next()) {
+    const auto at = std::ranges::find_if(
+        remotes_, [&](const auto& one) { return one && &one->flow == note->peer; });
+    if (at == remotes_.end() || (*at)->lost) continue;
+    if ((*at)->notes.empty()) with_notes_.push_back(static_cast<int>(at - remotes_.begin()));
+    (*at)->notes.push_back(*note);
+  }
+  while (flow_.woken() != nullptr) {
+  }  // who waits tries again at each poll
+  std::erase_if(with_notes_, [&](int rank) { return send_note(rank, *remote(rank)); });
+}
+
+// True: it has none left.
+bool NetworkLink::send_note(int rank, Remote& to) {
+  while (!to.notes.empty()) {
+    if (to.lost) return true;
+    const Way way = way_to(to);
+    if (way.pair == nullptr || !send_again(to)) return false;
+    std::byte* const buffer = sends_->take();
+    if (buffer == nullptr) return false;
+    const Flow::Note note = to.notes.front();
+    to.notes.pop_front();
+    Header header;
+    header.kind = Kind::credit;
+    header.source = world_.rank;
+    send_in(rank, way, note.room, header, bytes_of(note.body), buffer);
+  }
+  return true;
+}
+
+// By all ports that can take something now: what cannot be posted by one goes again by the first.
+bool NetworkLink::move(int rank, Operation& operation, const std::byte* bytes, std::size_t size,
+                       ibv_wr_opcode opcode, std::uint64_t remote_address, std::uint32_t key) {
+  Remote& to = *remote(rank);
+  if (to.lost) return false;
+  std::array<Way, kMostPorts> ways;
+  ways.front() = way_to(to);
+  if (ways.front().pair == nullptr || !send_again(to)) return false;
+  unsigned usable = 1;
+  for (std::size_t port = 1; port < to.ports; ++port) {
+    ways[port] = side_way_to(to, port);
+    if (ways[port].pair != nullptr) usable |= 1u << port;
+  }
+  const Stripes::Shares shares = to.stripes.cut(size, usable);
+  Move& move = moves_.take();
+  move.operation = &operation;
+  move.parts = 0;
+  move.outcome = Outcome::none;
+  for (std::size_t port = 0, at = 0; port < to.ports; at += shares[port++]) {
+    if (shares[port] == 0 && (size != 0 || port != 0)) continue;
+    Work& work = works_.take();
+    work.rank = rank;
+    work.move = &move;
+    work.bytes = const_cast<std::byte*>(bytes) + at;
+    work.length = static_cast<std::uint32_t>(std::min<std::uint64_t>(shares[port], most_moved_));
+    work.left = shares[port] - work.length;
+    work.opcode = opcode;
+    work.remote_address = remote_address + at;
+    work.key = key;
+    ++move.parts;
+    if (!post(port, ways[port], work)) go_again(to, work);
+  }
+  return true;
+}
+
+// A part has been moved: the next one. False: there is none.
+bool NetworkLink::go_on(Remote& to, Work& work) {
+  if (work.left == 0) return false;
+  work.bytes += work.length;
+  work.remote_address += work.length;
+  work.length = static_cast<std::uint32_t>(std::min(work.left, most_moved_));
+  work.left -= work.length;
+  if (to.lost) {
+    end(work, Outcome::peer_ended);
+    return true;
+  }
+  const std::size_t port = work.port;
+  Way way;
+  if (to.again.empty()) way = port == 0 ? way_to(to) : side_way_to(to, port);
+  if (way.pair == nullptr || !post(port, way, work)) go_again(to, work);
+  return true;
+}
+
+bool NetworkLink::write(int rank, Operation& operation, std::span<const std::byte> from,
+                        std::uint64_t to, std::uint32_t key) {
+  return move(rank, operation, from.data(), from.size(), IBV_WR_RDMA_WRITE, to, key);
+}
+
+bool NetworkLink::read(int rank, Operation& operation, std::span<std::byte> to, std::uint64_t from,
+                       std::uint32_t key) {
+  return move(rank, operation, to.data(), to.size(), IBV_WR_RDMA_READ, from, key);
+}
+
+// ---- in ----
+
+unsigned NetworkLink::poll(NetworkUser& user) {
+  const unsigned received = poll_receives(user);
+  unsigned count = received + poll_sends(user);
+  if (!dead_) {
+    for (const auto& port : ports_)
+      count += port->poll();
+    settle();
+    send_notes();
+  }
+  // What somebody sent before he was lost comes first.
+  if (received == 0) count += tell_ends(user);
+  return count;
+}
+
+unsigned NetworkLink::poll_receives(NetworkUser& user) {
+  std::array<ibv_wc, 32> completions;
+  const int count =
+      ::ibv_poll_cq(receive_cq_.get(), static_cast<int>(completions.size()), completions.data());
+  if (count < 0) lose_device();
+  ++looks_.count;
+  if (count < static_cast<int>(completions.size())) looks_.empty = looks_.count;
+  for (int i = 0; i < count; ++i) {
+    auto* const buffer =
+        reinterpret_cast<std::byte*>(completions[static_cast<std::size_t>(i)].wr_id);
+    if (completions[static_cast<std::size_t>(i)].status == IBV_WC_SUCCESS)
+      take({buffer, completions[static_cast<std::size_t>(i)].byte_len}, user, buffer);
+    else if (!post_receive(buffer))
+      lose_device();
+  }
+  for (const auto& port : ports_)
+    port->bury();
+  return static_cast<unsigned>(std::max(0, count));
+}
+
+// Who sent it says the message itself: on a connection of a node every rank there may send.
+void NetworkLink::take(std::span<const std::byte> bytes, NetworkUser& user, std::byte* buffer) {
+  const auto message = message_of(bytes);
+  const int rank = message ? message->header.source : -1;
+  Remote* const from =
+      rank >= 0 && rank < world_.size && rank != world_.rank ? remote(rank) : nullptr;
+  std::uint32_t number = 0;
+  if (from == nullptr || !from->flow.connected() || message->payload.size() < sizeof number)
+    return static_cast<void>(post_receive(buffer));
+  const auto payload = message->payload.first(message->payload.size() - sizeof number);
+  std::memcpy(&number, payload.data() + payload.size(), sizeof number);
+  const Sequence::Seen seen = from->sequence.arrived(number);
+  if (seen == Sequence::Seen::missing) lose(*from, "a message of it is missing");
+  if (seen != Sequence::Seen::next) return static_cast<void>(post_receive(buffer));
+  Header header = message->header;
+  header.length = static_cast<std::uint32_t>(payload.size());
+  std::optional<Credit> credit;
+  if (header.kind == Kind::credit) credit = only_body_of<Credit>(payload);
+  flow_.arrived(from->flow, header, credit ? &*credit : nullptr);
+  if (header.kind == Kind::eager) {
+    user.arrived(rank, header, payload);
+    static_cast<void>(post_receive(buffer));
+    return flow_.reposted(from->flow, room_of(header));
+  }
+  std::array<std::byte, kMostSaid> copied;
+  const std::size_t size = std::min(payload.size(), copied.size());
+  std::memcpy(copied.data(), payload.data(), size);
+  static_cast<void>(post_receive(buffer));
+  flow_.reposted(from->flow, room_of(header));
+  if (header.kind != Kind::credit) user.arrived(rank, header, std::span(copied).first(size));
+}
+
+unsigned NetworkLink::poll_sends(NetworkUser& user) {
+  if (sends_under_way_ == 0) return 0;
+  std::array<ibv_wc, 32> completions;
+  const int count = std::max(
+      0, ::ibv_poll_cq(send_cq_.get(), static_cast<int>(completions.size()), completions.data()));
+  for (int i = 0; i < count; ++i) {
+    const ibv_wc& wc = completions[static_cast<std::size_t>(i)];
+    sent(*reinterpret_cast<Work*>(wc.wr_id), wc, user);
+  }
+  return static_cast<unsigned>(count);
+}
+
+void NetworkLink::sent(Work& work, const ibv_wc& wc, NetworkUser& user) {
+  Remote& to = *remotes_[static_cast<std::size_t>(work.rank)];
+  Pair& pair = *work.pair;
+  const std::size_t port = work.port;
+  --pair.under_way;
+  --sends_under_way_;
+  --to.roads[port].under_way;
+  if (wc.status != IBV_WC_SUCCESS) {
+    came_back(work, wc, user);
+  } else {
+    if (to.doubted) trust_node_of(work.rank);
+    if (to.question != nullptr && work.bytes == to.question) answered(to);
+    bytes_by_port_[port] += work.length;
+    Move* const move = work.move;
+    if (move == nullptr || !go_on(to, work)) {
+      free_work(work);
+      if (move != nullptr) tell_moved(*move, Outcome::none, user);
+    }
+  }
+  ports_[port]->bury();
+  drained(to, port);
+}
+
+// What came before it was armed is found by the next poll.
+bool NetworkLink::arm() {
+  if (dead_) {
+    until_timer_.reset();
+    return true;
+  }
+  if (armed_) {
+    until_timer_.reset();
+    for (const auto& port : ports_)
+      if (const auto due = port->next_wake()) {
+        const std::chrono::nanoseconds left = std::max(connect::Time(0), *due - now());
+        until_timer_ = std::min(until_timer_.value_or(left), left);
+      }
+    if (offload_ && offload_->must_look())
+      until_timer_ = std::min(until_timer_.value_or(kBetweenLooks), kBetweenLooks);
+    return true;
+  }
+  for (verbs::Cq* const cq : {&send_cq_, &receive_cq_})
+    ::ibv_req_notify_cq(cq->get(), 0);
+  for (const auto& port : ports_)
+    port->arm();
+  if (offload_) offload_->arm_events();
+  armed_ = true;
+  return false;
+}
+
+void NetworkLink::doze(const Limit& limit) {
+  const Limit most = limit && until_timer_ ? std::min(*limit, *until_timer_)
+                     : limit               ? limit
+                                           : until_timer_;
+  std::array<pollfd, 2> watched{{{events(), POLLIN, 0}, {woken_.get(), POLLIN, 0}}};
+  timespec time{};
+  if (most) {
+    time.tv_sec = most->count() / 1'000'000'000;
+    time.tv_nsec = most->count() % 1'000'000'000;
+  }
+  ::ppoll(watched.data(), watched.size(), most ? &time : nullptr, nullptr);
+}
+
+void NetworkLink::wake() {
+  ::eventfd_write(woken_.get(), 1);
+}
+
+bool NetworkLink::something() const {
+  pollfd watched{events_->fd, POLLIN, 0};
+  return ::poll(&watched, 1, 0) == 1;
+}
+
+void NetworkLink::disarm() {
+  eventfd_t ignored = 0;
+  ::eventfd_read(woken_.get(), &ignored);
+  // Of a device that is gone they do not end.
+  for (int i = 0; i < kMostEvents && something(); ++i) {
+    ibv_cq* cq = nullptr;
+    void* context = nullptr;
+    if (device_.symbols->ibv_get_cq_event(events_.get(), &cq, &context) != 0) return;
+    device_.symbols->ibv_ack_cq_events(cq, 1);
+    armed_ = false;
+  }
+}
+
+}  // namespace scela::channel

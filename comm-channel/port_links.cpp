@@ -1,0 +1,276 @@
+// The queue pairs of one port, and the datagrams by which they come to be.
+#include "comm-channel/port_links.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstring>
+#include <limits>
+#include <string>
+
+#include "common/core/overloaded.h"
+
+namespace scela::channel {
+
+namespace action = connect::action;
+namespace event = connect::event;
+using connect::Action;
+using connect::Card;
+using connect::Event;
+using connect::kHandshakeBytes;
+using connect::Mode;
+using connect::QpEnd;
+using connect::QpId;
+using connect::UdAddress;
+
+namespace {
+
+constexpr std::size_t kDatagrams = 64;
+constexpr std::size_t kGrh = 40;  // before each datagram that comes
+// Where there are few links, of a request: so that who does not answer does not keep others from
+// theirs.
+constexpr std::uint8_t kTriesOfFew = 5;
+
+std::uint32_t first_packet() {
+  return static_cast<std::uint32_t>(std::chrono::steady_clock::now().time_since_epoch().count() >>
+                                    4) &
+         0xffffff;
+}
+
+verbs::Target target_of(const UdAddress& at, const QpEnd& end) {
+  verbs::Target target;
+  target.lid = at.lid;
+  std::memcpy(target.gid.raw, at.gid.data(), sizeof target.gid.raw);
+  target.mtu = static_cast<ibv_mtu>(end.mtu);
+  target.queue_pair = end.qpn;
+  target.first_packet = end.psn;
+  return target;
+}
+
+}  // namespace
+
+Result<void> PortLinks::make(const Card& self, const Job& job) {
+  job_ = job;
+  const verbs::Symbols& symbols = *parts_.device.symbols;
+  auto cq = verbs::create_cq(symbols, parts_.device.context, 2 * kDatagrams, parts_.events);
+  if (!cq) return fail(std::move(cq.error()));
+  datagram_cq_ = std::move(*cq);
+  verbs::QueueSizes sizes;
+  sizes.sends = sizes.receives = kDatagrams;
+  auto qp = verbs::create_qp(symbols, parts_.pd, IBV_QPT_UD, datagram_cq_, datagram_cq_, {}, sizes);
+  if (!qp) return fail(std::move(qp.error()));
+  datagrams_ = std::move(*qp);
+  if (auto ready = verbs::ready_datagrams(symbols, datagrams_, port(), job_.word.key); !ready)
+    return ready;
+  out_.emplace(symbols, parts_.pd, kHandshakeBytes, IBV_ACCESS_LOCAL_WRITE);
+  in_.emplace(symbols, parts_.pd, kGrh + kHandshakeBytes, IBV_ACCESS_LOCAL_WRITE);
+  for (Buffers* const buffers : {&*out_, &*in_})
+    if (auto added = buffers->add(kDatagrams); !added) return added;
+  while (std::byte* const buffer = in_->take())
+    if (auto posted = post(buffer); !posted) return posted;
+
+  self_ = self;
+  std::memcpy(self_.address.gid.data(), port().gid.raw, self_.address.gid.size());
+  self_.address.lid = port().lid;
+  self_.address.qpn = datagrams_->qp_num;
+  machine_.emplace(self_, options());
+  return {};
+}
+
+connect::Options PortLinks::options() const {
+  const verbs::Capability& capability = parts_.device.capability;
+  connect::Options options;
+  options.mode = capability.mode == verbs::Mode::rc ? Mode::pairs
+                 : capability.open_qp               ? Mode::shared
+                                                    : Mode::owned;
+  if (options.mode != Mode::pairs) ::ibv_get_srq_num(parts_.srq.get(), &options.srq);
+  options.secret = job_.word.secret;
+  options.ranks = job_.ranks;
+  options.mtu = static_cast<std::uint8_t>(port().mtu);
+  options.most_links = static_cast<std::uint32_t>(
+      std::min<std::size_t>(job_.most_links, std::numeric_limits<std::uint32_t>::max()));
+  if (options.most_links != 0) options.tries = kTriesOfFew;
+  options.reads = reads();
+  return options;
+}
+
+std::uint8_t PortLinks::reads() const {
+  return static_cast<std::uint8_t>(
+      std::clamp<std::uint32_t>(parts_.device.capability.limits.reads, 1, 16));
+}
+
+// ---- what the machine wants ----
+
+void PortLinks::tell(const Event& event) {
+  machine_->handle(event, user_.now());
+  user_.changed();
+  auto& actions = machine_->actions();
+  actions_.insert(actions_.end(), std::make_move_iterator(actions.begin()),
+                  std::make_move_iterator(actions.end()));
+  actions.clear();
+  carry_out();
+}
+
+// Answers tell more, which is carried out after what was there.
+void PortLinks::carry_out() {
+  if (carrying_out_) return;
+  carrying_out_ = true;
+  while (!actions_.empty()) {
+    const Action action = std::move(actions_.front());
+    actions_.pop_front();
+    carry_out(action);
+  }
+  carrying_out_ = false;
+}
+
+void PortLinks::carry_out(const Action& action) {
+  std::visit(Overloaded{
+                 [&](const action::SendDatagram& one) { send(one); },
+                 [&](const action::CreateSendQp& one) { create(one); },
+                 [&](const action::ConnectQp& one) { connect_qp(one); },
+                 [&](const action::CreateReceiveQp& one) { create(one); },
+                 [&](const action::OpenReceiveQp& one) { open(one); },
+                 [&](const action::CloseQp& one) { close(one.qp); },
+                 [](const action::Ready&) {},  // who waits tries again at each poll
+                 [&](const action::Drain& one) { user_.drain(index_, one.peer); },
+                 [&](const action::Lost& one) { user_.posted_is_lost(index_, one.peer); },
+                 [&](const action::Failed& one) { user_.not_connected(index_, one.peer, one.why); },
+                 [](const action::WakeMe&) {},  // next_wake() is looked at
+                 [&](const action::Left&) { left_ = true; },
+             },
+             action);
+}
+
+void PortLinks::send(const action::SendDatagram& action) {
+  user_.addressed(index_, action.peer);
+  std::byte* const buffer = out_->take();
+  if (buffer == nullptr) return;  // it is said again
+  verbs::Target target;
+  target.lid = action.to.lid;
+  std::memcpy(target.gid.raw, action.to.gid.data(), sizeof target.gid.raw);
+  auto ah = verbs::create_ah(*parts_.device.symbols, parts_.pd, verbs::address_of(port(), target));
+  std::memcpy(buffer, action.bytes.data(), action.bytes.size());
+  ibv_sge piece{reinterpret_cast<std::uint64_t>(buffer),
+                static_cast<std::uint32_t>(action.bytes.size()), out_->key_of(buffer)};
+  ibv_send_wr request{}, *bad = nullptr;
+  request.wr_id = reinterpret_cast<std::uint64_t>(buffer);
+  request.sg_list = &piece;
+  request.num_sge = 1;
+  request.opcode = IBV_WR_SEND;
+  request.send_flags = IBV_SEND_SIGNALED;
+  if (ah) {
+    request.wr.ud.ah = ah->get();
+    request.wr.ud.remote_qpn = action.to.qpn;
+    request.wr.ud.remote_qkey = job_.word.key;
+  }
+  if (!ah || ::ibv_post_send(datagrams_.get(), &request, &bad) != 0) return out_->give_back(buffer);
+  ways_.emplace_back(buffer, std::move(*ah));  // until it is sent
+}
+
+// An answer that the machine waits for.
+void PortLinks::made(QpId id, Result<verbs::Qp> qp, std::uint32_t psn, const Result<void>& ready,
+                     bool gone) {
+  if (!qp || !ready) return tell(event::QpFailed{id, gone});
+  if (pairs_.size() <= id) pairs_.resize(id + 1);
+  pairs_[id] = std::make_unique<Pair>();
+  pairs_[id]->qp = std::move(*qp);
+  pairs_[id]->first_packet = psn;
+  used_ = used_ || pairs_[id]->qp->qp_type == IBV_QPT_XRC_RECV;
+  tell(event::QpMade{id, pairs_[id]->qp->qp_num, psn});
+}
+
+void PortLinks::create(const action::CreateSendQp& action) {
+  const verbs::Symbols& symbols = *parts_.device.symbols;
+  verbs::QueueSizes sizes;
+  sizes.sends = kPairDepth;
+  auto qp = parts_.device.capability.mode == verbs::Mode::xrc
+                ? verbs::create_xrc_send_qp(symbols, parts_.pd, parts_.sends, sizes)
+                : verbs::create_qp(symbols, parts_.pd, IBV_QPT_RC, parts_.sends, parts_.receives,
+                                   parts_.srq, sizes);
+  Result<void> ready;
+  if (qp)
+    ready = verbs::to_init(symbols, *qp, port(), IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ);
+  made(action.qp, std::move(qp), first_packet(), ready);
+}
+
+void PortLinks::connect_qp(const action::ConnectQp& action) {
+  const verbs::Symbols& symbols = *parts_.device.symbols;
+  const Pair& pair = *pairs_[action.qp];
+  const std::uint8_t reads = std::min(action.end.reads, this->reads());
+  Result<void> done =
+      verbs::to_receive(symbols, pair.qp, port(), target_of(action.at, action.end), reads);
+  if (done) done = verbs::to_send(symbols, pair.qp, pair.first_packet, reads, verbs::Patience{});
+  used_ = used_ || done;
+  if (done)
+    tell(event::QpConnected{action.qp});
+  else
+    tell(event::QpFailed{action.qp, false});
+}
+
+void PortLinks::create(const action::CreateReceiveQp& action) {
+  const verbs::Symbols& symbols = *parts_.device.symbols;
+  auto qp = verbs::create_xrc_recv_qp(symbols, parts_.device.context, parts_.xrcd);
+  Result<void> ready;
+  if (qp)
+    ready = verbs::to_init(symbols, *qp, port(), IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ);
+  if (qp && ready)
+    ready = verbs::to_receive(symbols, *qp, port(), target_of(action.at, action.end), reads());
+  made(action.qp, std::move(qp), first_packet(), ready);
+}
+
+void PortLinks::open(const action::OpenReceiveQp& action) {
+  made(action.qp,
+       verbs::open_xrc_recv_qp(*parts_.device.symbols, parts_.device.context, parts_.xrcd,
+                               action.number),
+       0, {}, true);
+}
+
+// Requests under way come back before it goes. With RC what has come by it and was not looked at
+// would go with it.
+void PortLinks::close(QpId id) {
+  std::unique_ptr<Pair> pair = std::move(pairs_[id]);
+  if (!pair || (pair->under_way == 0 && !by_rank())) return;
+  if (by_rank()) pair->read_after = parts_.looks.count + 1;
+  if (!pair->broken) static_cast<void>(verbs::to_error(*parts_.device.symbols, pair->qp));
+  pair->broken = true;
+  dying_.push_back(std::move(pair));
+}
+
+// ---- datagrams ----
+
+Result<void> PortLinks::post(std::byte* buffer) {
+  ibv_sge piece{reinterpret_cast<std::uint64_t>(buffer),
+                static_cast<std::uint32_t>(kGrh + kHandshakeBytes), in_->key_of(buffer)};
+  ibv_recv_wr request{}, *bad = nullptr;
+  request.wr_id = reinterpret_cast<std::uint64_t>(buffer);
+  request.sg_list = &piece;
+  request.num_sge = 1;
+  if (const int error = ::ibv_post_recv(datagrams_.get(), &request, &bad); error != 0)
+    return fail(
+        verbs::verbs_error("post a buffer for datagrams", parts_.device.context.get(), error));
+  return {};
+}
+
+unsigned PortLinks::poll() {
+  std::array<ibv_wc, 16> completions;
+  const int count = std::max(
+      0,
+      ::ibv_poll_cq(datagram_cq_.get(), static_cast<int>(completions.size()), completions.data()));
+  for (int i = 0; i < count; ++i) {
+    const ibv_wc& wc = completions[static_cast<std::size_t>(i)];
+    auto* const buffer = reinterpret_cast<std::byte*>(wc.wr_id);
+    if (std::erase_if(ways_, [&](const auto& way) { return way.first == buffer; }) != 0) {
+      out_->give_back(buffer);
+      continue;
+    }
+    std::string bytes;
+    if (wc.status == IBV_WC_SUCCESS && wc.byte_len >= kGrh)
+      bytes.assign(reinterpret_cast<const char*>(buffer) + kGrh, wc.byte_len - kGrh);
+    static_cast<void>(post(buffer));
+    if (!bytes.empty()) tell(event::Datagram{bytes});
+  }
+  if (const auto due = machine_->next_wake(); due && *due <= user_.now()) tell(event::Timer{});
+  return static_cast<unsigned>(count);
+}
+
+}  // namespace scela::channel

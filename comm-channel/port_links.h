@@ -1,0 +1,140 @@
+// The connections by one port of the device: what core/connection.h decides is carried out on
+// queue pairs. Who speaks by several ports has one of these for each (docs/channel.md, Several
+// ports); they know nothing of each other.
+//
+// Not for two threads at once.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "comm-channel/core/connection.h"
+#include "comm-channel/network_buffers.h"
+#include "comm-channel/verbs/factory.h"
+
+namespace scela::channel {
+
+// Requests under way on a queue pair: beyond, messages wait.
+inline constexpr std::uint32_t kPairDepth = 128;
+
+// At what has come: how often it was looked, and which look was the last that found nothing more.
+struct Looks {
+  std::uint64_t count = 0, empty = 0;
+};
+
+// What all ports have in common, and is there for longer than they.
+struct PortParts {
+  const verbs::Device& device;
+  const verbs::Pd& pd;
+  const verbs::Xrcd& xrcd;
+  const verbs::Srq& srq;
+  const verbs::CompChannel& events;
+  const verbs::Cq& sends;
+  const verbs::Cq& receives;
+  const Looks& looks;  // at `receives`
+};
+
+class PortLinks {
+ public:
+  // Whom it speaks with.
+  struct Job {
+    std::uint32_t ranks = 0;
+    connect::Watchword word;
+    std::size_t most_links = 0;  // of this process; 0: any number
+  };
+  struct Pair {
+    verbs::Qp qp;
+    std::uint32_t first_packet = 0;
+    std::uint32_t under_way = 0;
+    bool broken = false;
+    std::uint64_t read_after = 0;  // closed: it goes once that look has found nothing more
+  };
+  class User {
+   public:
+    // Something is to be said to it: then it may send at once.
+    virtual void addressed(std::size_t port, connect::PeerId peer) = 0;
+    // As connect::action has them.
+    virtual void drain(std::size_t port, connect::PeerId peer) = 0;
+    virtual void posted_is_lost(std::size_t port, connect::PeerId peer) = 0;
+    virtual void not_connected(std::size_t port, connect::PeerId peer, connect::Failure why) = 0;
+    // counts() may be others.
+    virtual void changed() = 0;
+    virtual connect::Time now() const = 0;
+
+   protected:
+    ~User() = default;
+  };
+
+  // `index`: of the active ports. What it is made of and `user` outlive it.
+  PortLinks(const PortParts& parts, std::size_t index, User& user)
+      : parts_(parts), index_(index), user_(user) {}
+  PortLinks(const PortLinks&) = delete;
+  PortLinks& operator=(const PortLinks&) = delete;
+
+  // `self`: but for the address, which is the port's.
+  Result<void> make(const connect::Card& self, const Job& job);
+  const connect::Card& card() const { return self_; }
+  const connect::PeerTable& peers() const { return machine_->peers(); }
+  connect::PeerId add(const connect::Card& card) { return machine_->add(card); }
+  connect::Route route(connect::PeerId peer) { return machine_->route(peer); }
+  // None: there is none any more.
+  Pair* pair(connect::QpId qp) const { return qp < pairs_.size() ? pairs_[qp].get() : nullptr; }
+  connect::Counts counts() const { return machine_->counts(); }
+  std::uint64_t registered() const { return out_->registered() + in_->registered(); }
+
+  void tell(const connect::Event& event);
+  // How many datagrams came, or are sent; and what is due.
+  unsigned poll();
+  std::optional<connect::Time> next_wake() const { return machine_->next_wake(); }
+  void arm() { ::ibv_req_notify_cq(datagram_cq_.get(), 0); }
+  // Pairs that are closed go when nothing is under way, and nothing is left that has come by them.
+  void bury() {
+    std::erase_if(dying_, [this](const auto& one) {
+      return one->under_way == 0 && parts_.looks.empty >= one->read_after;
+    });
+  }
+  // After event::Leave: nothing is left, and its last words have gone.
+  bool left() const { return left_ && ways_.empty(); }
+  // Whether there has ever been a connection.
+  bool used() const { return used_; }
+
+ private:
+  bool by_rank() const { return parts_.device.capability.mode == verbs::Mode::rc; }
+  const verbs::Port& port() const { return parts_.device.capability.ports[index_]; }
+  connect::Options options() const;
+  std::uint8_t reads() const;
+  Result<void> post(std::byte* buffer);
+  void carry_out();
+  void carry_out(const connect::Action& action);
+  void send(const connect::action::SendDatagram& action);
+  void create(const connect::action::CreateSendQp& action);
+  void connect_qp(const connect::action::ConnectQp& action);
+  void create(const connect::action::CreateReceiveQp& action);
+  void open(const connect::action::OpenReceiveQp& action);
+  void close(connect::QpId id);
+  void made(connect::QpId id, Result<verbs::Qp> qp, std::uint32_t psn, const Result<void>& ready,
+            bool gone = false);
+
+  const PortParts parts_;
+  const std::size_t index_;
+  User& user_;
+  verbs::Cq datagram_cq_;
+  verbs::Qp datagrams_;
+  Job job_;
+  std::optional<Buffers> out_, in_;
+  std::vector<std::pair<std::byte*, verbs::Ah>> ways_;  // of datagrams that are under way
+  connect::Card self_;
+  std::optional<connect::Machine> machine_;
+  std::vector<std::unique_ptr<Pair>> pairs_;  // by QpId
+  std::vector<std::unique_ptr<Pair>> dying_;  // closed; requests are under way
+  std::deque<connect::Action> actions_;
+  bool carrying_out_ = false;
+  bool left_ = false, used_ = false;
+};
+
+}  // namespace scela::channel

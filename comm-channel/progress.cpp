@@ -1,0 +1,165 @@
+#include "comm-channel/progress.h"
+
+#include <pthread.h>
+
+#include <ctime>
+#include <thread>
+
+namespace scela::channel {
+
+namespace {
+
+// Where there is nobody to ring: for a process that is alone, and waits for itself.
+constexpr std::chrono::milliseconds kAlone{1};
+// How often a rank without a node's bell, or one that never waits, looks whether others have ended.
+constexpr std::chrono::milliseconds kBetweenRollCalls{100};
+
+// Of polls that have moved something, after how many it is looked all the same.
+constexpr std::uint32_t kPollsPerLook = 1024;
+
+// To the tick, and cheaper than the exact one: it is asked for whenever nothing has come.
+std::chrono::nanoseconds coarse_now() {
+  timespec time{};
+  ::clock_gettime(CLOCK_MONOTONIC_COARSE, &time);
+  return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
+}
+
+Limit shorter(const Limit& limit, std::chrono::nanoseconds most) {
+  return limit && *limit < most ? *limit : most;
+}
+
+}  // namespace
+
+unsigned Progress::forks() {
+  static const int counted = ::pthread_atfork(nullptr, nullptr, [] { ++forks_until_here_; });
+  static_cast<void>(counted);
+  return forks_until_here_.load(std::memory_order_relaxed);
+}
+
+void Progress::look_for_ends() {
+  if (messenger_.network() != nullptr) {
+    messenger_.network()->look_around();
+    if (failed_) messenger_.notice_failures(failed_);
+  }
+  shm::NodeLink* const node = messenger_.node();
+  if (node != nullptr && node->deaths() != deaths_seen_) {
+    deaths_seen_ = node->deaths();
+    messenger_.notice_ends();
+  }
+  messenger_.notice_solitude();
+}
+
+// Others of the node are not asked for by who does not sleep: perhaps nobody does.
+void Progress::look_now_and_then() {
+  const std::chrono::nanoseconds now = coarse_now();
+  if (now - looked_ < kBetweenRollCalls) return;
+  looked_ = now;
+  if (shm::NodeLink* const node = messenger_.node()) node->find_out();
+  look_for_ends();
+}
+
+// Who always has something to move does not wait either.
+bool Progress::move_some() {
+  if (messenger_.poll() == 0) return false;
+  if (++moved_without_a_look_ % kPollsPerLook == 0) look_now_and_then();
+  return true;
+}
+
+bool Progress::poll() {
+  if (move_some()) return true;
+  look_now_and_then();
+  return false;
+}
+
+// ---- sleeping ----
+
+// False: look once more first.
+bool Progress::arm() {
+  shm::NodeLink* const node = messenger_.node();
+  Network* const network = messenger_.network();
+  return (network == nullptr || network->arm()) && (node == nullptr || node->arm());
+}
+
+// Any thread may be the one that does, without what guards the rest. Where there are others on the
+// node and elsewhere, it sleeps at both. Whether something may have come from elsewhere.
+bool Progress::doze(const Limit& limit) {
+  shm::NodeLink* const node = messenger_.node();
+  Network* const network = messenger_.network();
+  if (node == nullptr) {
+    network->doze(shorter(limit, kBetweenRollCalls));
+    return true;
+  }
+  if (network == nullptr) {
+    node->doze(limit);
+    return false;
+  }
+  const Limit timer = network->until_timer();
+  return node->doze_beside(network->events(), timer ? shorter(limit, *timer) : limit);
+}
+
+void Progress::disarm(bool network_too) {
+  if (messenger_.node() != nullptr) messenger_.node()->disarm(network_too);
+  if (network_too) messenger_.network()->disarm();
+}
+
+void Progress::wake() {
+  if (messenger_.node() != nullptr)
+    messenger_.node()->wake_self();
+  else if (messenger_.network() != nullptr)
+    messenger_.network()->wake();
+}
+
+void Progress::wait_for_something(Deadline& deadline) {
+  shm::NodeLink* const node = messenger_.node();
+  const auto step = node == nullptr ? shm::Waiting::Step::sleep : node->next_step();
+  if (step == shm::Waiting::Step::look && messenger_.network() == nullptr) node->look();
+  if (step == shm::Waiting::Step::yield) node->yield();
+  if (step == shm::Waiting::Step::sleep) {
+    if (node == nullptr && messenger_.network() == nullptr) {
+      std::this_thread::sleep_for(*shorter(deadline.left(), kAlone));
+    } else if (arm()) {
+      disarm(doze(deadline.left()));
+    }
+  }
+  look_for_ends();
+}
+
+void Progress::wait_for_the_other(std::unique_lock<std::mutex>& lock, Deadline& deadline) {
+  if (deadline.until())
+    changed_.wait_until(lock, *deadline.until());
+  else
+    changed_.wait(lock);
+}
+
+void Progress::poll_for_all(std::unique_lock<std::mutex>& lock, Deadline& deadline) {
+  if (move_some()) {
+    changed_.notify_all();
+    return;
+  }
+  somebody_polls_ = true;
+  shm::NodeLink* const node = messenger_.node();
+  const auto step = node == nullptr ? shm::Waiting::Step::sleep : node->next_step();
+  if (step == shm::Waiting::Step::yield) {
+    lock.unlock();
+    const std::uint64_t took = shm::NodeLink::timed_yield();
+    lock.lock();
+    node->yielded(took);
+  } else if (step == shm::Waiting::Step::look) {
+    lock.unlock();
+    lock.lock();
+  } else if (node == nullptr && messenger_.network() == nullptr) {
+    changed_.wait_for(lock, *shorter(deadline.left(), kAlone));
+  } else if (arm()) {
+    dozing_ = true;
+    lock.unlock();
+    const bool network_too = doze(deadline.left());
+    lock.lock();
+    dozing_ = false;
+    disarm(network_too);
+  }
+  look_for_ends();
+  somebody_polls_ = false;
+  changed_.notify_all();
+}
+
+}  // namespace scela::channel

@@ -1,0 +1,163 @@
+// Moving messages while somebody waits, and one at a time where several threads may call.
+//
+// One thread moves messages for all who wait; it looks again, yields or sleeps by what shared
+// memory advises. The others sleep until it has moved something, or gives its place away.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <optional>
+
+#include "comm-channel/include/scela/channel.h"
+#include "comm-channel/messenger.h"
+#include "comm-channel/opening.h"
+
+namespace scela::channel {
+
+class Progress {
+ public:
+  Progress(const World& world, const Options& options, Links links)
+      : messenger_(world, options, std::move(links.node), std::move(links.network)),
+        failed_(std::move(links.failed)),
+        several_(options.threads == Threads::multiple),
+        forks_(forks()) {}
+
+  Messenger& messenger() { return messenger_; }
+
+  // The channel is gone, and requests are left that must still be destroyed: they keep what they
+  // are of. released(): one was, within with(). True: let_go(), which may be the end of this.
+  void keep(std::shared_ptr<void> whole, std::size_t requests) {
+    whole_ = std::move(whole);
+    requests_left_ = requests;
+  }
+  bool released() { return requests_left_ != 0 && --requests_left_ == 0; }
+  void let_go() { const std::shared_ptr<void> last = std::move(whole_); }
+
+  // Whether this is a copy in a child process: the channel is the parent's.
+  bool is_copy() const { return forks_ != forks_until_here_.load(std::memory_order_relaxed); }
+  // How many have led to this process.
+  static unsigned forks();
+
+  // Everything that touches the messenger is done within.
+  template <class Act>
+  decltype(auto) with(Act&& act) {
+    if (!several_) return act(messenger_);
+    const std::lock_guard lock(mutex_);
+    // Whoever sleeps for all has not looked at what this leaves to be done.
+    struct Waker {
+      Progress& progress;
+      ~Waker() { progress.wake_sleeper(); }
+    } const waker{*this};
+    return act(messenger_);
+  }
+
+  // For who never waits, within with(): moves what can be moved, and looks now and then whether
+  // others have ended, as who waits does.
+  bool poll();
+
+  // Until `done(messenger)`. False: the limit was over before.
+  template <class Done>
+  bool wait_until(Done done, const Limit& limit) {
+    Deadline deadline(limit);
+    if (!several_) {
+      while (!done(messenger_)) {
+        if (move_some()) continue;
+        if (deadline.over()) {
+          look_now_and_then();
+          return done(messenger_);
+        }
+        wait_for_something(deadline);
+      }
+      return true;
+    }
+    std::unique_lock lock(mutex_);
+    while (!done(messenger_)) {
+      if (deadline.over()) {
+        // A limit of nothing is a look, too: who asks again and again gets on.
+        if (poll()) tell_others();
+        return done(messenger_);
+      }
+      if (somebody_polls_)
+        wait_for_the_other(lock, deadline);
+      else
+        poll_for_all(lock, deadline);
+    }
+    changed_.notify_all();  // this one polls no more
+    return true;
+  }
+
+ private:
+  // A clock costs as much as a few looks, after which most waits are over: so it is not asked for a
+  // limit before these.
+  class Deadline {
+   public:
+    using Clock = std::chrono::steady_clock;
+
+    explicit Deadline(const Limit& limit) : limit_(limit) {}
+    bool over() {
+      if (!limit_) return false;
+      if (limit_->count() <= 0) return true;
+      if (looks_ < kLooks) {
+        ++looks_;
+        return false;
+      }
+      return until() && Clock::now() >= *until_;
+    }
+    Limit left() {
+      if (!until()) return {};
+      return std::max(std::chrono::nanoseconds(0),
+                      std::chrono::duration_cast<std::chrono::nanoseconds>(*until_ - Clock::now()));
+    }
+    const std::optional<Clock::time_point>& until() {
+      // One that is longer than clocks go on is none.
+      if (limit_ && !until_ && *limit_ < Clock::time_point::max() - Clock::now())
+        until_ = Clock::now() + *limit_;
+      return until_;
+    }
+
+   private:
+    static constexpr std::uint32_t kLooks = 16;
+    const Limit limit_;
+    std::uint32_t looks_ = 0;
+    std::optional<Clock::time_point> until_;
+  };
+
+  // Under the lock.
+  void wake_sleeper() {
+    if (dozing_) wake();
+  }
+  void tell_others() {
+    wake_sleeper();
+    changed_.notify_all();
+  }
+  void wait_for_something(Deadline& deadline);
+  void wait_for_the_other(std::unique_lock<std::mutex>& lock, Deadline& deadline);
+  void poll_for_all(std::unique_lock<std::mutex>& lock, Deadline& deadline);
+  bool arm();
+  bool doze(const Limit& limit);
+  void disarm(bool network_too);
+  void wake();
+  bool move_some();
+  void look_for_ends();
+  void look_now_and_then();
+
+  Messenger messenger_;
+  const std::function<bool(int rank)> failed_;
+  const bool several_;
+  std::uint32_t deaths_seen_ = 0;
+  std::uint32_t moved_without_a_look_ = 0;
+  std::chrono::nanoseconds looked_{};
+  inline static std::atomic<unsigned> forks_until_here_{0};
+  const unsigned forks_;
+  std::shared_ptr<void> whole_;
+  std::size_t requests_left_ = 0;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool somebody_polls_ = false;
+  bool dozing_ = false;
+};
+
+}  // namespace scela::channel

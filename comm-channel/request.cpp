@@ -1,0 +1,153 @@
+#include "comm-channel/include/scela/request.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "comm-channel/error_words.h"
+#include "comm-channel/operation.h"
+#include "comm-channel/progress.h"
+
+namespace scela::channel {
+
+namespace {
+
+const Status kOfNothing;
+
+// `at(i)`: the operation of the i-th; null: none. Whose messenger it is does not matter where none
+// waits.
+template <class At>
+std::size_t wait_for_any(std::size_t count, At at, const Limit& limit) {
+  Progress* progress = nullptr;
+  for (std::size_t i = 0; i < count && progress == nullptr; ++i)
+    if (const Operation* const operation = at(i); operation != nullptr && !operation->everybodys)
+      progress = operation->progress;
+  std::size_t found = count;
+  const auto is_found = [&] {
+    bool any_waits = false;
+    for (std::size_t i = 0; i < count; ++i) {
+      const Operation* const operation = at(i);
+      if (operation == nullptr) continue;
+      if (operation->complete()) {
+        found = i;
+        return true;
+      }
+      any_waits = any_waits || operation->phase == Phase::waiting;
+    }
+    return !any_waits;
+  };
+  if (progress == nullptr)
+    is_found();
+  else
+    progress->wait_until([&](Messenger&) { return is_found(); }, limit);
+  return found;
+}
+
+}  // namespace
+
+Request& Request::operator=(Request&& other) noexcept {
+  if (this != &other) {
+    reset();
+    operation_ = std::exchange(other.operation_, nullptr);
+  }
+  return *this;
+}
+
+void Request::reset() {
+  if (operation_ == nullptr) return;
+  Operation& operation = *std::exchange(operation_, nullptr);
+  if (operation.everybodys) return;
+  Progress& progress = *operation.progress;
+  if (progress.is_copy()) return;
+  // Within: another thread that moves messages may complete it at this moment.
+  bool last = false;
+  const auto released = [&](Messenger& messenger) {
+    if (operation.phase == Phase::waiting) messenger.cancel(operation);
+    if (operation.phase == Phase::waiting) return false;
+    messenger.release(operation);
+    last = progress.released();
+    return true;
+  };
+  if (!progress.with(released)) {
+    progress.wait_until([&](Messenger&) { return operation.complete(); }, {});
+    progress.with(released);
+  }
+  if (last) progress.let_go();
+}
+
+bool Request::test() {
+  if (operation_ == nullptr || operation_->everybodys) return true;
+  return operation_->progress->with([&](Messenger&) {
+    if (operation_->phase == Phase::waiting) operation_->progress->poll();
+    return operation_->phase != Phase::waiting;
+  });
+}
+
+// Before the limit is over.
+bool Request::completes(Limit limit) {
+  const Operation& operation = *operation_;
+  return operation.progress->wait_until(
+      [&](Messenger&) { return operation.phase != Phase::waiting; }, limit);
+}
+
+Status Request::wait(Limit limit) {
+  if (operation_ == nullptr || operation_->everybodys) return {};
+  if (completes(limit)) return operation_->status;
+  return {-1, -1, 0, error_with(Code::timed_out, *operation_)};
+}
+
+const Status& Request::status() const {
+  return operation_ == nullptr ? kOfNothing : operation_->status;
+}
+
+bool Request::cancel() {
+  if (operation_ == nullptr || operation_->everybodys) return false;
+  return operation_->progress->with(
+      [&](Messenger& messenger) { return messenger.cancel(*operation_); });
+}
+
+ChannelError Request::start() {
+  if (operation_ == nullptr || !operation_->persistent)
+    return {Code::argument, -1,
+            std::make_shared<const std::string>("start a request that is not persistent")};
+  return operation_->progress->with([&](Messenger& messenger) -> ChannelError {
+    if (operation_->phase == Phase::waiting)
+      return {Code::argument, -1,
+              std::make_shared<const std::string>(
+                  "start a request that is under way (wait for it first)")};
+    if (operation_->invalid) return operation_->status.error;
+    messenger.begin(*operation_);
+    return {};
+  });
+}
+
+bool Request::persistent() const {
+  return operation_ != nullptr && operation_->persistent;
+}
+
+std::size_t wait_any(std::span<Request> requests, Limit limit) {
+  return wait_for_any(
+      requests.size(), [&](std::size_t i) { return requests[i].operation_; }, limit);
+}
+
+std::size_t wait_any(std::span<Request* const> requests, Limit limit) {
+  const auto at = [&](std::size_t i) {
+    return requests[i] == nullptr ? nullptr : requests[i]->operation_;
+  };
+  return wait_for_any(requests.size(), at, limit);
+}
+
+bool wait_all(std::span<Request> requests, Limit limit) {
+  using Clock = std::chrono::steady_clock;
+  std::optional<Clock::time_point> until;  // a limit longer than clocks go on is none
+  if (limit && *limit < Clock::time_point::max() - Clock::now()) until = Clock::now() + *limit;
+  for (Request& request : requests) {
+    Limit left;
+    if (until)
+      left = std::max(std::chrono::nanoseconds(0), std::chrono::nanoseconds(*until - Clock::now()));
+    if (request.wait(left).error.code == Code::timed_out) return false;
+  }
+  return true;
+}
+
+}  // namespace scela::channel

@@ -1,0 +1,168 @@
+// A small ring of one sender at one receiver. A message of up to 24 bytes is one line of the cache,
+// and one store publishes it; longer ones have their bytes in a second ring beside it.
+//
+// The receiver gives a box to a sender, and takes it back when others come more. The sender does
+// not hear of that but looks: it says that it writes, then looks whether the box is still its own.
+// The receiver says that it is not, makes everybody's stores visible (bell.h), then looks whether
+// the sender writes. So a sender that never sends again does not keep its box, and one that sends
+// pays no fence.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <span>
+
+#include "comm-channel/shm/line.h"
+
+namespace scela::channel::shm {
+
+// Where a box is, for either side.
+template <template <class> class A>
+struct Box {
+  BoxControl<A>* control = nullptr;
+  Line<A>* lines = nullptr;
+  std::byte* bytes = nullptr;
+  std::uint32_t line_count = 0;  // powers of two
+  std::uint32_t byte_count = 0;
+
+  Line<A>& line(std::uint64_t at) const { return lines[at & (line_count - 1)]; }
+  std::byte* place(std::uint64_t at) const { return bytes + (at & (byte_count - 1)); }
+  // No line holds the same value in two turns, nor is it ever 0.
+  std::uint64_t stamp(std::uint64_t at) const {
+    return static_cast<std::uint32_t>(at / line_count + 1);
+  }
+};
+
+// Where the payload of a message begins that comes at `at`: in one piece.
+inline std::uint64_t begin_of(std::uint64_t at, std::uint32_t length, std::uint32_t ring) {
+  const std::uint64_t rest = ring - (at & (ring - 1));
+  return length <= rest ? at : at + rest;
+}
+inline std::uint64_t end_of(std::uint64_t begin, std::uint32_t length) {
+  return begin + (length + kLineBytes - 1) / kLineBytes * kLineBytes;
+}
+
+template <template <class> class A>
+class BoxWriter {
+ public:
+  BoxWriter() = default;
+  // The sender has seen that it was given to it.
+  explicit BoxWriter(const Box<A>& box)
+      : box_(box),
+        at_(box.control->consumed_lines.load(std::memory_order_relaxed)),
+        bytes_at_(box.control->consumed_bytes.load(std::memory_order_relaxed)),
+        lines_end_(at_ + box.line_count),
+        bytes_end_(bytes_at_ + box.byte_count) {}
+
+  // `writing` is the sender's own word, in which it says where it writes (`place`, not 0). False:
+  // the box is not this rank's any more. True: leave() must follow.
+  static bool enter(const Box<A>& box, A<std::uint32_t>& writing, std::uint32_t place,
+                    std::uint32_t self, bool fence) {
+    const auto& given = box.control->given;
+    if (fence) {
+      writing.exchange(place, std::memory_order_seq_cst);
+      if (given.load(std::memory_order_seq_cst) == self + 1) return true;
+    } else {
+      writing.store(place, std::memory_order_relaxed);
+      std::atomic_signal_fence(std::memory_order_seq_cst);
+      if (given.load(std::memory_order_relaxed) == self + 1) return true;
+    }
+    leave(writing);
+    return false;
+  }
+  static void leave(A<std::uint32_t>& writing) { writing.store(0, std::memory_order_release); }
+  const Box<A>& box() const { return box_; }
+  bool is_of(std::uint32_t self) const {
+    return box_.control->given.load(std::memory_order_acquire) == self + 1;
+  }
+
+  // False: there is no room.
+  bool write(std::uint32_t number, const Header& header, std::span<const std::byte> payload) {
+    if (at_ == lines_end_ && !look_for_room(payload.size())) return false;
+    std::byte* elsewhere = nullptr;
+    if (payload.size() > kInline) {
+      const auto length = static_cast<std::uint32_t>(payload.size());
+      const std::uint64_t begin = begin_of(bytes_at_, length, box_.byte_count);
+      const std::uint64_t end = end_of(begin, length);
+      if (end > bytes_end_ && !look_for_room(payload.size())) return false;
+      elsewhere = box_.place(begin);
+      bytes_at_ = end;
+    }
+    Line<A>& line = box_.line(at_);
+    fill(line, elsewhere, header, payload);
+    line.word.store(box_.stamp(at_) << 32 | number, std::memory_order_release);
+    ++at_;
+    return true;
+  }
+
+  // Whether a message of this size could be written, by what the receiver has told.
+  bool look_for_room(std::size_t size) {
+    lines_end_ = box_.control->consumed_lines.load(std::memory_order_acquire) + box_.line_count;
+    bytes_end_ = box_.control->consumed_bytes.load(std::memory_order_acquire) + box_.byte_count;
+    const auto length = static_cast<std::uint32_t>(size);
+    return at_ != lines_end_ &&
+           (size <= kInline ||
+            end_of(begin_of(bytes_at_, length, box_.byte_count), length) <= bytes_end_);
+  }
+
+ private:
+  Box<A> box_;
+  std::uint64_t at_ = 0, bytes_at_ = 0;
+  std::uint64_t lines_end_ = 0, bytes_end_ = 0;
+};
+
+template <template <class> class A>
+class BoxReader {
+ public:
+  BoxReader() = default;
+  explicit BoxReader(const Box<A>& box) : box_(box) {}
+
+  // Whether the next message is there and has this number.
+  bool has(std::uint32_t number) const {
+    return box_.line(at_).word.load(std::memory_order_acquire) == (box_.stamp(at_) << 32 | number);
+  }
+  bool empty() const {
+    return box_.line(at_).word.load(std::memory_order_acquire) >> 32 != box_.stamp(at_);
+  }
+
+  // handle(header, payload), with the message that is there.
+  template <class Handle>
+  void take(std::uint32_t most, Handle handle) {
+    const Line<A>& line = box_.line(at_);
+    std::uint64_t begin = bytes_at_;
+    const std::uint32_t length = length_of(line, most);
+    if (length > kInline) {
+      begin = begin_of(bytes_at_, length, box_.byte_count);
+      bytes_at_ = end_of(begin, length);
+    }
+    handle(line.header, payload_of(line, box_.place(begin), length));
+    ++at_;
+    // Told now and then only: each time costs the sender a line of its cache. What is not told
+    // is too little to make the sender wait for ever.
+    if (at_ - lines_told_ >= box_.line_count / 4 || bytes_at_ - bytes_told_ >= box_.byte_count / 4)
+      tell();
+  }
+
+  void tell() {
+    lines_told_ = at_;
+    bytes_told_ = bytes_at_;
+    box_.control->consumed_lines.store(at_, std::memory_order_release);
+    box_.control->consumed_bytes.store(bytes_at_, std::memory_order_release);
+  }
+  bool all_told() const { return lines_told_ == at_ && bytes_told_ == bytes_at_; }
+
+  void give(std::uint32_t rank) {
+    tell();
+    box_.control->given.store(rank + 1, std::memory_order_release);
+  }
+  // Then everybody's stores must be made visible; then the sender may still be writing, or have
+  // written.
+  void take_back() { box_.control->given.exchange(0, std::memory_order_seq_cst); }
+
+ private:
+  Box<A> box_;
+  std::uint64_t at_ = 0, bytes_at_ = 0;
+  std::uint64_t lines_told_ = 0, bytes_told_ = 0;
+};
+
+}  // namespace scela::channel::shm

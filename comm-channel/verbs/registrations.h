@@ -1,0 +1,104 @@
+// Registered memory for messages: by a cache where it can be right, else for each message.
+//
+// Right means that a registration is found only while its addresses are the memory that was
+// registered; a MemoryWatch tells when they are not, and proves first that it does. Where it
+// cannot, nothing is kept: why() says so. SCELA_CHANNEL_REGISTRATION_CACHE=0 turns it off too.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "comm-channel/core/registration_map.h"
+#include "comm-channel/verbs/handles.h"
+#include "comm-channel/verbs/memory_watch.h"
+#include "common/core/result.h"
+
+namespace scela::channel::verbs {
+
+class Registrations;
+
+// One use of registered memory. Ends before its Registrations.
+class Registration {
+ public:
+  Registration() = default;
+  Registration(Registration&& other) noexcept { *this = std::move(other); }
+  Registration& operator=(Registration&& other) noexcept;
+  ~Registration() { reset(); }
+  std::uint32_t lkey() const { return lkey_; }
+  std::uint32_t rkey() const { return rkey_; }
+  explicit operator bool() const { return owner_ != nullptr; }
+  void reset();
+
+ private:
+  friend class Registrations;
+  Registrations* owner_ = nullptr;
+  RegistrationMap::Id id_ = 0;
+  std::uint32_t lkey_ = 0, rkey_ = 0;
+};
+
+// Any thread may call.
+class Registrations {
+ public:
+  // max_unused: bytes that stay registered though nobody uses them.
+  Registrations(const Symbols& symbols, const Pd& pd, std::uint64_t max_unused);
+  Registrations(const Registrations&) = delete;
+  Registrations& operator=(const Registrations&) = delete;
+
+  enum class For : unsigned char {
+    sending,   // read by this device only: memory may be read-only
+    transfer,  // also written, and reached by others
+  };
+  Result<Registration> get(void* address, std::size_t bytes, For what);
+  // Gives back what is no longer there: cheap if there is nothing new. For who has nothing better
+  // to do; get() does it too.
+  void settle();
+
+  bool caches() const { return watch_ != nullptr; }
+  const std::string& why() const { return why_; }  // not: why it does not cache
+  struct Counts {
+    std::uint64_t found = 0, made = 0, given_back = 0, gone = 0;  // gone: by news of the memory
+    std::uint64_t bytes = 0;                                      // registered now
+  };
+  Counts counts() const;
+
+ private:
+  friend class Registration;
+  using Range = RegistrationMap::Range;
+  Registration use(RegistrationMap::Id id);
+  void release(RegistrationMap::Id id);
+  void take_news();
+  bool may_keep(const Range& range) const;
+  void forget(const Range& range);
+  struct Kept {
+    Mr mr;
+    Range range;
+    bool watched = false;
+  };
+  std::vector<Kept> take_dropped();
+  struct Looked {  // when a range was begun to be watched
+    std::uint64_t generation = 0, forgotten = 0;
+    bool watched = false;
+  };
+  Registration enter(Mr mr, const Range& range, const Looked& looked);
+
+  const Symbols& symbols_;
+  const Pd& pd_;
+  std::unique_ptr<MemoryWatch> watch_;
+  std::string why_;
+  mutable std::mutex mutex_;  // of all that follows
+  RegistrationMap map_;
+  std::unordered_map<RegistrationMap::Id, Kept> regions_;
+  std::uint64_t generation_ = 0;  // of the news that were taken
+  std::uint64_t forgotten_ = 0;   // ranges: what was watched meanwhile may be among them
+  // Emptied by madvise, at a moment that nobody knows: not kept any more.
+  std::vector<Range> emptied_;
+  bool too_many_emptied_ = false;
+  Counts counts_;
+};
+
+}  // namespace scela::channel::verbs

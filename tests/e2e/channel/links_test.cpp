@@ -1,0 +1,355 @@
+// The way to other nodes, mostly where the adapter has no XRC, without a launcher: who has ended is
+// told by the test, or by nobody.
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <array>
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "comm-channel/network_link.h"
+#include "comm-channel/operation.h"
+#include "common/os/fd.h"
+#include "tests/e2e/hca/verbs_program.h"
+
+using namespace scela::channel;
+using scela::test::Place;
+using Clock = std::chrono::steady_clock;
+
+namespace {
+
+constexpr std::chrono::seconds kUnreachableAfter{1};
+constexpr connect::Watchword kWord{0x1234567, 0x89abcdef01234567};
+
+// Three ranks on two nodes: 0, and 1 beside 2.
+struct Rank final : NetworkUser {
+  Rank(int rank, std::vector<std::string>& cards, verbs::Mode mode, int file) {
+    World world;
+    world.rank = rank;
+    world.size = 3;
+    world.job = "links";
+    world.node_of = {0, 1, 1};
+    world.nodes = 2;
+    Options options;
+    options.unreachable_after = static_cast<std::size_t>(kUnreachableAfter.count());
+    auto device = verbs::open_device({.library = "scela", .device = {}});
+    if (!device) FAIL(device.error().text());
+    REQUIRE(device->capability.mode == mode);
+    auto made = NetworkLink::open(world, options, kWord, std::move(*device), file);
+    if (!made) FAIL(made.error().text());
+    link = std::move(*made);
+    link->look_up_with([&cards](int other) -> scela::Result<std::string> {
+      return cards[static_cast<std::size_t>(other)];
+    });
+    cards[static_cast<std::size_t>(rank)] = link->card();
+  }
+  void arrived(int rank, const Header& header, std::span<const std::byte>) override {
+    came[rank].push_back(header.tag);
+  }
+  void moved(Operation&, Outcome outcome) override { told = outcome; }
+  void lost(int rank, const std::string& why) override { gone[rank] = why; }
+
+  Accounts accounts() const {
+    Accounts now;
+    link->account(now);
+    return now;
+  }
+
+  std::unique_ptr<NetworkLink> link;
+  std::map<int, std::vector<int>> came;
+  std::map<int, std::string> gone;
+  std::optional<Outcome> told;  // of what was moved
+};
+
+struct Job {
+  explicit Job(verbs::Mode mode = verbs::Mode::rc) {
+    if (mode == verbs::Mode::rc) ::setenv("SCELA_HCA_NO_XRC", "1", 1);
+    for (int rank = 0; rank < 3; ++rank)
+      ranks.push_back(std::make_unique<Rank>(rank, cards, mode, rank == 0 ? -1 : file.get()));
+  }
+  Job(const Job&) = delete;
+  Job& operator=(const Job&) = delete;
+  ~Job() {
+    ranks.clear();
+    ::unsetenv("SCELA_HCA_NO_XRC");
+  }
+  Rank& operator[](std::size_t rank) { return *ranks[rank]; }
+  void end(std::size_t rank) { ranks[rank].reset(); }
+
+  void poll(const std::vector<std::size_t>& those) {
+    for (const std::size_t rank : those)
+      if (ranks[rank]) ranks[rank]->link->poll(*ranks[rank]);
+  }
+  // Who is lost gets nothing any more.
+  void must_reach(std::size_t from, int to) const {
+    const auto lost = ranks[from]->gone.find(to);
+    if (lost != ranks[from]->gone.end())
+      FAIL("rank " << from << " has lost rank " << to << ": " << lost->second);
+  }
+  template <class Holds>
+  void poll_until(const std::vector<std::size_t>& those, Holds holds) {
+    while (!holds())
+      poll(those);
+  }
+  // Until who was doubted before would have been given up: so long by those who look.
+  void poll_on(const std::vector<std::size_t>& those) {
+    constexpr Clock::duration kMostOfALook = Clock::duration(kUnreachableAfter) / 10;
+    Clock::duration looked{};
+    for (auto last = Clock::now(); looked < kUnreachableAfter + kUnreachableAfter / 2;) {
+      poll(those);
+      const auto now = Clock::now();
+      looked += std::min(now - last, kMostOfALook);
+      last = now;
+    }
+  }
+  bool give(int from, int to, int tag) {
+    Header header;
+    header.source = from;
+    header.tag = tag;
+    must_reach(static_cast<std::size_t>(from), to);
+    return (*this)[static_cast<std::size_t>(from)].link->send(to, header, {});
+  }
+  // Or something that went before it has come back already.
+  void begin(int from, int to, int tag) {
+    const auto one = static_cast<std::size_t>(from), other = static_cast<std::size_t>(to);
+    poll_until({one, other},
+               [&] { return give(from, to, tag) || (*this)[one].accounts().resent > 0; });
+  }
+  void send(int from, int to, int tag) {
+    poll_until({static_cast<std::size_t>(from), static_cast<std::size_t>(to)},
+               [&] { return give(from, to, tag); });
+    const auto& came = (*this)[static_cast<std::size_t>(to)].came[from];
+    poll_until({static_cast<std::size_t>(from), static_cast<std::size_t>(to)}, [&] {
+      must_reach(static_cast<std::size_t>(from), to);
+      return !came.empty() && came.back() == tag;
+    });
+  }
+
+  const Place place;
+  const scela::Fd file{::memfd_create("links", MFD_CLOEXEC)};  // of the second node
+  std::vector<std::string> cards = std::vector<std::string>(3);
+  std::vector<std::unique_ptr<Rank>> ranks;
+};
+
+template <class Made>
+auto must(Made made) {
+  if (!made) FAIL(made.error().text());
+  return std::move(*made);
+}
+
+// Bytes of rank 0 for memory that rank 1 has not.
+class Stray {
+ public:
+  explicit Stray(Job& job) : job_(job), bytes_(100'000) {
+    operation_.memory = must(job[0].link->registered(bytes_, verbs::Registrations::For::transfer));
+    job.poll_until({0, 1}, [&] {
+      constexpr std::uint32_t kNobodysKey = 0x7ffffff1;
+      return job[0].link->write(1, operation_, bytes_, 4096, kNobodysKey);
+    });
+  }
+  Outcome outcome_for(const std::vector<std::size_t>& those) {
+    job_.poll_until(those, [&] { return job_[0].told.has_value(); });
+    return *job_[0].told;
+  }
+
+ private:
+  Job& job_;
+  std::vector<std::byte> bytes_;
+  Operation operation_;
+};
+
+// Somebody else's process that reaches the port of a rank, and knows all that its card says.
+class Intruder {
+ public:
+  Intruder() {
+    device_ = must(verbs::open_device({.library = "scela", .device = {}}));
+    pd_ = must(verbs::alloc_pd(*device_.symbols, device_.context));
+    cq_ = must(verbs::create_cq(*device_.symbols, device_.context, 8, {}));
+    memory_ = must(verbs::reg_mr(*device_.symbols, pd_, bytes_.data(), bytes_.size(), 0));
+  }
+  // In the name of rank 1, which has started anew: what it had before would be given up.
+  connect::Handshake words(const std::string& card_of_1, const connect::Card& to) {
+    connect::Handshake words;
+    words.mode = connect::Mode::pairs;
+    words.own = true;
+    std::memcpy(&words.from, card_of_1.data(), sizeof words.from);
+    ++words.from.life;
+    words.to = to.name;
+    words.number = 1;
+    words.end = {1, 1, 3, 1};
+    return words;
+  }
+  void say(const connect::Handshake& words, std::uint32_t key, const connect::Card& to) {
+    const verbs::Symbols& symbols = *device_.symbols;
+    const verbs::Port& port = device_.capability.ports.front();
+    const verbs::Qp qp =
+        must(verbs::create_qp(symbols, pd_, IBV_QPT_UD, cq_, cq_, {}, {.sends = 1, .receives = 1}));
+    REQUIRE(verbs::ready_datagrams(symbols, qp, port, key).has_value());
+    const std::string text = connect::encode(words);
+    std::memcpy(bytes_.data(), text.data(), text.size());
+    verbs::Target target;
+    target.lid = to.address.lid;
+    std::memcpy(target.gid.raw, to.address.gid.data(), sizeof target.gid.raw);
+    const verbs::Ah way = must(verbs::create_ah(symbols, pd_, verbs::address_of(port, target)));
+    ibv_sge piece{reinterpret_cast<std::uint64_t>(bytes_.data()),
+                  static_cast<std::uint32_t>(text.size()), memory_->lkey};
+    ibv_send_wr request{}, *bad = nullptr;
+    request.sg_list = &piece;
+    request.num_sge = 1;
+    request.opcode = IBV_WR_SEND;
+    request.send_flags = IBV_SEND_SIGNALED;
+    request.wr.ud = {way.get(), to.address.qpn, key};
+    REQUIRE(::ibv_post_send(qp.get(), &request, &bad) == 0);
+    ibv_wc wc{};
+    while (::ibv_poll_cq(cq_.get(), 1, &wc) == 0) {
+    }
+    REQUIRE(wc.status == IBV_WC_SUCCESS);
+  }
+
+ private:
+  verbs::Device device_;
+  verbs::Pd pd_;
+  verbs::Cq cq_;
+  std::array<std::byte, connect::kHandshakeBytes> bytes_{};
+  verbs::Mr memory_;
+};
+
+}  // namespace
+
+TEST_CASE("channel links without XRC: each pair has a queue pair for both ways") {
+  Job job;
+  job.send(0, 1, 1);
+  job.send(1, 0, 2);
+  job.send(2, 0, 3);
+  job.send(0, 2, 4);
+  CHECK(job[0].accounts().connections_most == 2);
+  CHECK(job[1].accounts().connections_most == 1);
+  CHECK(job[2].accounts().queue_pairs_most == 1);
+  CHECK(job[0].accounts().rnr_events == 0);
+}
+
+TEST_CASE("channel links without XRC: two that ask each other at once have one connection") {
+  Job job;
+  Header header;
+  header.tag = 7;
+  bool from_0 = false, from_1 = false;
+  while (!from_0 || !from_1) {
+    header.source = 0;
+    from_0 = from_0 || job[0].link->send(1, header, {});
+    header.source = 1;
+    from_1 = from_1 || job[1].link->send(0, header, {});
+    job.poll({0, 1});
+  }
+  job.poll_until({0, 1}, [&] { return !job[0].came[1].empty() && !job[1].came[0].empty(); });
+  CHECK(job[0].accounts().connections == 1);
+  CHECK(job[1].accounts().connections == 1);
+}
+
+TEST_CASE("channel links without XRC: who ends takes nobody of its node along") {
+  Job job;
+  job.send(0, 1, 1);
+  job.end(1);
+  job.begin(0, 1, 2);
+  job.poll_until({0}, [&] { return job[0].accounts().resent > 0; });
+  SECTION("as the launcher tells, and the other computes meanwhile") {
+    job[0].link->ended(1);
+    job.poll_on({0});
+  }
+  SECTION("as nobody tells, and the other answers") {
+    job.poll_on({0, 2});
+    CHECK(job[0].gone.count(1) == 0);  // it may be computing
+  }
+  SECTION("as nobody tells, and for long it is not looked for an answer") {
+    std::this_thread::sleep_for(kUnreachableAfter + std::chrono::milliseconds(500));
+    job.poll({0});
+    CHECK(job[0].gone.count(1) == 0);
+  }
+  REQUIRE(job[0].gone.count(2) == 0);
+  job.send(2, 0, 3);
+  job.send(0, 2, 4);
+}
+
+TEST_CASE("channel links without XRC: where nobody of a node answers, all of it are lost") {
+  Job job;
+  job.send(0, 1, 1);
+  job.end(1);
+  job.end(2);
+  job.begin(0, 1, 2);
+  job.poll_until({0}, [&] { return job[0].gone.count(1) != 0; });
+  CHECK(job[0].gone[1].find("the adapter cannot reach it: ") == 0);
+  job.poll_until({0}, [&] { return job[0].gone.count(2) != 0; });
+  CHECK(job[0].gone[2].find("the adapter cannot reach it: ") == 0);
+}
+
+TEST_CASE("channel links: a buffer is not there if its rank is, whoever refuses the bytes") {
+  const verbs::Mode mode = GENERATE(verbs::Mode::rc, verbs::Mode::xrc);
+  Job job(mode);
+  job.send(0, 1, 1);
+  Stray stray(job);
+  CHECK(stray.outcome_for({0, 1, 2}) == Outcome::device);
+  CHECK(job[0].gone.empty());
+  job.send(0, 1, 2);
+  job.send(1, 0, 3);
+}
+
+TEST_CASE("channel links: who refuses bytes and says nothing more may have ended") {
+  Job job(GENERATE(verbs::Mode::rc, verbs::Mode::xrc));
+  job.send(0, 1, 1);
+  const std::uint64_t repeats = job[0].accounts().handshake_repeats;
+  Stray stray(job);
+  // It was refused: the way to it is to be made anew.
+  job.poll_until({0}, [&] { return job[0].told || job[0].accounts().handshake_repeats > repeats; });
+  CHECK_FALSE(job[0].told);
+  SECTION("as the launcher tells") {
+    job[0].link->ended(1);
+    CHECK(stray.outcome_for({0}) == Outcome::peer_ended);
+  }
+  SECTION("and has not, as it says later") {
+    CHECK(stray.outcome_for({0, 1}) == Outcome::device);
+    job.send(0, 1, 2);
+  }
+  SECTION("as nobody tells for long: it computes") {
+    CHECK(stray.outcome_for({0}) == Outcome::device);
+    CHECK(job[0].gone.empty());
+    job.send(0, 1, 2);
+  }
+}
+
+TEST_CASE("channel links: who has not the secrets of the job cannot speak for a rank") {
+  Job job;
+  job.send(0, 1, 1);
+  Intruder intruder;
+  connect::Card to;
+  std::memcpy(&to, job.cards[0].data(), sizeof to);
+  connect::Handshake words = intruder.words(job.cards[1], to);
+  const auto is_heard_as_nobody = [&](std::uint64_t times) {
+    job.poll_until({0, 1}, [&] { return job[0].accounts().handshake_unheard == times; });
+  };
+  // What has the key, and not the secret, is thrown away by the rank; without the key a device
+  // throws it away, which is seen by what comes behind it.
+  words.secret = kWord.secret ^ 1;
+  intruder.say(words, kWord.key, to);
+  is_heard_as_nobody(1);
+  words.secret = kWord.secret;
+  intruder.say(words, kWord.key ^ 1, to);
+  words.secret = 0;
+  intruder.say(words, kWord.key, to);
+  is_heard_as_nobody(2);
+  job.send(0, 1, 2);
+  job.send(1, 0, 3);
+  CHECK(job[0].accounts().resent == 0);
+  CHECK(job[0].accounts().queue_pairs_most == 1);
+  CHECK(job[0].gone.empty());
+  // Who has both is believed: that is what would be lost.
+  words.secret = kWord.secret;
+  intruder.say(words, kWord.key, to);
+  job.poll_until({0}, [&] { return job[0].gone.count(1) != 0; });
+}

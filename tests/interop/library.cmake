@@ -1,0 +1,61 @@
+# Programs that see of ScELA what libscela exports: waits for messages and operations together, and the radix sort.
+foreach(program waits_probe radix_sort)
+  set(source "${CMAKE_CURRENT_SOURCE_DIR}/programs/${program}.cpp")
+  if(NOT EXISTS "${source}")
+    set(source "${PROJECT_SOURCE_DIR}/examples/${program}.cpp")
+  endif()
+  add_executable(${program} "${source}")
+  target_link_libraries(${program} PRIVATE scela)
+  set_target_properties(${program} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${SCELA_INTEROP_BIN}")
+endforeach()
+
+# library_test(<name> CHECK check_run's options... RUN COMMAND...)
+function(library_test name)
+  cmake_parse_arguments(PARSE_ARGV 1 TEST "" "" "CHECK;RUN")
+  add_test(NAME "library: ${name}" COMMAND ${Python3_EXECUTABLE} "${CMAKE_CURRENT_SOURCE_DIR}/check_run.py"
+    ${TEST_CHECK} -- ${TEST_RUN})
+  set_tests_properties("library: ${name}" PROPERTIES LABELS interop TIMEOUT 150 RESOURCE_LOCK cores)
+endfunction()
+
+if(TARGET scela-ibverbs AND TARGET scela-hca)
+  set(between ${run} --pmi fd --sim-nodes 2 --env SCELA_CHANNEL_VERBS=$<TARGET_FILE:scela-ibverbs>)
+endif()
+
+foreach(by at-once polled thread both)
+  foreach(ranks 2 4)
+    library_test("one wait for messages and operations, ${by}, ${ranks} ranks of a node"
+      CHECK --quiet --out "waits ${by}: ${ranks} ranks on 1 nodes" RUN ${run} --pmi fd -n ${ranks} ${bin}/waits_probe ${by})
+  endforeach()
+  if(between)
+    library_test("one wait for messages and operations, ${by}, between nodes"
+      CHECK --quiet --out "waits ${by}: 4 ranks on 2 nodes" RUN ${between} -n 4 ${bin}/waits_probe ${by})
+  endif()
+endforeach()
+
+# What comes out is checked by the program: in order, the same keys, what std::sort makes of them.
+function(radix_test name ranks options)
+  string(REPLACE " " ";" words "${options}")
+  library_test("radix sort, ${name}, ${ranks} ranks" CHECK --quiet --out "radix sort of .* on ${ranks} ranks, 1 nodes, .*; sorted"
+    RUN ${run} --pmi fd -n ${ranks} ${bin}/radix_sort --rounds 1 ${words})
+endfunction()
+foreach(ranks 1 2 3 5)
+  radix_test("random keys" ${ranks} "--keys 5000 --bits 8 --data random")
+  radix_test("few different keys" ${ranks} "--keys 3000 --bits 4 --data few")
+  radix_test("ranks without keys" ${ranks} "--keys 1000 --bits 11 --data uneven")
+  radix_test("keys in order" ${ranks} "--keys 4000 --bits 16 --data sorted")
+endforeach()
+radix_test("fewer keys than ranks" 5 "--keys 0 --bits 8 --data uneven")
+radix_test("no keys" 3 "--keys 0 --bits 1 --data random")
+radix_test("by a thread" 3 "--keys 5000 --bits 8 --data random --run-by thread")
+radix_test("at once" 3 "--keys 5000 --bits 8 --data random --run-by at-once")
+radix_test("many parts" 2 "--keys 100 --bits 3 --data random --parts 64")
+library_test("radix sort, options that there are not" CHECK --status 1 --said 1 "radix_sort: few-er is none of: random .*"
+  RUN ${bin}/radix_sort --data few-er)
+if(between)
+  foreach(data random few uneven sorted)
+    library_test("radix sort, ${data}, between nodes" CHECK --quiet --out "radix sort of .* on 4 ranks, 2 nodes, .*; sorted"
+      RUN ${between} -n 4 ${bin}/radix_sort --rounds 1 --keys 20000 --data ${data})
+  endforeach()
+  library_test("radix sort, by a thread, between nodes" CHECK --quiet --out "radix sort of .* on 4 ranks, 2 nodes, .*; sorted"
+    RUN ${between} -n 4 ${bin}/radix_sort --rounds 1 --keys 20000 --run-by thread)
+endif()

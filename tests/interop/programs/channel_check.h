@@ -1,0 +1,20 @@
+// What the probes of the channel share: a probe that finds something wrong says what, and ends with
+// status 3.
+#pragma once
+
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
+#include "comm-channel/include/scela/channel.h"
+
+[[noreturn]] inline void failed(const std::string& why) {
+  std::fprintf(stderr, "channel: %s\n", why.c_str());
+  std::_Exit(3);
+}
+inline void must(const scela::channel::Status& status) {
+  if (!status) failed(status.error.text());
+}
+inline void must(bool holds, const std::string& what) {
+  if (!holds) failed(what);
+}

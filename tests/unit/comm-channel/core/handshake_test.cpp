@@ -1,0 +1,121 @@
+// What processes say to each other about connections (handshake.h).
+#include "comm-channel/core/handshake.h"
+
+#include <array>
+#include <catch2/catch.hpp>
+
+using namespace scela::channel::connect;
+
+namespace {
+
+Handshake example(Said said) {
+  Handshake shake;
+  shake.secret = 0x0123456789abcdef;
+  shake.said = said;
+  shake.mode = Mode::owned;
+  shake.own = said == Said::connect || said == Said::confirm || said == Said::join;
+  shake.from.name = {0x1122334455667788, 63};
+  shake.from.life = 99;
+  shake.from.node = 0xAABBCCDD;
+  for (std::uint8_t i = 0; i < 16; ++i)
+    shake.from.address.gid[i] = i;
+  shake.from.address.lid = 0x1234;
+  shake.from.address.qpn = 0xfffffe;
+  shake.to = {7, 0xffffffff};
+  shake.to_life = 3;
+  shake.number = 17;
+  if (said == Said::refuse) shake.refusal = Refusal::leaving;
+  if (said == Said::accept || said == Said::joined) shake.srq = 5;
+  if (said == Said::accept) shake.voided = 4;
+  if (said == Said::connect || said == Said::accept) shake.end = {0xffffff, 0x111111, 5, 16};
+  if (said == Said::join) shake.end.qpn = 0x77;
+  return shake;
+}
+
+}  // namespace
+
+TEST_CASE("handshake: what is said is read as it was said, and has one length") {
+  for (int said = static_cast<int>(Said::connect); said <= static_cast<int>(Said::leave); ++said) {
+    const Handshake shake = example(static_cast<Said>(said));
+    const std::string bytes = encode(shake);
+    INFO(name_of(shake.said));
+    CHECK(bytes.size() == kHandshakeBytes);
+    const auto read = decode(bytes);
+    REQUIRE(read);
+    CHECK(*read == shake);
+    // Bytes are told apart by their place, so that another order would be seen.
+    CHECK(encode(*read) == bytes);
+  }
+}
+
+TEST_CASE("handshake: bytes that are none, too few or too many are refused") {
+  const std::string bytes = encode(example(Said::accept));
+  for (std::size_t length = 0; length < bytes.size(); ++length)
+    CHECK_FALSE(decode(std::string_view(bytes).substr(0, length)));
+  CHECK_FALSE(decode(bytes + '\0'));
+  std::string other = bytes;
+  other[0] ^= 1;  // of another version
+  CHECK_FALSE(decode(other));
+  other = bytes;
+  constexpr std::size_t kSaid = 12;
+  other = bytes;
+  other[kSaid] = 0;
+  CHECK_FALSE(decode(other));
+  other[kSaid] = 10;
+  CHECK_FALSE(decode(other));
+}
+
+TEST_CASE("handshake: what has a field that it does not need, or lacks one, is refused") {
+  Handshake shake = example(Said::close);
+  shake.srq = 1;
+  CHECK_FALSE(decode(encode(shake)));
+  shake = example(Said::join);
+  shake.end.psn = 1;
+  CHECK_FALSE(decode(encode(shake)));
+  shake = example(Said::connect);
+  shake.end.qpn = 0x1000000;  // numbers of queue pairs have 24 bits
+  CHECK_FALSE(decode(encode(shake)));
+  shake = example(Said::connect);
+  shake.own = false;
+  CHECK_FALSE(decode(encode(shake)));
+  shake = example(Said::connect);
+  shake.from.life = 0;
+  CHECK_FALSE(decode(encode(shake)));
+  shake = example(Said::refuse);
+  shake.refusal = Refusal::none;
+  CHECK_FALSE(decode(encode(shake)));
+  shake = example(Said::accept);
+  shake.refusal = Refusal::gone;
+  CHECK_FALSE(decode(encode(shake)));
+  // Only with RC, and only that.
+  for (const Said said : {Said::close, Said::closed}) {
+    shake = example(said);
+    shake.refusal = Refusal::leaving;
+    CHECK_FALSE(decode(encode(shake)));
+    shake.mode = Mode::pairs;
+    CHECK(decode(encode(shake)) == shake);
+    shake.refusal = Refusal::gone;
+    CHECK_FALSE(decode(encode(shake)));
+  }
+}
+
+TEST_CASE("handshake: a job's secrets are the bytes that were drawn, and its key is no system's") {
+  std::array<std::uint8_t, kWatchwordBytes> drawn{0xff, 0xfe, 0xfd, 0xfc, 1, 2, 3, 4, 5, 6, 7, 8};
+  const Watchword word = watchword_of(drawn);
+  CHECK(word.key == 0x7ffefdfc);  // with the highest bit set devices send another in its place
+  CHECK(word.secret == 0x0102030405060708);
+  for (std::size_t i = 0; i < drawn.size(); ++i) {
+    drawn[i] ^= 1;
+    const Watchword other = watchword_of(drawn);
+    CHECK((other.key == word.key) == (i >= 4));
+    CHECK((other.secret == word.secret) == (i < 4));
+    drawn[i] ^= 1;
+  }
+}
+
+TEST_CASE("handshake: a secret that differs in one bit is another") {
+  constexpr std::uint64_t kSecret = 0x0123456789abcdef;
+  CHECK(is_secret(kSecret, kSecret));
+  for (int bit = 0; bit < 64; ++bit)
+    CHECK_FALSE(is_secret(kSecret ^ std::uint64_t{1} << bit, kSecret));
+}

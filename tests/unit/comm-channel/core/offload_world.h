@@ -1,0 +1,472 @@
+// Senders and a receiver that agree about offloaded channels, over links that deliver when they
+// like, with adapters that carry out what was posted when they like.
+#pragma once
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cstdint>
+#include <deque>
+#include <list>
+#include <map>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "comm-channel/core/offload_receiver.h"
+#include "comm-channel/core/offload_sender.h"
+#include "common/core/random.h"
+#include "tests/unit/comm-channel/core/offload_record.h"
+
+namespace scela::channel::test {
+
+struct Mix {
+  std::int32_t sources;
+  std::uint32_t contexts;
+  std::int32_t tags;
+  std::uint64_t any_source, any_tag;  // in a thousand receives
+  std::uint64_t small_room;           // of receives in a thousand
+  std::uint64_t small;                // of messages in a hundred
+  std::uint64_t probes, cancels;      // in a thousand operations
+  std::uint32_t channels;
+  std::uint64_t receives;  // in a hundred operations
+};
+
+inline constexpr std::uint64_t kLarge = 1000;
+
+class World {
+ public:
+  World(std::uint64_t seed, const Mix& mix)
+      : random_(seed), mix_(mix), budget_{mix.channels}, receiver_(matcher_, mix.channels) {
+    for (std::int32_t i = 0; i < mix.sources; ++i)
+      sources_.push_back(std::make_unique<Source>(budget_));
+  }
+
+  void run(std::uint64_t operations) {
+    for (std::uint64_t i = 0; i < operations; ++i) {
+      const std::uint64_t kind = random_.below(1000);
+      if (kind < mix_.probes)
+        probe();
+      else if (kind < mix_.probes + mix_.cancels)
+        cancel();
+      else if (random_.chance(mix_.receives, 100))
+        post();
+      else
+        send();
+      for (std::uint64_t steps = random_.below(12); steps > 0; --steps)
+        step();
+    }
+    settle();
+    check();
+  }
+
+  void send_tag(std::int32_t source, std::int32_t tag, std::uint64_t length) {
+    Sent sent{static_cast<int>(record_.sent.size()), {0, source, tag, length}};
+    record_.sent.push_back(sent);
+    Source& from = *sources_[static_cast<std::size_t>(source)];
+    Sayings sayings;
+    const auto path = from.sender.send(sent.envelope.context, tag, length, sayings);
+    say(from, sayings);
+    if (path.by_channel) {
+      ++by_channel;
+      from.wires[path.channel].sends.push_back(sent.number);
+    } else {
+      from.link.push_back({{}, sent.number});
+    }
+    most_channels = std::max({most_channels, from.sender.channels(), receiver_.channels()});
+  }
+
+  Receive& post_pattern(const Pattern& pattern, std::uint64_t room) {
+    Receive& receive = *record_.receives.emplace_back(std::make_unique<Receive>());
+    receive.number = static_cast<int>(record_.receives.size()) - 1;
+    receive.pattern = pattern;
+    receive.room = room;
+    Deeds deeds;
+    if (Unexpected* message = receiver_.post(receive, deeds)) {
+      REQUIRE_FALSE(message->parked);
+      received(receive, static_cast<Ordinary*>(message)->number);
+    }
+    carry_out(deeds);
+    return receive;
+  }
+
+  // The tag of what a probe shows or takes.
+  std::optional<std::int32_t> probe_pattern(const Pattern& pattern, bool take) {
+    Deeds deeds;
+    Unexpected* found = take ? receiver_.take(pattern, deeds) : receiver_.probe(pattern, deeds);
+    carry_out(deeds);
+    if (found == nullptr) return std::nullopt;
+    if (take) taken_.push_back(found);
+    return found->envelope.tag;
+  }
+
+  void die(std::int32_t source) {
+    Source& dead = *sources_[static_cast<std::size_t>(source)];
+    dead.alive = false;
+    dead.link.clear();
+    dead.back.clear();
+    dead.wires.clear();
+    Deeds deeds;
+    receiver_.peer_ended(source, deeds);
+    carry_out(deeds);
+    for (Posted* posted = matcher_.take_receives_of(source); posted != nullptr;
+         posted = Matcher::following(*posted))
+      static_cast<Receive*>(posted)->failed = true;
+  }
+
+  void hear_one(std::int32_t source) { hear(*sources_[static_cast<std::size_t>(source)], source); }
+
+  // Everything that is under way arrives.
+  void settle() {
+    while (move_anything()) {
+    }
+  }
+
+  // The rules (docs/channel.md, Order).
+  void check() {
+    settle();
+    record_.check(
+        [&](std::int32_t source) { return sources_[static_cast<std::size_t>(source)]->alive; });
+  }
+
+  const Receive& receive(std::size_t index) const { return *record_.receives[index]; }
+  std::uint32_t in_use() const { return receiver_.channels(); }
+  std::uint32_t budget_left() const { return budget_.left; }
+
+  std::uint64_t by_channel = 0;
+  std::uint32_t most_channels = 0;
+  std::uint64_t bounces = 0, recalls = 0, parked = 0;
+
+ private:
+  struct Packet {
+    std::optional<Saying> saying;
+    int message = kNone;
+  };
+  // A channel's queue pairs: what is posted at both ends, and under way.
+  struct Wire {
+    std::deque<int> sends;
+    struct Arm {
+      std::uint64_t room = 0;
+      ParkedMessage* own = nullptr;
+      Posted* receive = nullptr;
+    };
+    std::deque<Arm> arms;
+    std::uint64_t ready = 0;   // that were said and have not come to the sender's adapter
+    std::uint64_t tokens = 0;  // and those that have
+    std::deque<int> under_way;
+    std::uint64_t gone = 0;  // sends that the sending program has not noticed to be over
+  };
+  struct Source {
+    explicit Source(ChannelBudget& budget) : sender({kLarge / 2, 2}, budget) {}
+    OffloadSender sender;
+    std::deque<Packet> link;  // to the receiver
+    std::deque<Saying> back;  // from it
+    std::map<std::uint32_t, Wire> wires;
+    std::uint64_t seen = 0;  // by the receiver, outside of channels
+    bool alive = true;
+  };
+
+  void say(Source& from, const Sayings& sayings) {
+    for (const Saying& saying : sayings)
+      from.link.push_back({saying, kNone});
+  }
+
+  std::int32_t any_source() {
+    return static_cast<std::int32_t>(random_.below(static_cast<std::uint64_t>(mix_.sources)));
+  }
+  std::int32_t any_tag() {
+    return static_cast<std::int32_t>(random_.below(static_cast<std::uint64_t>(mix_.tags)));
+  }
+
+  void send() {
+    const std::int32_t source = any_source();
+    const std::uint64_t length =
+        random_.chance(mix_.small, 100) ? random_.below(10) : kLarge - random_.below(3) * 100;
+    if (mix_.contexts > 1) {
+      // Another context in half the cases: by hand, as send_tag() has context 0.
+      Sent sent{
+          static_cast<int>(record_.sent.size()),
+          {static_cast<std::uint32_t>(random_.below(mix_.contexts)), source, any_tag(), length}};
+      record_.sent.push_back(sent);
+      Source& from = *sources_[static_cast<std::size_t>(source)];
+      Sayings sayings;
+      const auto path = from.sender.send(sent.envelope.context, sent.envelope.tag, length, sayings);
+      say(from, sayings);
+      if (path.by_channel)
+        from.wires[path.channel].sends.push_back(sent.number);
+      else
+        from.link.push_back({{}, sent.number});
+      by_channel += path.by_channel ? 1 : 0;
+      return;
+    }
+    send_tag(source, any_tag(), length);
+  }
+
+  Pattern any_pattern() {
+    Pattern pattern{static_cast<std::uint32_t>(random_.below(mix_.contexts)), any_source(),
+                    any_tag()};
+    if (random_.chance(mix_.any_source, 1000)) pattern.source = kAny;
+    if (random_.chance(mix_.any_tag, 1000)) pattern.tag = kAny;
+    return pattern;
+  }
+
+  void post() { post_pattern(any_pattern(), random_.chance(mix_.small_room, 1000) ? 5 : kLarge); }
+
+  void probe() {
+    Deeds deeds;
+    const Pattern pattern = any_pattern();
+    const bool takes = random_.chance(1, 2);
+    Unexpected* found = takes ? receiver_.take(pattern, deeds) : receiver_.probe(pattern, deeds);
+    if (found != nullptr) {
+      REQUIRE(fits(pattern, found->envelope));
+      record_.seen.push_back({found, kNone, pattern, record_.receives.size(), takes});
+    }
+    // Received after others that were taken, by a receive of its own.
+    if (takes && found != nullptr) taken_.push_back(found);
+    carry_out(deeds);
+    if (taken_.size() > 3) receive_taken(random_.below(taken_.size()));
+  }
+
+  void receive_taken(std::size_t index) {
+    Unexpected* message = taken_[index];
+    taken_.erase(taken_.begin() + static_cast<std::ptrdiff_t>(index));
+    Receive& receive = *record_.receives.emplace_back(std::make_unique<Receive>());
+    receive.number = kNone;  // out of all order
+    receive.taken = message;
+    receive.pattern = {message->envelope.context, message->envelope.source, message->envelope.tag};
+    receive.room = random_.chance(1, 4) ? 5 : kLarge;
+    if (!message->parked) {
+      received(receive, static_cast<Ordinary*>(message)->number);
+      return;
+    }
+    Deeds deeds;
+    receiver_.fetch(static_cast<ParkedMessage&>(*message), &receive, deeds);
+    carry_out(deeds);
+  }
+
+  void cancel() {
+    if (record_.receives.empty()) return;
+    Receive& receive =
+        *record_.receives[record_.receives.size() - 1 -
+                          random_.below(std::min<std::size_t>(record_.receives.size(), 20))];
+    if (receive.number == kNone || receive.message != kNone || receive.cancelled) return;
+    try_cancel(receive);
+  }
+
+  void try_cancel(Receive& receive) {
+    Deeds deeds;
+    const auto cancelled = receiver_.cancel(receive, deeds);
+    receive.cancelled = cancelled == OffloadReceiver::Cancelled::yes;
+    receive.cancelling = cancelled == OffloadReceiver::Cancelled::later;
+    carry_out(deeds);
+  }
+
+  void received(Receive& receive, int message) {
+    Sent& sent = record_.sent[static_cast<std::size_t>(message)];
+    REQUIRE(fits(receive.pattern, sent.envelope));
+    REQUIRE(receive.message == kNone);
+    REQUIRE_FALSE(receive.cancelled);
+    REQUIRE(sent.receive == kNone);
+    for (Seen& seen : record_.seen)
+      if (seen.number == kNone && seen.taken && seen.message == receive.taken)
+        seen.number = message;
+    receive.message = message;
+    sent.receive = receive.number == kNone ? kReceiver : receive.number;
+  }
+
+  void carry_out(const Deeds& deeds, int current = kNone) {
+    for (const Deed& deed : deeds)
+      carry_out_one(deed, current);
+    receiver_.sweep();
+    std::vector<Receive*> again;
+    for (const Deed& deed : deeds)
+      if (deed.what == Deed::What::disarm && static_cast<Receive*>(deed.receive)->cancelling)
+        again.push_back(static_cast<Receive*>(deed.receive));
+    for (Receive* receive : again)
+      if (receive->message == kNone) try_cancel(*receive);
+  }
+
+  void carry_out_one(const Deed& deed, int current) {
+    Receive* receive = static_cast<Receive*>(deed.receive);
+    Source& source = *sources_[static_cast<std::size_t>(deed.source)];
+    Wire& wire = source.wires[deed.channel];
+    switch (deed.what) {
+      case Deed::What::say:
+        recalls += deed.saying.kind == Kind::recall ? 1 : 0;
+        source.back.push_back(deed.saying);
+        break;
+      case Deed::What::arm:
+        wire.arms.push_back({receive->room, nullptr, receive});
+        ++wire.ready;
+        parked += deed.parked != nullptr ? 1 : 0;
+        break;
+      case Deed::What::arm_own:
+        wire.arms.push_back({deed.bytes, deed.parked, nullptr});
+        ++wire.ready;
+        ++bounces;
+        break;
+      case Deed::What::disarm: {
+        const auto found = std::ranges::find(wire.arms, deed.receive, &Wire::Arm::receive);
+        REQUIRE(found != wire.arms.end());
+        wire.arms.erase(found);
+        break;
+      }
+      case Deed::What::complete:
+        received(*receive, deed.parked != nullptr ? memory_.at(deed.parked) : current);
+        REQUIRE(deed.bytes ==
+                record_.sent[static_cast<std::size_t>(receive->message)].envelope.length);
+        break;
+      case Deed::What::matched:
+        REQUIRE_FALSE(deed.message->parked);
+        received(*receive, static_cast<Ordinary*>(deed.message)->number);
+        break;
+      case Deed::What::fail:
+        receive->failed = true;
+        break;
+      case Deed::What::forget:
+        memory_.erase(deed.parked);
+        break;
+      case Deed::What::reset:
+        REQUIRE(wire.arms.empty());
+        REQUIRE(wire.under_way.empty());
+        break;
+    }
+  }
+
+  bool step() {
+    const std::size_t index = random_.below(sources_.size());
+    Source& source = *sources_[index];
+    if (!source.alive) return false;
+    const auto number = static_cast<std::int32_t>(index);
+    switch (random_.below(4)) {
+      case 0:
+        return hear(source, number);
+      case 1:
+        return hear_back(source);
+      default:
+        for (auto& [channel, wire] : source.wires)
+          if (random_.chance(1, 2) && move(source, number, channel, wire)) return true;
+        return false;
+    }
+  }
+
+  bool move_anything() {
+    bool moved = false;
+    for (std::size_t i = 0; i < sources_.size(); ++i) {
+      if (!sources_[i]->alive) continue;
+      const auto number = static_cast<std::int32_t>(i);
+      while (hear(*sources_[i], number))
+        moved = true;
+      while (hear_back(*sources_[i]))
+        moved = true;
+      std::vector<std::uint32_t> channels;
+      for (const auto& [channel, wire] : sources_[i]->wires)
+        channels.push_back(channel);
+      for (const std::uint32_t channel : channels)
+        while (sources_[i]->wires.contains(channel) &&
+               move(*sources_[i], number, channel, sources_[i]->wires[channel]))
+          moved = true;
+    }
+    while (!taken_.empty()) {
+      receive_taken(0);
+      moved = true;
+    }
+    return moved;
+  }
+
+  bool hear(Source& source, std::int32_t number) {
+    if (source.link.empty()) return false;
+    const Packet packet = source.link.front();
+    source.link.pop_front();
+    Deeds deeds;
+    if (!packet.saying) {
+      ordinary(source, packet.message);
+      return true;
+    }
+    const Saying& saying = *packet.saying;
+    if (saying.kind == Kind::open)
+      receiver_.opening(number, saying.context, saying.tag, saying.body, deeds);
+    if (saying.kind == Kind::begin) receiver_.began(number, saying.body, deeds);
+    if (saying.kind == Kind::left) receiver_.left(number, saying.body, saying.parked, deeds);
+    carry_out(deeds);
+    return true;
+  }
+
+  void ordinary(Source& source, int message) {
+    const Sent& sent = record_.sent[static_cast<std::size_t>(message)];
+    const std::uint64_t after = source.seen++;
+    if (Posted* receive = matcher_.arrived(sent.envelope)) {
+      received(static_cast<Receive&>(*receive), message);
+      return;
+    }
+    Ordinary& kept = ordinary_.emplace_back();
+    kept.envelope = sent.envelope;
+    kept.number = message;
+    kept.after = after;
+    matcher_.keep(kept);
+  }
+
+  bool hear_back(Source& source) {
+    if (source.back.empty()) return false;
+    const Saying saying = source.back.front();
+    source.back.pop_front();
+    Sayings sayings;
+    if (saying.kind == Kind::opened) source.sender.opened(saying.body, sayings);
+    if (saying.kind == Kind::recall) source.sender.recall(saying.body, sayings);
+    if (saying.kind == Kind::closed && source.sender.closed(saying.body)) {
+      Wire& wire = source.wires[saying.body.channel];
+      REQUIRE(wire.sends.empty());
+      REQUIRE(wire.arms.empty());
+      source.wires.erase(saying.body.channel);
+    }
+    say(source, sayings);
+    return true;
+  }
+
+  // One step of the two adapters.
+  bool move(Source& source, std::int32_t number, std::uint32_t channel, Wire& wire) {
+    if (wire.ready > 0 && random_.chance(1, 2)) {
+      --wire.ready;
+      ++wire.tokens;
+      return true;
+    }
+    if (wire.tokens > 0 && !wire.sends.empty()) {
+      --wire.tokens;
+      wire.under_way.push_back(wire.sends.front());
+      wire.sends.pop_front();
+      ++wire.gone;
+      return true;
+    }
+    if (wire.gone > 0 && random_.chance(1, 2)) {
+      --wire.gone;
+      source.sender.gone(channel);
+      return true;
+    }
+    if (wire.under_way.empty()) return wire.ready > 0 || wire.gone > 0;
+    const int message = wire.under_way.front();
+    wire.under_way.pop_front();
+    const std::uint64_t length = record_.sent[static_cast<std::size_t>(message)].envelope.length;
+    REQUIRE_FALSE(wire.arms.empty());
+    // Longer than the buffer would break the queue pair.
+    REQUIRE(length <= wire.arms.front().room);
+    if (wire.arms.front().own != nullptr) memory_[wire.arms.front().own] = message;
+    wire.arms.pop_front();
+    Deeds deeds;
+    receiver_.came(number, channel, length, deeds);
+    carry_out(deeds, message);
+    return true;
+  }
+
+  Random random_;
+  Mix mix_;
+  Matcher matcher_;
+  ChannelBudget budget_;
+  OffloadReceiver receiver_;
+  std::vector<std::unique_ptr<Source>> sources_;
+  Record record_;
+  std::list<Ordinary> ordinary_;
+  std::vector<Unexpected*> taken_;
+  std::map<const ParkedMessage*, int> memory_;
+};
+
+}  // namespace scela::channel::test

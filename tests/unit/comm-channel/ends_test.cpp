@@ -1,0 +1,258 @@
+// Who never waits, and only asks again and again, is told that a rank of the node has ended.
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "comm-channel/messenger.h"
+#include "comm-channel/opening.h"
+#include "tests/unit/comm-channel/shm/ranks.h"
+
+namespace scela::channel::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+struct Board {
+  std::atomic<std::uint32_t> joined;
+};
+
+// Rank 0 of three, of which 1 has ended without a word; 2 is in this process.
+struct Left {
+  explicit Left(Threads threads) {
+    Options options;
+    options.threads = threads;
+    auto segment = shm::make_segment(shm::shape_for(3, options.eager_shm));
+    REQUIRE(segment);
+    const shm::test::Shared<Board> board;
+    shm::test::Child other([&] {
+      auto link = shm::join_node(*segment, 1);
+      board->joined = 1;
+      ::raise(SIGKILL);
+      return 0;
+    });
+    auto link = shm::join_node(*segment, 0), third = shm::join_node(*segment, 2);
+    REQUIRE(link);
+    REQUIRE(third);
+    shm::test::await(board->joined, 1);
+    other.await_end();
+    (*link)->settle();
+    (*third)->settle();
+    World world;
+    world.size = 3;
+    world.node_of = {0, 0, 0};
+    channel = channel_over(world, options, Links{std::move(*link), nullptr, {}});
+    world.rank = 2;
+    another = channel_over(world, options, Links{std::move(*third), nullptr, {}});
+    other.wait();
+  }
+  std::unique_ptr<Channel> channel, another;
+};
+
+// What only a wrong answer lasts for.
+template <class Asked>
+void ask_until(Asked asked) {
+  const auto enough = std::chrono::steady_clock::now() + 20s;
+  while (!asked() && std::chrono::steady_clock::now() < enough)
+    std::this_thread::yield();
+}
+
+// The way to a rank of another node, by which no bytes go now; messages do.
+class NoRoom final : public Network {
+ public:
+  explicit NoRoom(std::vector<Header>& sent) : sent_(sent) {}
+  bool send(int, const Header& header, std::span<const std::byte>) override {
+    if (takes) sent_.push_back(header);
+    return takes;
+  }
+  bool write(int, Operation&, std::span<const std::byte>, std::uint64_t, std::uint32_t) override {
+    return false;
+  }
+  bool read(int, Operation&, std::span<std::byte>, std::uint64_t, std::uint32_t) override {
+    return false;
+  }
+  Result<verbs::Registration> registered(std::span<const std::byte>,
+                                         verbs::Registrations::For) override {
+    return verbs::Registration();
+  }
+  unsigned poll(NetworkUser& user) override {
+    for (const auto& [header, body] : std::exchange(arriving, {}))
+      user.arrived(1, header, body);
+    return 0;
+  }
+  bool takes_eager(int) const override { return true; }
+  void keep_eager(bool) override {}
+  void ended(int) override {}
+  void look_around() override {}
+  bool idle() const override { return true; }
+  bool leave() override { return true; }
+  bool arm() override { return true; }
+  void doze(const Limit&) override {}
+  void wake() override {}
+  void disarm() override {}
+  int events() const override { return -1; }
+  Limit until_timer() const override { return {}; }
+  bool is_software() const override { return true; }
+  void account(Accounts&) const override {}
+  std::string describe() const override { return {}; }
+
+  std::vector<std::pair<Header, std::vector<std::byte>>> arriving;
+  bool takes = true;  // messages
+
+ private:
+  std::vector<Header>& sent_;
+};
+
+template <class Body>
+std::vector<std::byte> copy_of(const Body& body) {
+  const auto bytes = bytes_of(body);
+  return {bytes.begin(), bytes.end()};
+}
+
+void must_name_it(const ChannelError& error) {
+  CHECK(error.code == Code::peer_ended);
+  CHECK(error.peer == 1);
+  CHECK(error.text() == "rank 1 has ended");
+}
+
+}  // namespace
+
+TEST_CASE("channel ends: a receive that is only tested ends with the name of the rank") {
+  for (const Threads threads : {Threads::single, Threads::multiple}) {
+    const Left left(threads);
+    std::vector<std::byte> got(8);
+    Request receive = left.channel->irecv(1, 1, got);
+    bool over = false;
+    ask_until([&] { return over = receive.test(); });
+    REQUIRE(over);
+    must_name_it(receive.status().error);
+  }
+}
+
+TEST_CASE("channel ends: a receive that is waited for without any time ends, too") {
+  for (const Threads threads : {Threads::single, Threads::multiple}) {
+    const Left left(threads);
+    std::vector<std::byte> got(8);
+    Request receive = left.channel->irecv(1, 1, got);
+    Status status;
+    ask_until([&] { return (status = receive.wait(0ns)).error.code != Code::timed_out; });
+    must_name_it(status.error);
+  }
+}
+
+TEST_CASE("channel ends: who only moves what can be moved hears of it") {
+  const Left left(Threads::single);
+  ask_until([&] {
+    left.channel->progress();
+    return left.channel->ended(1);
+  });
+  CHECK(left.channel->ended(1));
+  CHECK_FALSE(left.channel->ended(0));
+  CHECK_FALSE(left.channel->ended(2));
+}
+
+TEST_CASE("channel ends: what is only probed for is an error, and so is what was to be received") {
+  const Left left(Threads::single);
+  std::optional<Status> seen;
+  ask_until([&] { return (seen = left.channel->iprobe(1, 1)).has_value(); });
+  REQUIRE(seen);
+  must_name_it(seen->error);
+  std::optional<ProbedMessage> message = left.channel->improbe(1, 1);
+  REQUIRE(message);
+  must_name_it(message->status().error);
+  std::vector<std::byte> got(8);
+  Request receive = left.channel->imrecv(std::move(*message), got);
+  CHECK(receive.test());
+  must_name_it(receive.status().error);
+  CHECK_FALSE(left.channel->iprobe(kAnySource, 1).has_value());
+  CHECK(left.channel->improbe(1, -7)->status().error.code == Code::argument);
+}
+
+TEST_CASE("channel ends: bytes that wait for room to be moved end with their rank") {
+  World world;
+  world.size = world.nodes = 2;
+  world.node_of = {0, 1};
+  const Options options;
+  std::vector<Header> sent;
+  auto made = std::make_unique<NoRoom>(sent);
+  NoRoom& network = *made;
+  Messenger messenger(world, options, nullptr, std::move(made));
+  std::vector<std::byte> got(100'000), given(100'000);
+  Operation& receive = messenger.receive_operation(1, 1, got, kWorld);
+  messenger.begin(receive);
+  Operation& send = messenger.send_operation(1, 2, given, kWorld);
+  messenger.begin(send);
+  REQUIRE(sent.size() == 1);
+  REQUIRE(sent[0].kind == Kind::offer);
+  Header offered, ready;
+  offered.kind = Kind::offer;
+  offered.number = 7;
+  offered.tag = 1;
+  ready.kind = Kind::ready;
+  ready.number = sent[0].number;
+  Offer offer;
+  offer.length = got.size();
+  offer.ways = way::kRead | way::kWrite;
+  Ready where;
+  where.length = given.size();
+  where.way = way::kWrite;
+  where.number = 8;
+  network.arriving = {{offered, copy_of(offer)}, {ready, copy_of(where)}};
+  messenger.poll();
+  REQUIRE_FALSE(receive.complete());
+  REQUIRE_FALSE(send.complete());
+  messenger.ended(1);
+  for (Operation* const one : {&receive, &send}) {
+    REQUIRE(one->complete());
+    must_name_it(one->status.error);
+    messenger.release(*one);
+  }
+}
+
+// It would be waited for when the channel is closed.
+TEST_CASE("channel ends: an answer to a rank that has ended is not kept for it") {
+  World world;
+  world.size = world.nodes = 2;
+  world.node_of = {0, 1};
+  const Options options;
+  std::vector<Header> sent;
+  auto made = std::make_unique<NoRoom>(sent);
+  NoRoom& network = *made;
+  Messenger messenger(world, options, nullptr, std::move(made));
+  Header offered;
+  offered.kind = Kind::offer;
+  offered.number = 7;
+  offered.tag = 1;
+  Offer offer;
+  offer.length = 100'000;
+  offer.ways = way::kRead | way::kWrite;
+  network.arriving = {{offered, copy_of(offer)}};
+  messenger.poll();
+  Unexpected* const message = messenger.take({kWorld, 1, 1});
+  REQUIRE(message != nullptr);
+  messenger.ended(1);
+  network.takes = false;
+  messenger.drop(*message);
+  CHECK_FALSE(messenger.owes());
+  CHECK_FALSE(messenger.blocked());
+}
+
+TEST_CASE("channel ends: who always has messages to move hears of it, too") {
+  const Left left(Threads::single);
+  std::vector<std::byte> got(8), ours(8);
+  Request receive = left.channel->irecv(1, 1, got);
+  bool over = false;
+  ask_until([&] {
+    Request more = left.channel->irecv(2, 2, ours);
+    static_cast<void>(left.another->send(0, 2, ours));
+    return over = receive.test();
+  });
+  REQUIRE(over);
+  must_name_it(receive.status().error);
+}
+
+}  // namespace scela::channel::test

@@ -1,0 +1,116 @@
+// Requests whose messages were gone before there was one.
+#include "comm-channel/include/scela/request.h"
+
+#include <array>
+#include <catch2/catch.hpp>
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "comm-channel/include/scela/channel.h"
+#include "comm-channel/opening.h"
+#include "comm-channel/shm/factory.h"
+
+namespace scela::channel {
+namespace {
+
+struct Pair {
+  std::array<std::unique_ptr<Channel>, 2> channels;
+
+  Pair() {
+    auto segment = shm::make_segment(shm::shape_for(2, Options().eager_shm));
+    REQUIRE(segment);
+    std::array<std::unique_ptr<shm::NodeLink>, 2> links;
+    for (std::uint32_t rank = 0; rank < 2; ++rank) {
+      auto link = shm::join_node(*segment, rank);
+      REQUIRE(link);
+      links[rank] = std::move(*link);
+    }
+    for (auto& link : links)
+      link->settle();
+    for (std::size_t rank = 0; rank < 2; ++rank) {
+      World world;
+      world.rank = static_cast<int>(rank);
+      world.size = 2;
+      world.node_of = {0, 0};
+      Links own;
+      own.node = std::move(links[rank]);
+      channels[rank] = channel_over(world, Options(), std::move(own));
+    }
+  }
+};
+
+TEST_CASE("channel requests: a send that was over at once is a request as any other") {
+  Pair pair;
+  const std::array<std::byte, 8> sent{std::byte{1}, std::byte{2}};
+  std::array<std::byte, 8> got{}, never{};
+  std::vector<Request> requests;
+  requests.push_back(pair.channels[0]->irecv(1, 5, never));
+  requests.push_back(pair.channels[0]->isend(1, 5, sent));
+  requests.push_back(pair.channels[0]->isend(1, 5, sent));
+  REQUIRE(wait_any(requests, std::chrono::seconds(0)) == 1);
+  CHECK(requests[1].test());
+  CHECK(requests[1].wait());
+  CHECK(requests[1].status());
+  CHECK_FALSE(requests[1].cancel());
+  CHECK_FALSE(requests[1].persistent());
+  CHECK(requests[1].start().code == Code::argument);
+  requests[1] = Request();  // one of them, not both
+  CHECK(wait_any(requests, std::chrono::seconds(0)) == 2);
+  CHECK(requests[0].cancel());
+  for (int message = 0; message < 2; ++message) {
+    got = {};
+    CHECK(pair.channels[1]->recv(0, 5, got));
+    CHECK(got == sent);
+  }
+}
+
+TEST_CASE("channel requests: what cannot be is no error of what comes later") {
+  Pair pair;
+  std::array<std::byte, 8> got{};
+  const std::array<std::byte, 8> sent{std::byte{7}};
+  CHECK(pair.channels[1]->irecv(2, 5, got).wait().error.code == Code::argument);
+  CHECK(pair.channels[0]->isend(2, 5, sent).wait().error.code == Code::argument);
+  CHECK(pair.channels[0]->isend(1, -1, sent).wait().error.code == Code::argument);
+  Request later = pair.channels[1]->recv_init(0, 5, got);
+  CHECK_FALSE(later.start());
+  CHECK(pair.channels[0]->send(1, 5, sent));
+  CHECK(later.wait());
+  CHECK(got == sent);
+}
+
+TEST_CASE("channel requests: an error says what was tried, and with whom, whatever ended it") {
+  Pair pair;
+  Channel& channel = *pair.channels[1];
+  std::array<std::byte, 8> got{};
+  const std::chrono::nanoseconds nothing{0};
+  const auto is = [](const ChannelError& error, Code code, int peer, const std::string& text) {
+    CHECK(error.code == code);
+    CHECK(error.peer == peer);
+    CHECK(error.text() == text);
+  };
+  Request from_one = channel.irecv(0, 5, got);
+  is(from_one.wait(nothing).error, Code::timed_out, 0,
+     "receive from rank 0 with tag 5: the time is over");
+  REQUIRE(from_one.cancel());
+  is(from_one.status().error, Code::cancelled, 0,
+     "receive from rank 0 with tag 5: it was cancelled");
+  is(channel.recv(kAnySource, kAnyTag, got, kWorld, nothing).error, Code::timed_out, -1,
+     "receive from any rank with any tag: the time is over");
+  is(channel.probe(0, kAnyTag, kWorld, nothing).error, Code::timed_out, 0,
+     "probe rank 0 with any tag: the time is over");
+  Request unmatched = channel.issend(0, 3, got);
+  is(unmatched.wait(nothing).error, Code::timed_out, 0,
+     "send 8 bytes to rank 0 with tag 3: the time is over");
+  CHECK(pair.channels[0]->recv(1, 3, got));
+  CHECK(unmatched.wait());
+  is(channel.send(7, 1, got).error, Code::argument, 7, "send to rank 7: there are ranks 0 to 1");
+  is(channel.recv(7, 1, got).error, Code::argument, 7,
+     "receive from rank 7: there are ranks 0 to 1");
+  is(channel.recv(0, -5, got).error, Code::argument, 0,
+     "receive with tag -5: tags are 0 to 2147483647");
+}
+
+}  // namespace
+}  // namespace scela::channel

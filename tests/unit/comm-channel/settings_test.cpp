@@ -1,0 +1,66 @@
+// What the environment says about the channel.
+#include "comm-channel/settings.h"
+
+#include <catch2/catch.hpp>
+#include <utility>
+#include <vector>
+
+namespace scela::channel {
+namespace {
+
+Result<Options> with(std::vector<const char*> environment, Options options = {}) {
+  return overruled(std::move(options), environment);
+}
+
+TEST_CASE("channel settings: the environment overrules what the program says, and nothing else") {
+  Options said;
+  said.eager_shm = 100;
+  said.eager_verbs = 200;
+  const auto options =
+      with({"HOME=/", "SCELA_CHANNEL_EAGER_SHM=16K", "SCELA_CHANNEL_THREADS=multiple",
+            "SCELA_CHANNEL_RENDEZVOUS=read", "SCELA_CHANNEL_TRANSPORT=verbs",
+            "SCELA_CHANNEL_VERBS=scela", "SCELA_CHANNEL_DEVICE=mlx5_0",
+            "SCELA_CHANNEL_REGISTRATION_CACHE=0", "SCELA_CHANNEL_UNEXPECTED_BYTES=1M",
+            "SCELA_CHANNEL_STREAM_SHM=64K", "SCELA_CHANNEL_OFFLOAD=0",
+            "SCELA_CHANNEL_OFFLOAD_FROM=64K", "SCELA_CHANNEL_OFFLOAD_USES=7",
+            "SCELA_CHANNEL_OFFLOAD_CHANNELS=4", "SCELA_CHANNEL_PORTS=2", "SCELA_NODE=3"},
+           said);
+  REQUIRE(options);
+  CHECK(options->eager_shm == 16384);
+  CHECK(options->stream_shm == 65536);
+  CHECK(options->eager_verbs == 200);
+  CHECK(options->unexpected_bytes == 1 << 20);
+  CHECK(options->threads == Threads::multiple);
+  CHECK(options->rendezvous == Rendezvous::read);
+  CHECK(options->transport == "verbs");
+  CHECK_FALSE(options->offload);
+  CHECK(options->offload_from == 65536);
+  CHECK(options->offload_uses == 7);
+  CHECK(options->offload_channels == 4);
+  CHECK(options->ports == 2);
+}
+
+TEST_CASE("channel settings: a name or a value that cannot be is an error that says what can") {
+  const auto why = [](const char* word) {
+    const auto options = with({word});
+    REQUIRE_FALSE(options);
+    return options.error().text();
+  };
+  CHECK_THAT(why("SCELA_CHANNEL_EAGER=1"), Catch::Contains("SCELA_CHANNEL_EAGER_SHM"));
+  CHECK_THAT(why("SCELA_CHANNEL_EAGER_SHM"), Catch::Contains("bytes"));
+  CHECK_THAT(why("SCELA_CHANNEL_EAGER_SHM=-1"), Catch::Contains("'-1'"));
+  CHECK_THAT(why("SCELA_CHANNEL_EAGER_SHM=9999999999999M"), Catch::Contains("cannot be"));
+  CHECK_THAT(why("SCELA_CHANNEL_STREAM_SHM=2M"), Catch::Contains("up to 1M"));
+  CHECK_THAT(why("SCELA_CHANNEL_EAGER_VERBS=1000000M"), Catch::Contains("up to 1M"));
+  Options said;
+  said.eager_verbs = kMostEagerVerbs + 1;
+  CHECK_FALSE(with({"HOME=/"}, said));
+  CHECK_THAT(why("SCELA_CHANNEL_THREADS=two"), Catch::Contains("single, multiple"));
+  CHECK_THAT(why("SCELA_CHANNEL_RENDEZVOUS=3"), Catch::Contains("offloaded"));
+  CHECK_THAT(why("SCELA_CHANNEL_OFFLOAD=yes"), Catch::Contains("0, 1"));
+  CHECK_THAT(why("SCELA_CHANNEL_OFFLOAD_CHANNELS=1025"), Catch::Contains("up to 1024"));
+  CHECK_THAT(why("SCELA_CHANNEL_TRANSPORT=tcp"), Catch::Contains("shm, verbs"));
+}
+
+}  // namespace
+}  // namespace scela::channel

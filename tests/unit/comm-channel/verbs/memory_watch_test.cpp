@@ -1,0 +1,109 @@
+// Where the kernel refuses userfaultfd, the watch says so, and there is nothing else to see.
+#include "comm-channel/verbs/memory_watch.h"
+
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <cstdint>
+#include <cstdlib>
+#include <thread>
+#include <vector>
+
+using scela::channel::verbs::MemoryWatch;
+
+namespace {
+
+constexpr std::size_t kBytes = std::size_t{1} << 20;
+
+struct Pages {
+  Pages()
+      : at(::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)) {
+    if (at == MAP_FAILED) std::abort();  // threads use it, which REQUIRE is not for
+  }
+  std::uint64_t begin() const { return reinterpret_cast<std::uintptr_t>(at); }
+  std::uint64_t end() const { return begin() + kBytes; }
+  void* at;
+};
+
+std::unique_ptr<MemoryWatch> started() {
+  auto watch = MemoryWatch::start();
+  if (!watch) {
+    WARN(watch.error().text());
+    CHECK_FALSE(watch.error().hint.empty());
+    return nullptr;
+  }
+  return std::move(*watch);
+}
+
+}  // namespace
+
+TEST_CASE("memory that goes by a bare system call is told of when the call has returned") {
+  const auto watch = started();
+  if (!watch) return;
+  const Pages pages;
+  REQUIRE(watch->watch(pages.begin(), pages.end()));
+  const auto before = watch->generation();
+  CHECK(watch->is_quiet());
+  ::syscall(SYS_munmap, pages.at, kBytes / 2);
+  CHECK(watch->is_quiet());
+  CHECK(watch->generation() > before);
+  MemoryWatch::AllNews news;
+  watch->take(news);
+  bool told = false;
+  for (std::size_t i = 0; i < news.count; ++i)
+    told = told ||
+           (news.news[i].begin == pages.begin() && news.news[i].end == pages.begin() + kBytes / 2);
+  CHECK(told);
+  ::munmap(pages.at, kBytes);
+}
+
+TEST_CASE("memory that stays, and memory that is not watched, give no news") {
+  const auto watch = started();
+  if (!watch) return;
+  const Pages pages, others;
+  REQUIRE(watch->watch(pages.begin(), pages.end()));
+  const auto before = watch->generation();
+  static_cast<char*>(pages.at)[0] = 1;
+  ::mprotect(pages.at, kBytes, PROT_READ);
+  ::munmap(others.at, kBytes);
+  CHECK(watch->is_quiet());
+  CHECK(watch->generation() == before);
+  watch->forget(pages.begin(), pages.end());
+  ::munmap(pages.at, kBytes);
+  CHECK(watch->generation() == before);
+}
+
+TEST_CASE("shared memory, and files, cannot be watched") {
+  const auto watch = started();
+  if (!watch) return;
+  void* const shared =
+      ::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  REQUIRE(shared != MAP_FAILED);
+  const auto at = reinterpret_cast<std::uintptr_t>(shared);
+  CHECK_FALSE(watch->watch(at, at + kBytes));
+  ::munmap(shared, kBytes);
+}
+
+TEST_CASE("threads that unmap at the same time are each told before they go on") {
+  const auto watch = started();
+  if (!watch) return;
+  std::atomic<int> missed{0};
+  const auto work = [&] {
+    for (int i = 0; i < 300; ++i) {
+      const Pages pages;
+      if (!watch->watch(pages.begin(), pages.end())) ++missed;
+      const auto before = watch->generation();
+      ::munmap(pages.at, kBytes);
+      if (watch->is_quiet() && watch->generation() == before) ++missed;
+    }
+  };
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 3; ++i)
+    threads.emplace_back(work);
+  for (auto& thread : threads)
+    thread.join();
+  CHECK(missed == 0);
+}
