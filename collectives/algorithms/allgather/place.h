@@ -1,0 +1,39 @@
+// Where the blocks of an allgather are.
+#pragma once
+
+#include <cstdint>
+
+#include "collectives/algorithms/writer.h"
+#include "collectives/core/shape.h"
+
+namespace scela::collectives {
+
+class GatheredPlaces {
+ public:
+  GatheredPlaces(const Shape& shape, int rank) : shape_(shape), rank_(rank) {}
+
+  // Where the contributions of `count` ranks from `first` on come to stand.
+  Blocks of(int first, int count) const {
+    return output(static_cast<std::uint32_t>(first) * shape_.segments,
+                  static_cast<std::uint32_t>(count) * shape_.segments);
+  }
+  // One segment of one rank's.
+  Blocks segment(int of, std::uint32_t number) const {
+    return output(static_cast<std::uint32_t>(of) * shape_.segments + number, 1);
+  }
+  // Where this rank's contribution stands from the beginning.
+  Blocks given() const { return shape_.in_place ? of(rank_, 1) : input(0, shape_.segments); }
+  void put_own(Writer& list) const {
+    if (!shape_.in_place) list.copy(given(), of(rank_, 1));
+  }
+  TaskList done(Writer& list, std::uint32_t scratch) const {
+    return list.done(shape_.in_place ? 0 : shape_.segments,
+                     static_cast<std::uint32_t>(shape_.ranks) * shape_.segments, scratch);
+  }
+
+ private:
+  Shape shape_;
+  int rank_;
+};
+
+}  // namespace scela::collectives

@@ -1,0 +1,49 @@
+// Where the blocks of an alltoall are.
+#pragma once
+
+#include <cstdint>
+
+#include "collectives/algorithms/writer.h"
+#include "collectives/core/shape.h"
+
+namespace scela::collectives {
+
+class ExchangedPlaces {
+ public:
+  ExchangedPlaces(const Shape& shape, int rank) : shape_(shape), rank_(rank) {}
+
+  // From, and for, a rank.
+  Blocks from(int other) const { return output(at(other), shape_.segments); }
+  Blocks given_to(int other) const {
+    if (!shape_.in_place) return input(at(other), shape_.segments);
+    return scratch(at(ahead(other)), shape_.segments);
+  }
+  int ahead(int other) const { return (other - rank_ + shape_.ranks) % shape_.ranks; }
+  void begin(Writer& list) const {
+    make_room(list);
+    put_own(list);
+  }
+  // The own block to its place; where sends need not wait for it, after them.
+  void put_own(Writer& list) const {
+    if (!shape_.in_place) list.copy(given_to(rank_), from(rank_));
+  }
+  // What is to be sent out of the way of what is received.
+  void make_room(Writer& list) const {
+    if (!shape_.in_place) return;
+    const auto behind = static_cast<std::uint32_t>(shape_.ranks - rank_) * shape_.segments;
+    list.copy(output(at(rank_), behind), scratch(0, behind));
+    if (rank_ > 0) list.copy(output(0, at(rank_)), scratch(behind, at(rank_)));
+  }
+  TaskList done(Writer& list) const { return done(list, shape_.in_place ? at(shape_.ranks) : 0); }
+  TaskList done(Writer& list, std::uint32_t scratch) const {
+    return list.done(shape_.in_place ? 0 : at(shape_.ranks), at(shape_.ranks), scratch);
+  }
+
+ private:
+  std::uint32_t at(int place) const { return static_cast<std::uint32_t>(place) * shape_.segments; }
+
+  Shape shape_;
+  int rank_;
+};
+
+}  // namespace scela::collectives

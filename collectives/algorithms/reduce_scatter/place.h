@@ -1,0 +1,39 @@
+// Where the blocks of a reduce-scatter are. Scratch is rows of as many blocks as the message, each
+// as large as the message's there (scratch.h).
+#pragma once
+
+#include <cstdint>
+
+#include "collectives/algorithms/writer.h"
+#include "collectives/core/shape.h"
+
+namespace scela::collectives {
+
+class ReducedPlaces {
+ public:
+  ReducedPlaces(const Shape& shape, int rank) : shape_(shape), rank_(rank) {}
+
+  // What this rank gives for `count` ranks from `first` on.
+  Blocks given(int first, int count) const {
+    return {shape_.in_place ? Space::output : Space::input, at(first), at(count)};
+  }
+  Blocks row(std::uint32_t row, int first, int count) const {
+    return scratch(row * at(shape_.ranks) + at(first), at(count));
+  }
+  // Where the result is read from; in place, all that is given has been read and sent.
+  TaskList done(Writer& list, Blocks sum, std::uint32_t rows) const {
+    list.wait_all_sent();
+    if (sum != output(0, shape_.segments)) list.copy(sum, output(0, shape_.segments));
+    return list.done(shape_.in_place ? 0 : at(shape_.ranks),
+                     shape_.in_place ? at(shape_.ranks) : shape_.segments, rows * at(shape_.ranks));
+  }
+  Blocks own() const { return given(rank_, 1); }
+
+ private:
+  std::uint32_t at(int place) const { return static_cast<std::uint32_t>(place) * shape_.segments; }
+
+  Shape shape_;
+  int rank_;
+};
+
+}  // namespace scela::collectives

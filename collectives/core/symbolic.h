@@ -1,0 +1,36 @@
+// Runs the lists of all ranks on values that say what they are made of, and compares what each rank
+// gets with the operation's definition: the result of an algorithm for any number of ranks, without
+// a byte of data (docs/collectives.md, Proof).
+//
+// It knows nothing of buffers in flight and takes lists for granted that check() has passed: others
+// give an error or a wrong result, but never a crash.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "collectives/core/layout.h"
+#include "collectives/core/shape.h"
+#include "collectives/core/task_list.h"
+#include "common/core/result.h"
+
+namespace scela::collectives {
+
+struct Counts {
+  // The longest chain of messages: one follows another if a rank began its end of it after a wait
+  // for the other, sent or received.
+  std::uint32_t rounds = 0;
+  std::uint64_t messages = 0;
+  std::uint64_t blocks = 0;  // in all messages together
+  std::uint64_t bytes = 0;   // the same, by the layouts; 0 without
+  // The most ranks that one rank exchanges messages with: what it needs connections for.
+  std::uint32_t peers = 0;
+  friend bool operator==(const Counts&, const Counts&) = default;
+};
+
+// The arguments are those of check(). The error names rank and block of a wrong result, what stands
+// there and what should.
+Result<Counts> execute(const Shape& shape, std::span<const TaskList> lists, std::uint32_t parts = 1,
+                       std::span<const Layout> layouts = {});
+
+}  // namespace scela::collectives

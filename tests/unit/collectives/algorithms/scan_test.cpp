@@ -1,0 +1,66 @@
+#include <bit>
+#include <catch2/catch.hpp>
+
+#include "tests/unit/collectives/algorithms/proof.h"
+
+using namespace scela::collectives;
+
+namespace {
+
+void count(const Algorithm& algorithm, const Shape& shape, const Counts& counts) {
+  const auto ranks = static_cast<std::uint32_t>(shape.ranks);
+  if (algorithm.name == "chain") {
+    CHECK(counts.messages == (ranks - 1) * shape.segments);
+    CHECK(counts.rounds == (ranks > 1 ? ranks - 1 + (shape.segments - 1) / 2 : 0));
+    return;
+  }
+  std::uint64_t messages = 0;
+  for (std::uint32_t distance = 1; distance < ranks; distance *= 2)
+    messages += ranks - distance;
+  CHECK(counts.messages == messages);
+  // From rank 0 over 1, 3, 7, ...: what is sent in the last round to others has waited for less.
+  CHECK(counts.rounds == static_cast<std::uint32_t>(std::bit_width(ranks) - 1));
+}
+
+void prove_scans(Operation operation) {
+  for (const int ranks : rank_counts()) {
+    each_shape(operation, ranks, [](const Algorithm& algorithm, Shape shape) {
+      shape.commutes = false;  // who does commute gets the same lists
+      for (const bool in_place : {false, true}) {
+        shape.in_place = in_place;
+        INFO(text(algorithm, shape));
+        count(algorithm, shape, prove(algorithm, shape));
+      }
+      std::vector<std::uint64_t> sizes;
+      for (std::uint32_t block = 0; block < shape.segments; ++block)
+        sizes.push_back(block * 7 % 4);
+      prove_sizes(algorithm, shape, sizes);
+    });
+  }
+}
+
+}  // namespace
+
+TEST_CASE("scan: a rank gets the sum up to its own, in order") {
+  prove_scans(Operation::scan);
+}
+
+TEST_CASE("exscan: a rank gets the sum of all before it, in order") {
+  prove_scans(Operation::exscan);
+}
+
+TEST_CASE("scans: memory and posted receives stay few") {
+  for (const Operation operation : {Operation::scan, Operation::exscan}) {
+    each_shape(operation, 130, [](const Algorithm& algorithm, Shape shape) {
+      for (const bool in_place : {false, true}) {
+        shape.in_place = in_place;
+        for (int rank = 0; rank < shape.ranks; ++rank) {
+          const TaskList list = algorithm.build(shape, rank);
+          INFO(text(algorithm, shape) << ", rank " << rank);
+          CHECK(list.blocks[static_cast<std::size_t>(Space::scratch)] <= 4 * shape.segments);
+          CHECK(most_posted(list) <= 2);
+        }
+      }
+    });
+  }
+}
