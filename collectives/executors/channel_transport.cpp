@@ -1,0 +1,298 @@
+// Messages by the channel.
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <ctime>
+#include <deque>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "collectives/executors/factory.h"
+#include "collectives/executors/looking.h"
+#include "comm-channel/include/scela/channel.h"
+#include "common/core/text.h"
+
+namespace scela::collectives {
+
+namespace {
+
+FaultCode code_of(channel::Code code) {
+  switch (code) {
+    case channel::Code::peer_ended:
+      return FaultCode::peer_ended;
+    case channel::Code::resources:
+      return FaultCode::resources;
+    case channel::Code::cancelled:
+      return FaultCode::cancelled;
+    default:
+      return FaultCode::other;
+  }
+}
+
+Outcome outcome_of(const channel::Status& status) {
+  Outcome outcome;
+  outcome.over = true;
+  outcome.bytes = status.bytes;
+  if (status.error && status.error.code != channel::Code::truncated)
+    outcome.fault = std::make_shared<const Fault>(
+        Fault{code_of(status.error.code), status.error.peer, status.error.text()});
+  return outcome;
+}
+
+// How often who calls looks what others tell of ends.
+constexpr std::chrono::milliseconds kBetweenLooks{50};
+
+constexpr std::uint32_t kGivenUpContext = 0xffff'fffd;
+
+// What others tell of contexts is received by any of a channel's transports, and concerns another
+// one as well as not: so it is passed on to all of them.
+class Words {
+ public:
+  explicit Words(const channel::Channel& channel) : channel_(channel) {
+    const std::lock_guard lock(all().mutex);
+    all().words.push_back(this);
+  }
+  Words(const Words&) = delete;
+  Words& operator=(const Words&) = delete;
+  ~Words() {
+    const std::lock_guard lock(all().mutex);
+    std::erase(all().words, this);
+  }
+
+  void pass_on(const GivenUp& what) {
+    const std::lock_guard lock(all().mutex);
+    for (Words* const other : all().words) {
+      if (other == this || &other->channel_ != &channel_) continue;
+      // Not every transport is asked for them.
+      constexpr std::size_t kMost = 1024;
+      if (other->kept_.size() == kMost) other->kept_.pop_front();
+      other->kept_.push_back(what);
+    }
+  }
+  std::optional<GivenUp> next() {
+    const std::lock_guard lock(all().mutex);
+    if (kept_.empty()) return std::nullopt;
+    const GivenUp what = kept_.front();
+    kept_.pop_front();
+    return what;
+  }
+
+ private:
+  struct All {
+    std::mutex mutex;
+    std::vector<Words*> words;
+  };
+  static All& all() {
+    static All all;
+    return all;
+  }
+
+  const channel::Channel& channel_;
+  std::deque<GivenUp> kept_;  // under the lock
+};
+
+// To the tick, and cheaper than the exact one.
+std::chrono::nanoseconds coarse_now() {
+  timespec time{};
+  ::clock_gettime(CLOCK_MONOTONIC_COARSE, &time);
+  return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
+}
+
+// Each transport of a process is woken by a tag of its own.
+int next_wake_tag() {
+  static std::atomic<int> next{0};
+  return next.fetch_add(1, std::memory_order_relaxed) & channel::kMaxTag;
+}
+
+class ChannelTransport final : public Transport {
+ public:
+  explicit ChannelTransport(channel::Channel& channel)
+      : channel_(channel),
+        words_(channel),
+        wake_tag_(next_wake_tag()),
+        known_(static_cast<std::size_t>(channel.size()), false) {}
+
+  Ticket send(int peer, Route route, std::span<const std::byte> bytes) override {
+    channel::Request request =
+        channel_.isend(peer, static_cast<int>(route.tag), bytes, route.context);
+    // A small message is gone: nothing of it is kept.
+    if (request.test() && !request.status().error) return kGone;
+    return keep(std::move(request));
+  }
+  Ticket receive(int peer, Route route, std::span<std::byte> bytes) override {
+    return keep(channel_.irecv(peer, static_cast<int>(route.tag), bytes, route.context));
+  }
+
+  Outcome test(Ticket ticket) override {
+    if (ticket == kGone) return {true, 0, nullptr};
+    channel::Request& request = requests_[ticket];
+    if (!request.test()) return {};
+    Outcome outcome = outcome_of(request.status());
+    let_go(ticket);
+    return outcome;
+  }
+  // Others may tell of ends meanwhile, so it is no longer than they may be left unheard.
+  Outcome take(int peer, Route route, std::span<std::byte> bytes) override {
+    const channel::Status status =
+        channel_.recv(peer, static_cast<int>(route.tag), bytes, route.context, kBetweenLooks);
+    if (status.error.code == channel::Code::timed_out) return {};
+    return outcome_of(status);
+  }
+
+  bool wait_any(std::span<const Ticket> tickets, Limit limit) override {
+    // They stand one behind the other only while they are waited for.
+    waited_.clear();
+    if (!listens_) listen();
+    waited_.push_back(std::move(wake_));
+    for (const Ticket ticket : tickets)
+      waited_.push_back(std::move(requests_[ticket]));
+    const Deadline deadline(limit);
+    const std::size_t found = channel::wait_any(waited_, slice_of(limit));
+    wake_ = std::move(waited_.front());
+    for (std::size_t i = 0; i < tickets.size(); ++i)
+      requests_[tickets[i]] = std::move(waited_[i + 1]);
+    if (found == 0) listen();
+    return found != waited_.size() || !deadline.over();
+  }
+
+  bool add_requests(std::span<const Ticket> tickets, std::vector<channel::Request*>& all) override {
+    if (!listens_ || wake_.test()) listen();
+    all.push_back(&wake_);
+    for (const Ticket ticket : tickets)
+      all.push_back(&requests_[ticket]);
+    return true;
+  }
+
+  void wait(Ticket ticket) override { requests_[ticket].wait(kBetweenLooks); }
+
+  void wake() override { channel_.send(channel_.rank(), wake_tag_, {}, kWakeContext); }
+
+  void cancel(Ticket ticket) override {
+    if (ticket == kGone) return;
+    requests_[ticket] = {};
+    let_go(ticket);
+  }
+
+  std::uint32_t tags() const override { return channel::kMaxTag; }
+
+  std::span<const int> ended() override {
+    if (!is_time(looked_for_ends_)) return ended_;
+    for (int rank = 0; rank < channel_.size(); ++rank) {
+      if (known_[static_cast<std::size_t>(rank)] || !channel_.ended(rank)) continue;
+      known_[static_cast<std::size_t>(rank)] = true;
+      ended_.push_back(rank);
+    }
+    return ended_;
+  }
+  void give_up(std::span<const int> peers, const GivenUp& what) override {
+    for (const int peer : peers) {
+      if (peer == channel_.rank() || (peer == what.rank && what.refusal == Refusal::none)) continue;
+      auto& [bytes, request] = told_.emplace_back();
+      std::memcpy(bytes.data(), &what, sizeof what);
+      request = channel_.isend(peer, 0, bytes, kGivenUpContext);
+    }
+  }
+  std::optional<GivenUp> given_up() override {
+    if (!is_time(looked_)) return std::nullopt;
+    std::erase_if(told_, [](auto& one) { return one.second.test(); });
+    drop_what_came();
+    auto what = words_.next();  // those that were passed on came first
+    if (!what) {
+      what = received();
+      if (what) words_.pass_on(*what);
+    }
+    if (what) looked_ = {};  // there may be more
+    return what;
+  }
+  void withdraw(Ticket ticket) override {
+    if (ticket != kGone) requests_[ticket].cancel();
+  }
+  void drop(std::uint32_t context) override {
+    if (std::ranges::find(dropped_, context) != dropped_.end()) return;
+    dropped_.push_back(context);
+    drop_what_came();
+  }
+
+ private:
+  std::optional<GivenUp> received() {
+    auto message = channel_.improbe(channel::kAnySource, 0, kGivenUpContext);
+    if (!message || message->status().error) return std::nullopt;
+    std::array<std::byte, sizeof(GivenUp)> bytes{};
+    const channel::Status got = channel_.imrecv(std::move(*message), bytes).wait();
+    GivenUp what;
+    std::memcpy(&what, bytes.data(), sizeof what);
+    if (got.error || got.bytes != sizeof what) return std::nullopt;
+    return what;
+  }
+
+  // Others may tell of ends, of which none of these messages does.
+  static Limit slice_of(const Limit& limit) {
+    return limit && *limit < kBetweenLooks ? *limit : kBetweenLooks;
+  }
+  // Also where nobody ever waits.
+  static bool is_time(std::chrono::nanoseconds& last) {
+    const std::chrono::nanoseconds now = coarse_now();
+    if (now - last < kBetweenLooks) return false;
+    last = now;
+    return true;
+  }
+  // Who sent it is told that it was received.
+  void drop_what_came() {
+    for (const std::uint32_t context : dropped_)
+      for (;;) {
+        const auto message = channel_.improbe(channel::kAnySource, channel::kAnyTag, context);
+        if (!message || message->status().error) break;
+      }
+  }
+
+  // From when it is first waited for: a receive that nobody needs makes others dearer.
+  void listen() {
+    listens_ = true;
+    wake_ = channel_.irecv(channel_.rank(), wake_tag_, {}, kWakeContext);
+  }
+
+  Ticket keep(channel::Request request) {
+    if (free_.empty()) {
+      free_.push_back(static_cast<Ticket>(requests_.size()));
+      requests_.emplace_back();
+      free_.reserve(requests_.size());
+    }
+    const Ticket ticket = free_.back();
+    free_.pop_back();
+    requests_[ticket] = std::move(request);
+    return ticket;
+  }
+  void let_go(Ticket ticket) {
+    requests_[ticket] = {};
+    free_.push_back(ticket);
+  }
+
+  channel::Channel& channel_;
+  Words words_;
+  const int wake_tag_;
+  channel::Request wake_;
+  bool listens_ = false;
+  std::vector<channel::Request> requests_;
+  std::vector<Ticket> free_;
+  std::vector<channel::Request> waited_;
+  std::vector<bool> known_;  // by rank: it is among ended_
+  std::vector<int> ended_;
+  std::chrono::nanoseconds looked_for_ends_{};
+  std::chrono::nanoseconds looked_{};
+  // Words to others that are under way.
+  std::list<std::pair<std::array<std::byte, sizeof(GivenUp)>, channel::Request>> told_;
+  std::vector<std::uint32_t> dropped_;
+};
+
+}  // namespace
+
+std::unique_ptr<Transport> make_channel_transport(channel::Channel& channel) {
+  return std::make_unique<ChannelTransport>(channel);
+}
+
+}  // namespace scela::collectives

@@ -1,0 +1,38 @@
+#include "collectives/executors/executor.h"
+
+#include "collectives/executors/factory.h"
+
+namespace scela::collectives {
+
+void Executor::run(Run& run) {
+  start(run);
+  wait(run, {});
+}
+
+bool Executor::wait(Run& run, Limit limit) {
+  Run* const one[] = {&run};
+  return wait_any(one, limit) == 0;
+}
+
+std::string_view name_of(ExecutorKind kind) {
+  switch (kind) {
+    case ExecutorKind::at_once:
+      return "inline";
+    case ExecutorKind::polled:
+      return "polled";
+    case ExecutorKind::thread:
+      return "thread";
+    case ExecutorKind::engine:
+      return "engine";
+  }
+  return "";
+}
+
+std::optional<ExecutorKind> executor_kind_of(std::string_view name) {
+  for (const ExecutorKind kind :
+       {ExecutorKind::at_once, ExecutorKind::polled, ExecutorKind::thread, ExecutorKind::engine})
+    if (name == name_of(kind)) return kind;
+  return {};
+}
+
+}  // namespace scela::collectives

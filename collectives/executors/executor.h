@@ -1,0 +1,68 @@
+// Who runs the lists: the caller at once (inline), the caller whenever it looks (polled), or a
+// thread beside it. Same list, same bytes, whoever runs it.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "collectives/executors/run.h"
+#include "collectives/executors/transport.h"
+
+namespace scela::collectives {
+
+class Executor {
+ public:
+  using Limit = Transport::Limit;
+
+  Executor() = default;
+  Executor(const Executor&) = delete;
+  Executor& operator=(const Executor&) = delete;
+  // Its runs are over.
+  virtual ~Executor() = default;
+
+  virtual std::string_view name() const = 0;  // "inline", "polled", "thread", "engine"
+  // A run that was bound. It is the executor's until it is over.
+  virtual void start(Run& run) = 0;
+  // The same of a caller who waits for it: it is over when this returns.
+  virtual void run(Run& run);
+  // Moves whatever the caller has to move. Whether it is over.
+  virtual bool test(Run& run) = 0;
+  // The index of one that is over; runs.size(): none before the limit, or there is none. Null
+  // entries are passed over.
+  virtual std::size_t wait_any(std::span<Run* const> runs, Limit limit = {}) = 0;
+  // Moves whatever the caller has to move.
+  virtual void progress() = 0;
+  // For a wait for more than its runs (waits.h): adds messages of which one is over when progress()
+  // has something to do, or when a run has ended that was not over before this call. They are good
+  // until the executor's next call. False: it cannot say; then a wait looks now and then.
+  virtual bool add_requests(std::vector<channel::Request*>&) { return false; }
+  // Ends it with this fault, unless it is over: wait for that. Others may wait for this rank then;
+  // where they are to be told instead, a run's own failure does that (run.h).
+  virtual void cancel(Run& run, Fault why) = 0;
+  // This rank cannot go on in this context, and the others do not know how to: all operations of
+  // these ranks in it end with that fault, those that are started later too.
+  virtual void give_up(const GivenUp& what, std::span<const int> ranks) = 0;
+  // Null: this context is not known to be given up. What it points to stays.
+  virtual const GivenUp* given_up(std::uint32_t context) const = 0;
+  // This rank begins nothing more in this context than what.begun operations: who begins more
+  // would wait for it. The next of these ranks is told, and gives the context up if it goes on.
+  virtual void leave(const GivenUp& what, std::span<const int> ranks) = 0;
+  // An operation of this context that somebody else runs, the one with this number: it is not
+  // begun either by a rank that has left.
+  virtual void count(std::uint32_t context, std::uint64_t number, std::span<const int> ranks) = 0;
+  // No more runs of this context are started: what was kept for it goes when the last is over.
+  virtual void forget(std::uint32_t context) = 0;
+  // Of an adapter, for the runs of this context.
+  virtual std::size_t queue_pairs(std::uint32_t) const { return 0; }
+  // For people: where it runs.
+  virtual std::string describe() const = 0;
+
+  // False: not over before the limit.
+  virtual bool wait(Run& run, Limit limit);
+  bool wait(Run& run) { return wait(run, {}); }
+};
+
+}  // namespace scela::collectives

@@ -1,0 +1,45 @@
+// Looking which of several runs is over, and when a wait's limit is.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <optional>
+#include <span>
+
+#include "collectives/executors/run.h"
+#include "collectives/executors/transport.h"
+
+namespace scela::collectives {
+
+// runs.size(): none is.
+inline std::size_t first_over(std::span<Run* const> runs) {
+  const auto at =
+      std::ranges::find_if(runs, [](const Run* run) { return run != nullptr && run->is_over(); });
+  return static_cast<std::size_t>(at - runs.begin());
+}
+
+inline bool is_any(std::span<Run* const> runs) {
+  return std::ranges::any_of(runs, [](const Run* run) { return run != nullptr; });
+}
+
+class Deadline {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  explicit Deadline(Transport::Limit limit) {
+    if (limit) until_ = Clock::now() + *limit;
+  }
+  bool over() const { return until_ && Clock::now() >= *until_; }
+  Transport::Limit left() const {
+    if (!until_) return {};
+    return std::max(std::chrono::nanoseconds(0),
+                    std::chrono::duration_cast<std::chrono::nanoseconds>(*until_ - Clock::now()));
+  }
+  const std::optional<Clock::time_point>& until() const { return until_; }
+
+ private:
+  std::optional<Clock::time_point> until_;
+};
+
+}  // namespace scela::collectives

@@ -1,0 +1,281 @@
+// A thread runs the lists of a process, beside the program (P1).
+#include <pthread.h>
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <csignal>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <system_error>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "collectives/executors/factory.h"
+#include "collectives/executors/looking.h"
+#include "collectives/executors/placement.h"
+#include "collectives/executors/run_set.h"
+#include "collectives/executors/thread_binding.h"
+
+namespace scela::collectives {
+
+namespace {
+
+// Where others may send what nobody receives, as a rank has ended.
+constexpr std::chrono::milliseconds kBetweenLooks{50};
+
+class ProgressThread final : public Executor {
+ public:
+  ProgressThread(std::unique_ptr<Transport> transport, const ThreadPlacement& placement,
+                 std::unique_ptr<Transport> bell)
+      : transport_(std::move(transport)),
+        bell_(std::move(bell)),
+        runs_(*transport_),
+        thread_([this, placement] {
+          {
+            std::string where = bind_this_thread(placement);
+            const std::lock_guard lock(mutex_);
+            where_ = std::move(where);
+          }
+          changed_.notify_all();
+          loop();
+        }) {
+    // Whoever asks is told the truth.
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return !where_.empty(); });
+  }
+
+  ~ProgressThread() override {
+    {
+      const std::lock_guard lock(mutex_);
+      stops_ = true;
+      stir();
+    }
+    thread_.join();
+  }
+
+  std::string_view name() const override { return name_of(ExecutorKind::thread); }
+
+  void start(Run& run) override {
+    run.claim();
+    const std::lock_guard lock(mutex_);
+    order(Does::start, &run);
+  }
+
+  bool test(Run& run) override { return run.is_over(); }
+
+  std::size_t wait_any(std::span<Run* const> runs, Limit limit) override {
+    std::size_t found = first_over(runs);
+    if (found != runs.size() || !is_any(runs)) return found;
+    const Deadline deadline(limit);
+    std::unique_lock lock(mutex_);
+    const auto is_there = [&] { return (found = first_over(runs)) != runs.size(); };
+    ++waiters_;
+    if (deadline.until())
+      changed_.wait_until(lock, *deadline.until(), is_there);
+    else
+      changed_.wait(lock, is_there);
+    --waiters_;
+    return found;
+  }
+
+  // Who does nothing may yet be sent what nobody receives.
+  void progress() override {
+    const std::lock_guard lock(mutex_);
+    if (sleep_ != Sleep::for_runs) return;
+    poked_ = true;
+    stir();
+  }
+
+  bool add_requests(std::vector<channel::Request*>& all) override {
+    if (!bell_ || !bell_->add_requests({}, all)) return false;
+    const std::lock_guard lock(mutex_);
+    listens_ = true;
+    return true;
+  }
+
+  void cancel(Run& run, Fault why) override {
+    const std::lock_guard lock(mutex_);
+    order(Does::cancel, &run).why = std::move(why);
+  }
+  void give_up(const GivenUp& what, std::span<const int> ranks) override {
+    tell(Does::give_up, what, ranks);
+  }
+  void leave(const GivenUp& what, std::span<const int> ranks) override {
+    tell(Does::leave, what, ranks);
+  }
+  void count(std::uint32_t context, std::uint64_t number, std::span<const int> ranks) override {
+    GivenUp what;
+    what.context = context;
+    what.begun = number;
+    tell(Does::count, what, ranks);
+  }
+  void forget(std::uint32_t context) override {
+    GivenUp what;
+    what.context = context;
+    tell(Does::forget, what, {});
+  }
+  const GivenUp* given_up(std::uint32_t context) const override {
+    const std::lock_guard lock(mutex_);
+    const auto found = std::find_if(given_up_.rbegin(), given_up_.rend(),
+                                    [&](const GivenUp& what) { return what.context == context; });
+    return found == given_up_.rend() ? nullptr : &*found;
+  }
+  std::string describe() const override { return where_; }
+
+ private:
+  // In the order in which they were given: who is over may have been started anew.
+  enum class Does : unsigned char { start, cancel, give_up, leave, count, forget };
+  struct Order {
+    Does does = Does::start;
+    Run* run = nullptr;  // to start and cancel
+    Fault why;
+    GivenUp what;  // for the others
+    std::vector<int> ranks;
+  };
+  enum class Sleep : unsigned char { none, for_runs, for_messages };
+
+  // Under the lock.
+  Order& order(Does does, Run* run) {
+    Order& given = inbox_.emplace_back();
+    given.does = does;
+    given.run = run;
+    stir();
+    return given;
+  }
+  void tell(Does does, const GivenUp& what, std::span<const int> ranks) {
+    const std::lock_guard lock(mutex_);
+    Order& given = order(does, nullptr);
+    given.what = what;
+    given.ranks.assign(ranks.begin(), ranks.end());
+  }
+  void obey(Order& given) {
+    switch (given.does) {
+      case Does::start:
+        return runs_.add(*given.run);
+      case Does::cancel:
+        return runs_.cancel(*given.run, std::move(given.why));
+      case Does::give_up:
+        return runs_.give_up(given.what, given.ranks);
+      case Does::leave:
+        return runs_.leave(given.what, given.ranks);
+      case Does::count:
+        return runs_.count(given.what.context, given.what.begun, given.ranks);
+      case Does::forget:
+        return runs_.forget(given.what.context);
+    }
+  }
+
+  // What is given up is known to who asks, too. Whether a run has ended.
+  bool advance() {
+    const bool ended = runs_.advance();
+    if (runs_.all_given_up().size() == published_) return ended;
+    const std::lock_guard lock(mutex_);
+    for (; published_ < runs_.all_given_up().size(); ++published_)
+      given_up_.push_back(runs_.all_given_up()[published_]);
+    return ended;
+  }
+
+  // Under the lock: what was said to the thread is looked at soon.
+  void stir() {
+    if (sleep_ == Sleep::for_runs) changed_.notify_all();
+    if (sleep_ == Sleep::for_messages) transport_->wake();
+    sleep_ = Sleep::none;  // once is enough
+  }
+
+  void loop() {
+    std::vector<Order> orders;
+    while (take(orders)) {
+      for (Order& given : orders)
+        obey(given);
+      const bool told = !orders.empty();
+      orders.clear();
+      if (advance() || told) {
+        const std::lock_guard lock(mutex_);
+        if (waiters_ != 0) changed_.notify_all();
+        if (listens_) bell_->wake();
+        listens_ = false;  // once is enough: who has looked in vain listens anew
+        continue;
+      }
+      if (falls_asleep()) {
+        runs_.wait({});
+        const std::lock_guard lock(mutex_);
+        sleep_ = Sleep::none;
+      }
+    }
+  }
+
+  // What is to be done. Where nothing is under way, waits for it. False: the thread ends.
+  bool take(std::vector<Order>& orders) {
+    std::unique_lock lock(mutex_);
+    const auto has_orders = [this] { return stops_ || !inbox_.empty(); };
+    const auto stirred = [&] { return poked_ || has_orders(); };
+    while (runs_.empty() && !has_orders()) {
+      sleep_ = Sleep::for_runs;
+      if (runs_.drops())
+        changed_.wait_for(lock, kBetweenLooks, stirred);
+      else
+        changed_.wait(lock, stirred);
+      sleep_ = Sleep::none;
+      poked_ = false;
+      if (has_orders()) break;
+      lock.unlock();
+      advance();
+      lock.lock();
+    }
+    orders.swap(inbox_);
+    return !orders.empty() || !runs_.empty();
+  }
+
+  // False: something has come meanwhile.
+  bool falls_asleep() {
+    const std::lock_guard lock(mutex_);
+    if (runs_.empty() || !inbox_.empty()) return false;
+    sleep_ = Sleep::for_messages;
+    return true;
+  }
+
+  std::unique_ptr<Transport> transport_;
+  std::unique_ptr<Transport> bell_;  // the callers', but for wake()
+  RunSet runs_;                      // the thread's
+  std::size_t published_ = 0;        // the thread's
+  std::deque<GivenUp> given_up_;
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<Order> inbox_;
+  std::string where_;
+  Sleep sleep_ = Sleep::none;
+  bool stops_ = false;
+  bool poked_ = false;
+  bool listens_ = false;  // somebody waits at the bell
+  int waiters_ = 0;
+  std::thread thread_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Executor>> make_thread(std::unique_ptr<Transport> transport,
+                                              const ThreadPlacement& placement,
+                                              std::unique_ptr<Transport> bell) {
+  // Signals are the program's.
+  sigset_t all;
+  sigset_t before;
+  ::sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  std::unique_ptr<Executor> made;
+  std::string why;
+  try {
+    made = std::make_unique<ProgressThread>(std::move(transport), placement, std::move(bell));
+  } catch (const std::system_error& failure) {
+    why = failure.what();
+  }
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  if (made) return made;
+  return fail({ErrorKind::io, "start a progress thread for collective operations", "", why,
+               "let the program poll instead, or see 'ulimit -u'"});
+}
+
+}  // namespace scela::collectives

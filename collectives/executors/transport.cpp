@@ -1,0 +1,71 @@
+#include "collectives/executors/transport.h"
+
+#include "common/core/text.h"
+
+namespace scela::collectives {
+
+std::string_view name_of(FaultCode code) {
+  switch (code) {
+    case FaultCode::peer_ended:
+      return "the rank has ended";
+    case FaultCode::resources:
+      return "resources are exhausted";
+    case FaultCode::mismatch:
+      return "it was called otherwise than by others";
+    case FaultCode::cancelled:
+      return "it was cancelled";
+    case FaultCode::other:
+      return "messages have failed";
+  }
+  return "it has failed";
+}
+
+Fault fault_of(const GivenUp& what, int rank) {
+  if (what.refusal == Refusal::none)
+    return {FaultCode::peer_ended, rank, cat("rank ", rank, " has ended")};
+  if (what.refusal == Refusal::freed)
+    return {FaultCode::mismatch, rank,
+            cat("rank ", rank, ": ", reason_of(what.refusal),
+                ", and others go on with it: nothing more can be done with it; all ranks must call "
+                "the same operations before they free it"),
+            what.refusal};
+  return {FaultCode::mismatch, rank,
+          cat("rank ", rank, ": ", reason_of(what.refusal),
+              "; nobody knows what it would have sent, so that nothing more can be done with this "
+              "communicator: shrink() gives another"),
+          what.refusal};
+}
+
+std::string reason_of(Refusal refusal) {
+  return cat(refusal == Refusal::freed ? "" : "its call was refused: ", words_of(refusal));
+}
+
+std::string_view words_of(Refusal refusal) {
+  switch (refusal) {
+    case Refusal::none:
+      return "";
+    case Refusal::root:
+      return "its root is no rank";
+    case Refusal::buffer:
+      return "its buffer is null";
+    case Refusal::overlap:
+      return "its buffers overlap";
+    case Refusal::sizes:
+      return "the sizes of its buffers do not fit each other";
+    case Refusal::parts:
+      return "its parts do not fit its buffers";
+    case Refusal::elements:
+      return "its elements are of no one type";
+    case Refusal::in_place:
+      return "it is in place where that cannot be";
+    case Refusal::reduction:
+      return "its elements cannot be reduced so";
+    case Refusal::algorithm:
+      return "its algorithm cannot be";
+    case Refusal::freed:
+      return "it has freed this communicator";
+  }
+  return "it cannot be";
+}
+
+}  // namespace scela::collectives

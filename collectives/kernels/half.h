@@ -1,0 +1,66 @@
+// float16 and bfloat16 as numbers: each is a float32 for as long as it is computed with.
+//
+// Compiled once for each kind of processor (loops.h), so in a namespace of that kind's, and with
+// nothing of the standard library's that others might share.
+#pragma once
+
+#include <cstdint>
+
+#ifndef SCELA_KERNELS_LEVEL
+#define SCELA_KERNELS_LEVEL plain
+#endif
+
+namespace scela::collectives::SCELA_KERNELS_LEVEL {
+
+struct Float16 {
+  std::uint16_t bits = 0;
+};
+struct Bfloat16 {
+  std::uint16_t bits = 0;
+};
+
+// Without branches, so that the compiler makes vectors of it.
+inline float wide(Float16 value) {
+  const std::uint32_t sign = static_cast<std::uint32_t>(value.bits & 0x8000u) << 16;
+  const std::uint32_t rest = static_cast<std::uint32_t>(value.bits & 0x7fffu) << 13;
+  // The exponent moves from a bias of 15 to one of 127, by a product that is exact; subnormal
+  // numbers become normal ones by it.
+  constexpr float kBias = 0x1p112f;
+  const float scaled = __builtin_bit_cast(float, rest) * kBias;
+  // Infinity and NaN have the largest exponent in both.
+  const std::uint32_t largest = value.bits & 0x7c00u;
+  const std::uint32_t bits =
+      largest == 0x7c00u ? (rest | 0x7f800000u) : __builtin_bit_cast(std::uint32_t, scaled);
+  return __builtin_bit_cast(float, bits | sign);
+}
+
+// To the nearest, ties to even. A NaN stays one, quiet, with the bits that there is room for.
+inline Float16 narrow16(float value) {
+  const std::uint32_t whole = __builtin_bit_cast(std::uint32_t, value);
+  const std::uint32_t sign = whole & 0x80000000u;
+  const std::uint32_t magnitude = whole ^ sign;
+  // Below 2^-14 the last place is worth 2^-24: adding 0.5 leaves just those places, rounded.
+  const float sum = __builtin_bit_cast(float, magnitude) + 0.5f;
+  const std::uint32_t small =
+      __builtin_bit_cast(std::uint32_t, sum) - __builtin_bit_cast(std::uint32_t, 0.5f);
+  const std::uint32_t odd = magnitude >> 13 & 1u;
+  const std::uint32_t normal = (magnitude - (112u << 23) + 0xfffu + odd) >> 13;
+  const std::uint32_t nan = 0x7e00u | (magnitude >> 13 & 0x3ffu);
+  const std::uint32_t large = magnitude > 0x7f800000u ? nan : 0x7c00u;
+  const std::uint32_t finite = magnitude < (113u << 23) ? small : normal;
+  const std::uint32_t bits = magnitude >= (143u << 23) ? large : finite;
+  return {static_cast<std::uint16_t>(bits | sign >> 16)};
+}
+
+inline float wide(Bfloat16 value) {
+  return __builtin_bit_cast(float, static_cast<std::uint32_t>(value.bits) << 16);
+}
+
+inline Bfloat16 narrow_bfloat16(float value) {
+  const std::uint32_t bits = __builtin_bit_cast(std::uint32_t, value);
+  const std::uint32_t rounded = (bits + 0x7fffu + (bits >> 16 & 1u)) >> 16;
+  const std::uint32_t nan = bits >> 16 | 0x40u;
+  return {static_cast<std::uint16_t>((bits & 0x7fffffffu) > 0x7f800000u ? nan : rounded)};
+}
+
+}  // namespace scela::collectives::SCELA_KERNELS_LEVEL

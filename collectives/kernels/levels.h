@@ -1,0 +1,12 @@
+// The three forms of the loops, each compiled by a file of its own.
+#pragma once
+
+#include "collectives/kernels/kernels.h"
+
+namespace scela::collectives {
+
+Kernels plain_kernels(Op op, Type type);
+Kernels avx2_kernels(Op op, Type type);
+Kernels avx512_kernels(Op op, Type type);
+
+}  // namespace scela::collectives

@@ -1,0 +1,58 @@
+// Types of elements, and what reductions do with two of them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace scela::collectives {
+
+// In the machine's own order of bytes, anywhere in memory. The last ones are a value and the place
+// that it comes from, as C lays out {value; std::int32_t place;}.
+enum class Type : std::uint8_t {
+  int8,
+  uint8,
+  int16,
+  uint16,
+  int32,
+  uint32,
+  int64,
+  uint64,
+  float16,  // IEEE 754 binary16
+  bfloat16,
+  float32,
+  float64,
+  long_double,  // the compiler's
+  int16_place,
+  int32_place,
+  int64_place,
+  float32_place,
+  float64_place,
+  long_double_place,
+};
+inline constexpr std::size_t kTypes = 19;
+
+enum class Op : std::uint8_t {
+  sum,
+  product,
+  minimum,
+  maximum,
+  logical_and,
+  logical_or,
+  logical_xor,
+  bit_and,
+  bit_or,
+  bit_xor,
+  minimum_place,
+  maximum_place,
+};
+inline constexpr std::size_t kOps = 12;
+
+std::size_t size_of(Type type);       // bytes
+std::string_view name_of(Type type);  // "float64", "float64-place"
+std::string_view name_of(Op op);      // "sum", "logical-and"
+std::optional<Type> type_of(std::string_view name);
+std::optional<Op> op_of(std::string_view name);
+
+}  // namespace scela::collectives

@@ -1,0 +1,253 @@
+// The executor: which operations go by the adapter, and waiting for them.
+#include <poll.h>
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <memory>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "collectives/offload/factory.h"
+#include "collectives/offload/offload_group.h"
+#include "common/core/text.h"
+
+namespace scela::collectives {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+// How often somebody who only tests looks for what has gone wrong, and how long who waits sleeps
+// until he does.
+constexpr std::chrono::milliseconds kLook(2);
+// How long he sleeps where nothing can wake him.
+constexpr std::chrono::microseconds kNap(50);
+// Looks of one who waits, before he sleeps.
+constexpr int kSpins = 200;
+
+// Until when a wait goes on. None: for ever.
+class Until {
+ public:
+  explicit Until(Transport::Limit limit) {
+    if (limit) until_ = Clock::now() + *limit;
+  }
+  bool over() const { return until_ && Clock::now() >= *until_; }
+  std::chrono::nanoseconds at_most(std::chrono::nanoseconds time) const {
+    if (!until_) return time;
+    return std::clamp<std::chrono::nanoseconds>(*until_ - Clock::now(), std::chrono::nanoseconds(0),
+                                                time);
+  }
+
+ private:
+  std::optional<Clock::time_point> until_;
+};
+
+class EngineExecutor final : public Executor {
+ public:
+  EngineExecutor(std::unique_ptr<Adapter> adapter, std::unique_ptr<Executor> polled,
+                 std::unique_ptr<Transport> transport)
+      : adapter_(std::move(adapter)),
+        polled_(std::move(polled)),
+        transport_(std::move(transport)),
+        parting_(*transport_) {}
+
+  std::string_view name() const override { return name_of(ExecutorKind::engine); }
+
+  // What all ranks of an operation answer alike.
+  static bool can_run(const Call& call) {
+    return call.prelude == nullptr &&
+           (call.reduction.combine == nullptr || call.reduction.calculation.has_value());
+  }
+
+  void start(Run& run) override {
+    if (run.call().refused && run.call().prelude == nullptr) return refuse(run);
+    if (!can_run(run.call())) return polled_->start(run);
+    auto& group = groups_[run.call().route.context];
+    if (!group)
+      group = std::make_unique<OffloadGroup>(*adapter_, *transport_, parting_,
+                                             run.call().route.context);
+    polled_->count(run.context(), run.number(), run.peers());
+    group->start(run);
+  }
+
+  bool test(Run& run) override {
+    if (run.is_over()) return true;
+    if (!has(run)) return polled_->test(run);
+    advance();
+    return run.is_over();
+  }
+
+  std::size_t wait_any(std::span<Run* const> runs, Limit limit) override {
+    const auto first_over = [&] {
+      const auto at = std::ranges::find_if(
+          runs, [](const Run* run) { return run != nullptr && run->is_over(); });
+      return static_cast<std::size_t>(at - runs.begin());
+    };
+    if (std::ranges::none_of(runs, [](const Run* run) { return run != nullptr; }))
+      return runs.size();
+    const bool others = std::ranges::any_of(
+        runs, [&](const Run* run) { return run != nullptr && !run->is_over() && !has(*run); });
+    if (others && !is_busy()) return polled_->wait_any(runs, limit);
+    const Until until(limit);
+    for (int spins = 0;; ++spins) {
+      const std::size_t found = first_over();
+      if (found != runs.size()) return found;
+      if (others) polled_->progress();
+      if (advance()) continue;
+      if (until.over()) return runs.size();
+      if (spins < kSpins) continue;
+      if (sleep(until.at_most(others ? std::chrono::microseconds(50)
+                                     : std::chrono::nanoseconds(kLook))))
+        spins = 0;
+    }
+  }
+
+  void progress() override {
+    polled_->progress();
+    advance();
+  }
+
+  void cancel(Run& run, Fault why) override {
+    if (run.is_over()) return;
+    for (const auto& [context, group] : groups_) {
+      if (!group->has(run)) continue;
+      group->cancel(run, std::move(why));
+      group->advance();
+      return;
+    }
+    polled_->cancel(run, std::move(why));
+  }
+
+  void give_up(const GivenUp& what, std::span<const int> ranks) override {
+    polled_->give_up(what, ranks);
+    advance();
+  }
+
+  const GivenUp* given_up(std::uint32_t context) const override {
+    return polled_->given_up(context);
+  }
+  void leave(const GivenUp& what, std::span<const int> ranks) override {
+    polled_->leave(what, ranks);
+  }
+  void count(std::uint32_t context, std::uint64_t number, std::span<const int> ranks) override {
+    polled_->count(context, number, ranks);
+  }
+
+  void forget(std::uint32_t context) override {
+    polled_->forget(context);
+    const auto at = groups_.find(context);
+    if (at == groups_.end()) return;
+    at->second->is_forgotten = true;
+    if (at->second->empty()) groups_.erase(at);
+  }
+
+  std::size_t queue_pairs(std::uint32_t context) const override {
+    const auto at = groups_.find(context);
+    return at == groups_.end() ? 0 : at->second->queue_pairs();
+  }
+
+  std::string describe() const override {
+    return cat("by the engine of ", adapter_->device.capability.describe());
+  }
+
+ private:
+  // An engine sends no notes, so nothing more can be done in its context.
+  void refuse(Run& run) {
+    const Call& call = run.call();
+    const Fault why = *call.refused;
+    run.begin_elsewhere();
+    run.end_elsewhere(&why);
+    GivenUp what;
+    what.context = call.route.context;
+    what.rank = call.peers[static_cast<std::size_t>(call.rank)];
+    what.refusal = why.refusal;
+    give_up(what, call.peers);
+  }
+
+  bool has(const Run& run) const {
+    return std::ranges::any_of(groups_, [&](const auto& one) { return one.second->has(run); });
+  }
+  bool is_busy() const {
+    return std::ranges::any_of(groups_, [](const auto& one) { return !one.second->empty(); });
+  }
+
+  // Whether a run has ended.
+  bool advance() {
+    bool ended = false;
+    const auto now = Clock::now();
+    const bool looks = now >= next_look_;
+    if (looks) {
+      next_look_ = now + kLook;
+      polled_->progress();
+    }
+    for (auto at = groups_.begin(); at != groups_.end();) {
+      OffloadGroup& group = *at->second;
+      // First: what is over has ended well, whatever has gone wrong since.
+      ended = group.advance() || ended;
+      if (looks) {
+        if (const GivenUp* const what = polled_->given_up(at->first))
+          group.give_up(fault_of(*what, what->rank));
+        group.look();
+      }
+      at = group.is_forgotten && group.empty() ? groups_.erase(at) : std::next(at);
+    }
+    if (looks) parting_.sweep();
+    return ended;
+  }
+
+  // False: nothing has come.
+  bool sleep(std::chrono::nanoseconds limit) {
+    std::vector<Transport::Ticket> tickets;
+    bool connects = false;
+    for (const auto& [context, group] : groups_)
+      connects = group->connects(tickets) || connects;
+    next_look_ = {};
+    if (connects) return transport_->wait_any(tickets, limit);
+    if (!adapter_->has_events()) {
+      // Tasks are executed by a thread of this process, which raises no events.
+      std::this_thread::sleep_for(std::min<std::chrono::nanoseconds>(limit, kNap));
+      return false;
+    }
+    for (const auto& [context, group] : groups_)
+      group->arm();
+    if (advance()) return true;
+    pollfd events{adapter_->events->fd, POLLIN, 0};
+    const auto milliseconds = std::chrono::ceil<std::chrono::milliseconds>(limit);
+    if (::poll(&events, 1, static_cast<int>(milliseconds.count())) <= 0) {
+      next_look_ = {};
+      return false;
+    }
+    ibv_cq* queue = nullptr;
+    void* context = nullptr;
+    const channel::verbs::Symbols& symbols = *adapter_->device.symbols;
+    if (symbols.ibv_get_cq_event(adapter_->events.get(), &queue, &context) == 0)
+      symbols.ibv_ack_cq_events(queue, 1);
+    return true;
+  }
+
+  std::unique_ptr<Adapter> adapter_;
+  std::unique_ptr<Executor> polled_;
+  std::unique_ptr<Transport> transport_;
+  Parting parting_;
+  std::map<std::uint32_t, std::unique_ptr<OffloadGroup>> groups_;  // by context
+  Clock::time_point next_look_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Executor>> make_engine(std::unique_ptr<Executor> polled,
+                                              std::unique_ptr<Transport> transport) {
+  auto adapter = Adapter::open();
+  if (!adapter) return fail(std::move(adapter.error()));
+  return make_engine_on(std::move(*adapter), std::move(polled), std::move(transport));
+}
+
+std::unique_ptr<Executor> make_engine_on(std::unique_ptr<Adapter> adapter,
+                                         std::unique_ptr<Executor> polled,
+                                         std::unique_ptr<Transport> transport) {
+  return std::make_unique<EngineExecutor>(std::move(adapter), std::move(polled),
+                                          std::move(transport));
+}
+
+}  // namespace scela::collectives

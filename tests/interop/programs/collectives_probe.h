@@ -1,0 +1,62 @@
+// What a rank does with an executor, over messages of any library: every algorithm, one after the
+// other and several at once, on bytes that it knows.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "collectives/executors/executor.h"
+#include "tests/support/collective_case.h"
+
+namespace scela::collectives::test {
+
+struct Begun {
+  Begun(const Case& one, int rank, std::uint32_t tag, std::uint32_t context, Executor& executor)
+      : member(one, rank, tag) {
+    if (const auto bound = run.bind(member.call({context, tag})); !bound)
+      refused = bound.error().text();
+    else
+      executor.start(run);
+  }
+  std::string wrong() const {
+    if (!refused.empty()) return refused;
+    if (run.error() != nullptr) return text(member_case()) + ": " + run.error()->text();
+    return member.wrong();
+  }
+  const Case& member_case() const { return member.operation(); }
+
+  Member member;
+  Run run;
+  std::string refused;
+};
+
+// The first thing that went wrong; empty: nothing.
+inline std::string probe(int rank, int size, std::uint32_t context, Executor& executor) {
+  std::vector<Case> every = cases(size, 1);
+  // Some are large: agreed on first, and cut into pieces.
+  for (std::size_t i = 0; i < every.size(); i += 5)
+    for (std::uint64_t& bytes : every[i].sizes)
+      bytes *= 64;
+  constexpr std::size_t kAtOnce = 8;
+  for (const std::size_t at_once : {std::size_t{1}, kAtOnce}) {
+    if (at_once > 1 && executor.name() == "inline") break;
+    for (std::size_t first = 0; first < every.size(); first += at_once) {
+      std::vector<std::unique_ptr<Begun>> begun;
+      for (std::size_t i = first; i < std::min(first + at_once, every.size()); ++i)
+        begun.push_back(std::make_unique<Begun>(every[i], rank, static_cast<std::uint32_t>(i),
+                                                context, executor));
+      for (const auto& one : begun) {
+        if (!one->refused.empty()) return one->refused;
+        executor.wait(one->run);
+        std::string wrong = one->wrong();
+        if (!wrong.empty()) return wrong;
+      }
+    }
+  }
+  return {};
+}
+
+}  // namespace scela::collectives::test

@@ -1,0 +1,67 @@
+// What ranks need connections for, by the lists alone.
+#include "collectives/choice/needs.h"
+
+#include <catch2/catch.hpp>
+
+#include "common/core/text.h"
+
+namespace scela::collectives {
+namespace {
+
+Needs needs(std::string_view row, int ranks, int nodes) {
+  const auto table = Table::parse(row, "a test");
+  REQUIRE(table);
+  REQUIRE(table->rows().size() == 1);
+  Question question;
+  question.operation = table->rows().front().operation;
+  question.ranks = ranks;
+  question.nodes = nodes;
+  REQUIRE(can(*table->rows().front().algorithm, question, table->rows().front().radix));
+  return needs_of(table->rows().front(), question);
+}
+
+// Offload thesis, section 4.5.2: cluster A, 8 ranks on each of 16 nodes.
+TEST_CASE("needs: queue pairs of allgathers of 128 ranks on 16 nodes, flat and by leaders") {
+  const Needs exchange = needs("allgather standard-exchange", 128, 16);
+  CHECK(exchange.queue_pairs_most == 21);
+  CHECK(exchange.peers_most == 7);
+  CHECK(exchange.peers == Approx(7));
+  CHECK(exchange.ranks_off_node == 128);
+  CHECK(needs("allgather ring", 128, 16).queue_pairs_most == 6);
+  CHECK(needs("allgather bruck", 128, 16).queue_pairs_most == 39);  // 42, counted twice one of them
+  struct Leaders {
+    const char* row;
+    std::uint32_t queue_pairs;
+  };
+  for (const Leaders& leaders :
+       {Leaders{"allgather hierarchical", 12}, Leaders{"allgather hierarchical-ring", 6},
+        Leaders{"allgather hierarchical-bruck", 21}}) {
+    INFO(leaders.row);
+    const Needs found = needs(leaders.row, 128, 16);
+    CHECK(found.queue_pairs_off_node_most == leaders.queue_pairs);
+    CHECK(found.ranks_off_node == 16);
+  }
+}
+
+TEST_CASE("needs: of rooted operations all roots count, of more ports all peers") {
+  // A flat root speaks with everybody, and everybody is root once.
+  CHECK(needs("bcast flat", 16, 1).peers_most == 15);
+  CHECK(needs("bcast flat", 16, 1).peers == Approx(15));
+  CHECK(needs("bcast flat", 16, 4).peers_off_node_most == 12);
+  CHECK(needs("bcast chain", 16, 1).peers_most == 2);
+  // Three ports: two rounds of 16 ranks, three others in each.
+  CHECK(needs("allgather standard-exchange radix 4", 16, 1).peers_most == 6);
+  CHECK(needs("allgather standard-exchange", 16, 1).peers_most == 4);
+}
+
+TEST_CASE("needs: nodes that are not full, and nobody to speak with") {
+  CHECK(needs("allgather direct", 5, 2).peers_off_node_most == 3);
+  CHECK(needs("allgather direct", 5, 2).ranks_off_node == 5);
+  CHECK(needs("allgather direct", 1, 1).peers_most == 0);
+  CHECK(needs("allgather direct", 1, 1).queue_pairs_most == 0);
+  // A list has at least a task for each peer.
+  CHECK(needs("alltoall flat", 8, 1).tasks_most >= 14);
+}
+
+}  // namespace
+}  // namespace scela::collectives
