@@ -1,0 +1,201 @@
+#include "collectives/communicator/agree.h"
+
+#include <algorithm>
+#include <chrono>
+#include <deque>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "collectives/agreement/frame.h"
+#include "collectives/communicator/collective.h"
+#include "common/core/text.h"
+
+namespace scela::collectives {
+
+namespace {
+
+// Its messages are not a communicator's own, of which nothing is received once a rank has ended.
+constexpr std::uint32_t kAgreementContext = 0xffff'fffe;
+// Of a communicator's own context, which begin at 2^31: its tag there.
+constexpr std::uint32_t kTagBits = 0x7fff'ffff;
+// Operations that others may wait for get on as well, so often.
+constexpr std::chrono::milliseconds kBetweenLooks{2};
+
+// One agreement's messages. All that a rank sends another are received before both are done.
+class Talk {
+ public:
+  Talk(Communicator::State& group, Transport& transport, Word own)
+      : group_(group),
+        transport_(transport),
+        route_{kAgreementContext, group.context & kTagBits},
+        ranks_(static_cast<int>(group.ranks.size())),
+        agreement_(group.rank, ranks_, std::move(own)),
+        heard_(group.ranks.size()) {}
+  Talk(const Talk&) = delete;
+  Talk& operator=(const Talk&) = delete;
+  ~Talk() {
+    for (const Heard& one : heard_)
+      if (one.ticket) transport_.cancel(*one.ticket);
+    for (const Sent& one : sent_)
+      transport_.cancel(one.ticket);
+  }
+
+  // Nothing: it is decided.
+  CollectiveError hold() {
+    for (int rank = 0; rank < ranks_; ++rank)
+      if (rank != group_.rank) listen(rank);
+    agreement_.begin(letters_);
+    for (;;) {
+      notice_ends();
+      send();
+      const bool moved = hear();
+      if (error_ || (agreement_.done() && letters_.empty() && sent_.empty())) return error_;
+      if (!moved) wait();
+    }
+  }
+  const Word& decided() const { return *agreement_.decided(); }
+
+ private:
+  struct Heard {
+    std::vector<std::byte> frame;
+    std::optional<Transport::Ticket> ticket;
+  };
+  struct Sent {
+    std::vector<std::byte> frame;
+    Transport::Ticket ticket = 0;
+  };
+
+  Heard& heard(int rank) { return heard_[static_cast<std::size_t>(rank)]; }
+  int peer(int rank) const { return group_.ranks[static_cast<std::size_t>(rank)]; }
+
+  void listen(int rank) {
+    Heard& one = heard(rank);
+    one.frame.resize(frame_bytes(ranks_));
+    one.ticket = transport_.receive(peer(rank), route_, one.frame);
+  }
+
+  void notice_ends() {
+    for (const int ended : transport_.ended())
+      for (int rank = 0; rank < ranks_; ++rank)
+        if (peer(rank) == ended && !heard(rank).ticket) agreement_.ended(rank, letters_);
+  }
+
+  void send() {
+    for (const auto& [to, message] : letters_) {
+      Sent& one = sent_.emplace_back();
+      one.frame = to_frame(message);
+      one.ticket = transport_.send(peer(to), route_, one.frame);
+    }
+    letters_.clear();
+  }
+
+  // Whether something has come, or gone.
+  bool hear() {
+    bool moved = std::erase_if(sent_, [this](const Sent& one) {
+                   return transport_.test(one.ticket).over;
+                 }) != 0;
+    for (int rank = 0; rank < ranks_ && !error_; ++rank) {
+      Heard& one = heard(rank);
+      if (!one.ticket) continue;
+      const Outcome outcome = transport_.test(*one.ticket);
+      if (!outcome.over) continue;
+      one.ticket.reset();
+      moved = true;
+      if (outcome.fault)
+        fail(rank, *outcome.fault);
+      else
+        take(rank, outcome.bytes);
+    }
+    return moved;
+  }
+
+  void take(int rank, std::uint64_t bytes) {
+    const auto message =
+        bytes == heard(rank).frame.size() ? from_frame(heard(rank).frame, ranks_) : std::nullopt;
+    if (!message) {
+      error_ = error_of(CollectiveCode::mismatch, rank,
+                        cat("agreement of ", ranks_, " ranks, on rank ", group_.rank, ": rank ",
+                            rank, " has sent ", bytes, " bytes that are none of its messages"));
+      return;
+    }
+    const bool is_last = message->kind == Agreement::Kind::decide;
+    agreement_.receive(rank, *message, letters_);
+    if (!is_last) listen(rank);
+  }
+
+  void fail(int rank, const Fault& fault) {
+    if (fault.code == FaultCode::peer_ended) return agreement_.ended(rank, letters_);
+    error_ = error_of(
+        fault.code == FaultCode::resources ? CollectiveCode::resources : CollectiveCode::other,
+        rank,
+        cat("agreement of ", ranks_, " ranks, on rank ", group_.rank, ": with rank ", rank, ": ",
+            fault.words));
+  }
+
+  // Who has freed the communicator, and lives, never answers.
+  void notice_freed() {
+    const GivenUp* const what = group_.engine->executor->given_up(group_.context);
+    if (what == nullptr || what->refusal != Refusal::freed) return;
+    const auto ended = transport_.ended();
+    if (std::ranges::find(ended, what->rank) != ended.end()) return;
+    const int place =
+        static_cast<int>(std::ranges::find(group_.ranks, what->rank) - group_.ranks.begin());
+    error_ = error_of(CollectiveCode::mismatch, place,
+                      cat("agreement of ", ranks_, " ranks, on rank ", group_.rank, ": ",
+                          fault_of(*what, place).words));
+  }
+
+  void wait() {
+    group_.engine->executor->progress();
+    notice_freed();
+    if (error_) return;
+    tickets_.clear();
+    for (const Heard& one : heard_)
+      if (one.ticket) tickets_.push_back(*one.ticket);
+    for (const Sent& one : sent_)
+      tickets_.push_back(one.ticket);
+    transport_.wait_any(tickets_, kBetweenLooks);
+  }
+
+  Communicator::State& group_;
+  Transport& transport_;
+  const Route route_;
+  const int ranks_;
+  Agreement agreement_;
+  CollectiveError error_;
+  std::vector<Agreement::Letter> letters_;  // to be sent
+  std::vector<Heard> heard_;                // by rank
+  std::deque<Sent> sent_;                   // under way
+  std::vector<Transport::Ticket> tickets_;
+};
+
+}  // namespace
+
+Decision agree_on(Communicator::State& group, bool yes, AgreementCall call) {
+  Engine& engine = *group.engine;
+  if (!engine.transport) engine.transport = engine.make_transport();
+  Word own(static_cast<int>(group.ranks.size()));
+  own.flags = yes ? 1 : 0;
+  own.highest = engine.next_context;
+  own.calls = static_cast<std::uint32_t>(call);
+  engine.executor->count(group.context, group.begun++, group.ranks);
+  Decision decision;
+  Talk talk(group, *engine.transport, std::move(own));
+  decision.error = talk.hold();
+  if (decision.error) return decision;
+  decision.word = talk.decided();
+  if (decision.word.calls != static_cast<std::uint32_t>(call))
+    decision.error = error_of(CollectiveCode::mismatch, -1,
+                              cat("agreement of ", group.ranks.size(), " ranks, on rank ",
+                                  group.rank, ": some have called agree, and others shrink"));
+  else if (decision.word.has_ended(group.rank))
+    decision.error = error_of(
+        CollectiveCode::peer_ended, group.rank,
+        cat("agreement of ", group.ranks.size(), " ranks: the others take this one, rank ",
+            group.rank, ", for dead: it could not be reached; end it, and go on without it"));
+  return decision;
+}
+
+}  // namespace scela::collectives

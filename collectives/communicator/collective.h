@@ -1,0 +1,31 @@
+// What a Collective holds.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "collectives/core/shape.h"
+#include "collectives/include/scela/communicator.h"
+
+namespace scela {
+
+struct Collective::Inside {
+  collectives::Operation operation = collectives::Operation::barrier;
+  int root = 0;
+  ConstView input;
+  View output;
+  std::optional<Reducer> reducer;
+  bool has_parts = false;  // a v form
+  std::vector<Part> input_parts;
+  std::vector<Part> output_parts;
+  std::string by;  // empty: the table's choice
+};
+
+namespace collectives {
+
+CollectiveError error_of(CollectiveCode code, int rank, std::string words);
+
+}  // namespace collectives
+}  // namespace scela

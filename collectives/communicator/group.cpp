@@ -1,0 +1,239 @@
+#include "collectives/communicator/group.h"
+
+#include <algorithm>
+#include <atomic>
+#include <utility>
+
+#include "collectives/algorithms/algorithms.h"
+#include "collectives/algorithms/scratch.h"
+#include "collectives/communicator/reductions.h"
+#include "common/core/text.h"
+
+namespace scela {
+
+using namespace collectives;
+
+namespace {
+
+// Operations of a communicator that may be under way at once, those that were prepared besides. An
+// offloaded channel is used by a tag that comes again, so there are not more.
+constexpr std::uint32_t kTags = 1024;
+
+BlockSizes cut_into(const BlockSizes& whole, std::uint32_t cut, std::uint64_t unit) {
+  return cut == 1 ? whole : BlockSizes::segmented(whole, cut, unit);
+}
+
+Layout layout_of(const Arguments& arguments, const Template& made, int rank) {
+  Layout layout;
+  layout.spaces[0] = cut_into(arguments.input, made.cut, arguments.unit);
+  layout.spaces[1] = cut_into(arguments.output, made.cut, arguments.unit);
+  const std::uint32_t scratch = made.plan->list().blocks[2];
+  if (scratch == 0) return layout;
+  if (made.cut == 1 && arguments.equal) {
+    layout.spaces[2] = BlockSizes::equal(scratch, arguments.each);
+    return layout;
+  }
+  const BlockSizes all = cut_into(arguments.all, made.cut, arguments.unit);
+  std::vector<std::uint64_t> sizes;
+  sizes.reserve(scratch);
+  for (std::uint32_t block = 0; block < scratch; ++block)
+    sizes.push_back(all.size(like(made.shape, rank, made.cut, block)));
+  layout.spaces[2] = BlockSizes::packed(sizes);
+  return layout;
+}
+
+bool is_known_to_root_only(const Collective::Inside& call) {
+  return call.has_parts &&
+         (call.operation == Operation::gather || call.operation == Operation::scatter);
+}
+
+}  // namespace
+
+Communicator::State::~State() {
+  if (engine && engine->executor) engine->executor->forget(context);
+}
+
+void Communicator::State::leave() {
+  is_freed = true;
+  if (ranks.size() == 1) return;
+  GivenUp what;
+  what.context = context;
+  what.rank = ranks[static_cast<std::size_t>(rank)];
+  what.refusal = Refusal::freed;
+  what.if_more = true;
+  what.begun = begun;
+  engine->executor->leave(what, ranks);
+}
+
+CollectiveError Communicator::State::choose(const Collective::Inside& call,
+                                            const Arguments& arguments, Choice& choice) const {
+  const auto refuse = [&](const std::string& why) {
+    return error_of(CollectiveCode::argument, rank,
+                    cat(name_of(call.operation), " by rank ", rank, " of ", ranks.size(), ": ", why,
+                        "; nothing was sent or received by this rank"));
+  };
+  Question question;
+  question.operation = call.operation;
+  question.ranks = static_cast<int>(ranks.size());
+  question.nodes = node_count;
+  question.bytes = arguments.bytes;
+  question.equal = arguments.equal;
+  question.commutes = !call.reducer || call.reducer->commutes();
+  question.root = call.root;
+  Row row;
+  row.operation = call.operation;
+  if (!call.by.empty()) {
+    const auto said = Table::parse(cat(name_of(call.operation), " ", call.by), "the call");
+    if (!said) return refuse(said.error().text());
+    if (said->rows().size() != 1) return refuse(cat("'", call.by, "' is not one algorithm"));
+    row = said->rows().front();
+    if (!can(*row.algorithm, question, row.radix))
+      return refuse(cat(row.algorithm->name, " cannot do this: ",
+                        !question.commutes && !row.algorithm->any_order
+                            ? "it changes the order of operands, and they do not commute"
+                        : !question.equal && row.algorithm->equal_blocks
+                            ? "it needs blocks of one size"
+                            : "its radix does not fit"));
+  } else if (is_known_to_root_only(call)) {
+    row.algorithm = find(call.operation, "flat");
+  } else {
+    const Row* const found = engine->table.find(question);
+    if (found == nullptr) return refuse("no row of the table fits");
+    row = *found;
+  }
+  if (is_known_to_root_only(call) && row.algorithm->name != "flat" &&
+      row.algorithm->name != "sequential")
+    return refuse(
+        cat(row.algorithm->name,
+            " passes on blocks whose sizes only the root knows: take flat or sequential"));
+  choice = choice_of(row, question);
+  return {};
+}
+
+const std::shared_ptr<const NodeMap>& Communicator::State::node_map() {
+  if (node_map_ == nullptr) node_map_ = std::make_shared<const NodeMap>(nodes);
+  return node_map_;
+}
+
+const Template* Communicator::State::template_of(const Algorithm& algorithm, const Shape& shape,
+                                                 CollectiveError& error) {
+  const Key key{&algorithm, shape.segments, shape.radix,   shape.split,
+                shape.root, shape.in_place, shape.commutes};
+  if (const auto found = templates_.find(key); found != templates_.end()) return &found->second;
+  Template made;
+  made.algorithm = &algorithm;
+  made.shape = shape;
+  made.cut = shape.segments * (algorithm.parts == nullptr ? 1 : algorithm.parts(shape));
+  auto plan = Plan::of(algorithm.build(shape, rank));
+  if (!plan) {
+    error = error_of(CollectiveCode::other, rank, plan.error().text());
+    return nullptr;
+  }
+  made.plan = std::move(*plan);
+  ++templates_made;
+  return &templates_.emplace(key, std::move(made)).first->second;
+}
+
+// A call that is refused has a list all the same where that does not hang on what is wrong: others
+// are told by it.
+std::shared_ptr<const Prepared> Communicator::State::prepare(const Collective::Inside& call) {
+  const auto anew = [&] { return std::make_shared<const Prepared>(prepare_anew(call)); };
+  if (engine->checks || !has_form(call)) return anew();
+  const Form form(call);
+  if (const Known* const known = memo_.find(form, call.by)) return known->prepared;
+  std::shared_ptr<const Prepared> prepared = anew();
+  if (!prepared->error) memo_.keep(form, call.by, {prepared, {}});
+  return prepared;
+}
+
+Prepared Communicator::State::prepare_anew(const Collective::Inside& call) {
+  Prepared prepared;
+  const Arguments arguments = arguments_of(call, rank, static_cast<int>(ranks.size()));
+  prepared.error = arguments.error;
+  prepared.refusal = arguments.refusal;
+  Choice choice;
+  if (!arguments.error || arguments.sure) {
+    if (CollectiveError wrong = choose(call, arguments, choice)) {
+      choice.algorithm = nullptr;
+      if (!prepared.error) {
+        prepared.error = std::move(wrong);
+        prepared.refusal = Refusal::algorithm;
+      }
+    }
+  }
+  if (choice.algorithm != nullptr) {
+    Shape shape;
+    shape.operation = call.operation;
+    shape.ranks = static_cast<int>(ranks.size());
+    shape.root = call.root;
+    shape.segments = choice.segments;
+    shape.radix = choice.radix;
+    shape.split = choice.split;
+    if (choice.algorithm->has_nodes) shape.nodes = node_map();
+    shape.in_place = arguments.in_place;
+    shape.commutes = !call.reducer || call.reducer->commutes();
+    CollectiveError wrong;
+    prepared.made = template_of(*choice.algorithm, shape, wrong);
+    if (wrong && !prepared.error) {
+      prepared.error = std::move(wrong);
+      prepared.refusal = Refusal::algorithm;
+    }
+  }
+  if (prepared.made != nullptr) {
+    static std::atomic<std::uint64_t> layouts{0};
+    prepared.layout_number = layouts.fetch_add(1, std::memory_order_relaxed) + 1;
+    prepared.layout = std::make_shared<const Layout>(layout_of(arguments, *prepared.made, rank));
+  }
+  if (call.reducer && !prepared.error)
+    prepared.reduction = reduction_of(
+        *call.reducer, arguments.in_place ? call.output.type() : call.input.type(), arguments.unit);
+  if (engine->checks) check(call, arguments, prepared);
+  return prepared;
+}
+
+void Communicator::State::check(const Collective::Inside& call, Arguments arguments,
+                                Prepared& prepared) {
+  if (checking_ == nullptr) {
+    auto plan = Checked::plan(rank, static_cast<int>(ranks.size()));
+    if (!plan) {
+      prepared.error = error_of(CollectiveCode::other, rank, plan.error().text());
+      return;
+    }
+    checking_ = std::move(*plan);
+  }
+  arguments.refusal = prepared.refusal;
+  const Template* const made = prepared.made;
+  PairSizes sizes = PairSizes::of(call, arguments, rank, ranks.size());
+  const CallRecord record =
+      record_of(call, arguments, sizes, rank, made == nullptr ? nullptr : made->algorithm,
+                made == nullptr ? Shape{} : made->shape);
+  prepared.checked =
+      std::make_unique<Checked>(checking_, record, std::move(sizes), rank, ranks.size());
+}
+
+std::optional<std::uint32_t> Communicator::State::take_tag() {
+  const auto tag = pass_tag();
+  if (tag) tags_taken_[*tag] = true;
+  return tag;
+}
+
+std::optional<std::uint32_t> Communicator::State::pass_tag() {
+  if (tags_taken_.empty()) tags_taken_.resize(std::min(kTags, engine->tags / 2));
+  const std::uint32_t tag = next_tag_;
+  if (tags_taken_[tag]) return std::nullopt;
+  if (++next_tag_ == tags_taken_.size()) next_tag_ = 0;
+  return tag;
+}
+
+void Communicator::State::give_back_tag(std::uint32_t tag) {
+  if (tag < tags_taken_.size()) tags_taken_[tag] = false;
+}
+
+std::optional<std::uint32_t> Communicator::State::keep_tag() {
+  const std::uint32_t tag = std::min(kTags, engine->tags / 2) + kept_tags_;
+  if (tag >= engine->tags) return std::nullopt;
+  ++kept_tags_;
+  return tag;
+}
+
+}  // namespace scela

@@ -1,0 +1,141 @@
+// What a communicator is made of: who runs its operations, and what it has made ready for them.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "collectives/choice/choice.h"
+#include "collectives/communicator/arguments.h"
+#include "collectives/communicator/checking.h"
+#include "collectives/communicator/memo.h"
+#include "collectives/executors/factory.h"
+#include "collectives/include/scela/communicator.h"
+
+namespace scela {
+namespace collectives {
+
+// Contexts of communicators that come of each other. Those below 2^31 are the program's own
+// messages'.
+inline constexpr std::uint32_t kContextsOfOne = 1U << 22;
+
+// One for all communicators that come of the same transport.
+struct Engine {
+  Table table;
+  bool checks = false;  // calls are compared before they are run
+  RunPool pool;
+  RunPool short_runs;      // whose memory is small, and kept by forms of calls
+  std::uint32_t tags = 0;  // of a context
+  // No communicator of this process has this context, or a higher one.
+  std::uint32_t next_context = 0;
+  std::unique_ptr<Executor> polled;  // what `executor` moves besides, where it runs at once
+  std::unique_ptr<Executor> executor;
+  // What agreements speak by, made when there is one: who calls moves their messages.
+  std::function<std::unique_ptr<Transport>()> make_transport;
+  std::unique_ptr<Transport> transport;
+};
+
+int count_nodes(std::vector<int> nodes);
+
+// A list that was made once for all calls of its shape (O22: task templates).
+struct Template {
+  const Algorithm* algorithm = nullptr;
+  Shape shape;
+  std::uint32_t cut = 1;  // each block of a call is so many of the list's
+  std::shared_ptr<const Plan> plan;
+};
+
+// What an operation in this form is run by.
+struct Prepared {
+  // None: the rest holds. Else: `made` is there if the call's list is known all the same.
+  CollectiveError error;
+  Refusal refusal = Refusal::none;
+  const Template* made = nullptr;
+  std::shared_ptr<Checked> checked;  // where calls are
+  std::shared_ptr<const Layout> layout;
+  std::uint64_t layout_number = 0;  // no other of this process has it
+  Reduction reduction;
+};
+
+// "allreduce by ring"
+std::string words_of(const Prepared& prepared, const Collective::Inside& call);
+
+// Of calls of one form that were made before.
+struct Known {
+  std::shared_ptr<const Prepared> prepared;
+  // Of short ones: what the next blocking call is run by.
+  RunPool::Kept run;
+  bool is_long = false;
+};
+
+}  // namespace collectives
+
+struct Communicator::State {
+  State() = default;
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+  // What the executor has kept for its context goes.
+  ~State();
+
+  // Never none. Calls of one form share it.
+  std::shared_ptr<const collectives::Prepared> prepare(const Collective::Inside& call);
+  // A blocking call: of a short one whose form was seen before all that does not change is there,
+  // and it is run. Nothing: it is to be run as any other.
+  std::optional<CollectiveError> run_known(const Collective::Inside& call);
+  // What a run of this is bound to.
+  collectives::Call call_of(const collectives::Prepared& prepared, const Collective::Inside& call,
+                            std::uint32_t tag, std::uint64_t number) const;
+  // None: the run went well.
+  CollectiveError error_of_run(const collectives::Prepared& prepared,
+                               const Collective::Inside& call, const collectives::Run& run) const;
+  // The tag of the next operation, which is taken from now on; nothing: too many are under way.
+  std::optional<std::uint32_t> take_tag();
+  void give_back_tag(std::uint32_t tag);
+  // The same for an operation that is over before the next begins.
+  std::optional<std::uint32_t> pass_tag();
+  // Of one that may be started again and again.
+  std::optional<std::uint32_t> keep_tag();
+  // Nothing more is started by this rank.
+  void leave();
+
+  std::shared_ptr<collectives::Engine> engine;
+  std::uint32_t context = 0;
+  int rank = 0;
+  std::vector<int> ranks;  // the transport's, by rank
+  std::vector<int> nodes;  // by rank
+  int node_count = 1;
+  std::size_t templates_made = 0;
+  std::uint64_t begun = 0;  // operations, agreements included
+  bool is_freed = false;
+
+ private:
+  using Key = std::tuple<const collectives::Algorithm*, std::uint32_t, std::uint32_t, std::uint32_t,
+                         int, bool, bool>;
+  // Of all ranks; made when the first list needs it. A communicator has one, so that it is no part
+  // of the key.
+  const std::shared_ptr<const collectives::NodeMap>& node_map();
+
+  CollectiveError choose(const Collective::Inside& call, const collectives::Arguments& arguments,
+                         collectives::Choice& choice) const;
+  void check(const Collective::Inside& call, collectives::Arguments arguments,
+             collectives::Prepared& prepared);
+  const collectives::Template* template_of(const collectives::Algorithm& algorithm,
+                                           const collectives::Shape& shape, CollectiveError& error);
+
+  collectives::Prepared prepare_anew(const Collective::Inside& call);
+
+  std::map<Key, collectives::Template> templates_;
+  std::shared_ptr<const collectives::Plan> checking_;
+  std::shared_ptr<const collectives::NodeMap> node_map_;
+  collectives::Memo<collectives::Known> memo_;
+  std::vector<bool> tags_taken_;
+  std::uint32_t next_tag_ = 0;
+  std::uint32_t kept_tags_ = 0;
+};
+
+}  // namespace scela

@@ -1,0 +1,97 @@
+// Calls as runs: what a run is bound to, what its failure is called, and blocking calls of forms
+// that were seen before.
+#include <utility>
+
+#include "collectives/communicator/group.h"
+#include "common/core/text.h"
+
+namespace scela {
+
+using namespace collectives;
+
+namespace {
+
+// Of a run that a form of calls keeps.
+constexpr std::uint64_t kMostScratch = 1U << 20;
+
+CollectiveCode code_of(FaultCode code) {
+  switch (code) {
+    case FaultCode::peer_ended:
+      return CollectiveCode::peer_ended;
+    case FaultCode::resources:
+      return CollectiveCode::resources;
+    case FaultCode::mismatch:
+      return CollectiveCode::mismatch;
+    case FaultCode::cancelled:
+      return CollectiveCode::cancelled;
+    case FaultCode::other:
+      break;
+  }
+  return CollectiveCode::other;
+}
+
+}  // namespace
+
+std::string collectives::words_of(const Prepared& prepared, const Collective::Inside& call) {
+  if (prepared.made == nullptr) return std::string(name_of(call.operation));
+  return cat(name_of(call.operation), " by ", prepared.made->algorithm->name);
+}
+
+Call Communicator::State::call_of(const Prepared& prepared, const Collective::Inside& call,
+                                  std::uint32_t tag, std::uint64_t number) const {
+  Call bound;
+  // The communicator keeps the plan: counting owners costs more than a message.
+  if (prepared.made != nullptr)
+    bound.plan =
+        std::shared_ptr<const Plan>(std::shared_ptr<const void>(), prepared.made->plan.get());
+  bound.layout = prepared.layout.get();
+  bound.layout_number = prepared.layout_number;
+  bound.input = call.input.data();
+  bound.output = call.output.data();
+  bound.reduction = prepared.reduction;
+  bound.route = {context, tag};
+  bound.number = number;
+  bound.rank = rank;
+  bound.peers = ranks;
+  if (prepared.checked) bound.prelude = prepared.checked->prelude();
+  return bound;
+}
+
+CollectiveError Communicator::State::error_of_run(const Prepared& prepared,
+                                                  const Collective::Inside& call,
+                                                  const Run& run) const {
+  const RunError* const failed = run.error();
+  if (failed == nullptr) return {};
+  const Fault& fault = failed->fault;
+  const bool has_ended = fault.code == FaultCode::peer_ended && fault.rank >= 0;
+  return error_of(
+      code_of(fault.code), fault.rank,
+      cat(words_of(prepared, call), " of ", ranks.size(), " ranks, on rank ", rank, ": ",
+          failed->text(),
+          has_ended
+              ? cat("; rank ", fault.rank, " is rank ", ranks[static_cast<std::size_t>(fault.rank)],
+                    " of the job; shrink() gives a communicator of those that live")
+              : std::string()));
+}
+
+std::optional<CollectiveError> Communicator::State::run_known(const Collective::Inside& call) {
+  if (engine->checks || is_freed || !has_form(call)) return std::nullopt;
+  Known* const known = memo_.find(Form(call), call.by);
+  if (known == nullptr || known->is_long) return std::nullopt;
+  if (known->run == nullptr) {
+    known->is_long = known->prepared->layout->of(Space::scratch).end() > kMostScratch;
+    if (known->is_long) return std::nullopt;
+    RunPool::Kept run = engine->short_runs.keep();
+    known->is_long = !run->bind(call_of(*known->prepared, call, 0, 0)) || !run->is_short();
+    if (known->is_long) return std::nullopt;
+    known->run = std::move(run);
+  }
+  const auto tag = pass_tag();
+  if (!tag) return std::nullopt;
+  Run& run = *known->run;
+  run.bind_again(call.input.data(), call.output.data(), {context, *tag}, begun++);
+  engine->executor->run(run);
+  return error_of_run(*known->prepared, call, run);
+}
+
+}  // namespace scela

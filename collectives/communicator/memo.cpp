@@ -1,0 +1,36 @@
+#include "collectives/communicator/memo.h"
+
+namespace scela::collectives {
+
+Form::Form(const Collective::Inside& call)
+    : operation(call.operation),
+      reduction(call.reducer ? call.reducer->op() : ReduceOp::sum),
+      input_type(call.input.type()),
+      output_type(call.output.type()),
+      reduces(call.reducer.has_value()),
+      in_place(call.input.is_in_place()),
+      has_input(call.input.data() != nullptr),
+      has_output(call.output.data() != nullptr),
+      root(call.root),
+      input_count(call.input.count()),
+      input_element(call.input.element_bytes()),
+      output_count(call.output.count()),
+      output_element(call.output.element_bytes()) {}
+
+std::size_t Form::hash() const {
+  std::size_t sum = static_cast<std::size_t>(operation) * 31 + static_cast<std::size_t>(root);
+  for (const std::size_t part : {input_count, input_element, output_count, output_element})
+    sum = (sum ^ part) * 0x9e37'79b9'7f4a'7c15;
+  return sum >> 40;
+}
+
+bool has_form(const Collective::Inside& call) {
+  if (call.has_parts || (call.reducer && call.reducer->function() != nullptr)) return false;
+  const std::less<const std::byte*> before;
+  const std::byte* const in = call.input.data();
+  const std::byte* const out = call.output.data();
+  return in == nullptr || out == nullptr || !before(in, out + call.output.bytes()) ||
+         !before(out, in + call.input.bytes());
+}
+
+}  // namespace scela::collectives

@@ -1,0 +1,65 @@
+// Calls whose form was seen before: what they need was found out then.
+//
+// A form is all of a call but where its bytes stand. Calls of the v forms and of the program's own
+// operations have none: their parts and functions are the caller's, and may change.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "collectives/communicator/collective.h"
+
+namespace scela::collectives {
+
+struct Form {
+  Operation operation = Operation::barrier;
+  ReduceOp reduction = ReduceOp::sum;
+  ElementType input_type = ElementType::opaque;
+  ElementType output_type = ElementType::opaque;
+  bool reduces = false;
+  bool in_place = false;
+  bool has_input = false;  // an address
+  bool has_output = false;
+  int root = 0;
+  std::size_t input_count = 0;
+  std::size_t input_element = 0;
+  std::size_t output_count = 0;
+  std::size_t output_element = 0;
+
+  explicit Form(const Collective::Inside& call);
+  friend bool operator==(const Form&, const Form&) = default;
+  std::size_t hash() const;
+};
+
+// Whether this call has a form that stands for it. One whose buffers overlap has none: what is
+// wrong with it depends on where they are.
+bool has_form(const Collective::Inside& call);
+
+// The last few of them.
+template <class Value>
+class Memo {
+ public:
+  // Null: not known.
+  Value* find(const Form& form, const std::string& by) const {
+    Entry* const entry = entries_[form.hash() % kEntries].get();
+    return entry != nullptr && entry->form == form && entry->by == by ? &entry->value : nullptr;
+  }
+  void keep(const Form& form, const std::string& by, Value value) {
+    entries_[form.hash() % kEntries] = std::make_unique<Entry>(Entry{form, by, std::move(value)});
+  }
+
+ private:
+  static constexpr std::size_t kEntries = 64;
+  struct Entry {
+    Form form;
+    std::string by;
+    Value value;
+  };
+  std::array<std::unique_ptr<Entry>, kEntries> entries_;
+};
+
+}  // namespace scela::collectives

@@ -1,0 +1,82 @@
+// Memory of objects that come and go with each operation: what a thread lets go of, it takes again.
+#pragma once
+
+#include <cstddef>
+#include <new>
+
+namespace scela::collectives {
+
+// Blocks of one size, a thread's own. Under the address sanitizer, which is to see who uses what he
+// has let go, nothing is kept.
+template <std::size_t kBytes>
+class Recycled {
+ public:
+  static void* take() {
+    Kept& kept = here();
+    if (kept.first == nullptr) return ::operator new(kSize);
+    Free* const block = kept.first;
+    kept.first = block->next;
+    --kept.count;
+    return block;
+  }
+  static void give_back(void* memory) noexcept {
+    Kept& kept = here();
+    if (kept.count == kMost || kept.over) return ::operator delete(memory);
+    kept.first = ::new (memory) Free{kept.first};
+    ++kept.count;
+  }
+
+ private:
+  struct Free {
+    Free* next;
+  };
+  static constexpr std::size_t kSize = kBytes < sizeof(Free) ? sizeof(Free) : kBytes;
+#ifdef __SANITIZE_ADDRESS__
+  static constexpr std::size_t kMost = 0;
+#else
+  static constexpr std::size_t kMost = 256;
+#endif
+  // It has no destructor, so it can be asked until the thread is gone.
+  struct Kept {
+    Free* first;
+    std::size_t count;
+    bool over;
+  };
+  static Kept& here() {
+    thread_local Kept kept{};
+    thread_local const struct Emptier {
+      ~Emptier() {
+        kept.over = true;
+        while (kept.first != nullptr)
+          ::operator delete(take());
+      }
+    } emptier;
+    static_cast<void>(emptier);
+    return kept;
+  }
+};
+
+// For std::allocate_shared.
+template <class T>
+struct Recycling {
+  using value_type = T;
+  Recycling() = default;
+  template <class Other>
+  Recycling(const Recycling<Other>&) {}
+  static_assert(alignof(T) <= __STDCPP_DEFAULT_NEW_ALIGNMENT__);
+  T* allocate(std::size_t n) {
+    return static_cast<T*>(n == 1 ? Recycled<sizeof(T)>::take() : ::operator new(n * sizeof(T)));
+  }
+  void deallocate(T* memory, std::size_t n) noexcept {
+    if (n == 1)
+      Recycled<sizeof(T)>::give_back(memory);
+    else
+      ::operator delete(memory);
+  }
+  template <class Other>
+  friend bool operator==(const Recycling&, const Recycling<Other>&) {
+    return true;
+  }
+};
+
+}  // namespace scela::collectives

@@ -1,0 +1,53 @@
+# The channel where the adapter has no XRC: a queue pair for each two ranks of different nodes, and a shared receive queue.
+if(NOT TARGET scela-ibverbs OR NOT TARGET scela-hca)
+  return()
+endif()
+set(pairs --env SCELA_HCA_NO_XRC=1 --env SCELA_CHANNEL_VERBS=$<TARGET_FILE:scela-ibverbs>)
+set(pairs_of_two ${run} --pmi fd --sim-nodes 2 --ppn 2 ${pairs})
+foreach(part all threads links)
+  channel_test("${part}, between nodes without XRC" CHECK --quiet --out "channel: ${part}, 8 ranks on 4 nodes"
+    RUN ${run} --pmi fd --sim-nodes 4 --ppn 2 ${pairs} ${probe} ${part})
+endforeach()
+foreach(part ring limits arguments)
+  channel_test("${part}, between nodes without XRC" CHECK --quiet --out "channel: ${part}, 4 ranks on 2 nodes"
+    RUN ${pairs_of_two} ${probe} ${part})
+endforeach()
+channel_test("order, between nodes without XRC" CHECK --out "channel: order, 6 ranks on 2 nodes"
+  RUN ${run} --pmi fd --sim-nodes 2 --ppn 3 ${pairs} ${probe} order)
+channel_test("connections break without XRC, and each message comes once and in order" CHECK --out "channel: broken, 4 ranks on 2 nodes"
+  RUN ${pairs_of_two} --env SCELA_HCA_STRICT=7 --env SCELA_HCA_FAULTS=not-ready=20 ${probe} broken)
+channel_test("connections break without XRC, and large messages are written" CHECK --out "channel: broken, 4 ranks on 2 nodes"
+  RUN ${pairs_of_two} --env SCELA_HCA_STRICT=8 --env SCELA_HCA_FAULTS=not-ready=20 --env SCELA_CHANNEL_RENDEZVOUS=write ${probe} broken)
+set(losing_pairs --env SCELA_CHANNEL_UNREACHABLE_AFTER=1 --on-failure wait)
+channel_test("a rank is killed, between nodes without XRC" CHECK --status 137 --out "channel: killed, 8 ranks on 4 nodes"
+  RUN ${run} --pmi fd --sim-nodes 4 --ppn 2 ${pairs} --on-failure wait ${probe} killed)
+channel_test("an engine without XRC is killed" CHECK --out "channel: engine, 4 ranks on 2 nodes"
+  RUN ${pairs_of_two} ${losing_pairs} ${probe} engine)
+channel_test("a node's agent is killed, without XRC" CHECK --status 68 --out "channel: node, 4 ranks on 2 nodes"
+  RUN ${pairs_of_two} ${losing_pairs} ${probe} node)
+channel_test("all, on a node without shared memory and without XRC" CHECK --out "channel: all, 4 ranks on 1 nodes"
+  RUN ${run} --pmi fd -n 4 ${pairs} --env SCELA_CHANNEL_TRANSPORT=verbs ${probe} all)
+channel_test("links, between nodes with XRC" CHECK --quiet --out "channel: links, 8 ranks on 4 nodes"
+  RUN ${run} --pmi fd --sim-nodes 4 --ppn 2 --env SCELA_CHANNEL_VERBS=$<TARGET_FILE:scela-ibverbs> ${probe} links)
+foreach(part receiver sender)
+  channel_test("offloaded without XRC, ${part}" CHECK --out "offload: ${part}, 2 ranks"
+    RUN ${run} --pmi fd --sim-nodes 2 ${pairs} -n 2 ${bin}/offload_probe ${part})
+endforeach()
+channel_test("offloaded without XRC, at random" CHECK --out "offload: random, 4 ranks"
+  RUN ${pairs_of_two} --env SCELA_CHANNEL_OFFLOAD_USES=1 ${bin}/offload_probe random)
+if(TARGET scela-perf)
+  # Six of eight ranks are on other nodes; with XRC there are three nodes (scela-perf memory between nodes).
+  channel_test("scela-perf memory between nodes without XRC"
+    CHECK --count 1 "{\"bench\":\"memory\",\"op\":\"all\",.*\"ranks\":8,\"nodes\":4,.*\"partners\":7.0,.*\"connections\":6.0,\"connections_most\":6.0,.*"
+    RUN ${env} SCELA_HCA_NO_XRC=1 SCELA_CHANNEL_VERBS=$<TARGET_FILE:scela-ibverbs> $<TARGET_FILE:scela-perf> memory -n 8 --nodes 4 --turns 1 --json)
+endif()
+
+# Neither XRC nor shared receive queues.
+add_library(queueless_verbs SHARED programs/queueless_verbs.c)
+target_include_directories(queueless_verbs SYSTEM PRIVATE ${SCELA_VERBS_INCLUDE})
+target_link_libraries(queueless_verbs PRIVATE scela-ibverbs)
+set_target_properties(queueless_verbs PROPERTIES LIBRARY_OUTPUT_DIRECTORY "${SCELA_INTEROP_BIN}" POSITION_INDEPENDENT_CODE ON)
+target_link_options(queueless_verbs PRIVATE -Wl,--no-as-needed)
+channel_test("a device with neither XRC nor shared receive queues" CHECK --status 3
+    --err ".*use verbs between nodes.*not viable: scela_hca0 shows no XRC; create a shared receive queue on scela_hca0: .*EOPNOTSUPP.*SCELA_CHANNEL_VERBS=scela takes the software adapter.*"
+  RUN ${run} --pmi fd --sim-nodes 2 --ppn 1 --env SCELA_HCA_NO_XRC=1 --env SCELA_CHANNEL_VERBS=$<TARGET_FILE:queueless_verbs> ${probe} all)

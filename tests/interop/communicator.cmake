@@ -1,0 +1,80 @@
+# scela::Communicator over the channel, under every launcher there is.
+add_executable(communicator_probe programs/communicator_probe.cpp programs/communicator_operations.cpp
+  programs/communicator_flights.cpp programs/communicator_wrong.cpp)
+target_link_libraries(communicator_probe PRIVATE scela_collectives_communicator scela_comm_channel)
+target_include_directories(communicator_probe PRIVATE ${PROJECT_SOURCE_DIR})
+set_target_properties(communicator_probe PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${SCELA_INTEROP_BIN}")
+set(probe ${bin}/communicator_probe)
+
+# communicator_test(<name> CHECK check_run's options... RUN COMMAND...)
+function(communicator_test name)
+  cmake_parse_arguments(PARSE_ARGV 1 TEST "" "" "CHECK;RUN")
+  add_test(NAME "communicator: ${name}" COMMAND ${Python3_EXECUTABLE} "${CMAKE_CURRENT_SOURCE_DIR}/check_run.py"
+    ${TEST_CHECK} -- ${TEST_RUN})
+  set_tests_properties("communicator: ${name}" PROPERTIES LABELS interop TIMEOUT 150 RESOURCE_LOCK cores)
+endfunction()
+
+foreach(by at-once polled thread)
+  foreach(ranks 2 4 7)
+    foreach(part operations flights)
+      communicator_test("${part} ${by}, ${ranks} ranks of a node" CHECK --quiet
+          --out "communicator: ${part} ${by}, ${ranks} ranks on 1 nodes"
+        RUN ${run} --pmi fd -n ${ranks} ${probe} ${part} ${by})
+    endforeach()
+  endforeach()
+  if(TARGET scela-ibverbs AND TARGET scela-hca)
+    foreach(part operations flights)
+      communicator_test("${part} ${by}, 4 ranks on two nodes" CHECK --quiet
+          --out "communicator: ${part} ${by}, 4 ranks on 2 nodes"
+        RUN ${run} --pmi fd --sim-nodes 2 --ppn 2 --env SCELA_CHANNEL_VERBS=$<TARGET_FILE:scela-ibverbs> ${probe} ${part} ${by})
+    endforeach()
+  endif()
+endforeach()
+communicator_test("operations alone" CHECK --quiet --out "communicator: operations polled, 1 ranks on 1 nodes"
+  RUN ${probe} operations polled)
+if(SCELA_HYDRA)
+  communicator_test("operations polled, by mpiexec.hydra" CHECK --quiet --out "communicator: operations polled, 4 ranks on 1 nodes"
+    RUN ${SCELA_HYDRA} -n 4 ${probe} operations polled)
+endif()
+if(TARGET scela-pmix AND SCELA_PMIX_HEADERS_FOUND)
+  communicator_test("flights polled, by scela-run and PMIx" CHECK --quiet --out "communicator: flights polled, 4 ranks on 1 nodes"
+    RUN ${run} --pmi pmix -n 4 ${probe} flights polled)
+endif()
+
+# Ten ways to be wrong, and some more: clear errors, no hang.
+set(between)
+if(TARGET scela-ibverbs AND TARGET scela-hca)
+  set(between --sim-nodes 2 --ppn 2 --env SCELA_CHANNEL_VERBS=$<TARGET_FILE:scela-ibverbs>)
+endif()
+foreach(what null overlap reduction root parts freed alone waited started)
+  communicator_test("wrongly, ${what}" CHECK --quiet --out "communicator: ${what} polled, 4 ranks on 1 nodes"
+    RUN ${run} --pmi fd -n 4 ${probe} ${what} polled)
+endforeach()
+foreach(what calls sizes roots types reductions algorithms null overlap root parts freed alone waited started)
+  communicator_test("wrongly, ${what}, where calls are checked" CHECK --quiet --out "communicator: ${what} polled, 3 ranks on 1 nodes"
+    RUN ${run} --pmi fd -n 3 --env SCELA_COLL_CHECK=1 ${probe} ${what} polled)
+endforeach()
+foreach(by at-once thread)
+  communicator_test("wrongly, null ${by}" CHECK --quiet --out "communicator: null ${by}, 4 ranks on 1 nodes"
+    RUN ${run} --pmi fd -n 4 ${probe} null ${by})
+  communicator_test("wrongly, alone ${by}" CHECK --quiet --out "communicator: alone ${by}, 4 ranks on 1 nodes"
+    RUN ${run} --pmi fd -n 4 ${probe} alone ${by})
+  communicator_test("wrongly, root ${by}" CHECK --quiet --out "communicator: root ${by}, 4 ranks on 1 nodes"
+    RUN ${run} --pmi fd -n 4 ${probe} root ${by})
+  communicator_test("wrongly, calls ${by}, where calls are checked" CHECK --quiet --out "communicator: calls ${by}, 4 ranks on 1 nodes"
+    RUN ${run} --pmi fd -n 4 --env SCELA_COLL_CHECK=1 ${probe} calls ${by})
+endforeach()
+communicator_test("operations polled, where calls are checked" CHECK --quiet --out "communicator: operations polled, 4 ranks on 1 nodes"
+  RUN ${run} --pmi fd -n 4 --env SCELA_COLL_CHECK=1 ${probe} operations polled)
+communicator_test("flights polled, where calls are checked" CHECK --quiet --out "communicator: flights polled, 4 ranks on 1 nodes"
+  RUN ${run} --pmi fd -n 4 --env SCELA_COLL_CHECK=1 ${probe} flights polled)
+if(between)
+  communicator_test("wrongly, overlap, between nodes" CHECK --quiet --out "communicator: overlap polled, 4 ranks on 2 nodes"
+    RUN ${run} --pmi fd ${between} ${probe} overlap polled)
+  communicator_test("wrongly, root, between nodes" CHECK --quiet --out "communicator: root polled, 4 ranks on 2 nodes"
+    RUN ${run} --pmi fd ${between} ${probe} root polled)
+  communicator_test("wrongly, alone, between nodes" CHECK --quiet --out "communicator: alone polled, 4 ranks on 2 nodes"
+    RUN ${run} --pmi fd ${between} ${probe} alone polled)
+  communicator_test("wrongly, sizes, between nodes, where calls are checked" CHECK --quiet --out "communicator: sizes polled, 4 ranks on 2 nodes"
+    RUN ${run} --pmi fd ${between} --env SCELA_COLL_CHECK=1 ${probe} sizes polled)
+endif()

@@ -1,0 +1,439 @@
+// What cannot be is refused in words that say what and whose; who fails is named.
+#include <catch2/catch.hpp>
+#include <optional>
+
+#include "common/core/text.h"
+#include "tests/unit/collectives/communicator/everyone.h"
+
+namespace scela::collectives::test {
+namespace {
+
+// Rank 0 of two alone: what is refused needs nobody else.
+struct Alone {
+  explicit Alone(std::string table = {}) {
+    CommunicatorMaker maker;
+    maker.transport = [this] { return network.transport(0); };
+    maker.nodes = {0, 0};
+    maker.options.table = std::move(table);
+    maker.environment = [](const std::string&) { return std::nullopt; };
+    world.emplace(maker.make());
+  }
+  MemoryNetwork network{2, 3};
+  std::optional<Communicator> world;
+};
+
+bool has(const CollectiveError& error, const std::string& words) {
+  return error.text().find(words) != std::string::npos;
+}
+
+// In all forms.
+void refused(const Collective& collective, const std::string& words) {
+  Alone alone;
+  INFO(words);
+  const CollectiveError run = alone.world->run(collective);
+  CHECK(run.code == CollectiveCode::argument);
+  CHECK(run.rank == 0);
+  CHECK(has(run, words));
+  INFO(run.text());
+  CHECK(has(run, "by rank 0 of 2"));
+  CollectiveRequest started = alone.world->start(collective);
+  CHECK(started.test());
+  CHECK(has(started.wait(), words));
+  CollectiveRequest prepared = alone.world->prepare(collective);
+  CHECK(has(prepared.start(), words));
+  CHECK(alone.network.under_way() == 0);
+}
+
+// What does not hang on sizes: all ranks call so, and each goes through its list with notes.
+void refused_by_all(const Collective& collective, const std::string& words) {
+  MemoryNetwork network(2, 3);
+  network.deliver_in_waits();
+  INFO(words);
+  CHECK(everyone(network, {.ranks = 2}, [&](Communicator& world) -> std::string {
+          const auto wrong = [&](const CollectiveError& error) -> std::string {
+            const bool is_right = error.code == CollectiveCode::argument &&
+                                  error.rank == world.rank() && has(error, words) &&
+                                  has(error, cat("by rank ", world.rank(), " of 2"));
+            return is_right ? "" : cat("said ", error.text());
+          };
+          std::string said = wrong(world.run(collective));
+          if (!said.empty()) return said;
+          CollectiveRequest started = world.start(collective);
+          said = wrong(started.wait());
+          if (!said.empty()) return said;
+          CollectiveRequest prepared = world.prepare(collective);
+          if (const CollectiveError error = prepared.start()) return error.text();
+          return wrong(prepared.wait());
+        }) == "");
+  CHECK(network.under_way() == 0);
+}
+
+TEST_CASE("communicator: wrong roots, null and overlapping buffers and sizes are refused") {
+  std::vector<int> two(2), four(4), other(4);
+  std::vector<float> floats(4);
+  std::vector<std::byte> bytes(4), more(4);
+  const ReduceOp sum = ReduceOp::sum;
+  refused(Collective::bcast(two, 2), "there is no rank 2 that could be the root: ranks are 0 to 1");
+  refused(Collective::reduce(two, four, sum, -1), "there is no rank -1");
+  refused_by_all(Collective::bcast(View(nullptr, 3, 4, ElementType::int32), 0),
+                 "the output is null");
+  refused_by_all(Collective::alltoall(ConstView(nullptr, 4, 4, ElementType::int32), four),
+                 "the input is null");
+  refused(Collective::allreduce(two, four, sum), "the input has 8 bytes, and should have 16");
+  refused(Collective::allgather(two, two), "the output has 8 bytes, and should have 16");
+  refused(Collective::gather(two, std::span(four).first(3), 0), "the output has 12 bytes");
+  refused(Collective::scatter(std::span(four).first(3), two, 0), "the input has 12 bytes");
+  refused(Collective::allgather(kInPlace, std::span(four).first(3)),
+          "the output has 12 bytes, and should have 8");
+  refused_by_all(Collective::allreduce(four, four, sum), "overlap");
+  refused_by_all(Collective::alltoall(std::span(other).first(2), std::span(other).subspan(1, 2)),
+                 "overlap");
+  refused(Collective::allreduce(four, floats, sum), "not of one type");
+  refused_by_all(Collective::allreduce(bytes, more, sum), "elements that are just bytes");
+  refused_by_all(Collective::allreduce(kInPlace, floats, ReduceOp::bit_and),
+                 "there is no bit-and of float32");
+  refused_by_all(Collective::allreduce(four, other, Reducer::of(nullptr, true)), "no function");
+}
+
+TEST_CASE("communicator: who waits for a rank whose call is refused is told its name") {
+  for (const RunBy by : kAllRunBy)
+    for (const int ranks : {2, 3, 5})
+      CHECK(everyone({.ranks = ranks, .run_by = by}, [](Communicator& world) -> std::string {
+              const int last = world.size() - 1;
+              // Also of as many bytes as a note has.
+              for (const std::size_t count : {1, 3, 6, 1000}) {
+                const std::vector<int> own(count, 1);
+                std::vector<int> out(count);
+                const auto error = world.run(Collective::allreduce(
+                    world.rank() == last ? ConstView(nullptr, count, 4, ElementType::int32)
+                                         : ConstView(own),
+                    out, ReduceOp::sum));
+                const bool is_right =
+                    error.rank == last &&
+                    (world.rank() == last
+                         ? error.code == CollectiveCode::argument && has(error, "input is null")
+                         : error.code == CollectiveCode::mismatch &&
+                               has(error, "its call was refused: its buffer is null"));
+                if (!is_right) return cat("said ", error.text());
+                if (const auto after = world.run(Collective::allreduce(own, out, ReduceOp::sum)))
+                  return after.text();
+                if (out != std::vector<int>(count, world.size())) return "another sum";
+              }
+              return {};
+            }) == "");
+}
+
+// Whoever it is, and whatever the others call: also what only sends to it, or does not need it.
+TEST_CASE("communicator: who goes on with one that a rank has freed is told its name") {
+  for (const RunBy by : kAllRunBy)
+    for (const int ranks : {2, 3, 5})
+      for (const int freer : {0, ranks - 1})
+        for (const int kind : {0, 1, 2, 3}) {
+          INFO("executor " << static_cast<int>(by) << ", rank " << freer << " of " << ranks
+                           << " frees, kind " << kind);
+          CHECK(everyone({.ranks = ranks, .run_by = by}, [&](Communicator& world) -> std::string {
+                  Communicator copy = world.dup();
+                  std::vector<int> much(3000, 1), all(15'000), to(15'000);
+                  const int near = (freer + 1) % ranks;
+                  const Collective every[] = {
+                      Collective::barrier(), Collective::bcast(much, freer).by("flat"),
+                      Collective::bcast(much, near).by("flat"),
+                      Collective::alltoall(std::span(all).first(1000u * ranks),
+                                           std::span(to).first(1000u * ranks))};
+                  if (const auto error = copy.run(every[3])) return error.text();
+                  std::string wrong;
+                  if (world.rank() == freer) {
+                    copy.free();
+                  } else {
+                    const auto named = [&](const CollectiveError& error) {
+                      if (!wrong.empty() ||
+                          (error.code == CollectiveCode::mismatch && error.rank == freer &&
+                           has(error, cat("rank ", freer, ": it has freed"))))
+                        return;
+                      wrong = cat("said ", error.text());
+                    };
+                    CollectiveError error;
+                    while (!error)
+                      error = copy.run(every[kind]);
+                    named(error);
+                    named(copy.run(Collective::barrier()));
+                    named(copy.shrink().error());
+                    named(copy.agree(true).error);
+                  }
+                  // It hears of that here, and others go on.
+                  if (const auto error = world.barrier()) return error.text();
+                  const std::vector<int> own{1};
+                  std::vector<int> sum(1);
+                  if (const auto error = world.run(Collective::allreduce(own, sum, ReduceOp::sum)))
+                    return error.text();
+                  return sum[0] == ranks ? wrong : "another sum";
+                }) == "");
+        }
+}
+
+TEST_CASE("communicator: who agrees or shrinks with one that a rank has freed is told its name") {
+  for (const RunBy by : kAllRunBy)
+    for (const bool shrinks : {false, true})
+      CHECK(everyone({.ranks = 4, .run_by = by}, [&](Communicator& world) -> std::string {
+              Communicator copy = world.dup();
+              std::string wrong;
+              if (world.rank() == 2) {
+                copy.free();
+              } else {
+                const CollectiveError error =
+                    shrinks ? copy.shrink().error() : copy.agree(true).error;
+                if (error.code != CollectiveCode::mismatch || error.rank != 2)
+                  wrong = cat("said ", error.text());
+              }
+              if (const auto after = world.barrier()) return after.text();
+              return wrong;
+            }) == "");
+}
+
+TEST_CASE("communicator: who frees when it has begun all that others begin fails nobody") {
+  for (const RunBy by : {RunBy::polled, RunBy::thread})
+    for (const int freer : {0, 1, 3})
+      CHECK(everyone({.ranks = 4, .run_by = by}, [&](Communicator& world) -> std::string {
+              for (int time = 0; time < 5; ++time) {
+                Communicator copy = world.dup();
+                std::vector<int> own(2000, 1), sum(2000);
+                const auto call = Collective::allreduce(own, sum, ReduceOp::sum);
+                CollectiveRequest prepared = copy.prepare(call);
+                if (const auto error = prepared.start()) return error.text();
+                if (const auto error = prepared.wait()) return error.text();
+                CollectiveRequest last;
+                if (world.rank() == freer) {
+                  last = copy.start(call);
+                  copy.free();
+                }
+                // It has been told to the next one.
+                if (const auto error = world.barrier()) return error.text();
+                if (world.rank() != freer) last = copy.start(call);
+                if (const auto error = last.wait()) return error.text();
+                if (sum != std::vector<int>(2000, 4)) return "another sum";
+                copy.free();
+                if (!has(prepared.start(), "its communicator was freed")) return "it is started";
+              }
+              return {};
+            }) == "");
+}
+
+TEST_CASE("communicator: where calls are checked, who differs is named, and in what") {
+  for (const RunBy by : kAllRunBy) {
+    const World checked{.ranks = 4, .run_by = by, .environment = {{"SCELA_COLL_CHECK", "1"}}};
+    CHECK(everyone(checked, [](Communicator& world) -> std::string {
+            const bool differs = world.rank() == 2;
+            std::vector<int> own(8, 1), out(8), all(32);
+            const std::vector<Part> parts{{8, 0}, {8, 8}, {8, 16}, {8, 24}};
+            const std::vector<Part> others{{8, 0}, {8, 8}, {8, 16}, {7, 24}};
+            const auto sum = Collective::allreduce(own, out, ReduceOp::sum);
+            std::vector<std::pair<Collective, std::string>> calls;
+            calls.emplace_back(differs ? Collective::barrier() : sum,
+                               "rank 2: it calls barrier; rank 0 and 2 more: it calls allreduce");
+            calls.emplace_back(Collective::bcast(out, differs ? 1 : 3), "its root is rank 1; rank");
+            calls.emplace_back(differs ? Collective::allreduce(kInPlace, out, ReduceOp::sum) : sum,
+                               "it is in place; rank 0 and 2 more: it is not in place");
+            calls.emplace_back(differs ? Collective::bcast(all, 9) : Collective::bcast(all, 0),
+                               differs ? "there is no rank 9" : "refused: its root is no rank");
+            calls.emplace_back(Collective::allgatherv(own, all, differs ? others : parts),
+                               "its parts are other sizes");
+            for (const auto& [call, words] : calls) {
+              const CollectiveError error = world.run(call);
+              if (error.rank != 2 || !has(error, words)) return cat("said ", error.text());
+              if (const auto after = world.run(sum)) return after.text();
+              if (out != std::vector<int>(8, 4)) return "another sum";
+            }
+            return {};
+          }) == "");
+  }
+}
+
+// What two ranks only know of each other.
+TEST_CASE("communicator: where calls are checked, messages that are not as expected are named") {
+  for (const RunBy by : kAllRunBy) {
+    const World checked{.ranks = 4, .run_by = by, .environment = {{"SCELA_COLL_CHECK", "1"}}};
+    CHECK(everyone(checked, [](Communicator& world) -> std::string {
+            const auto self = static_cast<std::size_t>(world.rank());
+            const bool is_root = self == 1;
+            std::vector<int> own(8, 1), out(8, 1), all(32, 1), to(32, 1);
+            const std::span<int> seven = std::span(own).first(7);
+            const std::vector<Part> parts{{8, 0}, {8, 8}, {8, 16}, {8, 24}};
+            // What rank 3 sends to rank 2, and what it expects of it and of rank 0.
+            std::vector<Part> fewer = parts;
+            fewer[2].count = 7;
+            std::vector<Part> fewer_twice = fewer;
+            fewer_twice[0].count = 5;
+            const bool differs = self == 3;
+            const auto view = [&](std::vector<int>& of) { return is_root ? View(of) : View(); };
+            std::vector<std::tuple<Collective, int, std::string>> calls;
+            calls.emplace_back(Collective::alltoallv(all, differs ? fewer : parts, to, parts), 3,
+                               "rank 3: it sends 28 bytes to rank 2, which expects 32");
+            calls.emplace_back(Collective::alltoallv(all, parts, to, differs ? fewer_twice : parts),
+                               3,
+                               "rank 3: it expects 20 bytes of rank 0, which sends 32, and 1 more");
+            calls.emplace_back(
+                Collective::gatherv(differs ? seven : std::span(own), view(all), parts, 1), 3,
+                "rank 3: it sends 28 bytes to rank 1, which expects 32");
+            calls.emplace_back(
+                Collective::scatterv(view(all), parts, differs ? seven : std::span(own), 1), 3,
+                "rank 3: it expects 28 bytes of rank 1, which sends 32");
+            const auto sum = Collective::allreduce(own, out, ReduceOp::sum);
+            for (const auto& [call, rank, words] : calls) {
+              const CollectiveError error = world.run(call);
+              if (error.code != CollectiveCode::mismatch || error.rank != rank ||
+                  !has(error, words))
+                return cat("said ", error.text(), " and not ", words);
+              if (const auto after = world.run(sum)) return after.text();
+              if (out != std::vector<int>(8, 4)) return "another sum";
+            }
+            // Right ones stay right.
+            for (int time = 0; time < 2; ++time) {
+              for (const Collective& call : {Collective::alltoallv(all, parts, to, parts),
+                                             Collective::alltoallv(kInPlace, {}, to, parts),
+                                             Collective::gatherv(own, view(all), parts, 1),
+                                             Collective::scatterv(view(all), parts, own, 1)})
+                if (const auto error = world.run(call)) return error.text();
+            }
+            return {};
+          }) == "");
+  }
+}
+
+void keep_left(const std::byte* left, const std::byte*, std::byte* result, std::size_t elements) {
+  if (result != left) std::copy_n(left, elements * sizeof(int), result);
+}
+void keep_right(const std::byte*, const std::byte* right, std::byte* result, std::size_t elements) {
+  if (result != right) std::copy_n(right, elements * sizeof(int), result);
+}
+
+TEST_CASE("communicator: where calls are checked, who reduces by another function is named") {
+  const World checked{.ranks = 3, .environment = {{"SCELA_COLL_CHECK", "1"}}};
+  CHECK(everyone(checked, [](Communicator& world) -> std::string {
+          const bool differs = world.rank() == 1;
+          const std::vector<int> own(4, world.rank());
+          std::vector<int> out(4);
+          const auto named = [&](Reducer reducer) -> std::string {
+            const auto error = world.run(Collective::allreduce(own, out, std::move(reducer)));
+            const bool is_right = error.code == CollectiveCode::mismatch && error.rank == 1 &&
+                                  has(error, "rank 1: it reduces by its own function");
+            return is_right ? "" : cat("said ", error.text());
+          };
+          std::string wrong = named(Reducer::of(differs ? keep_left : keep_right, false));
+          const auto one = [](const std::byte* left, const std::byte* right, std::byte* result,
+                              std::size_t elements) { keep_left(left, right, result, elements); };
+          const auto other = [](const std::byte* left, const std::byte* right, std::byte* result,
+                                std::size_t elements) { keep_left(left, right, result, elements); };
+          if (wrong.empty())
+            wrong = named(differs ? Reducer::of(one, false) : Reducer::of(other, false));
+          if (!wrong.empty()) return wrong;
+          for (const Reducer& reducer : {Reducer::of(one, false), Reducer::of(keep_left, false)}) {
+            if (const auto error = world.run(Collective::allreduce(own, out, reducer)))
+              return error.text();
+            if (out != std::vector<int>(4, 0)) return "another result";
+          }
+          return {};
+        }) == "");
+}
+
+TEST_CASE("communicator: parts that are too many, too long or on each other are refused") {
+  std::vector<int> own(2), four(4);
+  refused(Collective::allgatherv(own, four, {{2, 0}}), "has 1 parts, and there are 2 ranks");
+  refused(Collective::allgatherv(own, four, {{2, 0}, {2, 3}}), "part 1 of the output ends behind");
+  refused(Collective::allgatherv(own, four, {{2, 1}, {2, 0}}),
+          "parts 1 and 0 of the output overlap");
+  refused(Collective::allgatherv(own, four, {{1, 0}, {2, 2}}),
+          "the input has 8 bytes, and this rank's part has 4");
+  refused(Collective::reduce_scatter(kInPlace, own, {{1, 0}, {1, 0}}, ReduceOp::sum),
+          "cannot be reduced in place");
+}
+
+TEST_CASE("communicator: an algorithm that there is not, or that cannot, is refused") {
+  std::vector<int> own(4), out(4), two(2);
+  const auto none = [](const std::byte*, const std::byte*, std::byte*, std::size_t) {};
+  refused(Collective::allreduce(own, out, ReduceOp::sum).by("chian"), "chian");
+  refused(Collective::allreduce(own, out, Reducer::of(none, false)).by("ring"),
+          "it changes the order of operands");
+  refused(Collective::gatherv(two, out, {{2, 0}, {2, 2}}, 0).by("binomial"),
+          "take flat or sequential");
+  const Alone wrong("bcast nothing-like-it");
+  CHECK_FALSE(*wrong.world);
+  CHECK(has(wrong.world->error(), "nothing-like-it"));
+}
+
+TEST_CASE("communicator: waiting twice, starting twice and waiting for nothing are refused") {
+  const auto misuse = [](const CollectiveError& error, const std::string& words) -> std::string {
+    if (error.code != CollectiveCode::misuse || !has(error, words))
+      return cat("said ", error.text());
+    return {};
+  };
+  CHECK(everyone({.ranks = 2}, [&](Communicator& world) -> std::string {
+          CollectiveRequest request = world.start(Collective::barrier());
+          if (const CollectiveError error = request.wait()) return error.text();
+          std::string wrong = misuse(request.wait(), "it was waited for twice");
+          if (wrong.empty()) wrong = misuse(request.start(), "only an operation that was prepared");
+          CollectiveRequest prepared = world.prepare(Collective::barrier());
+          if (wrong.empty()) wrong = misuse(prepared.wait(), "was not started");
+          if (const CollectiveError error = prepared.start()) return error.text();
+          if (wrong.empty()) wrong = misuse(prepared.start(), "it was started twice");
+          if (const CollectiveError error = prepared.wait()) return error.text();
+          if (wrong.empty()) wrong = misuse(prepared.wait(), "it was waited for twice");
+          CollectiveRequest nothing;
+          if (wrong.empty()) wrong = misuse(nothing.wait(), "a request of nothing");
+          Communicator moved = std::move(world);
+          if (wrong.empty()) wrong = misuse(world.barrier(), "nobody's");
+          if (wrong.empty()) wrong = misuse(world.start(Collective::barrier()).wait(), "nobody's");
+          if (wrong.empty()) wrong = misuse(world.dup().error(), "nobody's");
+          return wrong;
+        }) == "");
+}
+
+TEST_CASE("communicator: a wait's limit leaves the operation as it was") {
+  Alone alone;
+  CollectiveRequest request = alone.world->start(Collective::barrier());
+  CHECK_FALSE(request.test());
+  CHECK(request.wait(std::chrono::nanoseconds(0)).code == CollectiveCode::timed_out);
+  CHECK_FALSE(request.test());
+}
+
+// The request goes first: what it had begun is cancelled.
+TEST_CASE("communicator: a request that goes leaves no message behind") {
+  Alone alone;
+  std::vector<int> message(3);
+  {
+    const CollectiveRequest request = alone.world->start(Collective::bcast(message, 1));
+    CHECK(alone.network.under_way() == 1);
+  }
+  CHECK(alone.network.under_way() == 0);
+}
+
+TEST_CASE("communicator: ranks that call with other sizes are told whose") {
+  CHECK(everyone({.ranks = 2}, [](Communicator& world) -> std::string {
+          std::vector<int> message(world.rank() == 0 ? 50 : 60);
+          const CollectiveError error = world.run(Collective::bcast(message, 0));
+          if (world.rank() == 0) return error.text() == "none" ? "" : error.text();
+          if (error.code != CollectiveCode::mismatch || error.rank != 0) return error.text();
+          return has(error, "bcast by binomial of 2 ranks, on rank 1") ? "" : error.text();
+        }) == "");
+}
+
+TEST_CASE("communicator: a dead rank is named by its number in the communicator") {
+  MemoryNetwork network(3, 5);
+  network.deliver_in_waits();
+  CHECK(everyone(network, {.ranks = 3}, [&](Communicator& world) -> std::string {
+          const std::vector<int> turned{2, 1, 0};
+          Communicator part = world.subgroup(turned);
+          if (!part) return part.error().text();
+          // Nobody is between two messages of it any more.
+          if (const CollectiveError error = world.barrier()) return error.text();
+          if (world.rank() == 2) {
+            network.kill(2);
+            return {};
+          }
+          const CollectiveError error = part.run(Collective::barrier());
+          if (error.code != CollectiveCode::peer_ended || error.rank != 0) return error.text();
+          return {};
+        }) == "");
+}
+
+}  // namespace
+}  // namespace scela::collectives::test

@@ -1,0 +1,106 @@
+// Communicators of some of another's ranks.
+#include <catch2/catch.hpp>
+
+#include "common/core/text.h"
+#include "tests/unit/collectives/communicator/everyone.h"
+
+namespace scela::collectives::test {
+namespace {
+
+// Of these ranks of the world, in order: what each of them is there, and that they reach each
+// other.
+std::string wrong_with(Communicator& world, Communicator& part, const std::vector<int>& ranks) {
+  const auto place = std::ranges::find(ranks, world.rank()) - ranks.begin();
+  if (place == static_cast<std::ptrdiff_t>(ranks.size()))
+    return part ? "it should be nobody's" : "";
+  if (!part) return part.error().text();
+  if (part.size() != static_cast<int>(ranks.size()) || part.rank() != place)
+    return cat("rank ", part.rank(), " of ", part.size());
+  const std::vector<int> own{world.rank()};
+  std::vector<int> all(ranks.size());
+  if (const CollectiveError error = part.run(Collective::allgather(own, all))) return error.text();
+  return all == ranks ? "" : "others than named are in it";
+}
+
+TEST_CASE("communicator: split makes one of each color, in the order of keys") {
+  CHECK(everyone({.ranks = 5}, [](Communicator& world) -> std::string {
+          const int rank = world.rank();
+          Communicator part = world.split(rank == 2 ? Communicator::kNoColor : rank % 2, -rank);
+          if (rank == 2) return part ? "it should be nobody's" : "";
+          return wrong_with(world, part,
+                            rank % 2 == 0 ? std::vector<int>{4, 0} : std::vector<int>{3, 1});
+        }) == "");
+}
+
+TEST_CASE("communicator: a subgroup has the ranks that are named, in that order") {
+  CHECK(everyone({.ranks = 5}, [](Communicator& world) -> std::string {
+          const std::vector<int> ranks{3, 0, 4};
+          Communicator part = world.subgroup(ranks);
+          std::string wrong = wrong_with(world, part, ranks);
+          if (!wrong.empty() || !part) return wrong;
+          // One of one of one.
+          Communicator inner = part.subgroup(std::vector<int>{2, 1});
+          return wrong_with(world, inner, {4, 0});
+        }) == "");
+}
+
+TEST_CASE("communicator: ranks of a node, and each node's first") {
+  CHECK(everyone({.ranks = 5, .per_node = 2}, [](Communicator& world) -> std::string {
+          if (world.nodes() != 3) return cat(world.nodes(), " nodes");
+          Communicator node = world.node();
+          const int first = world.rank() / 2 * 2;
+          std::string wrong = wrong_with(
+              world, node, first == 4 ? std::vector<int>{4} : std::vector<int>{first, first + 1});
+          if (!wrong.empty()) return wrong;
+          if (node.nodes() != 1) return "a node's is on several";
+          Communicator leaders = world.leaders();
+          return wrong_with(world, leaders, {0, 2, 4});
+        }) == "");
+}
+
+// Same operations, same tags, same ranks: just the communicator tells them apart.
+TEST_CASE("communicator: operations of overlapping communicators do not meet") {
+  for (const RunBy by : {RunBy::polled, RunBy::thread})
+    CHECK(everyone({.ranks = 4, .run_by = by}, [](Communicator& world) -> std::string {
+            std::vector<Communicator> all;
+            all.push_back(world.dup());
+            all.push_back(world.split(world.rank() / 2, 0));
+            all.push_back(world.dup());
+            all.push_back(all[1].dup());
+            all.push_back(world.split(world.rank() % 2, 0));
+            std::vector<std::vector<int>> own;
+            std::vector<std::vector<int>> sums(all.size(), std::vector<int>(1));
+            for (std::size_t i = 0; i < all.size(); ++i)
+              own.push_back({static_cast<int>(i + 1)});
+            std::vector<CollectiveRequest> requests(all.size());
+            // Each rank begins with another one.
+            for (std::size_t i = 0; i < all.size(); ++i) {
+              const std::size_t turned = (i + static_cast<std::size_t>(world.rank())) % all.size();
+              requests[turned] = all[turned].start(
+                  Collective::allreduce(own[turned], sums[turned], ReduceOp::sum));
+            }
+            for (std::size_t i = 0; i < all.size(); ++i) {
+              if (const CollectiveError error = requests[i].wait()) return error.text();
+              if (sums[i][0] != static_cast<int>(i + 1) * all[i].size()) return cat("sum ", i);
+            }
+            return {};
+          }) == "");
+}
+
+TEST_CASE("communicator: what was started goes on when its communicator is freed") {
+  CHECK(everyone({.ranks = 3}, [](Communicator& world) -> std::string {
+          Communicator copy = world.dup();
+          const std::vector<int> own{1};
+          std::vector<int> sum(1);
+          CollectiveRequest request = copy.start(Collective::allreduce(own, sum, ReduceOp::sum));
+          copy.free();
+          if (copy || copy.rank() != -1) return "it is still there";
+          if (const CollectiveError error = request.wait()) return error.text();
+          if (sum[0] != 3) return "another sum";
+          const CollectiveError freed = copy.barrier();
+          return freed.code == CollectiveCode::misuse ? "" : freed.text();
+        }) == "");
+}
+
+}  // namespace
+}  // namespace scela::collectives::test
