@@ -1,0 +1,113 @@
+// What a job costs once its ranks have spoken with those that they speak with: memory, queue pairs
+// and connections, against ranks and nodes (Tables 4.1 and 4.2 of the ScELA thesis).
+//
+// Standard library and Linux only: it is compiled by mpicxx of each peer.
+#pragma once
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <numeric>
+#include <set>
+
+#include "perf/core/patterns.h"
+#include "perf/job_processes.h"
+#include "perf/together.h"
+
+namespace scela::perf {
+
+// Of one rank. What a contestant cannot tell is -1.
+struct Cost {
+  double process = 0;
+  double partners = -1;
+  double connections = -1, send_queue_pairs = -1, receive_queue_pairs = -1;
+  double engine_queue_pairs = -1;  // a communicator's, of an adapter that executes its operations
+};
+
+// The mean, and the most of any rank.
+inline void count_cost(const std::vector<Cost>& all, const char* name, double Cost::*member,
+                       Line& line) {
+  double sum = 0, most = -1;
+  for (const Cost& one : all) {
+    sum += one.*member;
+    most = std::max(most, one.*member);
+  }
+  if (most < 0) return;
+  line.values.push_back({name, {sum / static_cast<double>(all.size())}});
+  line.values.push_back({std::string(name) + "_most", {most}});
+}
+
+// Of all ranks, and of what else the driver has started.
+inline void count_costs(const std::vector<Cost>& all, long driver, Line& line) {
+  count_cost(all, "partners", &Cost::partners, line);
+  count_cost(all, "connections", &Cost::connections, line);
+  count_cost(all, "send_queue_pairs", &Cost::send_queue_pairs, line);
+  count_cost(all, "receive_queue_pairs", &Cost::receive_queue_pairs, line);
+  count_cost(all, "engine_queue_pairs", &Cost::engine_queue_pairs, line);
+  std::set<long> ranks;
+  Memory of_ranks;
+  for (const Cost& one : all) {
+    const long process = static_cast<long>(one.process);
+    ranks.insert(process);
+    of_ranks += memory_of(process);
+  }
+  double of_others = 0;
+  for (const long process : descendants(driver))
+    if (ranks.count(process) == 0) of_others += memory_of(process).proportional;
+  const double size = static_cast<double>(all.size());
+  line.values.push_back({"kib_rank", {(of_ranks.proportional + of_others) / size}});
+  line.values.push_back({"kib_rank_alone", {of_ranks.proportional / size}});
+  line.values.push_back({"kib_rank_private", {of_ranks.own / size}});
+  line.values.push_back({"kib_rank_resident", {of_ranks.resident / size}});
+  line.values.push_back({"kib_rank_shared", {of_ranks.shared / size}});
+  line.values.push_back({"kib_others", {of_others}});
+}
+
+template <class Peer>
+class Census {
+ public:
+  Census(Peer& peer, const Plan& plan) : peer_(peer), plan_(plan) {}
+
+  bool run(const char* provider) {
+    if (!fits(plan_.pattern, peer_.size())) return false;
+    const std::set<int> with = partners(plan_.pattern, peer_.rank(), peer_.size());
+    Line line;
+    line.op = plan_.pattern;
+    line.bytes = plan_.sizes.front();
+    meet(peer_);
+    const double begin = now();
+    exchange(with, line.bytes);
+    meet(peer_);
+    line.us.push_back(std::max((now() - begin) * 1e6, 1e-3));
+    Cost cost;
+    peer_.tell(cost);
+    cost.process = static_cast<double>(::getpid());
+    cost.partners = static_cast<double>(with.size());
+    const std::vector<Cost> all = gathered(peer_, cost);
+    if (peer_.rank() == 0) {
+      count_costs(all, plan_.driver, line);
+      print(peer_, plan_, provider, line);
+    }
+    meet(peer_);  // everybody is there while they are counted
+    return true;
+  }
+
+ private:
+  void exchange(const std::set<int>& with, std::size_t bytes) {
+    const std::vector<char> out(bytes, 'o');
+    std::vector<char> in(bytes * with.size() + 1);
+    char* at = in.data();
+    for (const int partner : with) {
+      peer_.begin_recv(partner, at, bytes);
+      at += bytes;
+    }
+    for (const int partner : with)
+      peer_.begin_send(partner, out.data(), bytes);
+    peer_.finish();
+  }
+
+  Peer& peer_;
+  const Plan& plan_;
+};
+
+}  // namespace scela::perf

@@ -1,0 +1,177 @@
+// Collective operations: how long they take, what it costs to begin and to end them, and how much
+// of them a computation hides.
+//
+// A contestant gives, besides what loops.h asks for,
+//   void collective(const Asked&);        blocking
+//   void begin_collective(const Asked&);  void finish_collectives(), all that were begun
+//   void help_collectives(), moves what can be moved of those and returns
+//   Means means(const Asked&), by what it is done
+// The root of rooted operations goes round, so that no rank can run ahead of the others. What all
+// of it has cost in memory and queue pairs is counted behind each size, for the whole job as it is
+// then (Tables 4.2 and 4.3 of the offload thesis). Standard library and Linux only: it is compiled
+// by mpicxx of each peer.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "perf/census.h"
+#include "perf/core/collectives.h"
+#include "perf/overlapping.h"
+#include "perf/together.h"
+
+namespace scela::perf {
+
+template <class Peer>
+concept HasCollectives = requires(Peer& peer, const Asked& asked) {
+  peer.collective(asked);
+  peer.begin_collective(asked);
+  peer.help_collectives();
+  peer.finish_collectives();
+  peer.means(asked);
+};
+
+template <HasCollectives Peer>
+class CollectiveLoops {
+ public:
+  CollectiveLoops(Peer& peer, const Plan& plan) : peer_(peer), plan_(plan) {}
+
+  // False: there is no such operation.
+  bool run(const char* provider) {
+    for (const std::string& name : plan_.ops) {
+      if (!collective_named(name, op_)) return false;
+      std::vector<std::size_t> sizes = plan_.sizes;
+      if (op_ == CollectiveOp::barrier) sizes = {0};
+      for (const std::size_t bytes : sizes) {
+        reserve(bytes);
+        Line line;
+        line.op = name;
+        line.bytes = bytes;
+        measure(line);
+        count(line);
+        line.means = peer_.means(asked(0));
+        if (peer_.rank() == 0) print(peer_, plan_, provider, line);
+      }
+    }
+    return true;
+  }
+
+ private:
+  // One after the other; with several under way at once, begun and ended together.
+  class All {
+   public:
+    explicit All(CollectiveLoops& loops) : loops_(&loops) {}
+    static bool takes_part() { return true; }
+    void blocking() {
+      if (loops_->instances() > 1) {
+        begin();
+        end();
+      } else {
+        loops_->peer_.collective(loops_->asked(0));
+        ++loops_->turn_;
+      }
+    }
+    void begin() {
+      for (std::size_t i = 0; i < loops_->instances(); ++i)
+        loops_->peer_.begin_collective(loops_->asked(i));
+      ++loops_->turn_;
+    }
+    void help() { loops_->peer_.help_collectives(); }
+    void end() { loops_->peer_.finish_collectives(); }
+
+   private:
+    CollectiveLoops* loops_;
+  };
+
+  std::size_t instances() const { return static_cast<std::size_t>(plan_.concurrent); }
+  void reserve(std::size_t bytes) {
+    bytes_ = bytes;
+    const std::size_t room =
+        std::max<std::size_t>(bytes, 1) * static_cast<std::size_t>(peer_.size());
+    in_.assign(instances(), std::vector<char>(room, 1));
+    out_.assign(instances(), std::vector<char>(room, 1));
+  }
+  Asked asked(std::size_t instance) {
+    const int root = has_root(op_) ? static_cast<int>(turn_ % peer_.size()) : 0;
+    return {op_, bytes_, root, in_[instance].data(), out_[instance].data()};
+  }
+
+  // Seconds that the slowest rank needs for `times`, on rank 0.
+  double timed(long times) {
+    All act(*this);
+    meet(peer_);
+    const double begin = now();
+    for (long i = 0; i < times; ++i)
+      act.blocking();
+    const std::vector<double> all = gathered(peer_, now() - begin);
+    return *std::max_element(all.begin(), all.end());
+  }
+  long calibrate() {
+    long times = 2;
+    timed(times);
+    for (;;) {
+      double seconds = timed(times);
+      for (int more = 0; more < 2; ++more)
+        seconds = std::min(seconds, timed(times));
+      long next = times;
+      if (seconds < plan_.round_seconds / 2)
+        next = static_cast<long>(static_cast<double>(times) *
+                                 std::min(8.0, plan_.round_seconds / std::max(seconds, 1e-7)));
+      agree(peer_, next);
+      if (next <= times) return times;
+      times = next;
+    }
+  }
+
+  void measure(Line& line) {
+    turn_ = 0;
+    const long times = calibrate();
+    const double each = static_cast<double>(times) * static_cast<double>(plan_.concurrent);
+    for (int round = 0; round < plan_.rounds; ++round)
+      line.us.push_back(timed(times) / each * 1e6);
+    Overlapping<Peer, All> beside(peer_, plan_, All(*this));
+    const long few = beside.calibrate();
+    for (int round = 0; round < plan_.rounds; ++round) {
+      const OverlapRound own = beside.round(few);
+      const std::vector<OverlapRound> rounds = gathered(peer_, own);
+      OverlapRound slowest = *std::max_element(
+          rounds.begin(), rounds.end(), [](const OverlapRound& left, const OverlapRound& right) {
+            return left.overlapped.all < right.overlapped.all;
+          });
+      slowest.others = rounds.front().others;
+      note(slowest, line);
+      add(line, "overlapped_us", slowest.overlapped.all);
+      add(line, "post_us", slowest.pure.begun);
+      add(line, "wait_us", slowest.pure.ended);
+      for (const std::size_t every : plan_.progress)
+        add(line, (kHelpedBegins + std::to_string(every) + kHelpedEnds).c_str(),
+            helped(beside, few, own.amount, progress_calls(bytes_, every)));
+    }
+  }
+  // With as much work beside it, in parts; of the rank that is slowest.
+  double helped(Overlapping<Peer, All>& beside, long times, double us, std::size_t calls) {
+    const double own = beside.several(times, Between::parts, us, calls).all;
+    const std::vector<double> all = gathered(peer_, own);
+    return *std::max_element(all.begin(), all.end());
+  }
+  // Everybody is there while they are counted.
+  void count(Line& line) {
+    Cost cost;
+    peer_.tell(cost);
+    cost.process = static_cast<double>(::getpid());
+    const std::vector<Cost> all = gathered(peer_, cost);
+    if (peer_.rank() == 0) count_costs(all, plan_.driver, line);
+    meet(peer_);
+  }
+
+  Peer& peer_;
+  const Plan& plan_;
+  CollectiveOp op_ = CollectiveOp::barrier;
+  std::size_t bytes_ = 0;
+  long turn_ = 0;
+  std::vector<std::vector<char>> in_, out_;
+};
+
+}  // namespace scela::perf

@@ -1,0 +1,131 @@
+// Messages beside a computation: how much of them it hides (overlap), and how much of one rank's
+// delay another feels (noise; Table 3.1 of the offload thesis).
+//
+// Rank 0 sends to its partner, which receives; each computes between the call that begins and the
+// one that ends. Standard library and Linux only: it is compiled by mpicxx of each peer.
+#pragma once
+
+#include <array>
+#include <vector>
+
+#include "perf/overlapping.h"
+#include "perf/together.h"
+
+namespace scela::perf {
+
+// A message of rank 0 to its partner.
+template <class Peer>
+class OneWay {
+ public:
+  OneWay(Peer& peer, std::vector<char>& buffer, std::size_t bytes)
+      : peer_(&peer), buffer_(buffer.data()), bytes_(bytes) {}
+  bool sends() const { return peer_->rank() == 0; }
+  int partner() const { return peer_->size() / 2; }
+  bool takes_part() const { return sends() || peer_->rank() == partner(); }
+  void blocking() {
+    if (sends())
+      peer_->send(partner(), buffer_, bytes_);
+    else
+      peer_->recv(0, buffer_, bytes_);
+  }
+  void begin() {
+    if (sends())
+      peer_->begin_send(partner(), buffer_, bytes_);
+    else
+      peer_->begin_recv(0, buffer_, bytes_);
+  }
+  void end() { peer_->finish(); }
+
+ private:
+  Peer* peer_;
+  char* buffer_;
+  std::size_t bytes_;
+};
+
+template <class Peer>
+class Computing {
+ public:
+  Computing(Peer& peer, const Plan& plan) : peer_(peer), plan_(plan) {}
+
+  bool run(const char* provider) {
+    provider_ = provider;
+    for (const std::size_t bytes : plan_.sizes) {
+      if (buffer_.size() < bytes) buffer_.assign(bytes, 'b');
+      bytes_ = bytes;
+      if (plan_.bench == "overlap")
+        overlap();
+      else
+        noise();
+    }
+    return true;
+  }
+
+ private:
+  OneWay<Peer> message() { return {peer_, buffer_, bytes_}; }
+
+  void overlap() {
+    const OneWay<Peer> act = message();
+    Overlapping<Peer, OneWay<Peer>> beside(peer_, plan_, act);
+    const long times = beside.calibrate();
+    std::array<Line, 2> lines;
+    for (int i = 0; i < plan_.rounds; ++i) {
+      const std::vector<OverlapRound> rounds = gathered(peer_, beside.round(times));
+      if (!act.sends()) continue;
+      take(rounds.front(), lines[0]);
+      OverlapRound receiver = rounds[static_cast<std::size_t>(act.partner())];
+      receiver.others = rounds.front().others;
+      take(receiver, lines[1]);
+    }
+    if (!act.sends()) return;
+    lines[0].op = "send";
+    lines[1].op = "receive";
+    for (Line& line : lines)
+      finish(line);
+  }
+  static void take(const OverlapRound& round, Line& line) {
+    line.us.push_back(round.overlapped.all);
+    note(round, line);
+  }
+
+  // A delay on the one side, and what the other's message takes; each beside one without.
+  void noise() {
+    std::array<Line, 2> lines;
+    const OneWay<Peer> act = message();
+    Overlapping<Peer, OneWay<Peer>> beside(peer_, plan_, act);
+    const double delay = plan_.delay_seconds * 1e6;
+    beside.several(8, Between::nothing, 0);  // whatever is made at the first messages
+    for (int i = 0; i < plan_.rounds; ++i)
+      for (std::size_t late = 0; late < 2; ++late) {  // the receiver, then the sender
+        const double plain = beside.once(Between::nothing, 0).all;
+        const bool own = act.sends() == (late == 1);
+        const double delayed = beside.once(own ? Between::time : Between::nothing, delay).all;
+        struct Pair {
+          double plain, delayed;
+        };
+        const std::vector<Pair> all = gathered(peer_, Pair{plain, delayed});
+        if (!act.sends()) continue;
+        const Pair& felt = all[late == 0 ? 0 : static_cast<std::size_t>(act.partner())];
+        lines[late].us.push_back(felt.delayed);
+        add(lines[late], "plain_us", felt.plain);
+        add(lines[late], "delay_us", delay);
+      }
+    if (!act.sends()) return;
+    lines[0].op = "late-receiver";
+    lines[1].op = "late-sender";
+    for (Line& line : lines)
+      finish(line);
+  }
+
+  void finish(Line& line) {
+    line.bytes = bytes_;
+    print(peer_, plan_, provider_, line);
+  }
+
+  Peer& peer_;
+  const Plan& plan_;
+  const char* provider_ = "";
+  std::size_t bytes_ = 0;
+  std::vector<char> buffer_ = std::vector<char>(1);
+};
+
+}  // namespace scela::perf

@@ -1,0 +1,58 @@
+// A contestant: two processes, of which the receiver copies by process_vm_readv as soon as it is
+// told where from. What a channel that copies once cannot be faster than.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <deque>
+
+#include "perf/loops.h"
+
+namespace scela::perf {
+
+// Makes the second process, which goes on where the first does, as rank 1. Its end ends both.
+class CopyPeer {
+ public:
+  // Not more than `window` messages are under way one way.
+  explicit CopyPeer(int window);
+  CopyPeer(const CopyPeer&) = delete;
+  CopyPeer& operator=(const CopyPeer&) = delete;
+  ~CopyPeer();
+
+  int rank() const { return rank_; }
+  static int size() { return 2; }
+  static int nodes() { return 1; }
+  int local_rank() const { return rank_; }
+
+  void send(int peer, const void* bytes, std::size_t n) {
+    begin_send(peer, bytes, n);
+    finish();
+  }
+  void recv(int peer, void* bytes, std::size_t n) {
+    begin_recv(peer, bytes, n);
+    finish();
+  }
+  void send_aside(int peer, const void* bytes, std::size_t n) { send(peer, bytes, n); }
+  void recv_aside(int peer, void* bytes, std::size_t n) { recv(peer, bytes, n); }
+  void begin_send(int peer, const void* bytes, std::size_t n);
+  void begin_recv(int, void* bytes, std::size_t n) { wanted_.push_back({bytes, n}); }
+  void finish();
+  static void tell(Cost&) {}
+
+ private:
+  struct Shared;
+  struct Wanted {
+    void* to;
+    std::size_t bytes;
+  };
+  void copy(const Wanted& wanted);
+
+  Shared* shared_;
+  std::size_t room_;
+  pid_t other_ = -1;
+  int rank_ = 0;
+  std::deque<Wanted> wanted_;
+};
+
+}  // namespace scela::perf

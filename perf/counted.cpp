@@ -1,0 +1,141 @@
+#include "perf/counted.h"
+
+#include <nlohmann/json.hpp>
+
+#include "collectives/algorithms/algorithms.h"
+#include "collectives/choice/needs.h"
+#include "collectives/communicator/tables.h"
+#include "common/core/text.h"
+#include "perf/core/collectives.h"
+
+namespace scela::perf {
+
+namespace {
+
+using namespace collectives;
+using Chosen = collectives::Row;
+
+std::string padded(std::string text, std::size_t width) {
+  text.resize(std::max(text.size() + 1, width), ' ');
+  return text;
+}
+
+Question question_of(const Options& options, Operation operation, std::uint64_t bytes) {
+  Question question;
+  question.operation = operation;
+  question.ranks = options.ranks;
+  question.nodes = options.nodes;
+  question.bytes = bytes;
+  return question;
+}
+
+Error cannot(const std::string& what, const Options& options) {
+  return {ErrorKind::usage, cat("count whom ranks speak with by ", what), "",
+          cat("it cannot be done with ", options.ranks, " ranks on ", options.nodes, " nodes"),
+          "name another algorithm, or none"};
+}
+
+// What the command line says.
+Result<Chosen> said(const Options& options, const Question& question) {
+  const std::string text = cat(name_of(question.operation), " ", options.algorithm);
+  const auto table = Table::parse(text, "--algorithm");
+  if (!table) return fail(table.error());
+  const Chosen* const row = table->find(question);
+  if (row == nullptr) return fail(cannot(text, options));
+  return *row;
+}
+
+// What a communicator of this process would take.
+Result<Chosen> chosen_for(const Options& options, const std::vector<Source>& sources,
+                          const Question& question) {
+  if (!options.algorithm.empty()) return said(options, question);
+  const auto one = explain_one(sources, question);
+  if (!one) return fail(cannot(std::string(name_of(question.operation)), options));
+  return one->row;
+}
+
+Result<std::vector<Chosen>> all_of(const Options& options, Operation operation) {
+  const Question question = question_of(options, operation, 0);
+  std::vector<Chosen> rows;
+  if (!options.algorithm.empty()) {
+    auto row = said(options, question);
+    if (!row) return fail(std::move(row.error()));
+    rows.push_back(*row);
+    return rows;
+  }
+  for (const Algorithm& algorithm : algorithms()) {
+    Chosen row;
+    row.operation = operation;
+    row.algorithm = &algorithm;
+    if (can(algorithm, question, row.radix)) rows.push_back(row);
+  }
+  return rows;
+}
+
+std::vector<std::pair<std::string, double>> values_of(const Needs& needs) {
+  return {{"list_peers", needs.peers},
+          {"list_peers_most", needs.peers_most},
+          {"list_peers_off_node_most", needs.peers_off_node_most},
+          {"list_ranks_off_node", needs.ranks_off_node},
+          {"list_queue_pairs_most", needs.queue_pairs_most},
+          {"list_queue_pairs_off_node_most", needs.queue_pairs_off_node_most},
+          {"list_tasks_most", needs.tasks_most}};
+}
+
+std::string line_of(const Options& options, const Chosen& row, const Needs& needs) {
+  const std::string operation(name_of(row.operation));
+  const std::string algorithm = to_text(row).substr(operation.size() + 1);
+  if (options.json) {
+    nlohmann::ordered_json object{{"bench", "census"},
+                                  {"op", operation},
+                                  {"algorithm", algorithm},
+                                  {"ranks", options.ranks},
+                                  {"nodes", options.nodes}};
+    for (const auto& [name, value] : values_of(needs))
+      object[name] = value;
+    return object.dump() + "\n";
+  }
+  return cat(padded(operation, 16), padded(algorithm, 34), padded(cat(needs.peers_most), 7),
+             padded(cat(needs.peers_off_node_most), 10), padded(cat(needs.ranks_off_node), 11),
+             padded(cat(needs.queue_pairs_most), 13),
+             padded(cat(needs.queue_pairs_off_node_most), 10), needs.tasks_most, "\n");
+}
+
+}  // namespace
+
+Result<std::string> counted(const Options& options) {
+  std::string text;
+  if (!options.json)
+    text = cat("# ", options.ranks, " ranks on ", options.nodes,
+               options.nodes == 1 ? " node" : " nodes",
+               ". The most of any rank, of all roots together; three queue pairs for each peer.\n",
+               padded("operation", 16), padded("algorithm", 34), padded("peers", 7),
+               padded("off node", 10), padded("ranks off", 11), padded("queue pairs", 13),
+               padded("off node", 10), "tasks\n");
+  std::vector<std::string> names(options.ops);
+  if (names.empty()) names.assign(std::begin(kCollectives), std::end(kCollectives));
+  for (const std::string& name : names) {
+    const Operation operation = *operation_of(name);
+    const auto rows = all_of(options, operation);
+    if (!rows) return fail(rows.error());
+    for (const Chosen& row : *rows)
+      text += line_of(options, row, needs_of(row, question_of(options, operation, 0)));
+  }
+  return text;
+}
+
+Result<void> count_lists(const Options& options, std::vector<Row>& rows) {
+  const auto sources = sources_of("", environment_of_process());
+  if (!sources) return fail(sources.error());
+  for (Row& row : rows) {
+    if (row.contestant != "scela") continue;
+    const Question question = question_of(options, *operation_of(row.op), row.bytes);
+    auto chosen = chosen_for(options, *sources, question);
+    if (!chosen) return fail(std::move(chosen.error()));
+    for (auto& value : values_of(needs_of(*chosen, question)))
+      row.values.push_back(std::move(value));
+  }
+  return {};
+}
+
+}  // namespace scela::perf

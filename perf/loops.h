@@ -1,0 +1,154 @@
+// What is timed, once for every contestant: the bundled channel and each MPI are compiled against
+// this one file.
+//
+// A contestant gives a class with
+//   int rank(), size(), nodes();
+//   void send(int peer, const void* bytes, std::size_t n);  void recv(int peer, void* bytes, n);
+//   begin_send(...), begin_recv(...) of the same arguments;  void finish(), all that was begun;
+//   send_aside(...), recv_aside(...), of what is not measured, with a tag of its own: a tag whose
+//   messages are of all lengths is another case than one whose messages are alike
+//   void tell(Cost&), what it knows of its connections
+// Knows neither MPI nor the channel. Standard library only: it is compiled by mpicxx of each peer.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <vector>
+
+#include "perf/census.h"
+#include "perf/collective_loops.h"
+#include "perf/computing.h"
+#include "perf/together.h"
+
+namespace scela::perf {
+
+template <class Peer>
+class Loops {
+ public:
+  Loops(Peer& peer, const Plan& plan) : peer_(peer), plan_(plan) {}
+
+  // Rank 0 prints a line of JSON for each size: microseconds of an operation, one for each round.
+  // False: there is no such benchmark.
+  bool run(const char* provider) {
+    if (plan_.bench == "memory") return Census<Peer>(peer_, plan_).run(provider);
+    if (plan_.bench == "overlap" || plan_.bench == "noise")
+      return Computing<Peer>(peer_, plan_).run(provider);
+    if constexpr (HasCollectives<Peer>)
+      if (plan_.bench == "coll") return CollectiveLoops<Peer>(peer_, plan_).run(provider);
+    void (Loops::*const once)(std::size_t, long) = operation();
+    if (once == nullptr) return false;
+    for (const std::size_t bytes : plan_.sizes) {
+      const long times = calibrate(once, bytes);
+      Line line;
+      line.bytes = bytes;
+      for (int round = 0; round < plan_.rounds; ++round)
+        line.us.push_back(timed(once, bytes, times) / static_cast<double>(times) * 1e6);
+      if (peer_.rank() == 0) print(peer_, plan_, provider, line);
+    }
+    return true;
+  }
+
+ private:
+  using Once = void (Loops::*)(std::size_t, long);
+
+  Once operation() const {
+    if (plan_.bench == "latency") return &Loops::ping_pong;
+    if (plan_.bench == "bandwidth") return &Loops::stream;
+    if (plan_.bench == "bidirectional") return &Loops::exchange;
+    if (plan_.bench == "rate" || plan_.bench == "pairs") return &Loops::stream;
+    return nullptr;
+  }
+
+  // Ranks are paired, each of the first half with one of the second, so that pairs are as far apart
+  // as ranks can be.
+  int half() const { return peer_.size() / 2; }
+  bool first() const { return peer_.rank() < half(); }
+  bool idle() const { return peer_.rank() >= 2 * half(); }
+  int partner() const { return first() ? peer_.rank() + half() : peer_.rank() - half(); }
+
+  // `times` operations: an operation is one way of a round trip, a message of a stream, an
+  // exchange.
+  void ping_pong(std::size_t n, long times) {
+    for (long i = 0; i < times; i += 2)
+      if (first()) {
+        peer_.send(partner(), out(), n);
+        peer_.recv(partner(), in(), n);
+      } else {
+        peer_.recv(partner(), in(), n);
+        peer_.send(partner(), out(), n);
+      }
+  }
+  void stream(std::size_t n, long times) {
+    for (long i = 0; i < times; i += plan_.window) {
+      for (long j = 0; j < std::min<long>(plan_.window, times - i); ++j)
+        if (first())
+          peer_.begin_send(partner(), out(), n);
+        else
+          peer_.begin_recv(partner(), in(), n);
+      peer_.finish();
+    }
+    answer();
+  }
+  void exchange(std::size_t n, long times) {
+    for (long i = 0; i < times; i += plan_.window) {
+      for (long j = 0; j < std::min<long>(plan_.window, times - i); ++j)
+        peer_.begin_recv(partner(), in(), n);
+      for (long j = 0; j < std::min<long>(plan_.window, times - i); ++j)
+        peer_.begin_send(partner(), out(), n);
+      peer_.finish();
+    }
+    answer();
+  }
+  // What was sent has come.
+  void answer() {
+    char byte = 0;
+    if (first())
+      peer_.recv_aside(partner(), &byte, 1);
+    else
+      peer_.send_aside(partner(), &byte, 1);
+  }
+
+  double timed(Once once, std::size_t bytes, long times) {
+    meet(peer_);
+    const double begin = now();
+    if (!idle()) (this->*once)(bytes, times);
+    double seconds = now() - begin;
+    if (plan_.bench == "pairs") {  // the slowest pair's
+      const std::vector<double> all = gathered(peer_, seconds);
+      seconds = *std::max_element(all.begin(), all.end());
+    }
+    return seconds;
+  }
+
+  // How often fits a round, the same on every rank; the buffers are touched, connections made.
+  long calibrate(Once once, std::size_t bytes) {
+    if (in_.size() < bytes) {
+      in_.assign(bytes, 'i');
+      out_.assign(bytes, 'o');
+    }
+    long times = 2;
+    timed(once, bytes, times);
+    for (;;) {
+      // The least of a few: somebody else may have had the processor.
+      double seconds = timed(once, bytes, times);
+      for (int more = 0; more < 2; ++more)
+        seconds = std::min(seconds, timed(once, bytes, times));
+      long next = times;
+      if (seconds < plan_.round_seconds / 2)
+        next = static_cast<long>(static_cast<double>(times) *
+                                 std::min(8.0, plan_.round_seconds / std::max(seconds, 1e-7)));
+      next += next % 2;
+      agree(peer_, next);
+      if (next <= times) return times;
+      times = next;
+    }
+  }
+  char* in() { return in_.data(); }
+  char* out() { return out_.data(); }
+
+  Peer& peer_;
+  const Plan& plan_;
+  std::vector<char> in_ = std::vector<char>(1), out_ = std::vector<char>(1);
+};
+
+}  // namespace scela::perf

@@ -1,0 +1,216 @@
+// Something that is begun, work beside it, and its end: what each takes.
+//
+// Where all ranks have one processor (--apart), that is as long as it takes all of them: times
+// count from when the first of them began, each has its part of the work, and who has begun lets
+// the others begin before it computes, as it could not where each has its own.
+//
+// Standard library and Linux only: it is compiled by mpicxx of each peer.
+#pragma once
+
+#include <sched.h>
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "perf/job_processes.h"
+#include "perf/together.h"
+
+namespace scela::perf {
+
+// Nothing that a compiler could leave out, and nothing of memory.
+inline double work_of(long units) {
+  volatile double value = 1;
+  for (long i = 0; i < units; ++i)
+    value = value * 0.999999 + 1e-6;
+  return value;
+}
+
+class Work {
+ public:
+  // The fastest of many short ones: in the others somebody else had the processor.
+  Work() {
+    constexpr long kUnits = 20000;
+    for (int times = 0; times < 50; ++times) {
+      const double begin = now();
+      work_of(kUnits);
+      const double us = std::max((now() - begin) * 1e6, 1e-3);
+      units_per_us_ = std::max(units_per_us_, static_cast<double>(kUnits) / us);
+    }
+  }
+  void amount(double us) const { work_of(units(us)); }
+  // The same amount in so many parts: one more than `between` is called.
+  template <class Call>
+  void parts(double us, std::size_t calls, Call between) const {
+    const long all = units(us), count = static_cast<long>(calls) + 1;
+    long done = 0;
+    for (long part = 1; part <= count; ++part) {
+      const long until = all / count * part + all % count * part / count;
+      work_of(until - done);
+      done = until;
+      if (part < count) between();
+    }
+  }
+  void time(double us) const {
+    for (const double until = now() + us / 1e6; now() < until;)
+      work_of(static_cast<long>(units_per_us_));
+  }
+
+ private:
+  long units(double us) const { return static_cast<long>(us * units_per_us_); }
+  double units_per_us_ = 1;
+};
+
+enum class Between { nothing, amount, parts, time };
+
+// What a rank's part took, microseconds.
+struct Took {
+  double all = 0, between = 0, begun = 0, ended = 0, processor = 0;
+};
+
+// One figure of each for a round.
+struct OverlapRound {
+  double blocking = 0, amount = 0, work = 0, work_processor = 0, others = 0;
+  Took pure, overlapped, timed;
+};
+
+// `Act`: void blocking(); void begin(); void end(); bool takes_part(), of this rank. For helped():
+// void help(), of what was begun.
+template <class Peer, class Act>
+class Overlapping {
+ public:
+  Overlapping(Peer& peer, const Plan& plan, Act act) : peer_(peer), plan_(plan), act_(act) {}
+
+  // How often fits a round, the same on every rank.
+  long calibrate() {
+    blocking();
+    double us = std::max(several(4, Between::nothing, 0).all, 0.1);
+    agree(peer_, us);
+    return std::clamp(static_cast<long>(plan_.round_seconds * 1e6 / us / 5), 1L, 1000L);
+  }
+
+  OverlapRound round(long times) {
+    OverlapRound round;
+    for (long i = 0; i < times; ++i)
+      round.blocking += blocking() / static_cast<double>(times);
+    round.pure = several(times, Between::nothing, 0);
+    // All compute for as long as the slowest one's part takes.
+    double us = round.pure.all;
+    const std::vector<double> all = gathered(peer_, us);
+    us = *std::max_element(all.begin(), all.end());
+    agree(peer_, us);
+    round.amount = us;
+    for (long i = 0; i < times; ++i) {
+      meet(peer_);
+      const double begin = now(), cpu = own_processor_time();
+      if (act_.takes_part()) work_.amount(us / sharers());
+      const double end = now();
+      round.work += (end - first_of(begin)) * 1e6 / static_cast<double>(times);
+      round.work_processor += (own_processor_time() - cpu) / static_cast<double>(times);
+    }
+    const double others = others_time();
+    round.overlapped = several(times, Between::amount, us);
+    meet(peer_);
+    round.others = (others_time() - others) / static_cast<double>(times);
+    round.timed = several(times, Between::time, us);
+    return round;
+  }
+
+  // The mean of `times`. `helps`: of parts.
+  Took several(long times, Between between, double us, std::size_t helps = 0) {
+    Took sum;
+    for (long i = 0; i < times; ++i) {
+      const Took took = once(between, us, helps);
+      for (double Took::*const member : kMembers)
+        sum.*member += took.*member / static_cast<double>(times);
+    }
+    return sum;
+  }
+
+  Took once(Between between, double us, std::size_t helps = 0) {
+    Took took;
+    meet(peer_);
+    if (!act_.takes_part()) {
+      first_of(now());
+      return took;
+    }
+    const double cpu = own_processor_time();
+    const double begin = now();
+    act_.begin();
+    const double begun = now();
+    for (int other = 1; other < sharers(); ++other)
+      sched_yield();
+    if (between == Between::amount) work_.amount(us / sharers());
+    if constexpr (requires { act_.help(); })
+      if (between == Between::parts) work_.parts(us / sharers(), helps, [this] { act_.help(); });
+    if (between == Between::time) work_.time(us / sharers());
+    const double computed = now();
+    act_.end();
+    const double end = now();
+    took.processor = own_processor_time() - cpu;
+    took.all = (end - first_of(begin)) * 1e6;
+    took.begun = (begun - begin) * 1e6;
+    took.between = (computed - begun) * 1e6;
+    took.ended = (end - computed) * 1e6;
+    return took;
+  }
+
+ private:
+  int sharers() const { return plan_.apart ? peer_.size() : 1; }
+  // When the first of those that share a processor began: their clock is the same. Else this one's.
+  double first_of(double begin) {
+    if (!plan_.apart) return begin;
+    const std::vector<double> all = gathered(peer_, begin);
+    double first = *std::min_element(all.begin(), all.end());
+    agree(peer_, first);
+    return first;
+  }
+  double blocking() {
+    meet(peer_);
+    const double begin = now();
+    if (act_.takes_part()) act_.blocking();
+    const double end = now();
+    return (end - first_of(begin)) * 1e6;
+  }
+  // Of what looks after the ranks: engines, agents.
+  double others_time() {
+    const std::vector<long> ranks = gathered(peer_, static_cast<long>(::getpid()));
+    double us = 0;
+    if (peer_.rank() != 0) return us;
+    for (const long process : descendants(plan_.driver))
+      if (std::find(ranks.begin(), ranks.end(), process) == ranks.end())
+        us += processor_time_of(process);
+    return us;
+  }
+
+  static constexpr std::array<double Took::*, 5> kMembers{&Took::all, &Took::between, &Took::begun,
+                                                          &Took::ended, &Took::processor};
+
+  Peer& peer_;
+  const Plan& plan_;
+  Act act_;
+  Work work_;
+};
+
+inline void add(Line& line, const char* name, double value) {
+  for (auto& [known, numbers] : line.values)
+    if (known == name) return numbers.push_back(value);
+  line.values.push_back({name, {value}});
+}
+
+// What core/report.h makes overlap of.
+inline void note(const OverlapRound& round, Line& line) {
+  add(line, "blocking_us", round.blocking);
+  add(line, "pure_us", round.pure.all);
+  add(line, "work_us", round.work);
+  add(line, "work_processor_us", round.work_processor);
+  add(line, "work_during_us", round.overlapped.between);
+  add(line, "begin_us", round.overlapped.begun);
+  add(line, "end_us", round.overlapped.ended);
+  add(line, "timed_us", round.timed.between);
+  add(line, "timed_during_us", round.timed.all);
+  add(line, "processor_us", round.overlapped.processor);
+  add(line, "others_processor_us", round.others);
+}
+
+}  // namespace scela::perf

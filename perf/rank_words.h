@@ -1,0 +1,110 @@
+// What the driver tells each process of a contest: bench, sizes, rounds, seconds of a round,
+// window, where ranks run, who speaks with whom, a delay, the driver itself, and of collective
+// operations which, by what algorithm and executor, how many at once, helped on how often.
+//
+// Standard library and Linux only: peers are compiled with it too.
+#pragma once
+
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "perf/job_processes.h"
+#include "perf/loops.h"
+
+namespace scela::perf {
+
+// Anywhere; each rank on a processor of its own ("pin"); all of them on the first ("apart"), and on
+// the second whatever moves their messages beside them: threads, engines, agents.
+enum class Where { free, own, apart };
+
+// Numbers with commas; "-": none. False: it is not that.
+inline bool read_numbers(const char* text, std::vector<std::size_t>& numbers) {
+  if (std::string(text) == "-") return true;
+  for (const char* at = text; *at != '\0';) {
+    char* end = nullptr;
+    numbers.push_back(std::strtoull(at, &end, 10));
+    if (end == at) return false;
+    at = *end == ',' ? end + 1 : end;
+  }
+  return true;
+}
+
+// "--rank BENCH SIZE,SIZE... ROUNDS SECONDS WINDOW WHERE PATTERN DELAY DRIVER OP,OP... ALGORITHM
+// EXECUTOR CONCURRENT BYTES,BYTES...", where `how` is the first; "-" is nothing. False: it is not
+// that.
+inline bool read_words(int count, char** words, Plan& plan, Where& where,
+                       const char* how = "--rank") {
+  if (count != 16 || std::string(words[1]) != how) return false;
+  plan.bench = words[2];
+  if (!read_numbers(words[3], plan.sizes) || !read_numbers(words[15], plan.progress)) return false;
+  plan.rounds = std::atoi(words[4]);
+  plan.round_seconds = std::atof(words[5]);
+  plan.window = std::atoi(words[6]);
+  const std::string place = words[7];
+  plan.apart = place == "apart";
+  where = place == "pin" ? Where::own : place == "apart" ? Where::apart : Where::free;
+  plan.pattern = words[8];
+  plan.delay_seconds = std::atof(words[9]);
+  plan.driver = std::atol(words[10]);
+  const std::string ops = words[11];
+  for (std::size_t at = 0; ops != "-" && at <= ops.size();) {
+    const std::size_t end = std::min(ops.find(',', at), ops.size());
+    plan.ops.push_back(ops.substr(at, end - at));
+    at = end + 1;
+  }
+  plan.algorithm = std::string(words[12]) == "-" ? "" : words[12];
+  plan.executor = words[13];
+  plan.concurrent = std::atoi(words[14]);
+  return plan.rounds > 0 && plan.window > 0 && !plan.sizes.empty() && plan.concurrent > 0;
+}
+
+// The processors that this thread may run on.
+inline std::vector<int> allowed_processors() {
+  std::vector<int> found;
+  cpu_set_t allowed;
+  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return found;
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu)
+    if (CPU_ISSET(cpu, &allowed)) found.push_back(cpu);
+  return found;
+}
+
+// `thread` 0: the caller. One that has ended stays where it was.
+inline void put_on(int cpu, long thread) {
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(cpu, &one);
+  sched_setaffinity(static_cast<pid_t>(thread), sizeof one, &one);
+}
+
+// All ranks call it when their threads, and what looks after them, have begun. False: there are not
+// enough processors.
+template <class Peer>
+bool take_places(Peer& peer, const Plan& plan, Where where) {
+  if (where == Where::free) return true;
+  const std::vector<int> allowed = allowed_processors();
+  if (where == Where::own) {
+    // In turns, of the ranks of a node.
+    if (!allowed.empty())
+      put_on(allowed[static_cast<std::size_t>(peer.local_rank()) % allowed.size()], 0);
+    return true;
+  }
+  if (allowed.size() < 2) return false;
+  const long self = static_cast<long>(::getpid());
+  for (const long thread : threads_of(self))
+    put_on(allowed[thread == self ? 0 : 1], thread);
+  const std::vector<long> ranks = gathered(peer, self);
+  if (peer.rank() == 0)
+    for (const long process : descendants(plan.driver))
+      if (std::find(ranks.begin(), ranks.end(), process) == ranks.end())
+        for (const long thread : threads_of(process))
+          put_on(allowed[1], thread);
+  meet(peer);
+  return true;
+}
+
+}  // namespace scela::perf
