@@ -12,8 +12,8 @@ import tree
 
 # Folders that show the rest of the tree one header.
 PROVIDERS = ("nla/link", "nla/spawn", "launcher/detect", "comm-channel/verbs", "comm-channel/shm",
-             "collectives/executors")
-PURE = re.compile(r"^(cache|pmi/protocol|([a-z-]+/)+core)/")
+             "collectives/executors", "collectives/offload")
+PURE = re.compile(r"^(?!tests/)(cache|pmi/protocol|([a-z-]+/)+core)/")
 # What a pure room may include in angle brackets: value libraries, and the standard library without
 # what reaches for the machine.
 PURE_LIBRARIES = ("tl/expected.hpp", "xxhash.h", "lz4.h", "nlohmann/json.hpp", "nlohmann/json_fwd.hpp")

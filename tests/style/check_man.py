@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 """The man page and --help name the same long options, in both directions; a page of functions names all that its header
-declares; and the adapter's variables are those that its sources, its page and its document name.
+declares; and the adapter's variables are those that its sources, its page and its document name, the channel's and those of
+collective operations likewise.
 
-usage: check_man.py PROGRAM PAGE | check_man.py --header HEADER PAGE | check_man.py --variables ROOT |
-       check_man.py --render FOLDER | check_man.py --self-test
+usage: check_man.py PROGRAM PAGE | check_man.py --header HEADER... PAGE | check_man.py --variables ROOT |
+       check_man.py --channel-variables ROOT | check_man.py --collective-variables ROOT | check_man.py --render FOLDER |
+       check_man.py --self-test
 """
 import glob
 import os
@@ -57,14 +59,37 @@ def names_of_header(text):
     return {name for name in names if not name.endswith("_H")}
 
 
-def check_header(header, page):
-    with open(header, encoding="utf-8") as f:
-        names = names_of_header(f.read())
+def names_of_classes(text):
+    """What a C++ header of ours declares for others: types, functions, enumerators, constants, members."""
+    code = re.sub(r"//.*", "", text)
+    code = re.sub(r"\btemplate <[^\n]*>", "", code)
+    code = re.sub(r"\n {6,}(?=\w+;)", " ", code)
+    code = re.sub(r"\n private:.*?\n\};", "\n};", code, flags=re.S)
+    types = set(re.findall(r"\b(?:class|struct|using) (\w+)", code.replace("enum class", "class")))
+    names = types | set(re.findall(r"^ {0,2}(?:inline |static )*constexpr \w+ (\w+)", code, re.M))
+    for body in re.findall(r"\benum class \w+ : [^{]*\{(.*?)\}", code, flags=re.S):
+        names |= set(re.findall(r"\b(\w+)\b", body))
+    for line in code.splitlines():
+        if function := re.match(r"\s*(?:static |inline )?[\w:<>*&\[\] ]+[ &*](\w+)\(", line):
+            names.add(function.group(1))
+        elif re.match(r"  [\w:<>]+(?: const)? \w+(?: = [^;]*)?[,;]", line) or re.match(r"  +[\w:]+<.*> \w+;", line):
+            names |= set(re.findall(r"(\w+)(?: = [^,;]*)?[,;]", line))
+    # Inner types are for the library; what is spelt with the class is shown by its members.
+    others = {"State", "Operation", "bool", "requires", "sizeof"}
+    return {name for name in names if name not in others and not name.isdigit() and not name.endswith("_")}
+
+
+def check_header(*paths):
+    names, page = set(), paths[-1]
+    for header in paths[:-1]:
+        with open(header, encoding="utf-8") as f:
+            text = f.read()
+        names |= names_of_classes(text) if "namespace" in text else names_of_header(text)
     with open(page, encoding="utf-8") as f:
         plain = re.sub(r"\\f(?:\[[^]]*\]|.)", "", f.read()).replace("\\-", "-")
-    return [f"{name}: in {os.path.basename(header)}, not in {os.path.basename(page)}" for name in sorted(names)
+    return [f"{name}: in the header, not in {os.path.basename(page)}" for name in sorted(names)
             if not re.search(rf"(?<![A-Za-z0-9_]){name}(?![A-Za-z0-9_])", plain)] or \
-           ([] if names else [f"{header}: declares nothing that this check can see"])
+           ([] if names else [f"{paths[0]}: declares nothing that this check can see"])
 
 
 VARIABLE = re.compile(r"\bSCELA_HCA(?:_[A-Z]+)*(?![A-Z_]*(?:_H\b|\())")
@@ -96,6 +121,38 @@ def check_variables(root):
     return errors
 
 
+def check_channel_variables(root):
+    """What settings.cpp knows is what the page has, and whatever the channel reads itself is known there."""
+    settings = tree.read(root, "comm-channel/settings.cpp")
+    others = re.search(r"kOthers\[\] = \{(.*?)\}", settings, re.S)
+    known = set(re.findall(r'^    \{"([A-Z_]+)",', settings, re.M)) | set(re.findall(r'"([A-Z_]+)"', others.group(1) if others else ""))
+    known = {"SCELA_CHANNEL_" + name for name in known}
+    errors = [] if len(known) > 2 else ["comm-channel/settings.cpp: no table that this check can see"]
+    for path in tree.files(root, (".cpp", ".h")):
+        if path.startswith("comm-channel/"):
+            named = set(re.findall(r'"(SCELA_CHANNEL_[A-Z_]*[A-Z])"', tree.read(root, path)))
+            errors += [f"{path}: {name} is not in comm-channel/settings.cpp" for name in sorted(named - known)]
+    page = set(re.findall(r"SCELA_CHANNEL_[A-Z_]*[A-Z]", tree.read(root, "man/scela_channel.3.in")))
+    errors += [f"man/scela_channel.3.in: does not name {name}" for name in sorted(known - page)]
+    errors += [f"man/scela_channel.3.in: {name} is no variable" for name in sorted(page - known)]
+    return errors
+
+
+def check_collective_variables(root):
+    """One for each operation, and whatever the sources name, are those of the page."""
+    names = re.search(r"\bkNames = \{(.*?)\}", tree.read(root, "collectives/core/shape.cpp"), re.S)
+    operations = re.findall(r'"([a-z_]+)"', names.group(1)) if names else []
+    known = {f"SCELA_COLL_{name.upper()}" for name in operations}
+    errors = [] if len(known) > 2 else ["collectives/core/shape.cpp: no names of operations that this check can see"]
+    for path in tree.files(root, (".cpp", ".h")):
+        if path.startswith("collectives/"):
+            known |= set(re.findall(r'"(SCELA_COLL_[A-Z_]*[A-Z])"', tree.read(root, path)))
+    page = set(re.findall(r"SCELA_COLL_[A-Z_]*[A-Z]", tree.read(root, "man/scela_communicator.3.in")))
+    errors += [f"man/scela_communicator.3.in: does not name {name}" for name in sorted(known - page)]
+    errors += [f"man/scela_communicator.3.in: {name} is no variable" for name in sorted(page - known)]
+    return errors
+
+
 def warnings_of(page):
     """What man says about a page when it has all its warnings on."""
     run = subprocess.run(["man", "--warnings=w", "-E", "UTF-8", "-l", page], capture_output=True, text=True,
@@ -121,6 +178,14 @@ def self_test():
              "/* scela_none() */\nint scela_do(void);\n"
     if names_of_header(header) != {"SCELA_A", "SCELA_B", "two", "three", "scela_do"}:
         errors.append(f"of a header were seen {names_of_header(header)}")
+    header = "namespace x {\nenum class E : unsigned char {\n  one,  // not this\n  two,\n};\nstruct S {\n  int a = 1, b = 2;\n" \
+             "  std::string\n      c;\n  explicit operator bool() const;\n};\nclass C {\n public:\n  static S open(const S& d = {});\n\n" \
+             " private:\n  int hidden_;\n};\nbool wait(int limit);\ninline constexpr int kOne = 1;\n" \
+             "template <class T>\nconstexpr E of() {\n    constexpr int kInner = sizeof(T);\n}\n" \
+             "class V {\n public:\n  template <Range R>\n  requires(!small<R>) V(R&& range)\n" \
+             "      : data_(range) {}\n  int last() const;\n};\n}\n"
+    if names_of_classes(header) != {"E", "one", "two", "S", "a", "b", "c", "C", "open", "wait", "kOne", "of", "V", "last"}:
+        errors.append(f"of a header of classes were seen {names_of_classes(header)}")
     with tempfile.TemporaryDirectory() as folder:
         planted = {"hca/core/variables.h": 'kVariables[] = {"SCELA_HCA_A", "SCELA_HCA_B", "SCELA_HCA_C", "SCELA_HCA_D", "SCELA_HCA_E"};',
                    "hca/x.cpp": 'getenv("SCELA_HCA_SECRET"); getenv("SCELA_HCA_A");',
@@ -135,6 +200,29 @@ def self_test():
         if [one.split(": ")[0] for one in seen] != ["hca/x.cpp", "man/scela-hca.8.in", "man/scela-hca.8.in"]:
             errors.append(f"planted a variable that no table has, one without an entry and one that is none, found {seen}")
     with tempfile.TemporaryDirectory() as folder:
+        planted = {"comm-channel/settings.cpp": '    {"ONE", "", x},\n    {"TWO", "", x},\n    {"LOST", "", x},\nkOthers[] = {"THREE"};\n',
+                   "comm-channel/x.cpp": 'getenv("SCELA_CHANNEL_THREE"); getenv("SCELA_CHANNEL_SECRET");',
+                   "man/scela_channel.3.in": "SCELA_CHANNEL_ONE SCELA_CHANNEL_TWO SCELA_CHANNEL_THREE SCELA_CHANNEL_OLD SCELA_CHANNEL_"}
+        for path, text in planted.items():
+            os.makedirs(os.path.dirname(os.path.join(folder, path)), exist_ok=True)
+            with open(os.path.join(folder, path), "w", encoding="utf-8") as f:
+                f.write(text)
+        seen = [one.split(": ")[1] for one in check_channel_variables(folder)]
+        if seen != ["SCELA_CHANNEL_SECRET is not in comm-channel/settings.cpp", "does not name SCELA_CHANNEL_LOST",
+                    "SCELA_CHANNEL_OLD is no variable"]:
+            errors.append(f"planted three faults of the channel's variables, found {seen}")
+    with tempfile.TemporaryDirectory() as folder:
+        planted = {"collectives/core/shape.cpp": 'kNames = {"barrier", "bcast", "lost"};\n',
+                   "collectives/x.cpp": 'getenv("SCELA_COLL_TABLE"); getenv("SCELA_COLL_SECRET"); "SCELA_COLL_"',
+                   "man/scela_communicator.3.in": "SCELA_COLL_BARRIER SCELA_COLL_BCAST SCELA_COLL_TABLE SCELA_COLL_OLD"}
+        for path, text in planted.items():
+            os.makedirs(os.path.dirname(os.path.join(folder, path)), exist_ok=True)
+            with open(os.path.join(folder, path), "w", encoding="utf-8") as f:
+                f.write(text)
+        seen = [one.split(": ")[1] for one in check_collective_variables(folder)]
+        if seen != ["does not name SCELA_COLL_LOST", "does not name SCELA_COLL_SECRET", "SCELA_COLL_OLD is no variable"]:
+            errors.append(f"planted three faults of the variables of collective operations, found {seen}")
+    with tempfile.TemporaryDirectory() as folder:
         bad = os.path.join(folder, "bad.1")
         with open(bad, "w", encoding="utf-8") as f:
             f.write('.TH BAD 1 "" x y\n.SH NAME\nbad \\- x\n.NOSUCHMACRO\n')
@@ -147,9 +235,13 @@ if __name__ == "__main__":
     if sys.argv[1] == "--self-test":
         sys.exit(self_test())
     if sys.argv[1] == "--header":
-        sys.exit(tree.finish(check_header(*sys.argv[2:4]), "man page against the header"))
+        sys.exit(tree.finish(check_header(*sys.argv[2:]), "man page against the header"))
     if sys.argv[1] == "--variables":
         sys.exit(tree.finish(check_variables(sys.argv[2]), "variables of the adapter"))
+    if sys.argv[1] == "--channel-variables":
+        sys.exit(tree.finish(check_channel_variables(sys.argv[2]), "variables of the channel"))
+    if sys.argv[1] == "--collective-variables":
+        sys.exit(tree.finish(check_collective_variables(sys.argv[2]), "variables of collective operations"))
     if sys.argv[1] == "--render":
         sys.exit(check_render(sys.argv[2]))
     shown = subprocess.run([sys.argv[1], "--help"], capture_output=True, text=True, check=True).stdout

@@ -21,8 +21,9 @@ COROUTINE = re.compile(r"\bco_(await|return|yield)\b|<boost/asio/(awaitable|co_s
 
 
 def check(root, build):
+    # Without what another compiler than the build's has its headers for.
     sources = [p for p in tree.files(root, (".c", ".cpp"))
-               if not p.startswith(("examples/", "tests/style/consumer/", "tests/interop/programs/"))]
+               if not p.startswith(("examples/", "tests/style/consumer/", "tests/interop/programs/", "perf/mpi_peer.cpp"))]
     unreadable = [p for p in sources if COROUTINE.search(tree.read(root, p))]
     if unreadable:
         print("coroutines, which clang 14 cannot read with this library: " + " ".join(unreadable))
