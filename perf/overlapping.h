@@ -1,8 +1,9 @@
 // Something that is begun, work beside it, and its end: what each takes.
 //
 // Where all ranks have one processor (--apart), that is as long as it takes all of them: times
-// count from when the first of them began, each has its part of the work, and who has begun lets
-// the others begin before it computes, as it could not where each has its own.
+// count from when the first of them began until the last has ended, each has its part of the work,
+// and who has begun lets the others begin before it computes, as it could not where each has its
+// own.
 //
 // Standard library and Linux only: it is compiled by mpicxx of each peer.
 #pragma once
@@ -105,13 +106,17 @@ class Overlapping {
       const double begin = now(), cpu = own_processor_time();
       if (act_.takes_part()) work_.amount(us / sharers());
       const double end = now();
-      round.work += (end - first_of(begin)) * 1e6 / static_cast<double>(times);
+      round.work += taken(begin, end) / static_cast<double>(times);
       round.work_processor += (own_processor_time() - cpu) / static_cast<double>(times);
     }
     const double others = others_time();
+    // While times were asked for and ranks computed, whoever moves messages had nothing to do: the
+    // first finds caches cold.
+    once(Between::amount, us);
     round.overlapped = several(times, Between::amount, us);
     meet(peer_);
-    round.others = (others_time() - others) / static_cast<double>(times);
+    round.others = (others_time() - others) / static_cast<double>(times + 1);
+    once(Between::time, us);
     round.timed = several(times, Between::time, us);
     return round;
   }
@@ -131,15 +136,15 @@ class Overlapping {
     Took took;
     meet(peer_);
     if (!act_.takes_part()) {
-      first_of(now());
+      const double nothing = now();
+      taken(nothing, nothing);
       return took;
     }
     const double cpu = own_processor_time();
     const double begin = now();
     act_.begin();
     const double begun = now();
-    for (int other = 1; other < sharers(); ++other)
-      sched_yield();
+    let_others();
     if (between == Between::amount) work_.amount(us / sharers());
     if constexpr (requires { act_.help(); })
       if (between == Between::parts) work_.parts(us / sharers(), helps, [this] { act_.help(); });
@@ -148,7 +153,7 @@ class Overlapping {
     act_.end();
     const double end = now();
     took.processor = own_processor_time() - cpu;
-    took.all = (end - first_of(begin)) * 1e6;
+    took.all = taken(begin, end);
     took.begun = (begun - begin) * 1e6;
     took.between = (computed - begun) * 1e6;
     took.ended = (end - computed) * 1e6;
@@ -157,20 +162,34 @@ class Overlapping {
 
  private:
   int sharers() const { return plan_.apart ? peer_.size() : 1; }
-  // When the first of those that share a processor began: their clock is the same. Else this one's.
-  double first_of(double begin) {
-    if (!plan_.apart) return begin;
-    const std::vector<double> all = gathered(peer_, begin);
-    double first = *std::min_element(all.begin(), all.end());
-    agree(peer_, first);
-    return first;
+  void let_others() const {
+    for (int other = 1; other < sharers(); ++other)
+      sched_yield();
+  }
+  // Microseconds: of those that share a processor, whose clock is the same, until the last of them
+  // has ended since the first began. In which order they have had the processor is not the same
+  // each time. Else this one's.
+  double taken(double begin, double end) {
+    if (!plan_.apart) return (end - begin) * 1e6;
+    let_others();  // they end before anybody looks for messages
+    struct Part {
+      double begin, end;
+    };
+    const std::vector<Part> all = gathered(peer_, Part{begin, end});
+    Part whole = all.front();
+    for (const Part& part : all) {
+      whole.begin = std::min(whole.begin, part.begin);
+      whole.end = std::max(whole.end, part.end);
+    }
+    agree(peer_, whole);
+    return (whole.end - whole.begin) * 1e6;
   }
   double blocking() {
     meet(peer_);
     const double begin = now();
     if (act_.takes_part()) act_.blocking();
     const double end = now();
-    return (end - first_of(begin)) * 1e6;
+    return taken(begin, end);
   }
   // Of what looks after the ranks: engines, agents.
   double others_time() {
