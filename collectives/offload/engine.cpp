@@ -1,5 +1,6 @@
 // The executor: which operations go by the adapter, and waiting for them.
 #include <poll.h>
+#include <sched.h>
 
 #include <algorithm>
 #include <chrono>
@@ -23,8 +24,10 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds kLook(2);
 // How long he sleeps where nothing can wake him.
 constexpr std::chrono::microseconds kNap(50);
-// Looks of one who waits, before he sleeps.
-constexpr int kSpins = 200;
+// Looks of one who waits, before he sleeps; the first of them at once, then others who want the
+// processor have it in between: they may compute, and to be woken costs more.
+constexpr int kSpins = 100;
+constexpr int kSpinsAtOnce = 10;
 
 // Until when a wait goes on. None: for ever.
 class Until {
@@ -96,7 +99,11 @@ class EngineExecutor final : public Executor {
       if (others) polled_->progress();
       if (advance()) continue;
       if (until.over()) return runs.size();
-      if (spins < kSpins) continue;
+      if (spins < kSpinsAtOnce) continue;
+      if (spins < kSpins) {
+        ::sched_yield();
+        continue;
+      }
       if (sleep(until.at_most(others ? std::chrono::microseconds(50)
                                      : std::chrono::nanoseconds(kLook))))
         spins = 0;

@@ -25,8 +25,12 @@ constexpr std::uint64_t kSays = 256;
 constexpr int kCompletions = 8 * kDepth;
 static_assert(kMostCopies <= kDepth);
 
+// All of them have the adapter's channel, though only the tasks' is ever armed: polls that find
+// nothing in a queue without one may sleep (hca/library/park.h), and who looks at these has others
+// to look at, and a computation to go back to.
 Result<verbs::Cq> task_cq(const Adapter& adapter, int entries) {
-  return verbs::create_task_cq(adapter.device.capability, adapter.device.context, entries);
+  return verbs::create_task_cq(adapter.device.capability, adapter.device.context, entries,
+                               adapter.has_events() ? &adapter.events : nullptr);
 }
 Result<verbs::Qp> held_qp(const Adapter& adapter, const verbs::Cq& sends, const verbs::Cq& receives,
                           std::uint32_t send_requests, std::uint32_t receive_requests) {
@@ -96,9 +100,7 @@ Result<std::unique_ptr<QueueSet>> QueueSet::make(Adapter& adapter) {
 }
 
 Result<void> QueueSet::make_own() {
-  const verbs::Capability& can = adapter_.device.capability;
-  auto done = verbs::create_task_cq(can, adapter_.device.context, kTasks,
-                                    adapter_.has_events() ? &adapter_.events : nullptr);
+  auto done = task_cq(adapter_, kTasks);
   if (!done) return fail(std::move(done.error()));
   done_ = std::move(*done);
   for (verbs::Cq* const cq : {&copied_, &aside_}) {
@@ -116,7 +118,8 @@ Result<void> QueueSet::make_own() {
   if (auto ready = join(adapter_, self_, {port.lid, port.gid, port.mtu, self_->qp_num, 0}, 0);
       !ready)
     return ready;
-  auto manager = verbs::ManagementQueue::make(can, adapter_.pd, done_, kTasks);
+  auto manager =
+      verbs::ManagementQueue::make(adapter_.device.capability, adapter_.pd, done_, kTasks);
   if (!manager) return fail(std::move(manager.error()));
   manager_.emplace(std::move(*manager));
   return {};
