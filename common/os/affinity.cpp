@@ -26,12 +26,12 @@ CpuMask::CpuMask(const RankSet& cpus) {
   cpus.for_each([this](std::uint32_t cpu) { add(static_cast<int>(cpu)); });
 }
 
-std::vector<int> allowed_cpus() {
+std::vector<int> allowed_cpus(pid_t process) {
   std::vector<int> cpus;
   // The kernel refuses a mask smaller than its own.
   for (std::size_t words = 1024 / kWordBits; words <= kMostWords; words *= 4) {
     std::vector<unsigned long> mask(words);
-    if (::sched_getaffinity(0, words * sizeof(unsigned long),
+    if (::sched_getaffinity(process, words * sizeof(unsigned long),
                             reinterpret_cast<cpu_set_t*>(mask.data())) != 0) {
       if (errno == EINVAL) continue;
       return cpus;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <sched.h>
+#include <sys/types.h>
 
 #include <vector>
 
@@ -23,7 +24,8 @@ class CpuMask {
   std::vector<unsigned long> words_;
 };
 
-// Processors this process may run on, ascending; empty if the system does not say.
-std::vector<int> allowed_cpus();
+// Processors that a process, or a thread, may run on, ascending; 0: the caller. Empty if the system
+// does not say.
+std::vector<int> allowed_cpus(pid_t process = 0);
 
 }  // namespace scela

@@ -1,10 +1,13 @@
+#include <sched.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <csignal>
+#include <vector>
 
+#include "common/os/affinity.h"
 #include "common/os/clock.h"
 #include "hca/core/bells.h"
 #include "hca/engine/report.h"
@@ -22,6 +25,8 @@ constexpr std::uint64_t kLongestSleepNs = 100'000'000;
 // For whoever started the engine to come, and for the next process to follow the last.
 constexpr std::uint64_t kFirstNs = 10'000'000'000;
 constexpr std::uint64_t kRetryNs = 2'000'000;
+// Between two looks where processes may run: they may be put elsewhere at any time.
+constexpr std::uint64_t kPlacesNs = 100'000'000;
 
 inline void pause_processor() {
 #if defined(__x86_64__)
@@ -53,11 +58,33 @@ void Server::run() {
   }
 }
 
+// Whether there are processes, and none may run where this one does: who started them, or they
+// themselves, have put the engine elsewhere.
+bool Server::is_alone() const {
+  const std::vector<int> own = allowed_cpus();
+  if (attached_ == 0 || own.empty()) return false;
+  const auto shares = [&](const auto& one) {
+    const Process* const process = one.second.attached ? machine_.find(one.first) : nullptr;
+    if (process == nullptr) return false;
+    const std::vector<int> theirs = allowed_cpus(process->memory.pid());
+    // One of another's may not be asked about.
+    return theirs.empty() || std::ranges::find_first_of(own, theirs) != own.end();
+  };
+  return std::ranges::none_of(served_, shares);
+}
+
 bool Server::spin() {
+  const Moment now = monotonic_ns();
+  if (now >= look_at_places_) {
+    look_at_places_ = now + kPlacesNs;
+    patience_.be_alone(is_alone());
+  }
   if (!patience_.spins(attached_)) return false;
-  const Moment until = monotonic_ns() + Patience::kSpinNs;
+  const Moment until = now + patience_.spin_ns();
   bool found = false;
   do {
+    // Engines of other nodes that are simulated here may have been put on the same processor.
+    if (patience_.is_alone()) ::sched_yield();
     for (int i = 0; i < 8 && !found; ++i) {
       pause_processor();
       found = engine_.wanted();

@@ -11,15 +11,24 @@ class Patience {
  public:
   // As long as a sleep and a wake cost; longer spinning gains nothing that it does not cost.
   static constexpr std::uint64_t kSpinNs = 20'000;
+  // Where it costs none of the processes anything: then only what it gains counts, and that they
+  // need not wake it.
+  static constexpr std::uint64_t kSpinAloneNs = 1'000'000;
 
   explicit Patience(std::size_t processors) : processors_(processors) {}
 
+  // Whether no process may run where the engine does.
+  void be_alone(bool alone) { alone_ = alone; }
+  bool is_alone() const { return alone_; }
+  std::uint64_t spin_ns() const { return alone_ ? kSpinAloneNs : kSpinNs; }
   // Only if every process, and the engine, can have a processor of its own.
-  bool spins(std::size_t processes) const { return processors_ > processes && credit_ > 0; }
+  bool spins(std::size_t processes) const {
+    return (alone_ || processors_ > processes) && credit_ > 0;
+  }
   void spun(bool found) { credit_ = found ? grown() : credit_ - 1; }
   // A sleep of this long: a short one would have been spared.
   void slept(std::uint64_t ns) {
-    if (ns < kSpinNs) credit_ = grown();
+    if (ns < spin_ns()) credit_ = grown();
   }
 
  private:
@@ -27,6 +36,7 @@ class Patience {
   int grown() const { return credit_ < kMost ? credit_ + 1 : kMost; }
 
   std::size_t processors_;
+  bool alone_ = false;
   int credit_ = 0;
 };
 

@@ -314,6 +314,7 @@ EngineStatus Server::status() const {
   status.runs = runs_;
   status.sleeps = sleeps_;
   status.bells = bells_;
+  status.alone = patience_.is_alone();
   status.transfers = machine_.counts().transfers;
   status.transferred_bytes = machine_.counts().bytes;
   status.accounts = engine_.accounts();

@@ -65,6 +65,7 @@ class Server {
   // The loop (loop.cpp).
   void sleep();
   bool spin();
+  bool is_alone() const;
   bool look(std::optional<std::uint64_t> most);
   void take(const Poller::Ready& ready);
   void attend_to_machine();
@@ -111,6 +112,7 @@ class Server {
   Newcomers newcomers_;
   ProcessId next_ = 1;
   Patience patience_;
+  Moment look_at_places_ = 0;
   std::uint64_t runs_ = 0;
   Moment complain_again_ = 0;
   std::uint64_t heard_ = 0;  // how often something came from other nodes

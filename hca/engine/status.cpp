@@ -149,8 +149,9 @@ std::string status_text(const EngineStatus& status) {
                                                   : "";
   return cat("scela-hca ", status.version, ", process ", status.pid, alone, "\nprocesses ",
              all.processes.size(), "; runs ", status.runs, "; sleeps ", status.sleeps, ", of them ",
-             status.bells, " ended by a bell; copies ", status.transfers, " of ",
-             status.transferred_bytes, " bytes\n\n", table(has), "\n", table(did), lines);
+             status.bells, " ended by a bell", status.alone ? "; alone on its processors" : "",
+             "; copies ", status.transfers, " of ", status.transferred_bytes, " bytes\n\n",
+             table(has), "\n", table(did), lines);
 }
 
 std::string status_json(const EngineStatus& status) {
@@ -159,11 +160,9 @@ std::string status_json(const EngineStatus& status) {
   json["version"] = status.version;
   json["pid"] = status.pid;
   json["lid"] = status.lid;
-  json["engine"] = {{"runs", status.runs},
-                    {"sleeps", status.sleeps},
-                    {"bells", status.bells},
-                    {"copies", status.transfers},
-                    {"copied_bytes", status.transferred_bytes}};
+  json["engine"] = {{"runs", status.runs},        {"sleeps", status.sleeps},
+                    {"bells", status.bells},      {"alone", status.alone},
+                    {"copies", status.transfers}, {"copied_bytes", status.transferred_bytes}};
   json["node"] = json_of(all.holdings, all.traffic);
   for (const auto& [name, value] : status.fabric)
     json["fabric"][name] = value;

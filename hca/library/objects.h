@@ -145,6 +145,7 @@ struct Cq : ibv_cq_ex {
   std::uint32_t comp_events = 0;  // handed out; under `mutex`
   std::uint32_t async_events = 0;
   bool single_threaded = false;
+  bool helps = true;     // polls in vain move bytes (helper.h)
   bool polling = false;  // between start_poll and end_poll
   std::uint64_t polled_from = 0;
   Completion current;  // of next_poll

@@ -36,7 +36,7 @@ void Park::note(Cq& cq) {
 
 void Park::found_nothing(Cq& cq, EngineLink& link) {
   note(cq);
-  if (link.help()) {
+  if (cq.helps && link.help()) {
     empty_.store(0, std::memory_order_relaxed);
     more_.store(kSpinsMore, std::memory_order_relaxed);
     return;

@@ -98,10 +98,13 @@ extern "C" {
 
 using namespace scela::hca::library;
 
-// This device knows tasks: for it these are the plain verbs.
+// This device knows tasks: for it these are the plain verbs. But that who has the device do his
+// work is not asked to move bytes when he looks how far it is.
 ibv_cq* scela_create_cq(ibv_context* context, int cqe, void* cq_context, ibv_comp_channel* channel,
                         int comp_vector) {
-  return ibv_create_cq(context, cqe, cq_context, channel, comp_vector);
+  ibv_cq* const cq = ibv_create_cq(context, cqe, cq_context, channel, comp_vector);
+  if (cq != nullptr) cq_of(cq).helps = false;
+  return cq;
 }
 
 int scela_destroy_cq(ibv_cq* cq) {

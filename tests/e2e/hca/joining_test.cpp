@@ -16,6 +16,7 @@
 #include "hca/core/joining.h"
 #include "tests/e2e/hca/engine_client.h"
 #include "tests/support/eventually.h"
+#include "tests/support/output_of.h"
 
 using namespace scela;
 using namespace scela::hca;
@@ -34,16 +35,6 @@ JoinAsk joining(const std::string& text) {
   REQUIRE(text.size() <= sizeof ask.record);
   std::memcpy(ask.record, text.data(), text.size());
   return ask;
-}
-
-std::string output_of(const std::string& command) {
-  FILE* const pipe = ::popen(command.c_str(), "r");
-  REQUIRE(pipe != nullptr);
-  std::string text;
-  for (int c = 0; (c = std::fgetc(pipe)) != EOF;)
-    text += static_cast<char>(c);
-  ::pclose(pipe);
-  return text;
 }
 
 using Json = nlohmann::json;

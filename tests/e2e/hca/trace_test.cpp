@@ -18,6 +18,7 @@
 #include "common/os/clock.h"
 #include "tests/e2e/hca/verbs_program.h"
 #include "tests/support/eventually.h"
+#include "tests/support/output_of.h"
 #include "tests/support/stop.h"
 
 using namespace scela;
@@ -78,17 +79,6 @@ std::map<std::string, std::uint32_t> ended_within(const Json& events, pid_t pid,
     if (end >= from && end <= to) ++counts[event["name"].get<std::string>()];
   }
   return counts;
-}
-
-std::string output_of(const std::string& command) {
-  std::string text;
-  FILE* const pipe = ::popen(command.c_str(), "r");
-  REQUIRE(pipe != nullptr);
-  char bytes[4096];
-  while (const std::size_t got = ::fread(bytes, 1, sizeof bytes, pipe))
-    text.append(bytes, got);
-  CHECK(::pclose(pipe) == 0);
-  return text;
 }
 
 }  // namespace

@@ -26,6 +26,20 @@ TEST_CASE("the engine does not spin on a processor that a process could use") {
   CHECK_FALSE(patience.spins(64));
 }
 
+TEST_CASE("an engine where no process may run spins for longer, whatever number there is") {
+  Patience patience(1);
+  patience.slept(Patience::kSpinNs);
+  CHECK_FALSE(patience.spins(4));
+  patience.be_alone(true);
+  CHECK(patience.spin_ns() == Patience::kSpinAloneNs);
+  CHECK_FALSE(patience.spins(4));
+  patience.slept(Patience::kSpinNs);
+  CHECK(patience.spins(4));
+  patience.be_alone(false);
+  CHECK(patience.spin_ns() == Patience::kSpinNs);
+  CHECK_FALSE(patience.spins(4));
+}
+
 TEST_CASE("however long spinning has paid, it ends soon after it does not any more") {
   Patience patience(2);
   for (int i = 0; i < 1'000'000; ++i)
