@@ -86,6 +86,7 @@ struct Member {
   std::shared_ptr<const Plan> plan;
   Layout layout;
   Bytes in, out;
+  std::unique_ptr<RunPool> pool = std::make_unique<RunPool>();  // its runs' memory is registered
 };
 
 [[noreturn]] void failed(const std::string& why) {
@@ -99,10 +100,10 @@ double median(std::vector<double>& times) {
 }
 
 // All ranks once; what each post took is added.
-void run_once(std::vector<Member>& members, RunPool& pool, std::vector<double>& times) {
+void run_once(std::vector<Member>& members, std::vector<double>& times) {
   std::vector<Run*> runs;
-  for (int rank = 0; rank < kRanks; ++rank)
-    runs.push_back(&pool.take());
+  for (Member& member : members)
+    runs.push_back(&member.pool->take());
   for (int rank = 0; rank < kRanks; ++rank) {
     Member& member = members[static_cast<std::size_t>(rank)];
     Run& run = *runs[static_cast<std::size_t>(rank)];
@@ -125,9 +126,9 @@ void run_once(std::vector<Member>& members, RunPool& pool, std::vector<double>& 
     for (std::size_t i = 0; i < runs.size(); ++i)
       all = members[i].engine->test(*runs[i]) && all;
   }
-  for (Run* const run : runs) {
-    if (run->error() != nullptr) failed(run->error()->text());
-    pool.give_back(*run);
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    if (runs[i]->error() != nullptr) failed(runs[i]->error()->text());
+    members[i].pool->give_back(*runs[i]);
   }
 }
 
@@ -148,14 +149,13 @@ void measure(std::vector<Member>& members, Operation operation, const char* name
     member.in.resize(kBytes * kRanks);
     member.out.resize(kBytes * kRanks);
   }
-  RunPool pool;
   std::vector<double> times;
-  run_once(members, pool, times);  // connects
-  run_once(members, pool, times);
+  run_once(members, times);  // connects
+  run_once(members, times);
   times.clear();
   times.reserve(kTurns * kRanks);
   for (int turn = 0; turn < kTurns; ++turn)
-    run_once(members, pool, times);
+    run_once(members, times);
   const double posted = median(times);
   const std::string_view what = name_of(operation);
   std::printf("| %.*s %s | %zu | %.0f | %.1f |\n", static_cast<int>(what.size()), what.data(), name,

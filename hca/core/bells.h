@@ -14,12 +14,17 @@
 
 namespace scela::hca {
 
-// The program: a queue has something new. True: the engine sleeps, and the caller must wake it.
-template <class Page, class Engine>
-bool ring(Page& page, Engine& engine, std::uint32_t bell) {
+// The program: a queue has something new, which an engine that is awake sees.
+template <class Page>
+void mark(Page& page, std::uint32_t bell) {
   const std::uint32_t word = bell % kBells / 64;
   page.words[word].fetch_or(1ULL << (bell % 64), std::memory_order_release);
   page.summary.fetch_or(1ULL << word, std::memory_order_seq_cst);
+}
+// The same. True: the engine sleeps, and the caller must wake it.
+template <class Page, class Engine>
+bool ring(Page& page, Engine& engine, std::uint32_t bell) {
+  mark(page, bell);
   return engine.asleep.load(std::memory_order_seq_cst) != 0 &&
          engine.asleep.exchange(0, std::memory_order_seq_cst) != 0;
 }
@@ -54,9 +59,10 @@ void wake_up(Engine& engine) {
   engine.asleep.store(0, std::memory_order_seq_cst);
 }
 
-// The program: receives before `end` are posted. True: the engine wants a bell.
+// The program: receives before `end` are posted, or sends that are held: they are looked at when
+// something comes, or is enabled. True: the engine wants a bell all the same.
 template <class Ring>
-bool post_receives(Ring& ring, std::uint64_t end) {
+bool post_silently(Ring& ring, std::uint64_t end) {
   ring.posted.store(end, std::memory_order_seq_cst);
   return ring.ring_on_post.load(std::memory_order_seq_cst) != 0;
 }

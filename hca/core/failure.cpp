@@ -2,6 +2,7 @@
 #include <cstring>
 #include <utility>
 
+#include "hca/core/bells.h"
 #include "hca/core/state.h"
 
 namespace scela::hca {
@@ -62,7 +63,8 @@ void Engine::State::enter_error(Qp& qp) {
   drop_requests(qp);
   forget_steps(qp);
   qp.progress = 0;
-  if (qp.recv.head) want_bells(*qp.recv.head);
+  for (const Ring* ring : {&qp.send, &qp.recv})
+    if (ring->head) want_bells(*ring->head);
   flush(qp);
   if (qp.srq != 0) event(qp, EventType::last_wqe_reached);
 }

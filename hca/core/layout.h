@@ -99,9 +99,10 @@ struct RequestRing {
   alignas(64) std::atomic<std::uint64_t> posted{0};  // by the process
   alignas(64) std::atomic<std::uint64_t> taken{
       0};  // by the engine: read, so that the entry is free
-  // By the engine, receive queues only: what is posted must be told by a bell as well (the queue
-  // pair is in error, and what comes is to be flushed). Looked at after `posted` was written, both
-  // sequentially consistent. Send queues always ring.
+  // By the engine, of receives, and of sends that are held until they are enabled: what is posted
+  // must be told by a bell as well (the queue pair is in error, and what comes is to be flushed; or
+  // it was enabled before). Looked at after `posted` was written, both sequentially consistent.
+  // Other send queues always ring.
   std::atomic<std::uint32_t> ring_on_post{0};
 };
 

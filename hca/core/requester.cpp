@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "hca/core/address.h"
+#include "hca/core/bells.h"
 #include "hca/core/state.h"
 
 namespace scela::hca {
@@ -384,6 +385,7 @@ void Engine::State::drain(Qp& qp) {
       enter_error(qp);
     } else {
       qp.state = QpState::sqe;
+      want_bells(*qp.send.head);
       flush(qp);
     }
     return;

@@ -1,6 +1,7 @@
 // Management requests: what a queue waits for, releases and computes (include/scela/verbs_ext.h).
 #include <algorithm>
 
+#include "hca/core/bells.h"
 #include "hca/core/calc.h"
 #include "hca/core/state.h"
 
@@ -46,7 +47,10 @@ Status Engine::State::enable(const Qp& qp, const Outgoing& out) {
   Ring& ring = out.request.opcode == Opcode::send_enable ? target->send : target->recv;
   if (!ring.managed) return Status::local_qp_operation;
   ring.enabled += out.request.wait_until;
-  if (out.request.opcode == Opcode::send_enable) schedule(*target);
+  if (out.request.opcode == Opcode::send_enable) {
+    if (ring.head && ring.enabled > ring.end()) want_bells(*ring.head);
+    schedule(*target);
+  }
   return Status::success;
 }
 

@@ -48,7 +48,8 @@ class EngineLink {
   // Its queue has gone. Memory that was made for it alone is not mapped any more.
   void release(const Region& region);
 
-  // Says that a queue has something new.
+  // Says that a queue has something new: to an engine that is awake, or so that it wakes.
+  void mark(std::uint32_t bell) { hca::mark(*page_, bell); }
   void ring(std::uint32_t bell) {
     if (hca::ring(*page_, *engine_page_, bell)) wake();
   }

@@ -76,6 +76,7 @@ struct RequestQueue {
   std::uint32_t sges = 0;
   std::uint32_t inline_bytes = 0;
   std::uint32_t bell = 0;
+  bool held = false;  // until it is enabled
   std::uint64_t posted = 0;
   std::uint64_t taken = 0;  // as it was last seen
   std::atomic<std::uint64_t> completed{0};
@@ -90,18 +91,20 @@ struct RequestQueue {
     taken = ring->taken.load(std::memory_order_acquire);
     return at - taken > mask;
   }
-  // Everything before `end` is the engine's; of a send queue, it is told.
+  // Everything before `end` is the engine's; of a send queue, it is told. Nobody is woken for what
+  // is held.
   void publish_sends(EngineLink& link, std::uint64_t end) {
     if (end == posted) return;
     posted = end;
-    ring->posted.store(end, std::memory_order_release);
+    if (held && !post_silently(*ring, end)) return link.mark(bell);
+    if (!held) ring->posted.store(end, std::memory_order_release);
     link.ring(bell);
   }
   // Receives are looked for when something comes, or the engine says that it wants to be told.
   void publish_receives(EngineLink& link, std::uint64_t end) {
     if (end == posted) return;
     posted = end;
-    if (post_receives(*ring, end)) link.ring(bell);
+    if (post_silently(*ring, end)) link.ring(bell);
   }
   void forget_all() { completed.store(posted, std::memory_order_release); }
 };

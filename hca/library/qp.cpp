@@ -110,6 +110,7 @@ Qp* make_qp(ibv_context* context, ibv_qp_init_attr_ex& attributes) {
   const Answer answer = ours.link.ask(ask);
   if (answer.error != 0) return no<Qp>(static_cast<int>(answer.error));
   if (!map_queues(*made, ours.link, answer)) return no<Qp>(EPROTO);
+  made->send.held = (ask.create_flags & create_flag::kManagedSend) != 0;
   show(*made, context, attributes, answer);
   attributes.cap = {answer.cap.send_requests, answer.cap.recv_requests, answer.cap.send_sges,
                     answer.cap.recv_sges, answer.cap.inline_bytes};

@@ -71,13 +71,12 @@ std::uint64_t moved_while_polling(Verbs& verbs, ibv_cq* done) {
   return moved - before;
 }
 
-pid_t engine_of(const Place& place) {
+Json status_of(const Place& place) {
   return Json::parse(output_of(std::string(engine_program()) + " --status --json --socket " +
-                               place.path + "/socket"))["pid"];
+                               place.path + "/socket"));
 }
 bool is_alone(const Place& place) {
-  return Json::parse(output_of(std::string(engine_program()) + " --status --json --socket " +
-                               place.path + "/socket"))["engine"]["alone"];
+  return status_of(place)["engine"]["alone"];
 }
 void put_on(const std::vector<int>& cpus, pid_t process) {
   const CpuMask mask(cpus);
@@ -104,7 +103,7 @@ TEST_CASE("hca waiting: an engine knows when no program may run on its processor
   REQUIRE(all.size() >= 2);
   const Place place;
   const Verbs verbs;
-  const pid_t engine = engine_of(place);
+  const pid_t engine = status_of(place)["pid"];
   CHECK_FALSE(is_alone(place));
   put_on({all[0]}, engine);
   CHECK_FALSE(is_alone(place));
@@ -112,4 +111,25 @@ TEST_CASE("hca waiting: an engine knows when no program may run on its processor
   CHECK(eventually([&] { return is_alone(place); }));
   put_on(all, 0);
   CHECK(eventually([&] { return !is_alone(place); }));
+}
+
+TEST_CASE("hca waiting: an engine that sleeps is not woken for what is held") {
+  const Place place;
+  Verbs verbs;
+  ibv_cq* done = verbs.cq(256);
+  ibv_qp* from = verbs.rc(done, done, SCELA_QP_MANAGED_SEND);
+  ibv_qp* to = verbs.rc(done, done);
+  verbs.connect(from, to->qp_num);
+  verbs.connect(to, from->qp_num);
+  ibv_qp* manager = verbs.mq(done);
+  const auto bells = [&] { return status_of(place)["engine"]["bells"].get<int>(); };
+  const int before = bells();
+  for (int i = 0; i < 100; ++i) {
+    post_recv(to, {});
+    post_send(from, {});
+  }
+  CHECK(bells() == before);
+  post(manager, enable(from, 100));
+  for (int i = 0; i < 100; ++i)
+    CHECK(next(done).status == IBV_WC_SUCCESS);
 }

@@ -334,6 +334,7 @@ class Program {
     made.made = request(ask);
     made.handle = made.made.handle;
     if (made.made.error == 0) qps_[made.handle] = made.made;
+    if ((ask.create_flags & create_flag::kManagedSend) != 0) holds_sends_.insert(made.handle);
     return made;
   }
   QueuePair make_qp(QpType type) {
@@ -364,7 +365,12 @@ class Program {
   void post_raw(const QueuePair& qp, const SendRequest& request, const std::vector<Sge>& body) {
     post(qps_[qp.handle].send, qps_[qp.handle].send_slots, qps_[qp.handle].send_stride, request,
          body);
-    ring_bell(qps_[qp.handle].send_bell);
+    // As the library.
+    if (!holds_sends_.contains(qp.handle) || wants_bell(qp)) ring_bell(qps_[qp.handle].send_bell);
+  }
+  // Whether a bell is wanted though its requests are held.
+  bool wants_bell(const QueuePair& qp) {
+    return head(qps_[qp.handle].send)->ring_on_post.load() != 0;
   }
   bool knows(const QueuePair& qp) const { return qps_.contains(qp.handle); }
   // True: the engine must be woken.
@@ -428,6 +434,7 @@ class Program {
   std::unique_ptr<ProcessPage> page_;
   std::map<std::uint32_t, Answer> cqs_;
   std::map<std::uint32_t, Answer> qps_;
+  std::set<std::uint32_t> holds_sends_;
 };
 
 inline SendRequest request(Opcode opcode, std::uint64_t id = 1,

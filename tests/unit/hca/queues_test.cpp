@@ -269,6 +269,43 @@ TEST_CASE("hca: management requests wait for completions and release what is hel
   CHECK(completions[1].wr_id == 2);
 }
 
+TEST_CASE("hca: what is held is told by a bell only where it was enabled before, or is flushed") {
+  Fabric fabric;
+  Program a(fabric, 1), b(fabric, 2);
+  Ask ask;
+  ask.create_flags = create_flag::kManagedSend;
+  QueuePair from = a.make_qp(ask), to = b.make_qp(QpType::rc), manager = a.make_qp(QpType::rc);
+  REQUIRE(connect(a, from, QpType::rc, to.handle) == 0);
+  REQUIRE(connect(b, to, QpType::rc, from.handle) == 0);
+  REQUIRE(connect(a, manager, QpType::rc, 0) == 0);
+  for (std::uint64_t i = 0; i < 4; ++i)
+    b.post_recv(to, i, {});
+  SendRequest enable = request(Opcode::send_enable, 9, 0);
+  enable.target = from.handle;
+  enable.wait_until = 1;
+  a.post_send(from, request(Opcode::send, 1), {});
+  CHECK_FALSE(a.wants_bell(from));
+  a.post_send(manager, enable, {});
+  fabric.run();
+  CHECK(b.poll().size() == 1);
+  CHECK_FALSE(a.wants_bell(from));
+  // Enabled first: it goes as soon as it is posted.
+  a.post_send(manager, enable, {});
+  fabric.run();
+  CHECK(a.wants_bell(from));
+  a.post_send(from, request(Opcode::send, 2), {});
+  fabric.run();
+  CHECK(b.poll().size() == 1);
+  QpAttributes attributes;
+  attributes.state = QpState::reset;
+  REQUIRE(a.modify(from, attributes, attribute::kState) == 0);
+  CHECK_FALSE(a.wants_bell(from));
+  REQUIRE(connect(a, from, QpType::rc, to.handle) == 0);
+  attributes.state = QpState::err;
+  REQUIRE(a.modify(from, attributes, attribute::kState) == 0);
+  CHECK(a.wants_bell(from));
+}
+
 TEST_CASE(
     "hca: a request of a shared queue that a queue pair had begun to fill is filled by another") {
   Fabric fabric;
