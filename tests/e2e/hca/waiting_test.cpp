@@ -35,10 +35,12 @@ ssize_t count(long number, pid_t process, const iovec* here, unsigned long heres
 }  // namespace
 
 // The library's calls come here before they come to the C library's.
+// NOLINTNEXTLINE(readability-inconsistent-declaration-parameter-name): the header's are reserved
 extern "C" ssize_t process_vm_readv(pid_t process, const iovec* here, unsigned long heres,
                                     const iovec* there, unsigned long theres, unsigned long flags) {
   return count(SYS_process_vm_readv, process, here, heres, there, theres, flags);
 }
+// NOLINTNEXTLINE(readability-inconsistent-declaration-parameter-name): the header's are reserved
 extern "C" ssize_t process_vm_writev(pid_t process, const iovec* here, unsigned long heres,
                                      const iovec* there, unsigned long theres,
                                      unsigned long flags) {
