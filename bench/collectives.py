@@ -232,16 +232,8 @@ def body(results, suite):
 
 
 def main():
-    parser = contest.parser(__doc__, SUITES, 5, "turns of each contestant")
-    parser.add_argument("--build", default="build-release", help="build tree (default: build-release)")
-    options = contest.options_of(parser, SUITES)
-    if options.render:
-        results = contest.load(options.render)
-    else:
-        made = Contest(options)
-        results = contest.measured("collectives.py", {name: lambda n=name: made.suite(n) for name in SUITES}, options)
-    if options.results:
-        contest.save(options.results, results, sort_keys=False)
+    options = contest.options_of(contest.with_build(contest.parser(__doc__, SUITES, 5, "turns of each contestant")), SUITES)
+    results = contest.recorded("collectives.py", SUITES, options, Contest)
     drawn = {}
     for name in SUITES:
         if name in results:

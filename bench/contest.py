@@ -28,9 +28,15 @@ def parser(doc, suites, repeat, rounds="rounds after the warm-up"):
     return made
 
 
+def with_build(made):
+    """And that takes programs of a build tree."""
+    made.add_argument("--build", default="build-release", help="build tree (default: build-release)")
+    return made
+
+
 def with_hydra(made):
     """And that takes Hydra for a peer."""
-    made.add_argument("--build", default="build-release", help="build tree (default: build-release)")
+    with_build(made)
     made.add_argument("--hydra", default="mpiexec.hydra")
     return made
 
@@ -92,6 +98,19 @@ def measured(name, suites, options, **facts):
         say(suite)
         results[suite] = suites[suite]()
     results["load_after"] = measure.load()
+    return results
+
+
+def recorded(name, suites, options, make):
+    """The results of a benchmark whose contest, make(options), has `suite(name)`: measured, or those of --render; written to
+    --results."""
+    if options.render:
+        results = load(options.render)
+    else:
+        made = make(options)
+        results = measured(name, {suite: lambda n=suite: made.suite(n) for suite in suites}, options)
+    if options.results:
+        save(options.results, results, sort_keys=False)
     return results
 
 

@@ -90,16 +90,8 @@ def body(results, suite):
 
 
 def main():
-    parser = contest.parser(__doc__, SUITES, 5, "turns of each contestant")
-    parser.add_argument("--build", default="build-release", help="build tree (default: build-release)")
-    options = contest.options_of(parser, SUITES)
-    if options.render:
-        results = contest.load(options.render)
-    else:
-        made = Contest(options)
-        results = contest.measured("messages.py", {name: lambda n=name: made.suite(n) for name in SUITES}, options)
-    if options.results:
-        contest.save(options.results, results, sort_keys=False)
+    options = contest.options_of(contest.with_build(contest.parser(__doc__, SUITES, 5, "turns of each contestant")), SUITES)
+    results = contest.recorded("messages.py", SUITES, options, Contest)
     launch_report.put_sections([(HEADINGS[name], body(results, name)) for name in SUITES if name in results], options.docs)
 
 

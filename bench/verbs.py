@@ -295,9 +295,7 @@ def body(results):
 
 
 def main():
-    parser = contest.parser(__doc__, SUITES, 7)
-    parser.add_argument("--build", default="build-release", help="build tree (default: build-release)")
-    options = contest.options_of(parser, SUITES)
+    options = contest.options_of(contest.with_build(contest.parser(__doc__, SUITES, 7)), SUITES)
     if options.render:
         results = contest.load(options.render)
     else:

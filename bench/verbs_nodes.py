@@ -135,9 +135,7 @@ def sections(results):
 
 
 def main():
-    parser = contest.parser(__doc__, SUITES, 500)
-    parser.add_argument("--build", default="build-release", help="build tree (default: build-release)")
-    options = contest.options_of(parser, SUITES)
+    options = contest.options_of(contest.with_build(contest.parser(__doc__, SUITES, 500)), SUITES)
     if options.render:
         results = contest.load(options.render)
     else:
