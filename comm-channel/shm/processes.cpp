@@ -18,6 +18,7 @@
 
 #include "common/core/text.h"
 #include "common/os/clock.h"
+#include "common/os/process_tree.h"
 #include "common/os/syscall.h"
 
 namespace scela::channel::shm {
@@ -58,9 +59,8 @@ ssize_t read_by_a_thread(pid_t pid, std::uint64_t address, std::span<std::byte> 
 
 // Has ended and was not waited for yet. Its first thread alone may have.
 bool is_zombie(pid_t pid) {
-  const std::string text = read_small_file(cat("/proc/", pid, "/stat").c_str());
-  const std::size_t name = text.rfind(')');
-  if (name == std::string::npos || name + 2 >= text.size() || text[name + 2] != 'Z') return false;
+  ProcessFacts facts;
+  if (!facts_of(pid, facts) || facts.state != 'Z') return false;
   std::error_code error;
   const std::filesystem::directory_iterator tasks(cat("/proc/", pid, "/task"), error);
   return !error && std::distance(begin(tasks), end(tasks)) == 1;

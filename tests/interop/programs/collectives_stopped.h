@@ -8,8 +8,6 @@
 #include <chrono>
 #include <csignal>
 #include <cstdint>
-#include <fstream>
-#include <iterator>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,16 +15,17 @@
 #include "collectives/algorithms/algorithms.h"
 #include "comm-channel/include/scela/channel.h"
 #include "common/core/text.h"
+#include "common/os/process_tree.h"
 #include "tests/interop/programs/collectives_probe.h"
+#include "tests/support/eventually.h"
 
 namespace scela::collectives::test {
 
-// Of /proc/PID/stat, behind the name: R, S, T, ...
+// T: it is stopped.
 inline char state_of(pid_t process) {
-  std::ifstream file(cat("/proc/", process, "/stat"));
-  const std::string text((std::istreambuf_iterator<char>(file)), {});
-  const std::size_t at = text.rfind(')');
-  return at == std::string::npos || at + 2 >= text.size() ? '?' : text[at + 2];
+  ProcessFacts facts;
+  facts_of(process, facts);
+  return facts.state;
 }
 
 inline bool read_from(pid_t process, std::uint64_t address, std::byte* to, std::size_t bytes) {
@@ -92,8 +91,8 @@ inline std::string stopped(channel::Channel& channel, Executor& executor) {
     }
     Where where;
     channel.recv(kStopped, 1, bytes_of(where), kOther);
-    while (state_of(where.process) != 'T')
-      ::usleep(1000);
+    if (!scela::test::eventually([&] { return state_of(where.process) == 'T'; }))
+      return cat(text(one), ": rank 1 does not stop");
     Begun begun(one, rank, tag++, kContext, executor);
     if (!executor.wait(begun.run, kPatience))
       return cat(text(one), ": it waits for the rank that is stopped");
@@ -109,15 +108,15 @@ inline std::string stopped(channel::Channel& channel, Executor& executor) {
     // It has all that it must get, or gets it from what is on its way.
     const Member twin(one, kStopped, tag - 1);
     const Call call = twin.call({});
+    const std::uint64_t bytes = call.layout->of(Space::output).end();
     std::string wrong;
-    for (int i = 0; i < 40'000; ++i) {
-      const std::uint64_t bytes = call.layout->of(Space::output).end();
-      if (!read_from(where.process, where.output, call.output, bytes))
-        return "the memory of rank 1 cannot be read";
-      wrong = twin.wrong();
-      if (wrong.empty()) break;
-      ::usleep(1000);
-    }
+    bool can_read = true;
+    scela::test::eventually([&] {
+      can_read = read_from(where.process, where.output, call.output, bytes);
+      if (can_read) wrong = twin.wrong();
+      return !can_read || wrong.empty();
+    });
+    if (!can_read) return "the memory of rank 1 cannot be read";
     if (state_of(where.process) != 'T') return "rank 1 was not stopped all the time";
     ::kill(where.process, SIGCONT);
     if (!wrong.empty()) return cat("while it is stopped, ", wrong);

@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <atomic>
 #include <csignal>
-#include <fstream>
-#include <iterator>
 #include <string>
 
 #include "common/core/text.h"
+#include "common/os/process_tree.h"
 #include "tests/interop/programs/offload_pair.h"
+#include "tests/support/eventually.h"
 
 namespace scela::channel::probe {
 namespace {
@@ -20,21 +20,15 @@ struct Stopped {
   std::uint64_t buffer = 0, flag = 0;  // where its bytes are; and a word that it sets when it runs
 };
 
-// Of /proc/PID/stat, behind the name: R, S, T, ...
-char state_of(pid_t process) {
-  std::ifstream file(cat("/proc/", process, "/stat"));
-  std::string text((std::istreambuf_iterator<char>(file)), {});
-  const std::size_t at = text.rfind(')');
-  return at == std::string::npos || at + 2 >= text.size() ? '?' : text[at + 2];
+bool is_stopped(pid_t process) {
+  ProcessFacts facts;
+  return facts_of(process, facts) && facts.state == 'T';
 }
 void await_stop(pid_t process) {
-  for (int i = 0; state_of(process) != 'T'; ++i) {
-    must(i < 60'000, "the partner does not stop");
-    ::usleep(1000);
-  }
+  must(scela::test::eventually([&] { return is_stopped(process); }), "the partner does not stop");
 }
 void must_be_stopped(pid_t process) {
-  must(state_of(process) == 'T', "the partner was not stopped all the time");
+  must(is_stopped(process), "the partner was not stopped all the time");
 }
 
 Data bytes_at(pid_t process, std::uint64_t address, std::size_t size) {
