@@ -13,6 +13,7 @@
 #include "comm-channel/progress.h"
 #include "comm-channel/settings.h"
 #include "common/core/text.h"
+#include "common/os/affinity.h"
 
 namespace scela::channel {
 
@@ -253,6 +254,16 @@ int Channel::nodes() const {
 }
 int Channel::node_of(int rank) const {
   return rank < 0 || rank >= size() ? -1 : state_->world().node_of[static_cast<std::size_t>(rank)];
+}
+std::vector<std::vector<int>> Channel::processors_of_node() const {
+  std::vector<std::vector<int>> processors;
+  state_->progress.with([&](Messenger& messenger) {
+    const shm::NodeLink* const link = messenger.node();
+    for (std::uint32_t rank = 0; link != nullptr && rank < link->ranks(); ++rank)
+      processors.push_back(link->processors_of(rank));
+  });
+  if (processors.empty()) processors.push_back(allowed_cpus());  // alone there
+  return processors;
 }
 
 Request Channel::isend(int peer, int tag, std::span<const std::byte> bytes, Context context) {

@@ -63,10 +63,22 @@ Result<std::shared_ptr<Engine>> engine_of(const CommunicatorMaker& maker) {
     case RunBy::thread:
       break;
   }
-  auto thread = make_thread(std::move(transport), {}, maker.transport());
+  auto thread = make_thread(std::move(transport), maker.threads, maker.transport());
   if (!thread) return fail(thread.error());
   engine->executor = std::move(*thread);
   return engine;
+}
+
+ThreadPlacement beside_ranks(const channel::Channel& channel) {
+  ThreadPlacement placement;
+  for (const std::vector<int>& processors : channel.processors_of_node()) {
+    CpuSet& cpus = placement.ranks.emplace_back();
+    for (const int processor : processors)
+      cpus.add(static_cast<std::uint32_t>(processor));
+  }
+  for (int rank = 0; rank < channel.rank(); ++rank)
+    if (channel.node_of(rank) == channel.node()) ++placement.own;
+  return placement;
 }
 
 }  // namespace
@@ -97,6 +109,7 @@ std::size_t CommunicatorMaker::queue_pairs(const Communicator& communicator) {
 
 Communicator Communicator::over(channel::Channel& channel, const CommunicatorOptions& options) {
   CommunicatorMaker maker;
+  if (options.run_by == RunBy::thread && options.bind_thread) maker.threads = beside_ranks(channel);
   maker.transport = [&channel] { return make_channel_transport(channel); };
 #ifdef SCELA_WITH_ENGINE
   maker.by_engine = make_engine;
@@ -132,6 +145,9 @@ int Communicator::size() const {
 }
 int Communicator::nodes() const {
   return state_ ? state_->node_count : 0;
+}
+std::string Communicator::describe() const {
+  return state_ ? state_->engine->executor->describe() : "nobody's";
 }
 
 void Communicator::free() {

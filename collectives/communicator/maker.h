@@ -24,6 +24,7 @@ struct CommunicatorMaker {
   // Nobody else's of this transport's library, as many as kContextsOfOne.
   std::uint32_t first_context = 0x8000'0000;
   CommunicatorOptions options;
+  collectives::ThreadPlacement threads;  // of RunBy::thread
   collectives::Environment environment = collectives::environment_of_process();
 
   Communicator make() const;

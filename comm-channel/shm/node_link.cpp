@@ -132,6 +132,15 @@ void NodeLink::join_in() {
   member.joined.store(kJoined, std::memory_order_release);
 }
 
+std::vector<int> NodeLink::processors_of(std::uint32_t rank) const {
+  std::vector<int> processors;
+  const Member& member = segment_->member(rank);
+  if (member.joined.load(std::memory_order_acquire) == 0) return processors;
+  for (std::uint32_t cpu = 0; cpu < kCpuWords * 64; ++cpu)
+    if ((member.cpus[cpu / 64] >> (cpu % 64) & 1) != 0) processors.push_back(static_cast<int>(cpu));
+  return processors;
+}
+
 void NodeLink::settle() {
   fences_ = false;
   for (std::uint32_t peer = 0; peer < ranks(); ++peer) {

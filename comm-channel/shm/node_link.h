@@ -44,6 +44,8 @@ class NodeLink {
 
   std::uint32_t rank() const { return rank_; }
   std::uint32_t ranks() const { return segment_->shape().ranks; }
+  // That the rank could run on when it joined; none: it has not.
+  std::vector<int> processors_of(std::uint32_t rank) const;
   std::size_t most() const { return segment_->shape().payload; }  // bytes of a payload
 
   // False: there is no room now; try again after poll() or sleep(). The payload may be used again

@@ -1,6 +1,6 @@
 # scela::Communicator over the channel, under every launcher there is.
 add_executable(communicator_probe programs/communicator_probe.cpp programs/communicator_operations.cpp
-  programs/communicator_flights.cpp programs/communicator_wrong.cpp)
+  programs/communicator_flights.cpp programs/communicator_binding.cpp programs/communicator_wrong.cpp)
 target_link_libraries(communicator_probe PRIVATE scela_collectives_communicator scela_comm_channel)
 target_include_directories(communicator_probe PRIVATE ${PROJECT_SOURCE_DIR})
 set_target_properties(communicator_probe PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${SCELA_INTEROP_BIN}")
@@ -29,6 +29,11 @@ foreach(by at-once polled thread)
         RUN ${run} --pmi fd --sim-nodes 2 --ppn 2 --env SCELA_CHANNEL_VERBS=$<TARGET_FILE:scela-ibverbs> ${probe} ${part} ${by})
     endforeach()
   endif()
+endforeach()
+foreach(ranks 1 2)
+  communicator_test("a thread is bound beside its rank, ${ranks} ranks" CHECK --quiet
+      --out "communicator: binding thread, ${ranks} ranks on 1 nodes"
+    RUN ${run} --pmi fd -n ${ranks} ${probe} binding thread)
 endforeach()
 communicator_test("operations alone" CHECK --quiet --out "communicator: operations polled, 1 ranks on 1 nodes"
   RUN ${probe} operations polled)

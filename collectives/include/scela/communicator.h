@@ -291,6 +291,9 @@ enum class RunBy : unsigned char { at_once, polled, thread, engine };
 
 struct CommunicatorOptions {
   RunBy run_by = RunBy::polled;
+  // RunBy::thread: it is bound to the nearest core where no rank of the node may run; where there
+  // is none, to its rank's processors.
+  bool bind_thread = true;
   // Rows before those that are built in (docs/collectives.md, Choice). The environment's come
   // before these: SCELA_COLL_<OPERATION>, then the file that SCELA_COLL_TABLE names.
   std::string table;
@@ -323,6 +326,8 @@ class Communicator {
   int rank() const;  // -1: of nobody
   int size() const;
   int nodes() const;
+  // For people: who runs the operations, and where.
+  std::string describe() const;
 
   CollectiveError run(const Collective& collective);
   CollectiveRequest start(const Collective& collective);

@@ -16,6 +16,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include <scela/request.h>
 
@@ -127,6 +128,9 @@ class Channel {
   int node() const;
   int nodes() const;
   int node_of(int rank) const;  // -1: there is no such rank
+  // Those that each rank of this node could run on as it opened its channel, in the order of ranks,
+  // by the kernel's numbers; none of a rank that did not say.
+  std::vector<std::vector<int>> processors_of_node() const;
 
   // A rank, a tag from 0 to kMaxTag, bytes. Errors of arguments come with the request.
   Request isend(int peer, int tag, std::span<const std::byte> bytes, Context context = kWorld);

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "collectives/include/scela/communicator.h"
 
@@ -24,6 +25,10 @@ inline void must(bool holds, const std::string& what) {
 void operations(scela::Communicator& world);
 // Several under way at once, of one communicator and of some that overlap.
 void flights(scela::Communicator& world, scela::RunBy by);
+// Where progress threads run. Before the channel is opened: those that there are.
+std::vector<int> leave_all_processors_but_one();
+void binding(scela::channel::Channel& channel, const scela::Communicator& world,
+             const std::vector<int>& all);
 // What one rank, or several, do wrongly: `what` says what. False: there is no such thing. `another`
 // makes one of all ranks that has nothing to do with `world`.
 bool wrongly(scela::Communicator& world, const std::string& what,

@@ -2,10 +2,12 @@
 // prints one line if all is well.
 //
 //   communicator_probe operations|flights at-once|polled|thread
+//   communicator_probe binding thread
 //   communicator_probe WRONG at-once|polled|thread    what is done wrongly: communicator_wrong.cpp
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "comm-channel/include/scela/channel.h"
 #include "tests/interop/programs/communicator_check.h"
@@ -25,10 +27,13 @@ std::optional<RunBy> run_by_of(std::string_view word) {
 
 int main(int argc, char** argv) {
   const auto by = argc == 3 ? run_by_of(argv[2]) : std::nullopt;
-  if (!by) failed("usage: communicator_probe operations|flights|WRONG at-once|polled|thread");
+  if (!by)
+    failed("usage: communicator_probe operations|flights|binding|WRONG at-once|polled|thread");
   const std::string what = argv[1];
   channel::Options options;
   if (*by == RunBy::thread) options.threads = channel::Threads::multiple;
+  std::vector<int> processors;
+  if (what == "binding") processors = leave_all_processors_but_one();
   const auto opened = channel::Channel::open(options);
   if (!opened.channel) failed(opened.error.text());
   const auto all = [&] {
@@ -40,6 +45,8 @@ int main(int argc, char** argv) {
     operations(world);
   else if (what == "flights")
     flights(world, *by);
+  else if (what == "binding")
+    binding(*opened.channel, world, processors);
   else if (!wrongly(world, what, all))
     failed("there is no such thing to do as " + what);
   if (opened.channel->rank() == 0)
