@@ -84,6 +84,7 @@ if(SCELA_HYDRA)
 endif()
 
 find_program(SCELA_OMPIRUN mpirun.openmpi)
+set(ompirun "${CMAKE_CURRENT_SOURCE_DIR}/own_loopback.sh" ${SCELA_OMPIRUN} --allow-run-as-root)
 if(TARGET scela-pmix AND SCELA_PMIX_HEADERS_FOUND)
   bootstrap_test("scela-run --pmi pmix"
     CHECK --quiet --out "bootstrap: 4 ranks on 2 nodes: 0 0 1 1, PMIx" --count 1 ".*"
@@ -103,11 +104,11 @@ if(TARGET scela-pmix AND SCELA_PMIX_HEADERS_FOUND)
   if(SCELA_OMPIRUN)
     bootstrap_test("mpirun of Open MPI"
       CHECK --quiet --out "bootstrap: 4 ranks on 1 nodes: 0 0 0 0, PMIx" --count 1 ".*"
-      RUN ${SCELA_OMPIRUN} --allow-run-as-root --oversubscribe -n 4 ${probe})
+      RUN ${ompirun} --oversubscribe -n 4 ${probe})
     if(SCELA_HYDRA)
       bootstrap_test("mpiexec.hydra within mpirun"
         CHECK --out "bootstrap: 2 ranks on 1 nodes: 0 0, PMI-1" --count 1 ".*"
-        RUN ${SCELA_OMPIRUN} --allow-run-as-root -n 1 ${SCELA_HYDRA} -n 2 ${probe})
+        RUN ${ompirun} -n 1 ${SCELA_HYDRA} -n 2 ${probe})
     endif()
   endif()
 endif()

@@ -41,7 +41,7 @@ if(TARGET scela-pmix AND SCELA_PMIX_HEADERS_FOUND)
   channel_test("all, by scela-run and PMIx" CHECK --quiet --out "channel: all, 4 ranks on 1 nodes" RUN ${run} --pmi pmix -n 4 ${probe})
   if(SCELA_OMPIRUN)
     channel_test("all, by mpirun of Open MPI" CHECK --quiet --out "channel: all, 4 ranks on 1 nodes"
-      RUN ${SCELA_OMPIRUN} --allow-run-as-root --oversubscribe -n 4 ${probe})
+      RUN ${ompirun} --oversubscribe -n 4 ${probe})
   endif()
 endif()
 
