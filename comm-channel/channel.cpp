@@ -407,6 +407,10 @@ Context Channel::reserve_contexts(Context count) {
   return next - count;
 }
 
+void Channel::discard(Context context) {
+  state_->progress.with([&](Messenger& messenger) { messenger.discard(context); });
+}
+
 bool Channel::progress() {
   return state_->progress.with([&](Messenger&) { return state_->progress.poll(); });
 }

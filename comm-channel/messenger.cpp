@@ -304,6 +304,27 @@ void Messenger::drop(Unexpected& unexpected) {
   recycle(message);
 }
 
+// Asked for by any tag: offloaded channels of this context are given up, and what is in them comes.
+void Messenger::discard(Context context) {
+  const auto place = std::ranges::lower_bound(discarded_, context);
+  if (place != discarded_.end() && *place == context) return;
+  discarded_.insert(place, context);
+  while (Unexpected* const message = take({context, kAny, kAny}))
+    drop(*message);
+}
+
+void Messenger::drop_discarded() {
+  looked_through_ = matcher_.counts().waited;
+  for (Unexpected* message = matcher_.first_message(); message != nullptr;) {
+    const Envelope& envelope = message->envelope;
+    Unexpected* const taken = std::ranges::binary_search(discarded_, envelope.context)
+                                  ? take({envelope.context, envelope.source, envelope.tag})
+                                  : nullptr;
+    if (taken != nullptr) drop(*taken);
+    message = taken != nullptr ? matcher_.first_message() : Matcher::after(*message);
+  }
+}
+
 void Messenger::recycle(Kept& message) {
   message.offer.reset();
   kept_.give_back(message);
@@ -350,6 +371,7 @@ unsigned Messenger::poll() {
     count += network_->poll(*this);
   }
   if (offloader_) count += offloader_->poll();
+  if (!discarded_.empty() && matcher_.counts().waited != looked_through_) drop_discarded();
   // Who waits for room looks whether it was that before it sleeps.
   if (!busy_.empty() && send_blocked()) {
     ++count;

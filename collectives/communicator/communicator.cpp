@@ -39,6 +39,7 @@ Result<std::shared_ptr<Engine>> engine_of(const CommunicatorMaker& maker) {
   if (!table) return fail(table.error());
   engine->table = std::move(*table);
   engine->make_transport = maker.transport;
+  engine->discard = maker.discard;
   const auto said = maker.environment("SCELA_COLL_CHECK");
   engine->checks = said && !said->empty() ? *said != "0" : maker.options.check;
   auto transport = maker.transport();
@@ -111,6 +112,7 @@ Communicator Communicator::over(channel::Channel& channel, const CommunicatorOpt
   CommunicatorMaker maker;
   if (options.run_by == RunBy::thread && options.bind_thread) maker.threads = beside_ranks(channel);
   maker.transport = [&channel] { return make_channel_transport(channel); };
+  maker.discard = [&channel](std::uint32_t context) { channel.discard(context); };
 #ifdef SCELA_WITH_ENGINE
   maker.by_engine = make_engine;
 #endif

@@ -51,6 +51,7 @@ bool is_known_to_root_only(const Collective::Inside& call) {
 
 Communicator::State::~State() {
   if (engine && engine->executor) engine->executor->forget(context);
+  if (is_freed && engine->discard) engine->discard(context);
 }
 
 void Communicator::State::leave() {

@@ -38,6 +38,8 @@ struct Engine {
   // What agreements speak by, made when there is one: who calls moves their messages.
   std::function<std::unique_ptr<Transport>()> make_transport;
   std::unique_ptr<Transport> transport;
+  // Of a context in which this rank receives nothing more; none: others wait for what they send.
+  std::function<void(std::uint32_t context)> discard;
 };
 
 int count_nodes(std::vector<int> nodes);

@@ -18,6 +18,7 @@ struct CommunicatorMaker {
       std::unique_ptr<collectives::Transport> transport);
 
   std::function<std::unique_ptr<collectives::Transport>()> transport;  // an executor's own
+  std::function<void(std::uint32_t context)> discard;                  // Engine::discard
   EngineMaker by_engine = nullptr;  // make_engine() of collectives/offload; null: there is none
   int rank = 0;
   std::vector<int> nodes;  // by rank of the transport

@@ -200,7 +200,6 @@ class ChannelTransport final : public Transport {
   std::optional<GivenUp> given_up() override {
     if (!is_time(looked_)) return std::nullopt;
     std::erase_if(told_, [](auto& one) { return one.second.test(); });
-    drop_what_came();
     auto what = words_.next();  // those that were passed on came first
     if (!what) {
       what = received();
@@ -212,11 +211,7 @@ class ChannelTransport final : public Transport {
   void withdraw(Ticket ticket) override {
     if (ticket != kGone) requests_[ticket].cancel();
   }
-  void drop(std::uint32_t context) override {
-    if (std::ranges::find(dropped_, context) != dropped_.end()) return;
-    dropped_.push_back(context);
-    drop_what_came();
-  }
+  void drop(std::uint32_t context) override { channel_.discard(context); }
 
  private:
   std::optional<GivenUp> received() {
@@ -241,15 +236,6 @@ class ChannelTransport final : public Transport {
     last = now;
     return true;
   }
-  // Who sent it is told that it was received.
-  void drop_what_came() {
-    for (const std::uint32_t context : dropped_)
-      for (;;) {
-        const auto message = channel_.improbe(channel::kAnySource, channel::kAnyTag, context);
-        if (!message || message->status().error) break;
-      }
-  }
-
   // From when it is first waited for: a receive that nobody needs makes others dearer.
   void listen() {
     listens_ = true;
@@ -286,7 +272,6 @@ class ChannelTransport final : public Transport {
   std::chrono::nanoseconds looked_{};
   // Words to others that are under way.
   std::list<std::pair<std::array<std::byte, sizeof(GivenUp)>, channel::Request>> told_;
-  std::vector<std::uint32_t> dropped_;
 };
 
 }  // namespace

@@ -61,6 +61,7 @@ void Matcher::keep_before(Unexpected& message, Unexpected& other) {
 
 void Matcher::count(Unexpected& message) {
   message.waiting_ = true;
+  ++counts_.waited;
   counts_.unexpected_most = std::max(counts_.unexpected_most, ++counts_.unexpected);
   counts_.bytes += message.kept;
   counts_.bytes_most = std::max(counts_.bytes_most, counts_.bytes);

@@ -95,7 +95,8 @@ class Matcher {
   struct Counts {
     std::uint64_t posted = 0;      // receives that wait
     std::uint64_t unexpected = 0;  // messages that wait
-    std::uint64_t bytes = 0;       // that these keep here
+    std::uint64_t waited = 0;      // messages that ever have
+    std::uint64_t bytes = 0;       // that those keep here which wait
     std::uint64_t unexpected_most = 0, bytes_most = 0;
   };
 

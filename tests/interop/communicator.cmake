@@ -51,11 +51,11 @@ set(between)
 if(TARGET scela-ibverbs AND TARGET scela-hca)
   set(between --sim-nodes 2 --ppn 2 --env SCELA_CHANNEL_VERBS=$<TARGET_FILE:scela-ibverbs>)
 endif()
-foreach(what null overlap reduction root parts freed alone waited started)
+foreach(what null overlap reduction root parts freed alone last waited started)
   communicator_test("wrongly, ${what}" CHECK --quiet --out "communicator: ${what} polled, 4 ranks on 1 nodes"
     RUN ${run} --pmi fd -n 4 ${probe} ${what} polled)
 endforeach()
-foreach(what calls sizes roots types reductions algorithms null overlap root parts freed alone waited started)
+foreach(what calls sizes roots types reductions algorithms null overlap root parts freed alone last waited started)
   communicator_test("wrongly, ${what}, where calls are checked" CHECK --quiet --out "communicator: ${what} polled, 3 ranks on 1 nodes"
     RUN ${run} --pmi fd -n 3 --env SCELA_COLL_CHECK=1 ${probe} ${what} polled)
 endforeach()
@@ -64,6 +64,8 @@ foreach(by at-once thread)
     RUN ${run} --pmi fd -n 4 ${probe} null ${by})
   communicator_test("wrongly, alone ${by}" CHECK --quiet --out "communicator: alone ${by}, 4 ranks on 1 nodes"
     RUN ${run} --pmi fd -n 4 ${probe} alone ${by})
+  communicator_test("wrongly, last ${by}" CHECK --quiet --out "communicator: last ${by}, 4 ranks on 1 nodes"
+    RUN ${run} --pmi fd -n 4 ${probe} last ${by})
   communicator_test("wrongly, root ${by}" CHECK --quiet --out "communicator: root ${by}, 4 ranks on 1 nodes"
     RUN ${run} --pmi fd -n 4 ${probe} root ${by})
   communicator_test("wrongly, calls ${by}, where calls are checked" CHECK --quiet --out "communicator: calls ${by}, 4 ranks on 1 nodes"
@@ -80,6 +82,8 @@ if(between)
     RUN ${run} --pmi fd ${between} ${probe} root polled)
   communicator_test("wrongly, alone, between nodes" CHECK --quiet --out "communicator: alone polled, 4 ranks on 2 nodes"
     RUN ${run} --pmi fd ${between} ${probe} alone polled)
+  communicator_test("wrongly, last, between nodes" CHECK --quiet --out "communicator: last polled, 4 ranks on 2 nodes"
+    RUN ${run} --pmi fd ${between} ${probe} last polled)
   communicator_test("wrongly, sizes, between nodes, where calls are checked" CHECK --quiet --out "communicator: sizes polled, 4 ranks on 2 nodes"
     RUN ${run} --pmi fd ${between} --env SCELA_COLL_CHECK=1 ${probe} sizes polled)
 endif()

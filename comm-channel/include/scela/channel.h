@@ -156,6 +156,9 @@ class Channel {
   // The first of so many contexts that nobody else gets, from 2^31 up; kWorld: there are not so
   // many left. Ranks whose calls are alike get the same.
   Context reserve_contexts(Context count);
+  // Nobody receives in this context any more, but by receives that there are: whatever has come and
+  // comes is thrown away when this rank calls something, and its sender is told that it arrived.
+  void discard(Context context);
   // Moves what can be moved, without waiting. True: something was.
   bool progress();
   // Whether it is known that the rank has ended: all calls that wait find out, and all that move.

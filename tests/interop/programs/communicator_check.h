@@ -29,6 +29,9 @@ void flights(scela::Communicator& world, scela::RunBy by);
 std::vector<int> leave_all_processors_but_one();
 void binding(scela::channel::Channel& channel, const scela::Communicator& world,
              const std::vector<int>& all);
+// The last rank alone frees the only communicator of its channel: a large message that was offered
+// to it is taken by nobody.
+void freed_last(scela::channel::Channel& channel, scela::Communicator world);
 // What one rank, or several, do wrongly: `what` says what. False: there is no such thing. `another`
 // makes one of all ranks that has nothing to do with `world`.
 bool wrongly(scela::Communicator& world, const std::string& what,

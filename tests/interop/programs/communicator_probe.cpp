@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "comm-channel/include/scela/channel.h"
@@ -47,6 +48,8 @@ int main(int argc, char** argv) {
     flights(world, *by);
   else if (what == "binding")
     binding(*opened.channel, world, processors);
+  else if (what == "last")
+    freed_last(*opened.channel, std::move(world));
   else if (!wrongly(world, what, all))
     failed("there is no such thing to do as " + what);
   if (opened.channel->rank() == 0)

@@ -7,12 +7,14 @@
 //   root parts                                           the same, and its list is not known: where
 //                                                        nothing is checked the communicator ends
 //   alone                                                one rank frees what the others go on with
+//   last                                                 the same of the only one of its channel
 //   freed waited started                                 what is over, or under way
 #include <functional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "comm-channel/include/scela/channel.h"
 #include "common/core/text.h"
 #include "tests/interop/programs/communicator_check.h"
 
@@ -280,4 +282,31 @@ bool wrongly(Communicator& world, const std::string& what,
     return false;
   }
   return true;
+}
+
+void freed_last(channel::Channel& channel, Communicator world) {
+  const int last = world.size() - 1;
+  Numbers out(40'000, 1);
+  const auto from_first = Collective::bcast(out, 0).by("flat");
+  must(world.run(from_first), "what all call");
+  if (world.rank() == last) {
+    world.free();
+  } else {
+    CollectiveError error;
+    while (!error)
+      error = world.run(from_first);
+    must_say(error, CollectiveCode::mismatch, last,
+             cat("rank ", last, ": it has freed this communicator"));
+  }
+  // Nobody ends before all have been told.
+  std::byte word{};
+  if (channel.rank() != 0) {
+    must(!channel.send(0, 1, {&word, 1}).error, "a send");
+    must(!channel.recv(0, 1, {&word, 1}).error, "a receive");
+    return;
+  }
+  for (int rank = 1; rank < channel.size(); ++rank)
+    must(!channel.recv(rank, 1, {&word, 1}).error, "a receive");
+  for (int rank = 1; rank < channel.size(); ++rank)
+    must(!channel.send(rank, 1, {&word, 1}).error, "a send");
 }

@@ -162,6 +162,36 @@ TEST_CASE("channel: a synchronous send is complete when its message is matched, 
   }
 }
 
+TEST_CASE(
+    "channel: what comes in a context that is discarded is thrown away, and frees its sender") {
+  Ranks ranks(2);
+  const Data small = data_of(8, 1), large = data_of(90000, 2);
+  Data first(8), other(8);
+  Operation& posted = ranks.receive(1, 0, 1, first, 5);
+  std::vector<Operation*> sends{&ranks.send(0, 1, 2, large, 5),
+                                &ranks.send(0, 1, 2, small, 5, true)};
+  ranks.settle();
+  CHECK_FALSE(sends[0]->complete());
+  ranks[1].discard(5);
+  ranks[1].discard(5);
+  for (const Data* const data : {&small, &large, &small})  // the first has its receive yet
+    sends.push_back(&ranks.send(0, 1, 1, *data, 5, true));
+  sends.push_back(&ranks.send(1, 1, 1, small, 5, true));
+  ranks.send(0, 1, 1, small, 4);
+  ranks.settle();
+  for (const Operation* const send : sends) {
+    CHECK(send->complete());
+    CHECK_FALSE(send->status.error);
+  }
+  CHECK(posted.complete());
+  CHECK(first == small);
+  CHECK(ranks[1].probe({5, kAny, kAny}) == nullptr);
+  Operation& right = ranks.receive(1, 0, 1, other, 4);
+  ranks.settle();
+  CHECK(right.complete());
+  CHECK(other == small);
+}
+
 TEST_CASE("channel: a receive can be cancelled until a message has matched it") {
   Ranks ranks(2);
   Data got(8);
