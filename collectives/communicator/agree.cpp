@@ -127,6 +127,8 @@ class Talk {
 
   void fail(int rank, const Fault& fault) {
     if (fault.code == FaultCode::peer_ended) return agreement_.ended(rank, letters_);
+    // It has taken its message back, since the communicator was given up: that is told to all.
+    if (fault.code == FaultCode::cancelled) return listen(rank);
     error_ = error_of(
         fault.code == FaultCode::resources ? CollectiveCode::resources : CollectiveCode::other,
         rank,
