@@ -1,4 +1,5 @@
 #include <sched.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -41,6 +42,13 @@ inline void pause_processor() {
     ::kill(::getpid(), SIGKILL);
 }
 
+// How often another has had this thread's processor while it could have run on.
+std::uint64_t involuntary_switches() {
+  rusage usage{};
+  ::getrusage(RUSAGE_THREAD, &usage);
+  return static_cast<std::uint64_t>(usage.ru_nivcsw);
+}
+
 }  // namespace
 
 void Server::run() {
@@ -77,7 +85,7 @@ bool Server::spin() {
   const Moment now = monotonic_ns();
   if (now >= look_at_places_) {
     look_at_places_ = now + kPlacesNs;
-    patience_.be_alone(is_alone());
+    patience_.be_alone(is_alone(), involuntary_switches());
   }
   if (!patience_.spins(attached_)) return false;
   const Moment until = now + patience_.spin_ns();
@@ -94,6 +102,7 @@ bool Server::spin() {
       found = heard_ != before;
     }
   } while (!found && monotonic_ns() < until);
+  if (patience_.is_alone()) patience_.switched(involuntary_switches());
   patience_.spun(found);
   return found;
 }

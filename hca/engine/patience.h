@@ -15,10 +15,21 @@ class Patience {
   // need not wake it.
   static constexpr std::uint64_t kSpinAloneNs = 1'000'000;
 
+  // So often others may run there until that is looked at again: what belongs to the system does.
+  static constexpr std::uint64_t kMostSwitches = 50;
+
   explicit Patience(std::size_t processors) : processors_(processors) {}
 
-  // Whether no process may run where the engine does.
-  void be_alone(bool alone) { alone_ = alone; }
+  // Whether no process may run where the engine does. `switches`: how often somebody else has, as
+  // yet.
+  void be_alone(bool alone, std::uint64_t switches) {
+    alone_ = alone;
+    switches_ = switches;
+  }
+  // Who is there are no processes of this engine: others' engines, which would each spin in vain.
+  void switched(std::uint64_t switches) {
+    if (switches - switches_ > kMostSwitches) alone_ = false;
+  }
   bool is_alone() const { return alone_; }
   std::uint64_t spin_ns() const { return alone_ ? kSpinAloneNs : kSpinNs; }
   // Only if every process, and the engine, can have a processor of its own.
@@ -37,6 +48,7 @@ class Patience {
 
   std::size_t processors_;
   bool alone_ = false;
+  std::uint64_t switches_ = 0;
   int credit_ = 0;
 };
 

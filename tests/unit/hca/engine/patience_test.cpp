@@ -30,12 +30,19 @@ TEST_CASE("an engine where no process may run spins for longer, whatever number 
   Patience patience(1);
   patience.slept(Patience::kSpinNs);
   CHECK_FALSE(patience.spins(4));
-  patience.be_alone(true);
+  patience.be_alone(true, 7);
   CHECK(patience.spin_ns() == Patience::kSpinAloneNs);
   CHECK_FALSE(patience.spins(4));
   patience.slept(Patience::kSpinNs);
   CHECK(patience.spins(4));
-  patience.be_alone(false);
+  // Where others are as well it does not.
+  patience.switched(7 + Patience::kMostSwitches);
+  CHECK(patience.spins(4));
+  patience.switched(8 + Patience::kMostSwitches);
+  CHECK_FALSE(patience.spins(4));
+  patience.be_alone(true, 8 + Patience::kMostSwitches);
+  CHECK(patience.spins(4));
+  patience.be_alone(false, 0);
   CHECK(patience.spin_ns() == Patience::kSpinNs);
   CHECK_FALSE(patience.spins(4));
 }
