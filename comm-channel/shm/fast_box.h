@@ -129,6 +129,8 @@ class BoxReader {
   template <class Handle>
   void take(std::uint32_t most, Handle handle) {
     const Line<A>& line = box_.line(at_);
+    // Of many that wait each costs a line of the sender's cache: two are fetched at a time.
+    __builtin_prefetch(&box_.line(at_ + 2));
     std::uint64_t begin = bytes_at_;
     const std::uint32_t length = length_of(line, most);
     if (length > kInline) {
