@@ -14,14 +14,11 @@ namespace {
 
 // What such a message costs is software, and not its bytes.
 constexpr std::uint64_t kShort = 8192;
-// Of many steps finding that out would cost who posts more than it spares who waits.
-constexpr std::size_t kMostShortSteps = 16;
 
 }  // namespace
 
 void Run::shorten(const Plan& plan) {
   short_.clear();
-  if (plan.steps().size() > kMostShortSteps) return;
   for (std::uint32_t number = 0; number < plan.steps().size(); ++number) {
     const Plan::Step& step = plan.steps()[number];
     Short one;
