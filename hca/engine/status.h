@@ -19,7 +19,7 @@ struct EngineStatus {
   std::uint64_t runs = 0;
   std::uint64_t sleeps = 0;
   std::uint64_t bells = 0;  // sleeps that a process's bell has ended
-  bool alone = false;       // no process may run on its processors
+  bool alone = false;       // no process may run on its processors, and others hardly do
   // Of the machine: copies of memory, and what they moved.
   std::uint64_t transfers = 0;
   std::uint64_t transferred_bytes = 0;
