@@ -19,6 +19,7 @@ set(SCELA_SANITIZE "" CACHE STRING
   "sanitizers of this build tree: 'address,undefined', 'thread' or 'fuzzer-no-link,address,undefined'")
 option(SCELA_WERROR "treat warnings as errors" OFF)
 option(SCELA_PCH "use precompiled headers" ON)
+set(SCELA_JOIN 8 CACHE STRING "how many source files of a room are compiled at once at most; 0: each alone")
 
 # One cache serves every build tree and every clone: paths below the source folder are made relative,
 # and a precompiled header does not defeat it.

@@ -3,16 +3,64 @@
 #   scela_program  an executable in <build>/bin, installed
 #   scela_arrow... the check behind DEPENDS (tests/style/check_layers.py checks the #include lines)
 
-# scela_room(<name> PURE|SHELL SOURCES a.cpp... [DEPENDS room...] [LIBRARIES target...] [PCH header...])
+# scela_joined(<variable> <target> SOURCES a.cpp... [ALONE b.cpp...])
+#
+# Sets <variable> to sources that compile a.cpp... a few at a time: files that include the others, because most of a file's
+# compilation is the headers that it shares with its neighbours. The generated files name the others relative to the source
+# tree, so that ccache knows them in every clone. Alone stay C files, those that are named ALONE (what a program need not link
+# with the rest) and files with options or definitions of their own, which must be set before. With SCELA_JOIN=0 (debug preset, deliberate breaks) each file is compiled alone: slower from nothing,
+# faster after a small change, and what editors want.
+function(scela_joined variable target)
+  cmake_parse_arguments(PARSE_ARGV 2 JOINED "" "" "SOURCES;ALONE")
+  if(SCELA_JOIN LESS_EQUAL 1)
+    set(${variable} ${JOINED_SOURCES} ${JOINED_ALONE} PARENT_SCOPE)
+    return()
+  endif()
+  set(result ${JOINED_ALONE})
+  set(together)
+  foreach(source IN LISTS JOINED_SOURCES)
+    get_source_file_property(options "${source}" COMPILE_OPTIONS)
+    get_source_file_property(definitions "${source}" COMPILE_DEFINITIONS)
+    if(options OR definitions OR NOT source MATCHES "[.]cpp$")
+      list(APPEND result "${source}")
+    else()
+      cmake_path(ABSOLUTE_PATH source)
+      cmake_path(RELATIVE_PATH source BASE_DIRECTORY "${PROJECT_SOURCE_DIR}")
+      list(APPEND together "${source}")
+    endif()
+  endforeach()
+  list(LENGTH together count)
+  # Parts of equal size, so that two processors end at about the same time.
+  math(EXPR parts "(${count} + ${SCELA_JOIN} - 1) / ${SCELA_JOIN}")
+  set(part 0)
+  while(part LESS parts)
+    math(EXPR first "${part} * ${count} / ${parts}")
+    math(EXPR size "(${part} + 1) * ${count} / ${parts} - ${first}")
+    list(SUBLIST together ${first} ${size} included)
+    list(TRANSFORM included REPLACE "(.+)" "#include \"\\1\"\n")
+    list(JOIN included "" text)
+    set(file "${CMAKE_CURRENT_BINARY_DIR}/joined/${target}_${part}.cpp")
+    file(CONFIGURE OUTPUT "${file}" CONTENT "${text}" @ONLY)
+    # A type of a file's own as a member of that file's private state: g++ accepts it in a main file, which joined ones are not.
+    set_source_files_properties("${file}" PROPERTIES
+      COMPILE_OPTIONS $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
+    list(APPEND result "${file}")
+    math(EXPR part "${part} + 1")
+  endwhile()
+  set(${variable} ${result} PARENT_SCOPE)
+endfunction()
+
+# scela_room(<name> PURE|SHELL SOURCES a.cpp... [ALONE b.cpp...] [DEPENDS room...] [LIBRARIES target...] [PCH header...])
 #
 # The name is the folder with '/' as written in the arrow table (tests/style/arrows.json); the target is
 # scela_<name with / and - as _>. A dependency that the table does not allow is refused at configure
 # time; PURE rooms are listed for the purity test. PCH names headers to precompile: worth it where
 # three or more files include the same expensive one (Asio).
 function(scela_room name)
-  cmake_parse_arguments(ROOM "PURE;SHELL" "" "SOURCES;DEPENDS;LIBRARIES;PCH" ${ARGN})
+  cmake_parse_arguments(ROOM "PURE;SHELL" "" "SOURCES;ALONE;DEPENDS;LIBRARIES;PCH" ${ARGN})
   string(REGEX REPLACE "[/-]" "_" target "scela_${name}")
-  add_library(${target} STATIC ${ROOM_SOURCES})
+  scela_joined(sources ${target} SOURCES ${ROOM_SOURCES} ALONE ${ROOM_ALONE})
+  add_library(${target} STATIC ${sources})
   target_include_directories(${target} PUBLIC
     $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/scela>)
   target_compile_features(${target} PUBLIC cxx_std_20)
@@ -37,7 +85,8 @@ endfunction()
 # node, on nodes that need not have our libraries); sanitizers cannot be linked so and are left dynamic.
 function(scela_program name)
   cmake_parse_arguments(PROGRAM "STATIC" "" "SOURCES;ROOMS;LIBRARIES" ${ARGN})
-  add_executable(${name} ${PROGRAM_SOURCES})
+  scela_joined(sources ${name} SOURCES ${PROGRAM_SOURCES})
+  add_executable(${name} ${sources})
   foreach(room IN LISTS PROGRAM_ROOMS)
     string(REGEX REPLACE "[/-]" "_" target "scela_${room}")
     target_link_libraries(${name} PRIVATE ${target})

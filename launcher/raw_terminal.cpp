@@ -11,7 +11,7 @@ namespace scela {
 namespace {
 
 // What a signal handler needs.
-termios before;
+termios saved_modes;
 volatile sig_atomic_t changed = 0;
 
 // Setting the modes of a terminal in whose background we are would stop us.
@@ -25,7 +25,7 @@ void set_modes(const termios& modes) {
 }
 
 extern "C" void restore_and_die(int signo) {
-  if (changed != 0) set_modes(before);
+  if (changed != 0) set_modes(saved_modes);
   ::raise(signo);  // the handler is gone: see SA_RESETHAND
 }
 
@@ -48,7 +48,7 @@ bool in_background() {
 }
 
 void RawTerminal::enter() {
-  if (entered_ || in_background() || ::tcgetattr(0, &before) != 0) return;
+  if (entered_ || in_background() || ::tcgetattr(0, &saved_modes) != 0) return;
   restore_at({SIGQUIT, SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGALRM, SIGXCPU,
               SIGXFSZ, SIGVTALRM, SIGPROF});
   entered_ = true;
@@ -57,9 +57,9 @@ void RawTerminal::enter() {
 }
 
 void RawTerminal::set_raw() const {
-  termios raw = before;
+  termios raw = saved_modes;
   ::cfmakeraw(&raw);
-  if (!gives_signals_) raw.c_lflag |= before.c_lflag & static_cast<tcflag_t>(ISIG);
+  if (!gives_signals_) raw.c_lflag |= saved_modes.c_lflag & static_cast<tcflag_t>(ISIG);
   set_modes(raw);
 }
 
@@ -82,7 +82,7 @@ void RawTerminal::leave() {
   if (!entered_) return;
   entered_ = false;
   // Whoever put us into the background has its own modes.
-  if (!in_background()) set_modes(before);
+  if (!in_background()) set_modes(saved_modes);
   changed = 0;
 }
 

@@ -12,6 +12,7 @@
 
 #include "common/core/counted.h"
 #include "common/core/text.h"
+#include "common/os/clock.h"
 #include "common/os/terminal.h"
 #include "launcher/beginning.h"
 #include "launcher/core/report_text.h"
@@ -41,10 +42,9 @@ constexpr std::chrono::milliseconds kMoment{25};
 constexpr std::chrono::milliseconds kStopMoment{10};
 constexpr int kStopMoments = 100;
 
-std::int64_t monotonic_ns() {
-  timespec now{};
-  ::clock_gettime(CLOCK_MONOTONIC, &now);
-  return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+// As Phases counts.
+std::int64_t phase_moment() {
+  return static_cast<std::int64_t>(monotonic_ns());
 }
 
 class Session {
@@ -183,7 +183,7 @@ Result<SessionResult> Session::run(const std::string& agent) {
   start_timeout();
   begin();
   shell_->run();
-  phases_.gone = monotonic_ns();
+  phases_.gone = phase_moment();
   writer_->finish(reader_deadline_);
   leave_terminal();
   return finish();
@@ -214,7 +214,7 @@ Result<void> Session::prepare_output() {
 }
 
 void Session::begin() {
-  phases_.tree = monotonic_ns();
+  phases_.tree = phase_moment();
   auto begin = beginning(options_, plan_, agent_, std::move(reach_.contacts), phases_.tree);
   if (!plan_.pmi_choice.why.empty()) {
     const bool pmix = plan_.job.pmi == nla::PmiKind::pmix;
@@ -260,7 +260,7 @@ void Session::on(const action::NodeFailed& failed) {
 }
 
 void Session::on(const action::AllReady& ready) {
-  phases_.ready = monotonic_ns();
+  phases_.ready = phase_moment();
   log_.say(Subsystem::tree, cat(ready.agents, " of ", plan_.hosts.size(), " agents are ready"));
   if (ready.agents < plan_.min_nodes) return give_up_start(std::move(start_error_));
   const bool guessed = plan_.machines.empty();
@@ -306,7 +306,7 @@ void Session::on(const action::ShowLog& log) {
 }
 
 void Session::on(const action::AllLaunched& launched) {
-  phases_.launched = monotonic_ns();
+  phases_.launched = phase_moment();
   log_.say(Subsystem::launch,
            cat(counted(launched.ranks, "rank"), launched.ranks == 1 ? " runs" : " run"));
   terminal_.give_signals();  // until now nobody would have got them: input starts here
@@ -342,7 +342,7 @@ void Session::on(const action::FirstFailure& failure) {
 }
 
 void Session::on(const action::JobEnded& ended) {
-  phases_.ended = monotonic_ns();
+  phases_.ended = phase_moment();
   over_ = true;
   stats_ = ended.stats;
   for (const auto& [outcome, ranks] : ended.verdicts) {

@@ -53,21 +53,6 @@ std::string own_directory() {
   return path.substr(0, path.rfind('/'));
 }
 
-std::vector<char*> pointers(std::vector<std::string>& texts) {
-  std::vector<char*> out;
-  for (std::string& text : texts)
-    out.push_back(text.data());
-  out.push_back(nullptr);
-  return out;
-}
-
-std::string end_text(int status) {
-  if (!WIFSIGNALED(status)) return cat("ended with code ", WEXITSTATUS(status));
-  const int number = WTERMSIG(status);
-  const char* const name = ::sigabbrev_np(number);
-  return cat("was killed by signal ", number, " (SIG", name == nullptr ? "?" : name, ")");
-}
-
 }  // namespace
 
 EngineHelper::EngineHelper(const RanksHost& host, const Job& job, const RankSet& own, Place place,
@@ -205,8 +190,8 @@ Result<void> EngineHelper::start() {
 
   std::vector<std::string> words = {kProgram, "--until-idle", "--fabric-fd",
                                     "3",      "--listen-fd",  "4"};
-  const std::vector<char*> argv = pointers(words);
-  const std::vector<char*> environment = pointers(variables);
+  const std::vector<char*> argv = pointers_to(words);
+  const std::vector<char*> environment = pointers_to(variables);
   const int descriptors[] = {null->get(), null->get(), errors->write.get(), pair->theirs.get(),
                              listening_.get()};
   ChildSpec spec;
@@ -302,12 +287,11 @@ bool EngineHelper::reaped(pid_t pid, int status) {
   desk_.ended();
   if (let_go_) return true;
   const std::string what =
-      cat("the adapter's engine of this node (", program_, ") ", end_text(status));
+      cat("the adapter's engine of this node (", program_, ") ", end_of(status));
   if (!served) {
     // Another try would end so too.
     send_away({ErrorKind::launch, "start the adapter's engine of this node", "",
-               cat(program_, " ", end_text(status), last_line_.empty() ? "" : ": ", last_line_),
-               ""});
+               cat(program_, " ", end_of(status), last_line_.empty() ? "" : ": ", last_line_), ""});
   } else {
     said_.clear();
     if (WIFSIGNALED(status) || WEXITSTATUS(status) != 0) say(LogLevel::warning, what);

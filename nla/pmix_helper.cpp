@@ -60,23 +60,6 @@ std::vector<std::string> environment_in(std::string_view directory) {
 }
 
 // As execve() wants them; borrowed.
-std::vector<char*> pointers(std::vector<std::string>& texts) {
-  std::vector<char*> out;
-  for (std::string& text : texts)
-    out.push_back(text.data());
-  out.push_back(nullptr);
-  return out;
-}
-
-std::string end_text(int status) {
-  if (WIFSIGNALED(status)) {
-    const int number = WTERMSIG(status);
-    const char* const name = ::sigabbrev_np(number);
-    return cat("was killed by signal ", number, " (SIG", name == nullptr ? "?" : name, ")");
-  }
-  return cat("ended with code ", WEXITSTATUS(status));
-}
-
 auto start_failed(std::string why, std::string hint) {
   return fail(Error{ErrorKind::launch, "start the node's PMIx server", "", std::move(why),
                     std::move(hint)});
@@ -174,7 +157,7 @@ Result<void> PmixHelper::start(const NodeFacts& node) {
   program_ = *std::move(found);
   directory_ = setup.directory;
   std::vector<std::string> variables = environment_in(directory_);
-  const std::vector<char*> environment = pointers(variables);
+  const std::vector<char*> environment = pointers_to(variables);
   std::string program = kProgram;
   char* argv[] = {program.data(), shared_.empty() ? nullptr : shared_.data(), nullptr};
   const int descriptors[] = {null->get(), null->get(), errors->write.get(), pair->theirs.get()};
@@ -347,9 +330,9 @@ void PmixHelper::start_stand_in() {
     if (!null) continue;
     std::vector<std::string> variables = environment_in(directory_);
     std::ranges::copy(desk_.environment(rank), std::back_inserter(variables));
-    const std::vector<char*> environment = pointers(variables);
+    const std::vector<char*> environment = pointers_to(variables);
     std::vector<std::string> words = {kProgram, "--stand-in"};
-    const std::vector<char*> argv = pointers(words);
+    const std::vector<char*> argv = pointers_to(words);
     const int descriptors[] = {null->get(), null->get(), null->get()};
     ChildSpec spec;
     spec.program = program_.c_str();
@@ -410,7 +393,7 @@ bool PmixHelper::reaped(pid_t pid, int status) {
   const std::string words = last_words();
   std::string why =
       cat("the node's PMIx server (", kProgram, ") ",
-          why_.empty() ? cat(end_text(status), words.empty() ? "" : ": ", words, advice(status))
+          why_.empty() ? cat(end_of(status), words.empty() ? "" : ": ", words, advice(status))
                        : cat("gave up: ", why_));
   news_(std::move(why));
   return true;

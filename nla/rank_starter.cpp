@@ -96,15 +96,6 @@ std::uint32_t number_of(std::string_view job_id) {
   return std::max(hash & 0x7fffffffU, 1U);
 }
 
-std::vector<char*> pointers(std::vector<std::string>& strings) {
-  std::vector<char*> out;
-  out.reserve(strings.size() + 1);
-  for (std::string& string : strings)
-    out.push_back(string.data());
-  out.push_back(nullptr);
-  return out;
-}
-
 }  // namespace
 
 RankStarter::RankStarter(const Job& job, const RankSet& own, NodeFacts node, Fd null)
@@ -270,11 +261,11 @@ tl::expected<pid_t, RankFailure> RankStarter::execute(Program& program, Rank ran
   if (!node_.engine_socket.empty() && !is_set(kEngineVariable)) {
     own.push_back(cat(kEngineVariable, "=", node_.engine_socket));
   }
-  std::vector<char*> envp = pointers(program.environment);
+  std::vector<char*> envp = pointers_to(program.environment);
   envp.pop_back();
-  const std::vector<char*> more = pointers(own);
+  const std::vector<char*> more = pointers_to(own);
   envp.insert(envp.end(), more.begin(), more.end());
-  std::vector<char*> argv = pointers(program.words);
+  std::vector<char*> argv = pointers_to(program.words);
 
   ChildSpec spec;
   spec.program = program.path.c_str();

@@ -12,11 +12,6 @@ namespace {
 
 using namespace collectives;
 
-std::string padded(std::string text, std::size_t width) {
-  text.resize(std::max(text.size() + 1, width), ' ');
-  return text;
-}
-
 // The row without its conditions.
 std::string algorithm_of(const Row& row) {
   Row bare = row;
@@ -29,8 +24,8 @@ std::string line_of(Operation operation, const std::string& bytes, const Explain
   std::string algorithm = algorithm_of(explained.row);
   if (const std::uint32_t segments = choice_of(explained.row, question).segments; segments > 1)
     algorithm += cat(", ", segments, " segments");
-  return cat(padded(std::string(name_of(operation)), 16), padded(bytes, 18),
-             padded(std::move(algorithm), 34), padded(explained.source->name, 20),
+  return cat(column(std::string(name_of(operation)), 16), column(bytes, 18),
+             column(std::move(algorithm), 34), column(explained.source->name, 20),
              explained.source->name == variable_of(operation) ? "the call" : variable_of(operation),
              "\n");
 }
@@ -45,7 +40,7 @@ Result<std::string> explained(const Options& options) {
           ". Bytes are those of a message, or of one rank's block. What overrides "
           "all: the call's own\n# word (Collective::by); then SCELA_COLL_OPERATION, "
           "the file SCELA_COLL_TABLE, CommunicatorOptions::table.\n",
-          padded("operation", 16), padded("bytes", 18), padded("algorithm", 34), padded("from", 20),
+          column("operation", 16), column("bytes", 18), column("algorithm", 34), column("from", 20),
           "overridden by\n");
   std::vector<std::string> names(options.ops);
   if (names.empty()) names.assign(std::begin(kCollectives), std::end(kCollectives));

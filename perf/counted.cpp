@@ -6,6 +6,7 @@
 #include "collectives/choice/needs.h"
 #include "collectives/communicator/tables.h"
 #include "common/core/text.h"
+#include "perf/choices.h"
 #include "perf/core/collectives.h"
 
 namespace scela::perf {
@@ -14,11 +15,6 @@ namespace {
 
 using namespace collectives;
 using Chosen = collectives::Row;
-
-std::string padded(std::string text, std::size_t width) {
-  text.resize(std::max(text.size() + 1, width), ' ');
-  return text;
-}
 
 Question question_of(const Options& options, Operation operation, std::uint64_t bytes) {
   Question question;
@@ -95,10 +91,10 @@ std::string line_of(const Options& options, const Chosen& row, const Needs& need
       object[name] = value;
     return object.dump() + "\n";
   }
-  return cat(padded(operation, 16), padded(algorithm, 34), padded(cat(needs.peers_most), 7),
-             padded(cat(needs.peers_off_node_most), 10), padded(cat(needs.ranks_off_node), 11),
-             padded(cat(needs.queue_pairs_most), 13),
-             padded(cat(needs.queue_pairs_off_node_most), 10), needs.tasks_most, "\n");
+  return cat(column(operation, 16), column(algorithm, 34), column(cat(needs.peers_most), 7),
+             column(cat(needs.peers_off_node_most), 10), column(cat(needs.ranks_off_node), 11),
+             column(cat(needs.queue_pairs_most), 13),
+             column(cat(needs.queue_pairs_off_node_most), 10), needs.tasks_most, "\n");
 }
 
 }  // namespace
@@ -109,9 +105,9 @@ Result<std::string> counted(const Options& options) {
     text = cat("# ", options.ranks, " ranks on ", options.nodes,
                options.nodes == 1 ? " node" : " nodes",
                ". The most of any rank, of all roots together; three queue pairs for each peer.\n",
-               padded("operation", 16), padded("algorithm", 34), padded("peers", 7),
-               padded("off node", 10), padded("ranks off", 11), padded("queue pairs", 13),
-               padded("off node", 10), "tasks\n");
+               column("operation", 16), column("algorithm", 34), column("peers", 7),
+               column("off node", 10), column("ranks off", 11), column("queue pairs", 13),
+               column("off node", 10), "tasks\n");
   std::vector<std::string> names(options.ops);
   if (names.empty()) names.assign(std::begin(kCollectives), std::end(kCollectives));
   for (const std::string& name : names) {

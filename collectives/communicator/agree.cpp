@@ -21,7 +21,7 @@ constexpr std::uint32_t kAgreementContext = 0xffff'fffe;
 // Of a communicator's own context, which begin at 2^31: its tag there.
 constexpr std::uint32_t kTagBits = 0x7fff'ffff;
 // Operations that others may wait for get on as well, so often.
-constexpr std::chrono::milliseconds kBetweenLooks{2};
+constexpr std::chrono::milliseconds kBetweenAgreeLooks{2};
 
 // One agreement's messages. All that a rank sends another are received before both are done.
 class Talk {
@@ -158,7 +158,7 @@ class Talk {
       if (one.ticket) tickets_.push_back(*one.ticket);
     for (const Sent& one : sent_)
       tickets_.push_back(one.ticket);
-    transport_.wait_any(tickets_, kBetweenLooks);
+    transport_.wait_any(tickets_, kBetweenAgreeLooks);
   }
 
   Communicator::State& group_;

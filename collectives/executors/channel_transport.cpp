@@ -45,7 +45,7 @@ Outcome outcome_of(const channel::Status& status) {
 }
 
 // How often who calls looks what others tell of ends.
-constexpr std::chrono::milliseconds kBetweenLooks{50};
+constexpr std::chrono::milliseconds kBetweenChannelLooks{50};
 
 constexpr std::uint32_t kGivenUpContext = 0xffff'fffd;
 
@@ -138,8 +138,8 @@ class ChannelTransport final : public Transport {
   }
   // Others may tell of ends meanwhile, so it is no longer than they may be left unheard.
   Outcome take(int peer, Route route, std::span<std::byte> bytes) override {
-    const channel::Status status =
-        channel_.recv(peer, static_cast<int>(route.tag), bytes, route.context, kBetweenLooks);
+    const channel::Status status = channel_.recv(peer, static_cast<int>(route.tag), bytes,
+                                                 route.context, kBetweenChannelLooks);
     if (status.error.code == channel::Code::timed_out) return {};
     return outcome_of(status);
   }
@@ -168,7 +168,7 @@ class ChannelTransport final : public Transport {
     return true;
   }
 
-  void wait(Ticket ticket) override { requests_[ticket].wait(kBetweenLooks); }
+  void wait(Ticket ticket) override { requests_[ticket].wait(kBetweenChannelLooks); }
 
   void wake() override { channel_.send(channel_.rank(), wake_tag_, {}, kWakeContext); }
 
@@ -227,12 +227,12 @@ class ChannelTransport final : public Transport {
 
   // Others may tell of ends, of which none of these messages does.
   static Limit slice_of(const Limit& limit) {
-    return limit && *limit < kBetweenLooks ? *limit : kBetweenLooks;
+    return limit && *limit < kBetweenChannelLooks ? *limit : kBetweenChannelLooks;
   }
   // Also where nobody ever waits.
   static bool is_time(std::chrono::nanoseconds& last) {
     const std::chrono::nanoseconds now = coarse_now();
-    if (now - last < kBetweenLooks) return false;
+    if (now - last < kBetweenChannelLooks) return false;
     last = now;
     return true;
   }

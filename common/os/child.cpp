@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstring>
 
 #include "common/core/text.h"
 #include "common/os/syscall.h"
@@ -107,6 +108,22 @@ SCELA_IN_CHILD int child_main(void* argument) {
 }
 
 }  // namespace
+
+std::vector<char*> pointers_to(std::vector<std::string>& texts) {
+  std::vector<char*> out;
+  out.reserve(texts.size() + 1);
+  for (std::string& text : texts)
+    out.push_back(text.data());
+  out.push_back(nullptr);
+  return out;
+}
+
+std::string end_of(int status) {
+  if (!WIFSIGNALED(status)) return cat("ended with code ", WEXITSTATUS(status));
+  const int number = WTERMSIG(status);
+  const char* const name = ::sigabbrev_np(number);
+  return cat("was killed by signal ", number, " (SIG", name == nullptr ? "?" : name, ")");
+}
 
 std::string_view name_of(ChildStep step) {
   switch (step) {

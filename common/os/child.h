@@ -14,6 +14,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "common/core/result.h"
 #include "common/os/affinity.h"
@@ -45,6 +46,10 @@ enum class ChildGroup : std::uint8_t {
   own_terminal,  // leads a session whose controlling terminal is its descriptor 0
 };
 
+// What argv and envp of a ChildSpec want: a pointer to each of `texts`, which keeps the bytes, and
+// a nullptr at the end.
+std::vector<char*> pointers_to(std::vector<std::string>& texts);
+
 // Everything is borrowed for the duration of start_child().
 struct ChildSpec {
   const char* program = nullptr;     // path given to execve
@@ -59,6 +64,10 @@ struct ChildSpec {
 
 // The child's process id once it has executed the program. A child that failed has been reaped.
 tl::expected<pid_t, ChildError> start_child(const ChildSpec& spec);
+
+// How a child ended, from the status that waitpid() gives: "ended with code 3", "was killed by
+// signal 9 (SIGKILL)".
+std::string end_of(int status);
 
 // Where programs are looked for if PATH is not set.
 inline constexpr std::string_view kUsualPath = "/usr/local/bin:/usr/bin:/bin";

@@ -5,6 +5,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <climits>
 #include <cstdint>
@@ -23,6 +24,11 @@ inline timespec moment_in_ms(int ms) {
     until.tv_nsec -= 1'000'000'000;
   }
   return until;
+}
+
+// An atomic word as futex_wait() and futex_wake() take it.
+inline const std::uint32_t* word_of(const std::atomic<std::uint32_t>& word) {
+  return reinterpret_cast<const std::uint32_t*>(&word);
 }
 
 // Returns when the word is not `seen`, when it was woken, at a signal, or at the moment (none: for

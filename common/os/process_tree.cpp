@@ -21,7 +21,7 @@ namespace scela {
 
 namespace {
 
-constexpr int kMaxDepth = 1000;
+constexpr int kMostAncestors = 1000;
 
 pid_t parse_pid(std::string_view text) {
   pid_t pid = 0;
@@ -134,7 +134,7 @@ bool Descendants::is_agent(pid_t pid) const {
 }
 
 void Descendants::collect(pid_t parent, int depth, std::vector<pid_t>& out) const {
-  if (depth > kMaxDepth) return;
+  if (depth > kMostAncestors) return;
   for (const pid_t pid : children_of(parent)) {
     if (is_agent(pid)) continue;
     out.push_back(pid);

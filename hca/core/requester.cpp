@@ -19,17 +19,12 @@ constexpr std::uint64_t kPartBytes = 1024 * 1024;
 constexpr std::size_t kWindowRequests = 64;
 constexpr std::uint64_t kWindowBytes = 1024 * 1024;
 
-constexpr std::uint32_t kPsnMask = 0xFFFFFF;
-
 bool is_management(Opcode opcode) {
   return static_cast<std::uint32_t>(opcode) >= 0x100;
 }
 bool answers_with_data(Opcode opcode) {
   return opcode == Opcode::rdma_read || opcode == Opcode::compare_swap ||
          opcode == Opcode::fetch_add;
-}
-bool is_atomic(Opcode opcode) {
-  return opcode == Opcode::compare_swap || opcode == Opcode::fetch_add;
 }
 
 bool may_send(QpType type, Opcode opcode) {

@@ -9,7 +9,6 @@
 namespace scela::hca {
 namespace {
 
-constexpr std::uint32_t kPsnMask = 0xFFFFFF;
 // More than a requester has on its way (its window).
 constexpr std::uint32_t kMostRepeated = 64;
 
@@ -19,10 +18,6 @@ bool solicited(const Incoming& incoming) {
 
 bool with_imm(Opcode opcode) {
   return opcode == Opcode::send_with_imm || opcode == Opcode::rdma_write_with_imm;
-}
-
-bool is_atomic(Opcode opcode) {
-  return opcode == Opcode::compare_swap || opcode == Opcode::fetch_add;
 }
 
 Verdict refused(Status status) {

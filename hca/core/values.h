@@ -31,6 +31,13 @@ enum class Opcode : std::uint32_t {
   calc = 0x103,
 };
 
+constexpr bool is_atomic(Opcode opcode) {
+  return opcode == Opcode::compare_swap || opcode == Opcode::fetch_add;
+}
+
+// Packet sequence numbers count modulo 2^24 (InfiniBand Architecture Specification, 9.7.2).
+inline constexpr std::uint32_t kPsnMask = 0xFFFFFF;
+
 namespace send_flag {
 inline constexpr std::uint32_t kFence = 1, kSignaled = 2, kSolicited = 4, kInlined = 8;
 }

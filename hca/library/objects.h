@@ -168,6 +168,8 @@ struct Cq : ibv_cq_ex {
 inline Context& context_of(ibv_context* context) {
   return *static_cast<Context*>(verbs_get_ctx(context));
 }
+// Drops the completions of `qp` in `cq`, which may be null.
+void forget_in(ibv_cq* cq, const Qp& qp);
 inline Pd& pd_of(ibv_pd* pd) {
   return *static_cast<Pd*>(pd);
 }

@@ -17,11 +17,6 @@ constexpr std::uint64_t kSleepNs = 250'000;    // at most
 constexpr std::uint64_t kLookNs = 10'000'000;  // between two looks whether the engine lives
 constexpr std::uint64_t kSecond = 1'000'000'000;
 
-// futex_wait wants a plain word.
-const std::uint32_t* word_of(const std::atomic<std::uint32_t>& word) {
-  return reinterpret_cast<const std::uint32_t*>(&word);
-}
-
 }  // namespace
 
 void Park::note(Cq& cq) {

@@ -82,6 +82,12 @@ void Cq::give_back(std::uint64_t from) {
   ring->consumed.store(taken, std::memory_order_release);
 }
 
+void forget_in(ibv_cq* cq, const Qp& qp) {
+  if (cq == nullptr) return;
+  const std::lock_guard lock(cq_of(cq).lock);
+  cq_of(cq).forget(qp);
+}
+
 // The entries that the engine has written and this side has not taken are this side's.
 void Cq::forget(const Qp& qp) {
   last = nullptr;

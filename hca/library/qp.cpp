@@ -121,14 +121,6 @@ Qp* make_qp(ibv_context* context, ibv_qp_init_attr_ex& attributes) {
   return made.release();
 }
 
-// Its completions in `cq` are dropped; `cq` may be null.
-void forget_in(ibv_cq* cq, const Qp& qp) {
-  if (cq == nullptr) return;
-  Cq& ours = cq_of(cq);
-  const std::lock_guard lock(ours.lock);
-  ours.forget(qp);
-}
-
 }  // namespace
 
 ibv_qp* create_qp_ex(ibv_context* context, ibv_qp_init_attr_ex* attributes) {

@@ -75,12 +75,6 @@ ibv_qp_attr from_engine(const QpAttributes& from, const Capacities& cap) {
   return to;
 }
 
-void forget_in(ibv_cq* cq, const Qp& qp) {
-  if (cq == nullptr) return;
-  const std::lock_guard lock(cq_of(cq).lock);
-  cq_of(cq).forget(qp);
-}
-
 // The engine has dropped all requests: they complete no more.
 void reset(Qp& qp) {
   forget_in(qp.qp_base.send_cq, qp);

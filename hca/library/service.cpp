@@ -25,10 +25,6 @@ std::mutex& of_numbers() {
   return mutex;
 }
 
-const std::uint32_t* word_of(const std::atomic<std::uint32_t>& word) {
-  return reinterpret_cast<const std::uint32_t*>(&word);
-}
-
 // None of the program's signals is handled on the thread.
 int begin_thread(pthread_t& thread, void* (*what)(void*), void* with) {
   pthread_attr_t attributes;

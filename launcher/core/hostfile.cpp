@@ -11,17 +11,17 @@
 namespace scela {
 namespace {
 
-constexpr std::string_view kBlank = " \t\r";
-constexpr std::string_view kSyntax = "write host, host:slots or node[1-4]:slots";
+constexpr std::string_view kBetweenWords = " \t\r";
+constexpr std::string_view kHostfileSyntax = "write host, host:slots or node[1-4]:slots";
 
 // A name of the name service (letters, digits, '.', '-', '_'; never an option of another program).
 bool is_host_name(std::string_view name) {
-  constexpr std::size_t kLongestName = 255;  // RFC 1035 section 2.3.4
+  constexpr std::size_t kLongestHostName = 255;  // RFC 1035 section 2.3.4
   const auto is_part = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
            c == '-' || c == '_';
   };
-  return !name.empty() && name.size() <= kLongestName && name.front() != '-' &&
+  return !name.empty() && name.size() <= kLongestHostName && name.front() != '-' &&
          name.front() != '.' && std::all_of(name.begin(), name.end(), is_part);
 }
 
@@ -119,7 +119,8 @@ Result<void> add_element(HostList& hosts, std::string_view element) {
     return fail(value_error("there is more than one ':' in it",
                             "write an IPv6 address with slots as [ADDRESS]:SLOTS"));
   }
-  if (nodes.empty()) return fail(value_error("no host stands before ':'", std::string(kSyntax)));
+  if (nodes.empty())
+    return fail(value_error("no host stands before ':'", std::string(kHostfileSyntax)));
   std::optional<std::uint32_t> slots;
   if (colon != std::string_view::npos) {
     auto number = parse_number(element.substr(colon + 1), 1, kMaxSlots);
@@ -151,7 +152,8 @@ Error in_spec(Error inner, std::string_view what, std::string_view text, std::st
   const std::string shown =
       text.size() > kShown ? cat(text.substr(0, kShown), "...") : std::string(text);
   return Error{ErrorKind::usage, cat(what, " '", shown, "'"), std::string(where),
-               std::move(inner.why), inner.hint.empty() ? std::string(kSyntax) : inner.hint};
+               std::move(inner.why),
+               inner.hint.empty() ? std::string(kHostfileSyntax) : inner.hint};
 }
 
 struct LineWords {
@@ -209,7 +211,8 @@ Result<LineWords> split_line(std::string_view line) {
 Result<void> add_line(HostList& hosts, std::string_view line) {
   auto words = split_line(line);
   if (!words) return fail(std::move(words.error()));
-  if (const auto blank = find_outside(words->spec, kBlank); blank != std::string_view::npos) {
+  if (const auto blank = find_outside(words->spec, kBetweenWords);
+      blank != std::string_view::npos) {
     return fail(value_error(cat("'", trim(words->spec.substr(blank)), "' follows the host"),
                             "write one host or node set a line, slots as host:4 or host slots=4"));
   }
@@ -260,7 +263,7 @@ Result<std::vector<HostEntry>> exclude_hosts(std::vector<HostEntry> hosts, std::
   auto excluded = NodeSet::parse(spec);
   if (!excluded) {
     Error error = in_spec(std::move(excluded.error()), "read host list", spec, "--exclude");
-    if (error.hint == kSyntax) error.hint = "write host,node[1-4]";
+    if (error.hint == kHostfileSyntax) error.hint = "write host,node[1-4]";
     return fail(std::move(error));
   }
   std::erase_if(hosts, [&](const HostEntry& host) { return excluded->contains(host.name); });

@@ -12,7 +12,7 @@ namespace {
 
 // As many as a job can have.
 constexpr std::uint32_t kMaxRankfileRank = (1u << 24) - 1;
-constexpr std::string_view kSyntax = "write rank 0=host slot=0:0-3";
+constexpr std::string_view kRankfileSyntax = "write rank 0=host slot=0:0-3";
 
 // Takes `word` from the front; false: it is not there.
 bool take(std::string_view& text, std::string_view word) {
@@ -72,7 +72,7 @@ Result<std::pair<Rank, RankPlace>> parse_line(std::string_view line) {
 Result<std::vector<RankPlace>> parse_rankfile(std::string_view text, std::string_view file_name) {
   const auto wrong = [&](std::string what, std::string why, std::string where) {
     return fail(Error{ErrorKind::usage, std::move(what), std::move(where), std::move(why),
-                      std::string(kSyntax)});
+                      std::string(kRankfileSyntax)});
   };
   std::map<Rank, RankPlace> places;
   for (std::size_t number = 1; !text.empty(); ++number) {

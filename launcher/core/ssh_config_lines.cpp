@@ -14,17 +14,18 @@ namespace {
 
 constexpr int kDeepestInclude = 16;       // ssh's own limit
 constexpr std::size_t kMostFiles = 1024;  // a file that includes itself n times is n^16 files
-constexpr std::string_view kBlank = " \t\r\f";
+constexpr std::string_view kConfigBlanks = " \t\r\f";
 
 // The words of a line; quotes and backslashes as ssh takes them, a "#" before a word ends the line.
 std::optional<std::vector<std::string>> split_words(std::string_view text) {
   std::vector<std::string> words;
   for (std::size_t i = 0;;) {
-    i = text.find_first_not_of(kBlank, i);
+    i = text.find_first_not_of(kConfigBlanks, i);
     if (i == std::string_view::npos || text[i] == '#') return words;
     std::string word;
     char quote = '\0';
-    for (; i < text.size() && (quote != '\0' || kBlank.find(text[i]) == std::string_view::npos);
+    for (; i < text.size() &&
+           (quote != '\0' || kConfigBlanks.find(text[i]) == std::string_view::npos);
          ++i) {
       const char c = text[i];
       const char next = i + 1 < text.size() ? text[i + 1] : '\0';
@@ -134,8 +135,8 @@ Result<void> SshConfigParser::parse_line(std::string_view text, Line& line, int 
       {"globalknownhostsfile", Keyword::global_known_hosts},
   };
   const std::string name = to_lower(text.substr(0, text.find_first_of(" \t\r\f=")));
-  std::string_view rest = trim_front(text.substr(name.size()), kBlank);
-  if (rest.starts_with('=')) rest = trim_front(rest.substr(1), kBlank);
+  std::string_view rest = trim_front(text.substr(name.size()), kConfigBlanks);
+  if (rest.starts_with('=')) rest = trim_front(rest.substr(1), kConfigBlanks);
   const auto known = std::find_if(std::begin(kKeywords), std::end(kKeywords),
                                   [&](const auto& entry) { return entry.first == name; });
   if (known == std::end(kKeywords)) return {};

@@ -9,7 +9,8 @@ namespace scela {
 
 namespace {
 
-constexpr std::string_view kSyntax = "write ProxyJump [user@]host[:port], or several with commas";
+constexpr std::string_view kJumpSyntax =
+    "write ProxyJump [user@]host[:port], or several with commas";
 
 // No option of ssh's, and nothing that the shell or ssh's own list would take apart.
 bool is_word(std::string_view text) {
@@ -46,7 +47,8 @@ Result<SshJump> parse_one(std::string_view text) {
   constexpr std::string_view kScheme = "ssh://";
   const std::string_view whole = text;
   const auto refused = [&] {
-    return fail(value_error(cat("'", whole, "' is no host to jump through"), std::string(kSyntax)));
+    return fail(
+        value_error(cat("'", whole, "' is no host to jump through"), std::string(kJumpSyntax)));
   };
   SshJump out;
   if (text.starts_with(kScheme)) {

@@ -15,7 +15,7 @@ namespace {
 constexpr std::uint64_t kMaxMessage = std::uint64_t{1} << 30;
 // What the rest of a message that comes in pieces costs beside its bytes.
 constexpr std::size_t kBoxCost = 512;
-constexpr char kCutOff[] = "the agent that led to that rank was lost";
+constexpr char kRankCutOff[] = "the agent that led to that rank was lost";
 
 }  // namespace
 
@@ -149,7 +149,7 @@ void Mailbox::ask(Rank rank, RequestId id, const ask::Receive& receive) {
   }
   box.waiting.push_back(id);
   if (box.messages.empty() && apart(rank, receive.source)) {
-    refuse(key, box, kCutOff);
+    refuse(key, box, kRankCutOff);
   } else {
     match(key, box);
   }
@@ -189,7 +189,7 @@ void Mailbox::cut_off(const RankSet& ranks) {
     if (ranks.contains(std::get<0>(key)) == ranks.contains(std::get<1>(key))) continue;
     if (std::get<2>(key) >= kServiceTags) continue;
     drop_partial(box);
-    refuse(key, box, kCutOff);
+    refuse(key, box, kRankCutOff);
   }
 }
 

@@ -14,7 +14,7 @@ namespace {
 constexpr std::uint32_t kNamesPerRank = 64;
 // Likewise, of look-ups that wait.
 constexpr std::uint32_t kWaitsPerRank = 64;
-constexpr char kCutOff[] = "the way to the table of names was lost";
+constexpr char kTableCutOff[] = "the way to the table of names was lost";
 
 }  // namespace
 
@@ -24,7 +24,7 @@ void Names::ask(Rank rank, RequestId id, const ask::Name& question) {
   if (gives_up && !waiting_.contains({rank, id})) return;
   if (way_is_lost() && question.act == NameAct::withdraw) return;
   if (way_is_lost()) {
-    context_.act(action::Reply{rank, id, Response{false, kCutOff, false, {}}});
+    context_.act(action::Reply{rank, id, Response{false, kTableCutOff, false, {}}});
     return;
   }
   if (question.act != NameAct::withdraw) waiting_.emplace(rank, id);
@@ -40,7 +40,7 @@ bool Names::receive(const Child& from, const msg::NameAsked& message) {
   if (context_.is_root()) {
     serve(message);
   } else if (way_is_lost()) {
-    context_.send(from.link, msg::NameAnswer{message.rank, message.id, false, kCutOff});
+    context_.send(from.link, msg::NameAnswer{message.rank, message.id, false, kTableCutOff});
   } else {
     context_.send_up(message);
   }
@@ -220,7 +220,7 @@ void Names::ranks_ended(const RankSet& ranks) {
 
 void Names::cut_off() {
   for (const auto& [rank, id] : std::exchange(waiting_, {}))
-    context_.act(action::Reply{rank, id, Response{false, kCutOff, false, {}}});
+    context_.act(action::Reply{rank, id, Response{false, kTableCutOff, false, {}}});
 }
 
 }  // namespace scela::nla

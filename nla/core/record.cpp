@@ -339,7 +339,7 @@ auto fields(Is<JobEnded> auto& a) {
 
 namespace {
 
-constexpr std::string_view kMagic = "ScELA-rec";
+constexpr std::string_view kRecordMagic = "ScELA-rec";
 
 constexpr std::array kEventNames = std::to_array<std::string_view>(
     {"Begin",       "Launch",        "Received",        "LinkEnded",
@@ -399,7 +399,7 @@ std::uint64_t digest(const Actions& actions) {
 }
 
 RecordWriter::RecordWriter(Role role) {
-  out_.raw(kMagic);
+  out_.raw(kRecordMagic);
   out_.u16(kRecordVersion);
   out_.u8(static_cast<std::uint8_t>(role));
 }
@@ -419,7 +419,7 @@ Result<RecordReader> RecordReader::open(std::string_view log) {
                       std::move(hint)});
   };
   ByteReader in(log);
-  if (in.raw(kMagic.size()) != kMagic) {
+  if (in.raw(kRecordMagic.size()) != kRecordMagic) {
     return refused("it does not begin as one", "name a file written by scela-run --record");
   }
   const std::uint16_t version = in.u16();

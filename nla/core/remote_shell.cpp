@@ -8,7 +8,7 @@ namespace scela::nla {
 
 namespace {
 
-constexpr std::string_view kMagic = "SCELA-NLA ";
+constexpr std::string_view kGreeting = "SCELA-NLA ";
 
 // Means itself between double quotes in any shell.
 bool is_plain(char c) {
@@ -78,13 +78,13 @@ Result<std::string> remote_command(const RemoteAgent& agent, std::string_view no
 
 // Each begins with a newline: noise may have left an unfinished line.
 std::string ready_line(std::string_view build) {
-  return cat("\n", kMagic, "ready 1 ", build, "\n");
+  return cat("\n", kGreeting, "ready 1 ", build, "\n");
 }
 std::string other_line(std::string_view version, std::string_view build) {
-  return cat("\n", kMagic, "other ", version, " ", build, "\n");
+  return cat("\n", kGreeting, "other ", version, " ", build, "\n");
 }
 std::string refused_line(std::string_view why) {
-  return cat("\n", kMagic, "refused ", why, "\n");
+  return cat("\n", kGreeting, "refused ", why, "\n");
 }
 
 Result<std::optional<RemoteAnswer>> AnswerScanner::feed(std::string_view& bytes) {
@@ -118,8 +118,8 @@ std::optional<RemoteAnswer> AnswerScanner::end_line() {
   if (line.ends_with('\r')) line.pop_back();
   const bool whole = !std::exchange(overlong_, false);
   std::string_view rest = line;
-  if (whole && rest.starts_with(kMagic)) {
-    rest.remove_prefix(kMagic.size());
+  if (whole && rest.starts_with(kGreeting)) {
+    rest.remove_prefix(kGreeting.size());
     const std::string_view word = rest.substr(0, rest.find(' '));
     const std::string text(rest.substr(std::min(rest.size(), word.size() + 1)));
     using Kind = RemoteAnswer::Kind;

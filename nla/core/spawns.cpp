@@ -12,7 +12,7 @@ namespace {
 
 // Of one request. It travels as one message; a program with more arguments can have them in a file.
 constexpr std::size_t kMaxRequest = kMaxPiece;
-constexpr char kCutOff[] = "the way to the root of the tree was lost";
+constexpr char kRootCutOff[] = "the way to the root of the tree was lost";
 
 std::size_t size_of(const KeyValues& pairs) {
   std::size_t size = 0;
@@ -39,7 +39,7 @@ void Spawns::ask(Rank rank, RequestId id, const ask::Spawn& wanted) {
   const auto refused = [&](std::string why) {
     context_.act(action::Reply{rank, id, Response{false, std::move(why), false, {}}});
   };
-  if (way_is_lost()) return refused(kCutOff);
+  if (way_is_lost()) return refused(kRootCutOff);
   if (size_of(wanted.request) > kMaxRequest) {
     return refused(cat("a request to spawn takes ", kMaxRequest, " bytes at most"));
   }
@@ -56,7 +56,7 @@ bool Spawns::receive(const Child& from, const msg::SpawnAsked& message) {
   if (context_.is_root()) {
     context_.act(action::Spawn{message.rank, message.id, message.request});
   } else if (way_is_lost()) {
-    context_.send(from.link, msg::SpawnAnswer{message.rank, message.id, false, kCutOff, {}});
+    context_.send(from.link, msg::SpawnAnswer{message.rank, message.id, false, kRootCutOff, {}});
   } else {
     context_.send_up(message);
   }
@@ -93,7 +93,7 @@ void Spawns::ranks_ended(const RankSet& ranks) {
 
 void Spawns::cut_off() {
   for (const auto& [rank, id] : std::exchange(waiting_, {}))
-    context_.act(action::Reply{rank, id, Response{false, kCutOff, false, {}}});
+    context_.act(action::Reply{rank, id, Response{false, kRootCutOff, false, {}}});
 }
 
 void Spawns::began(std::pair<Rank, RequestId> asker) {

@@ -12,11 +12,11 @@ namespace {
 
 using namespace greeting;
 
-constexpr std::int32_t kVersion = 8;
+constexpr std::int32_t kPmgrVersion = 8;
 
 // MVAPICH 1 says 8 too, or less.
 bool is_version(Dialect dialect, std::int32_t word) {
-  return word == kVersion || (dialect == Dialect::mvapich1 && word > 0 && word < kVersion);
+  return word == kPmgrVersion || (dialect == Dialect::mvapich1 && word > 0 && word < kPmgrVersion);
 }
 
 std::optional<std::variant<Rank, Nonsense>> line_speaker(std::string_view bytes, bool ended,

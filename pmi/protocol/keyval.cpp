@@ -23,7 +23,7 @@ bool is_control(char c) {
   return byte < 0x20 || byte == 0x7f;
 }
 
-Error malformed(std::string_view text, std::string why) {
+Error malformed_line(std::string_view text, std::string why) {
   return {.kind = ErrorKind::protocol,
           .what = cat("read PMI-1 line \"", excerpt(text), "\""),
           .where = {},
@@ -50,11 +50,11 @@ std::optional<std::string_view> Line::find(std::string_view key) const {
 
 Result<Line> parse_line(std::string_view text) {
   if (text.size() > kMaxLine) {
-    return fail(malformed(text, cat("the line is longer than ", kMaxLine, " bytes")));
+    return fail(malformed_line(text, cat("the line is longer than ", kMaxLine, " bytes")));
   }
   for (const char c : text) {
     if (is_control(c) && !is_space(c)) {
-      return fail(malformed(text, "it holds a control character"));
+      return fail(malformed_line(text, "it holds a control character"));
     }
   }
   Line line;
@@ -67,7 +67,7 @@ Result<Line> parse_line(std::string_view text) {
     while (end < text.size() && !is_space(text[end]) && text[end] != '=')
       ++end;
     const std::string_view key = text.substr(at, end - at);
-    if (key.empty()) return fail(malformed(text, "a value has no key"));
+    if (key.empty()) return fail(malformed_line(text, "a value has no key"));
     std::string_view value;
     if (end < text.size() && text[end] == '=') {
       const std::size_t begin = ++end;

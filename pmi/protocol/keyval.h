@@ -56,6 +56,9 @@ class LineWriter {
   std::string text_;
 };
 
+// Keys that begin so are the launcher's, in PMI-1 and PMI-2.
+inline constexpr std::string_view kReservedPrefix = "PMI_";
+
 // "0,0,0": what became of so many ranks that were started. Empty if it takes more than `most`.
 std::string zeros(std::uint64_t count, std::size_t most);
 

@@ -13,8 +13,8 @@ namespace {
 
 // The version whose grammar is spoken, whatever the client asks for: one that knows only 1.1 sends
 // no barrier of a group (pmi-1.2.txt; MPICH 4.0.2 was tried).
-constexpr int kVersion = 1;
-constexpr int kSubversion = 2;
+constexpr int kPmi1Version = 1;
+constexpr int kPmi1Subversion = 2;
 
 // Relics that need several key-value spaces, and the answers their clients wait for.
 struct Unsupported {
@@ -26,8 +26,6 @@ constexpr std::array kUnsupported{
     Unsupported{"destroy_kvs", "kvs_destroyed"},
     Unsupported{"getbyidx", "getbyidx_results"},
 };
-
-constexpr std::string_view kReservedPrefix = "PMI_";
 
 struct Group {
   RankSet ranks;
@@ -300,8 +298,8 @@ Pmi1Session::Served Pmi1Session::init(const Line& line, std::string_view text) {
     for_pmi2_ = input_.substr(consumed_);
     return reply(answer.add("pmi_version", 2).add("pmi_subversion", 0).add("rc", 0));
   }
-  answer.add("pmi_version", kVersion).add("pmi_subversion", kSubversion);
-  if (*version != kVersion || *subversion < 0) {
+  answer.add("pmi_version", kPmi1Version).add("pmi_subversion", kPmi1Subversion);
+  if (*version != kPmi1Version || *subversion < 0) {
     // The client may come down to a version that is spoken here, so the session stays where it is.
     return reply(answer.add("rc", -1).add("msg", "only_PMI_1_and_2_are_spoken"));
   }

@@ -14,7 +14,6 @@ namespace {
 
 // Of an error, or an unknown command's name: clients read values of 1,024 bytes.
 constexpr std::size_t kMaxText = 512;
-constexpr std::string_view kReservedPrefix = "PMI_";
 
 // A response repeats the command and the thread's mark.
 Pmi2Writer response(std::string_view command, const std::optional<std::string>& thrid) {

@@ -9,7 +9,7 @@ namespace scela::pmi {
 
 namespace {
 
-tl::unexpected<Error> malformed(std::string_view payload, std::string why) {
+tl::unexpected<Error> malformed_message(std::string_view payload, std::string why) {
   return fail(Error{.kind = ErrorKind::protocol,
                     .what = cat("read PMI-2 message \"", excerpt(payload), "\""),
                     .where = {},
@@ -40,19 +40,20 @@ std::optional<std::string_view> Pmi2Message::find(std::string_view key) const {
 
 Result<Pmi2Message> parse_message(std::string_view payload) {
   if (payload.find('\0') != std::string_view::npos) {
-    return malformed(payload, "it holds a zero byte");
+    return malformed_message(payload, "it holds a zero byte");
   }
   Pmi2Message message;
   for (std::size_t at = 0; at < payload.size();) {
     const std::size_t equals = payload.find_first_of("=;", at);
     if (equals == std::string_view::npos || payload[equals] != '=') {
-      return malformed(payload, "a key has no value");
+      return malformed_message(payload, "a key has no value");
     }
-    if (equals == at) return malformed(payload, "a value has no key");
+    if (equals == at) return malformed_message(payload, "a value has no key");
     std::string value;
     for (std::size_t from = equals + 1;;) {
       const std::size_t end = payload.find(';', from);
-      if (end == std::string_view::npos) return malformed(payload, "its last value has no end");
+      if (end == std::string_view::npos)
+        return malformed_message(payload, "its last value has no end");
       value += payload.substr(from, end - from);
       from = end + 1;
       if (from == payload.size() || payload[from] != ';') {
@@ -65,7 +66,7 @@ Result<Pmi2Message> parse_message(std::string_view payload) {
     }
   }
   if (message.tuples_.empty() || message.tuples_.front().first != "cmd") {
-    return malformed(payload, "it does not begin with cmd");
+    return malformed_message(payload, "it does not begin with cmd");
   }
   return message;
 }

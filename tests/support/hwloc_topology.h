@@ -21,6 +21,9 @@ class HwlocTopology {
   // False: hwloc does not understand it.
   bool load(const std::string& synthetic = {}) {
     ::hwloc_topology_set_flags(topology_, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED);
+    // The kernel's files alone, as this project reads them: some virtual machines show their caches
+    // to the processor's own instruction (CPUID) only.
+    ::hwloc_topology_set_components(topology_, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, "x86");
     if (!synthetic.empty() && ::hwloc_topology_set_synthetic(topology_, synthetic.c_str()) != 0) {
       return false;
     }

@@ -7,7 +7,7 @@ namespace scela::collectives {
 namespace {
 
 // One that is sent, one that is received into, one that is posted.
-constexpr std::size_t kTurns = 3;
+constexpr std::size_t kRowsInTurn = 3;
 
 }  // namespace
 
@@ -27,7 +27,7 @@ Blocks Doubling::row(std::size_t index) {
 
 Blocks Doubling::place(std::size_t round) {
   const bool is_result = exclusive_ ? round == 0 : round + 1 == receives_;
-  return is_result ? output(0, shape_.segments) : row(round % kTurns);
+  return is_result ? output(0, shape_.segments) : row(round % kRowsInTurn);
 }
 
 Blocks Doubling::own() {
@@ -39,7 +39,7 @@ Blocks Doubling::own() {
   }
   const bool is_needed = !exclusive_ || sends(0);
   if (!shape_.in_place || !is_needed) return given;
-  const Blocks moved = row(kTurns);
+  const Blocks moved = row(kRowsInTurn);
   list_.copy(given, moved);
   return moved;
 }
@@ -47,9 +47,9 @@ Blocks Doubling::own() {
 void Doubling::post(std::size_t round) {
   if (round >= receives_) return;
   const Blocks to = place(round);
-  // What came there kTurns rounds ago was sent in the round behind that.
-  if (round >= kTurns && to.space == Space::scratch && sends(round - kTurns + 1))
-    list_.wait_sent(rank_ + distance(round - kTurns + 1));
+  // What came there kRowsInTurn rounds ago was sent in the round behind that.
+  if (round >= kRowsInTurn && to.space == Space::scratch && sends(round - kRowsInTurn + 1))
+    list_.wait_sent(rank_ + distance(round - kRowsInTurn + 1));
   list_.receive(rank_ - distance(round), to);
 }
 

@@ -11,7 +11,7 @@ bool reads(Opcode opcode) {
          opcode == Opcode::compare_swap;
 }
 
-bool is_atomic(Opcode opcode) {
+bool changes_memory_at_once(Opcode opcode) {
   return opcode == Opcode::fetch_add || opcode == Opcode::compare_swap;
 }
 
@@ -215,7 +215,8 @@ World::Outcome World::execute(Qp& qp, const Send& send) {
   if (inlined && (send.data.size() > qp.inline_bytes || reads(request.opcode))) return wrong;
   if (reads(request.opcode) && qp.attributes.max_rd_atomic == 0) return wrong;
   if (is_management(request.opcode)) return manage(qp, send);
-  if (is_atomic(request.opcode) && bytes_of(send) < 8) return {What::failed, Status::local_length};
+  if (changes_memory_at_once(request.opcode) && bytes_of(send) < 8)
+    return {What::failed, Status::local_length};
   std::vector<std::byte*> mine;
   if (!inlined && !gather(send.sges, qp.pd, reads(request.opcode) ? access::kLocalWrite : 0, mine))
     return {What::failed, Status::local_protection};
@@ -295,15 +296,15 @@ World::Outcome World::carry(Qp& from, Qp& to, const Send& send) {
       request.opcode == Opcode::rdma_write || request.opcode == Opcode::rdma_write_with_imm;
   if (reads(request.opcode) && to.attributes.max_dest_rd_atomic == 0)
     return refuse(to, Status::remote_invalid_request, EventType::qp_request_error);
-  if (is_atomic(request.opcode) && request.remote_address % 8 != 0)
+  if (changes_memory_at_once(request.opcode) && request.remote_address % 8 != 0)
     return refuse(to, Status::remote_invalid_request, EventType::qp_request_error);
   std::byte* there = nullptr;
   if ((writes || reads(request.opcode)) && bytes != 0) {
     std::uint32_t right = access::kRemoteWrite;
     if (request.opcode == Opcode::rdma_read) right = access::kRemoteRead;
-    if (is_atomic(request.opcode)) right = access::kRemoteAtomic;
+    if (changes_memory_at_once(request.opcode)) right = access::kRemoteAtomic;
     const Region* region = find(request.rkey, pd, request.remote_address,
-                                is_atomic(request.opcode) ? 8 : bytes, right);
+                                changes_memory_at_once(request.opcode) ? 8 : bytes, right);
     if (!region || (to.attributes.access_flags & right) == 0)
       return refuse(to, Status::remote_access, EventType::qp_access_error);
     there = at(*region, request.remote_address);
@@ -315,7 +316,7 @@ World::Outcome World::carry(Qp& from, Qp& to, const Send& send) {
       *mine[i] = there[i];
     return {};
   }
-  if (is_atomic(request.opcode)) {
+  if (changes_memory_at_once(request.opcode)) {
     std::uint64_t before;
     std::memcpy(&before, there, 8);
     std::uint64_t after = before + request.compare_add;
