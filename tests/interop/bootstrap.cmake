@@ -10,9 +10,9 @@ set(probe ${bin}/bootstrap_probe)
 # bootstrap_test(<name> CHECK check_run's options... RUN COMMAND...)
 function(bootstrap_test name)
   cmake_parse_arguments(PARSE_ARGV 1 TEST "" "" "CHECK;RUN")
-  add_test(NAME "bootstrap: ${name}" COMMAND ${Python3_EXECUTABLE} "${CMAKE_CURRENT_SOURCE_DIR}/check_run.py"
+  add_test(NAME "bootstrap: ${name}" COMMAND ${python} "${CMAKE_CURRENT_SOURCE_DIR}/check_run.py"
     ${TEST_CHECK} -- ${TEST_RUN})
-  set_tests_properties("bootstrap: ${name}" PROPERTIES LABELS interop TIMEOUT 150 RESOURCE_LOCK cores)
+  set_tests_properties("bootstrap: ${name}" PROPERTIES LABELS interop TIMEOUT 150 PROCESSORS ${SCELA_COMPUTES})
 endfunction()
 set(run $<TARGET_FILE:scela-run>)
 set(env ${CMAKE_COMMAND} -E env)
@@ -56,7 +56,7 @@ bootstrap_test("a kind that there is not"
   RUN ${env} SCELA_BOOTSTRAP=pmi3 ${probe})
 
 # Servers that there are not.
-set(server ${Python3_EXECUTABLE} -B "${CMAKE_CURRENT_SOURCE_DIR}/bootstrap_server.py")
+set(server ${python} -B "${CMAKE_CURRENT_SOURCE_DIR}/bootstrap_server.py")
 bootstrap_test("a server that tells nothing of nodes"
   CHECK --quiet --out "bootstrap: 3 ranks on 1 nodes: 0 0 0, PMI-1" --count 1 ".*" RUN ${server} unmapped ${probe})
 bootstrap_test("a server that speaks PMI-2 only"

@@ -11,9 +11,9 @@ set_target_properties(offload_probe PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${SCELA
 # channel_test(<name> CHECK check_run's options... RUN COMMAND...)
 function(channel_test name)
   cmake_parse_arguments(PARSE_ARGV 1 TEST "" "" "CHECK;RUN")
-  add_test(NAME "channel: ${name}" COMMAND ${Python3_EXECUTABLE} "${CMAKE_CURRENT_SOURCE_DIR}/check_run.py"
+  add_test(NAME "channel: ${name}" COMMAND ${python} "${CMAKE_CURRENT_SOURCE_DIR}/check_run.py"
     ${TEST_CHECK} -- ${TEST_RUN})
-  set_tests_properties("channel: ${name}" PROPERTIES LABELS interop TIMEOUT 150 RESOURCE_LOCK cores)
+  set_tests_properties("channel: ${name}" PROPERTIES LABELS interop TIMEOUT 150 PROCESSORS ${SCELA_COMPUTES})
 endfunction()
 
 foreach(part all threads ring limits arguments)

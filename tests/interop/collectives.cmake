@@ -12,9 +12,9 @@ set_target_properties(collectives_probe PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${S
 # collectives_test(<name> CHECK check_run's options... RUN COMMAND...)
 function(collectives_test name)
   cmake_parse_arguments(PARSE_ARGV 1 TEST "" "" "CHECK;RUN")
-  add_test(NAME "collectives: ${name}" COMMAND ${Python3_EXECUTABLE} "${CMAKE_CURRENT_SOURCE_DIR}/check_run.py"
+  add_test(NAME "collectives: ${name}" COMMAND ${python} "${CMAKE_CURRENT_SOURCE_DIR}/check_run.py"
     ${TEST_CHECK} -- ${TEST_RUN})
-  set_tests_properties("collectives: ${name}" PROPERTIES LABELS interop TIMEOUT 150 RESOURCE_LOCK cores)
+  set_tests_properties("collectives: ${name}" PROPERTIES LABELS interop TIMEOUT 150 PROCESSORS ${SCELA_COMPUTES})
 endfunction()
 
 set(kinds inline polled thread)

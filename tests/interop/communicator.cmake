@@ -9,9 +9,9 @@ set(probe ${bin}/communicator_probe)
 # communicator_test(<name> CHECK check_run's options... RUN COMMAND...)
 function(communicator_test name)
   cmake_parse_arguments(PARSE_ARGV 1 TEST "" "" "CHECK;RUN")
-  add_test(NAME "communicator: ${name}" COMMAND ${Python3_EXECUTABLE} "${CMAKE_CURRENT_SOURCE_DIR}/check_run.py"
+  add_test(NAME "communicator: ${name}" COMMAND ${python} "${CMAKE_CURRENT_SOURCE_DIR}/check_run.py"
     ${TEST_CHECK} -- ${TEST_RUN})
-  set_tests_properties("communicator: ${name}" PROPERTIES LABELS interop TIMEOUT 150 RESOURCE_LOCK cores)
+  set_tests_properties("communicator: ${name}" PROPERTIES LABELS interop TIMEOUT 150 PROCESSORS ${SCELA_COMPUTES})
 endfunction()
 
 foreach(by at-once polled thread)

@@ -12,9 +12,9 @@ endforeach()
 # library_test(<name> CHECK check_run's options... RUN COMMAND...)
 function(library_test name)
   cmake_parse_arguments(PARSE_ARGV 1 TEST "" "" "CHECK;RUN")
-  add_test(NAME "library: ${name}" COMMAND ${Python3_EXECUTABLE} "${CMAKE_CURRENT_SOURCE_DIR}/check_run.py"
+  add_test(NAME "library: ${name}" COMMAND ${python} "${CMAKE_CURRENT_SOURCE_DIR}/check_run.py"
     ${TEST_CHECK} -- ${TEST_RUN})
-  set_tests_properties("library: ${name}" PROPERTIES LABELS interop TIMEOUT 150 RESOURCE_LOCK cores)
+  set_tests_properties("library: ${name}" PROPERTIES LABELS interop TIMEOUT 150 PROCESSORS ${SCELA_COMPUTES})
 endfunction()
 
 if(TARGET scela-ibverbs AND TARGET scela-hca)

@@ -73,10 +73,10 @@ interop_test("Open MPI programs of two command segments are one world"
   CHECK --quiet --count 3 "hello from rank [0-2] of 3 on .*"
   RUN --pmi pmix --sim-nodes 3 --ppn 1 -n 1 ${mpi}_hello_mpi : -n 2 ${mpi}_hello_mpi)
 add_test(NAME "interop: two jobs of Open MPI at once on the same nodes" COMMAND
-  ${Python3_EXECUTABLE} "${CMAKE_CURRENT_SOURCE_DIR}/two_at_once.py" 4
+  ${python} "${CMAKE_CURRENT_SOURCE_DIR}/two_at_once.py" 4
     $<TARGET_FILE:scela-run> --pmi pmix --sim-nodes 2 --ppn 2 ${mpi}_hold_mpi)
 set_tests_properties("interop: two jobs of Open MPI at once on the same nodes" PROPERTIES LABELS interop TIMEOUT 150
-  RESOURCE_LOCK cores)
+  PROCESSORS ${SCELA_COMPUTES})
 # Dynamic processes. What mpirun runs too must look the same there.
 find_program(SCELA_MPIRUN_OPENMPI mpirun.openmpi)
 foreach(what spawn self multiple nested connect)
@@ -87,10 +87,10 @@ foreach(what spawn self multiple nested connect)
     CHECK --quiet --out "dynamic ${what}: 4 ranks ok" --count 1 ".*"
     RUN --pmi pmix --sim-nodes 2 --ppn 2 ${mpi}_dynamic_mpi ${what} 2)
   if(SCELA_MPIRUN_OPENMPI)
-    add_test(NAME "interop: mpirun, ${what}" COMMAND ${Python3_EXECUTABLE} "${CMAKE_CURRENT_SOURCE_DIR}/check_run.py"
+    add_test(NAME "interop: mpirun, ${what}" COMMAND ${python} "${CMAKE_CURRENT_SOURCE_DIR}/check_run.py"
       --out "dynamic ${what}: 4 ranks ok" --count 1 ".*" -- ${SCELA_MPIRUN_OPENMPI} --allow-run-as-root --oversubscribe
       -n 4 ${mpi}_dynamic_mpi ${what} 2)
-    set_tests_properties("interop: mpirun, ${what}" PROPERTIES LABELS interop TIMEOUT 150 RESOURCE_LOCK cores)
+    set_tests_properties("interop: mpirun, ${what}" PROPERTIES LABELS interop TIMEOUT 150 PROCESSORS ${SCELA_COMPUTES})
   endif()
 endforeach()
 interop_test("Open MPI spawns where its hints say"
@@ -318,7 +318,7 @@ foreach(row IN LISTS as_under_mpirun)
     set(command ${mpi}_${program})
   endif()
   string(JOIN " " name "interop: as under mpirun: ${program}" ${words})
-  add_test(NAME "${name}" COMMAND ${Python3_EXECUTABLE} -B "${CMAKE_CURRENT_SOURCE_DIR}/compare_runs.py"
+  add_test(NAME "${name}" COMMAND ${python} -B "${CMAKE_CURRENT_SOURCE_DIR}/compare_runs.py"
     --mpirun ${SCELA_MPIRUN_OPENMPI} --scela-run $<TARGET_FILE:scela-run> --status ${status} -- ${command} ${words})
-  set_tests_properties("${name}" PROPERTIES LABELS interop TIMEOUT 150 RESOURCE_LOCK cores)
+  set_tests_properties("${name}" PROPERTIES LABELS interop TIMEOUT 150 PROCESSORS ${SCELA_COMPUTES})
 endforeach()

@@ -20,20 +20,20 @@ interop_test("a program of libpmi that asks its socket only"
   RUN --sim-nodes 4 --ppn 2 --env SCELA_SEGMENT=0 ${bin}/pmi_library)
 
 add_test(NAME "interop: a program of libpmi alone" COMMAND
-  ${Python3_EXECUTABLE} "${CMAKE_CURRENT_SOURCE_DIR}/check_run.py" --quiet --out "pmi library: 1 ranks ok"
+  ${python} "${CMAKE_CURRENT_SOURCE_DIR}/check_run.py" --quiet --out "pmi library: 1 ranks ok"
   -- ${bin}/pmi_library)
 set_tests_properties("interop: a program of libpmi alone" PROPERTIES LABELS interop)
 
 find_program(SCELA_HYDRA mpiexec.hydra REQUIRED)
 add_test(NAME "interop: a program of libpmi under mpiexec.hydra" COMMAND
-  ${Python3_EXECUTABLE} "${CMAKE_CURRENT_SOURCE_DIR}/check_run.py" --quiet --out "pmi library: 6 ranks ok"
+  ${python} "${CMAKE_CURRENT_SOURCE_DIR}/check_run.py" --quiet --out "pmi library: 6 ranks ok"
   -- ${SCELA_HYDRA} -n 6 ${bin}/pmi_library names plain)
 add_test(NAME "interop: a program of libpmi under mpiexec.hydra with PMI_PORT" COMMAND
-  ${Python3_EXECUTABLE} "${CMAKE_CURRENT_SOURCE_DIR}/check_run.py" --quiet --out "pmi library: 3 ranks ok"
+  ${python} "${CMAKE_CURRENT_SOURCE_DIR}/check_run.py" --quiet --out "pmi library: 3 ranks ok"
   -- ${SCELA_HYDRA} -pmi-port -n 3 ${bin}/pmi_library plain)
 foreach(name "mpiexec.hydra" "mpiexec.hydra with PMI_PORT")
   set_tests_properties("interop: a program of libpmi under ${name}" PROPERTIES
-    LABELS interop TIMEOUT 60 RESOURCE_LOCK cores)
+    LABELS interop TIMEOUT 60 PROCESSORS ${SCELA_COMPUTES})
 endforeach()
 
 # What an abort says is shown once, by scela-run and not by the rank too.
@@ -88,19 +88,19 @@ interop_test("ranks of this project's libpmi2 spawn ranks" ${spawned}
 # A process without a launcher calls for one when it spawns; what it had put, and the name of its space, stay good.
 set(path "PATH=$<TARGET_FILE_DIR:scela-run>:/usr/bin:/bin")
 add_test(NAME "interop: a program of libpmi alone spawns ranks by a scela-run of its own" COMMAND
-  ${Python3_EXECUTABLE} "${CMAKE_CURRENT_SOURCE_DIR}/check_run.py" --out "parent: 1 ranks ok"
+  ${python} "${CMAKE_CURRENT_SOURCE_DIR}/check_run.py" --out "parent: 1 ranks ok"
   --count 3 "child [0-2] of 3, program [01]" --said 1 ".*"
   --err "scela-run: rank 0 .* could not spawn: .*'no-such-program'.*"
   -- env ${path} ${bin}/pmi_spawn)
 add_test(NAME "interop: a program of libpmi alone that finds no scela-run is told" COMMAND
-  ${Python3_EXECUTABLE} "${CMAKE_CURRENT_SOURCE_DIR}/check_run.py" --status 2
+  ${python} "${CMAKE_CURRENT_SOURCE_DIR}/check_run.py" --status 2
   --err "libpmi: .* without a launcher, .* scela-run by PATH: No such file or directory.*"
   -- env PATH=/nonexistent ${bin}/pmi_spawn)
 # MPICH's calls mpiexec.
 file(MAKE_DIRECTORY "${CMAKE_CURRENT_BINARY_DIR}/mpiexec")
 file(CREATE_LINK "${PROJECT_BINARY_DIR}/bin/scela-run" "${CMAKE_CURRENT_BINARY_DIR}/mpiexec/mpiexec" SYMBOLIC)
 add_test(NAME "interop: an MPICH program alone is served by scela-run as its mpiexec" COMMAND
-  ${Python3_EXECUTABLE} "${CMAKE_CURRENT_SOURCE_DIR}/check_run.py" --quiet --out "singleton: ok"
+  ${python} "${CMAKE_CURRENT_SOURCE_DIR}/check_run.py" --quiet --out "singleton: ok"
   -- env "PATH=${CMAKE_CURRENT_BINARY_DIR}/mpiexec:/usr/bin:/bin" SCELA_USIZE=5 ${bin}/singleton_mpi)
 foreach(name "a program of libpmi alone spawns ranks by a scela-run of its own"
     "a program of libpmi alone that finds no scela-run is told"

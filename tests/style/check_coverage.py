@@ -2,8 +2,9 @@
 """Every promise of docs/coverage.md names what proves it, and the proof ran, passed and was not skipped.
 
 A row is `| row | promise | proof |`. A proof is a list of names in backquotes: tests as ctest calls them
-(all must have passed, in every build tree that ran them), or `bench:ANCHOR`, a section of docs/benchmarks.md
-that states its command, date and commit. The proof `open` (not yet written) is an error with --strict.
+(all must have passed, in every build tree that ran them), `bench:ANCHOR`, a section of docs/benchmarks.md
+that states its command, date and commit, or `all:COMMIT`, where only `scripts/test --all` proves the row: the commit that it ran
+on, which must not be more than 200 commits of the product old. The proof `open` (not yet written) is an error with --strict.
 
 usage: check_coverage.py ROOT [--strict] --results FOLDER   after the tests: FOLDER holds JUnit files
        check_coverage.py ROOT [--strict] --tests BUILD      before: are there such tests?
@@ -49,11 +50,12 @@ def sections_of(text):
 
 def verdicts(folder):
     """Test name to 'passed', 'failed' or 'skipped', over all JUnit files; the worst counts."""
-    worst = {"passed": 0, "skipped": 1, "failed": 2}
+    # "proved": passed before with the same sources, and was not run again (scripts/testing/proved.py).
+    worst = {"passed": 0, "proved": 0, "skipped": 1, "failed": 2}
     found = {}
     for path in glob.glob(os.path.join(folder, "*.xml")):
         for case in xml.etree.ElementTree.parse(path).getroot().iter("testcase"):
-            status = {"run": "passed", "fail": "failed"}.get(case.get("status"), "skipped")
+            status = {"run": "passed", "proved": "passed", "fail": "failed"}.get(case.get("status"), "skipped")
             if case.find("skipped") is not None:
                 status = "skipped"
             name = case.get("name")
@@ -71,6 +73,30 @@ def registered(root, build):
     return names | {"fuzz: " + os.path.basename(f)[:-len("_fuzz.cpp")] for f in fuzzers}
 
 
+MOST_COMMITS = 200
+# What is not the product: a commit of these alone does not make a proof older.
+AROUND = ("docs", "bench", "tests", "scripts", "README.md", "man")
+
+
+def product_commits_since(root, commit):
+    """How many commits after `commit` change the product; None if this history does not have it."""
+    known = subprocess.run(["git", "-C", root, "merge-base", "--is-ancestor", commit, "HEAD"], capture_output=True, check=False)
+    if known.returncode:
+        return None
+    counted = subprocess.run(["git", "-C", root, "rev-list", "--count", f"{commit}..HEAD", "--", ".",
+                              *(f":(exclude){path}" for path in AROUND)], capture_output=True, text=True, check=True)
+    return int(counted.stdout)
+
+
+def check_all(commit, commits_since):
+    since = commits_since(commit)
+    if since is None:
+        return f"commit {commit}, on which scripts/test --all ran, is not in this history"
+    if since > MOST_COMMITS:
+        return f"scripts/test --all ran {since} commits of the product ago (at {commit}); run it again and name its commit here"
+    return None
+
+
 def check_bench(anchor, sections):
     if anchor not in sections:
         return f"docs/benchmarks.md has no section {anchor}"
@@ -78,17 +104,19 @@ def check_bench(anchor, sections):
     return f"section {anchor} of docs/benchmarks.md states no {', '.join(missing)}" if missing else None
 
 
-def check_proof(proof, status_of, sections, strict):
+def check_proof(proof, status_of, sections, commits_since, strict):
     """What is wrong with one proof, or None."""
     if proof in ("open", ""):
         return "no proof yet" if strict or not proof else None
     if proof.startswith("bench:"):
         return check_bench(proof[len("bench:"):], sections)
+    if proof.startswith("all:"):
+        return check_all(proof[len("all:"):], commits_since)
     status = status_of(proof)
     return None if status == "passed" else f'test "{proof}" {status}'
 
 
-def check(coverage, benchmarks, status_of, strict):
+def check(coverage, benchmarks, status_of, commits_since, strict):
     sections, errors, seen = sections_of(benchmarks), [], set()
     rows = list(rows_of(coverage))
     for row, _, proofs in rows:
@@ -96,7 +124,7 @@ def check(coverage, benchmarks, status_of, strict):
             errors.append(f"row {row}: stands twice")
         seen.add(row)
         for proof in proofs:
-            wrong = check_proof(proof, status_of, sections, strict)
+            wrong = check_proof(proof, status_of, sections, commits_since, strict)
             if wrong:
                 errors.append(f"row {row}: {wrong}")
     unproved = [row for row, _, proofs in rows if "open" in proofs]
@@ -119,6 +147,9 @@ def self_test():
 | 8 | later | open |
 | 8 | twice | `a: one` |
 | 9 | nothing | |
+| 10 | all, not long ago | `all:aaaaaaa` |
+| 11 | all, long ago | `all:bbbbbbb` |
+| 12 | all, on a commit that is not there | `all:ccccccc` |
 """
     benchmarks = "# The barrier, in s\n" \
         "Command: `x`, date: 2024-01-02, commit 0123abc\n## Start\nCommand: `y`, commit 0123abc\n"
@@ -126,18 +157,20 @@ def self_test():
 <testcase name="a: three" status="fail"><failure/></testcase>
 <testcase name="a: four" status="notrun"><skipped/></testcase></testsuite>"""
     with tempfile.TemporaryDirectory() as folder:
-        for name, text in (("r.xml", junit), ("s.xml", '<t><testcase name="a: three" status="run"/></t>')):
+        for name, text in (("r.xml", junit), ("s.xml", '<t><testcase name="a: three" status="run"/></t>'),
+                           ("t.xml", '<t><testcase name="b: two" status="proved"/></t>')):
             with open(os.path.join(folder, name), "w", encoding="utf-8") as f:
                 f.write(text)
         known = verdicts(folder)
 
     def rows_in_error(strict):
-        found = check(coverage, benchmarks, lambda t: known.get(t, "did not run"), strict)
+        found = check(coverage, benchmarks, lambda t: known.get(t, "did not run"),
+                      {"aaaaaaa": 200, "bbbbbbb": 201}.get, strict)
         return [f.split(":")[0][len("row "):] for f in found]
 
     errors = []
-    for strict, expected in ((False, ["2", "3", "4", "6", "7", "8", "9"]),
-                             (True, ["2", "3", "4", "6", "7", "8", "8", "9"])):
+    for strict, expected in ((False, ["2", "3", "4", "6", "7", "8", "9", "11", "12"]),
+                             (True, ["2", "3", "4", "6", "7", "8", "8", "9", "11", "12"])):
         if rows_in_error(strict) != expected:
             errors.append(f"strict={strict}: expected rows {expected}, found {rows_in_error(strict)}")
     return tree.finish(errors, "coverage self-test")
@@ -160,7 +193,8 @@ def main():
     benchmark_file = os.path.join(options.root, "docs", "benchmarks.md")
     benchmarks = tree.read(options.root, "docs/benchmarks.md") if os.path.exists(benchmark_file) else ""
     coverage = tree.read(options.root, "docs/coverage.md")
-    return tree.finish(check(coverage, benchmarks, lambda t: known.get(t, absent), options.strict), "coverage")
+    return tree.finish(check(coverage, benchmarks, lambda t: known.get(t, absent),
+                             lambda commit: product_commits_since(options.root, commit), options.strict), "coverage")
 
 
 if __name__ == "__main__":

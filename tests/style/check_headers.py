@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Every header compiles alone, without warnings.
 
-A header whose text and whose includes are unchanged since it compiled is not compiled again.
+A header whose text and whose includes are unchanged since it compiled is not compiled again, in any clone (tree.Proofs).
 
 usage: check_headers.py ROOT BUILD COMPILER | check_headers.py --self-test COMPILER
 """
@@ -27,11 +27,12 @@ def headers_of_c(root):
     return users[".c"] - users[".cpp"]
 
 
-def check(root, build, compiler):
+def check(root, build, compiler, proofs=None):
     headers = [p for p in tree.files(root, (".h",)) if not p.startswith("tests/style/consumer/")]
     closure = tree.Closure(root)
     definitions = tree.Definitions(root, build)
-    salt = tree.first_line_of([compiler, "--version"]) + " ".join(FLAGS + CXX_FLAGS + C_FLAGS)
+    salt = tree.read("/", os.path.abspath(__file__)) + tree.first_line_of([compiler, "--version"])
+    salt += tree.packages_digest()
     only_c = headers_of_c(root)
 
     def compile_alone(header):
@@ -42,8 +43,8 @@ def check(root, build, compiler):
                              check=False)
         return f"{header}: does not compile alone\n{run.stderr}" if run.returncode else ""
 
-    return tree.run_cached(os.path.join(build, "style-cache", "headers.json"), headers,
-                           lambda h: closure.digest(h, salt + " ".join(definitions.flags(h))), compile_alone)
+    return tree.run_cached(proofs or tree.Proofs("headers"), headers,
+                           lambda h: closure.digest(h, salt + str(h in only_c) + definitions.salt(h)), compile_alone)
 
 
 def self_test(compiler):
@@ -56,15 +57,17 @@ def self_test(compiler):
 
         write("room/good.h", "#pragma once\n#include <string>\ninline std::string a() { return {}; }\n")
         write("room/bad.h", "#pragma once\ninline std::string b() { return {}; }\n")
-        build = os.path.join(root, "build")
-        if [e.split(":")[0] for e in check(root, build, compiler)] != ["room/bad.h"]:
+        build, proofs = os.path.join(root, "build"), tree.Proofs("headers", os.path.join(root, "proofs"))
+        if [e.split(":")[0] for e in check(root, build, compiler, proofs)] != ["room/bad.h"]:
             errors.append("a header without its includes was not seen")
         write("room/bad.h", '#pragma once\n#include "room/good.h"\ninline std::string b() { return a(); }\n')
-        if check(root, build, compiler):
+        if check(root, build, compiler, proofs):
             errors.append("a mended header was refused")
         write("room/good.h", "#pragma once\n")
-        if len(check(root, build, compiler)) != 1:
+        if len(check(root, build, compiler, proofs)) != 1:
             errors.append("a change below an unchanged header was not seen")
+        if tree.Proofs("headers", os.path.join(root, "proofs")).known("0" * 64):
+            errors.append("what was never proved is known")
     return tree.finish(errors, "headers self-test")
 
 

@@ -6,6 +6,7 @@ descriptors, processes, threads, clocks, the environment, randomness, standard s
 
 usage: check_purity.py LIBRARY... | check_purity.py --self-test CXX
 """
+import hashlib
 import os
 import re
 import subprocess
@@ -42,6 +43,11 @@ FORBIDDEN_CXX = re.compile(
 def forbidden(symbol):
     name = symbol.split("@")[0].strip()
     return bool(FORBIDDEN_C.match(name) or FORBIDDEN_CXX.match(name))
+
+
+def digest(library, salt):
+    with open(library, "rb") as f:
+        return tree.digest_of([salt, hashlib.sha256(f.read()).hexdigest()])
 
 
 def check(library):
@@ -130,7 +136,9 @@ def self_test(compiler):
 def main(arguments):
     if arguments[0] == "--self-test":
         return self_test(arguments[1])
-    return tree.finish([e for library in arguments for e in check(library)], f"purity of {len(arguments)} rooms")
+    proofs, salt = tree.Proofs("purity"), tree.read("/", os.path.abspath(__file__)) + tree.packages_digest()
+    errors = tree.run_cached(proofs, arguments, lambda library: digest(library, salt), lambda library: "\n".join(check(library)))
+    return tree.finish(errors, f"purity of {len(arguments)} rooms")
 
 
 if __name__ == "__main__":

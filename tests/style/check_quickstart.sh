@@ -18,4 +18,17 @@ if [ "$played" -ne 2 ] || [ "$hellos" -ne 16 ] || [ "$ranks" -ne 16 ] || [ "$pha
   echo "expected 16 labelled ranks and 6 phases, found $hellos lines of $ranks ranks and $phases phases"
   exit 1
 fi
+if grep -iq 'warning' <<< "$out" || [ "$(grep -c '^Built [0-9]' <<< "$out")" -ne 1 ] || [ "$(wc -l <<< "$out")" -gt 60 ]; then
+  echo "$out" | head -n 40
+  echo "quickstart shows warnings, or more of its build than one line"
+  exit 1
+fi
+
+# What it says at the end is so.
+for said in "The programs are in build-release/bin" "cmake --install build-release"; do
+  grep -q "$said" <<< "$out" || { echo "quickstart does not say '$said'"; exit 1; }
+done
+cmake --install "$copy/build-release" --prefix "$copy/installed" > "$copy/install.log" || { cat "$copy/install.log"; exit 1; }
+hosts=$(env PATH="$copy/installed/bin:$PATH" scela-run --sim-nodes 2 --ppn 1 sh -c 'echo installed' | grep -c '^installed$')
+[ "$hosts" -eq 2 ] || { echo "the installed scela-run ran $hosts ranks of 2"; exit 1; }
 echo "2 ranks over the adapter; 16 ranks, each labelled with its number; 6 phases"

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """clang-tidy with the few checks of .clang-tidy over every source file and the headers it includes.
 
-A file whose text, includes and configuration are unchanged since it was clean is not looked at again.
+A file whose text, includes and configuration are unchanged since it was clean is not looked at again, in any clone
+(tree.Proofs).
 
 usage: check_tidy.py ROOT BUILD | check_tidy.py --self-test ROOT
 """
@@ -20,7 +21,7 @@ FLAGS = ["-std=c++20"]
 COROUTINE = re.compile(r"\bco_(await|return|yield)\b|<boost/asio/(awaitable|co_spawn|use_awaitable)")
 
 
-def check(root, build):
+def check(root, build, proofs=None):
     # Without what another compiler than the build's has its headers for.
     sources = [p for p in tree.files(root, (".c", ".cpp"))
                if not p.startswith(("examples/", "tests/style/consumer/", "tests/interop/programs/", "perf/mpi_peer.cpp"))]
@@ -30,7 +31,7 @@ def check(root, build):
     sources = [p for p in sources if p not in unreadable]
     definitions = tree.Definitions(root, build)
     closure = tree.Closure(root)
-    salt = tree.first_line_of([TIDY, "--version"]) + " ".join(FLAGS)
+    salt = tree.read("/", os.path.abspath(__file__)) + tree.packages_digest()
     salt += "".join(tree.read(root, p) for p in tree.files(root) if os.path.basename(p) == ".clang-tidy")
 
     def tidy(source):
@@ -40,8 +41,8 @@ def check(root, build):
         wrong = run.returncode or run.stdout.strip() or "Error parsing" in run.stderr
         return f"{source}:\n{run.stdout}{run.stderr}" if wrong else ""
 
-    return tree.run_cached(os.path.join(build, "style-cache", "tidy.json"), sources,
-                           lambda s: closure.digest(s, salt + " ".join(definitions.flags(s))), tidy)
+    return tree.run_cached(proofs or tree.Proofs("tidy"), sources,
+                           lambda s: closure.digest(s, salt + definitions.salt(s)), tidy)
 
 
 BAD = """#include <string>
@@ -69,7 +70,7 @@ def self_test(root):
             f.write(BAD)
         with open(os.path.join(folder, "good.cpp"), "w", encoding="utf-8") as f:
             f.write("int good_function(int first) { return first; }\n")
-        found = "\n".join(check(folder, os.path.join(folder, "build")))
+        found = "\n".join(check(folder, os.path.join(folder, "build"), tree.Proofs("tidy", folder)))
     errors = [f"not seen: {text}" for text in SEEN if text not in found]
     if "good.cpp" in found:
         errors.append("a clean file was refused: " + found)

@@ -9,7 +9,9 @@ import os
 import re
 import shlex
 import subprocess
+import time
 
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 SOURCE_SUFFIXES = (".h", ".c", ".cpp")
 SKIPPED_FOLDERS = re.compile(r"^(build(-.*)?|\.git|\.cache|Testing|__pycache__)$")
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.M)
@@ -58,53 +60,122 @@ def includes(text):
 
 
 class Closure:
-    """Hash of a file together with every file of the tree that it includes, directly or not."""
+    """Hash of a file together with every file of the tree that it includes, directly or not.
+
+    An include is looked for where the build looks: beside the file (quoted ones), from the root, and in the public
+    folders (`<room>/include`). What is found nowhere is a system header; packages_digest() stands for those.
+    """
 
     def __init__(self, root):
         self.root = root
         self.reached = {}
+        self.public = sorted({os.path.join(folder, "include") for path in files(root, (".h",))
+                              for folder, below, _ in [path.partition("/include/")] if below})
 
-    def _reach(self, path, seen):
-        if path in seen or not os.path.isfile(os.path.join(self.root, path)):
-            return
-        seen.add(path)
-        if path not in self.reached:
-            text = read(self.root, path)
-            quoted = [p for _, kind, p in includes(text) if kind == '"']
-            self.reached[path] = (hashlib.sha256(text.encode()).hexdigest(), quoted)
-        for other in self.reached[path][1]:
-            self._reach(other, seen)
+    def _found(self, path, kind, target):
+        beside = [os.path.dirname(path)] if kind == '"' else []
+        for folder in beside + [""] + self.public:
+            candidate = os.path.normpath(os.path.join(folder, target))
+            if os.path.isfile(os.path.join(self.root, candidate)):
+                return candidate
+        return None
+
+    def reach(self, path):
+        """The file and all that it includes, relative to the root and sorted."""
+        seen, todo = set(), [path]
+        while todo:
+            one = todo.pop()
+            if one in seen or not os.path.isfile(os.path.join(self.root, one)):
+                continue
+            seen.add(one)
+            if one not in self.reached:
+                text = read(self.root, one)
+                included = {self._found(one, kind, target) for _, kind, target in includes(text)} - {None}
+                self.reached[one] = (hashlib.sha256(text.encode()).hexdigest(), included)
+            todo += self.reached[one][1]
+        return sorted(seen)
 
     def digest(self, path, salt):
-        seen = set()
-        self._reach(path, seen)
-        parts = [salt] + [p + self.reached[p][0] for p in sorted(seen)]
-        return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+        return digest_of([salt] + [p + self.reached[p][0] for p in self.reach(path)])
 
 
-def run_cached(cache_file, jobs, digest, check, workers=None):
+def digest_of(parts):
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+
+def packages_digest():
+    """Changes with the version of any installed package of scripts/packages: of compilers, libraries and their headers."""
+    names = sorted({line.split()[1] for line in read(ROOT, "scripts/packages").splitlines()
+                    if line and not line.startswith("#")})
+    run = subprocess.run(["dpkg-query", "-W", "-f", "${Package} ${Version}\n", *names], capture_output=True, text=True, check=False)
+    return digest_of([run.stdout])
+
+
+class Proofs:
+    """What was found to be right, by digest of all that was looked at: one empty file each, outside of every build tree.
+
+    In $XDG_CACHE_HOME/scela/proofs (else ~/.cache/scela/proofs), which may be deleted at any time: everything is then looked
+    at again. Safe for several processes. With TESTING_PROOFS_ANEW=1 nothing counts as known (scripts/test --all).
+    """
+
+    KEPT_DAYS = 60
+
+    def __init__(self, kind, folder=None):
+        home = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+        self.folder = os.path.join(folder or os.path.join(home, "scela", "proofs"), kind)
+        self.anew = os.environ.get("TESTING_PROOFS_ANEW") == "1"
+
+    def _file(self, digest):
+        return os.path.join(self.folder, digest[:2], digest[2:])
+
+    def known(self, digest):
+        if self.anew:
+            return False
+        try:
+            os.utime(self._file(digest))
+            return True
+        except OSError:
+            return False
+
+    def add(self, digest):
+        os.makedirs(os.path.dirname(self._file(digest)), exist_ok=True)
+        with open(self._file(digest), "w", encoding="utf-8"):
+            pass
+
+    def forget(self, digest):
+        try:
+            os.remove(self._file(digest))
+        except FileNotFoundError:
+            pass
+
+    def forget_unused(self):
+        """Deletes what no run has asked for in KEPT_DAYS days."""
+        oldest = time.time() - self.KEPT_DAYS * 86400
+        for folder, _, names in os.walk(self.folder):
+            for name in names:
+                path = os.path.join(folder, name)
+                try:
+                    if os.stat(path).st_mtime < oldest:
+                        os.remove(path)
+                except FileNotFoundError:
+                    pass  # another process was faster
+
+
+def run_cached(proofs, jobs, digest, check, workers=None):
     """Runs check(job) -> error text or '' for each job whose digest is not known as clean.
 
-    Only clean results are remembered. Returns the error texts; says how much was remembered.
+    Only clean results are remembered. Returns the error texts; prints how much was remembered.
     """
-    try:
-        with open(cache_file, encoding="utf-8") as f:
-            known = set(json.load(f))
-    except (OSError, ValueError):
-        known = set()
     digests = {job: digest(job) for job in jobs}
-    todo = [job for job in jobs if digests[job] not in known]
+    todo = [job for job in jobs if not proofs.known(digests[job])]
     errors = []
     with concurrent.futures.ThreadPoolExecutor(workers or os.cpu_count()) as pool:
         for job, text in zip(todo, pool.map(check, todo)):
             if text:
                 errors.append(text)
-                digests.pop(job)
-    os.makedirs(os.path.dirname(cache_file) or ".", exist_ok=True)
-    temporary = f"{cache_file}.{os.getpid()}"
-    with open(temporary, "w", encoding="utf-8") as f:
-        json.dump(sorted(digests.values()), f)
-    os.replace(temporary, cache_file)
+            else:
+                proofs.add(digests[job])
+    proofs.forget_unused()
     print(f"{len(jobs)} files, {len(todo)} checked, {len(jobs) - len(todo)} unchanged since they were clean")
     return errors
 
@@ -114,6 +185,7 @@ class Definitions:
     sources, or of the nearest folder above or below that has any."""
 
     def __init__(self, root, build):
+        self.root, self.build = os.path.abspath(root), os.path.abspath(build)
         self.of_file, self.of_folder = {}, {}
         database = os.path.join(build, "compile_commands.json")
         if not os.path.exists(database):
@@ -121,7 +193,6 @@ class Definitions:
         with open(database, encoding="utf-8") as f:
             entries = json.load(f)
         for entry in entries:
-            path = os.path.relpath(entry["file"], root)
             flags = []
             words = shlex.split(entry["command"])
             for word, following in zip(words, words[1:] + [""]):
@@ -129,12 +200,19 @@ class Definitions:
                     flags.append(word)
                 elif word == "-isystem":
                     flags.append(word + following)
-            self.of_file[path] = flags
-            folder = os.path.dirname(path)
-            while folder:
-                known = self.of_folder.setdefault(folder, [])
-                known += [flag for flag in flags if flag not in known]
-                folder = os.path.dirname(folder)
+            for path in self._sources(entry["file"]):
+                self.of_file[path] = flags
+                folder = os.path.dirname(path)
+                while folder:
+                    known = self.of_folder.setdefault(folder, [])
+                    known += [flag for flag in flags if flag not in known]
+                    folder = os.path.dirname(folder)
+
+    def _sources(self, file):
+        """What is compiled there: several where cmake/ScelaRoom.cmake has joined them."""
+        if os.path.basename(os.path.dirname(file)) == "joined" and os.path.exists(file):
+            return [target for _, _, target in includes(read("/", file))]
+        return [os.path.relpath(file, self.root)]
 
     def flags(self, path):
         if path in self.of_file:
@@ -143,6 +221,10 @@ class Definitions:
         while folder and folder not in self.of_folder:
             folder = os.path.dirname(folder)
         return self.of_folder.get(folder, [])
+
+    def salt(self, path):
+        """The flags as one text, the same in every clone."""
+        return " ".join(self.flags(path)).replace(self.build, "<build>").replace(self.root, "<root>")
 
 
 def first_line_of(command):

@@ -1,0 +1,179 @@
+"""What a build tree's tests are made of: from a test to the files of the source tree that it reads.
+
+Ninja tells what each output is linked from, the compiler's dependency files (kept by ninja) which headers each object has read,
+and ctest which programs and scripts a test names. A program that a test starts through another one (scela-run starts scela-nla)
+is not on its command line: started_by() says which those are.
+"""
+import functools
+import hashlib
+import json
+import os
+import re
+import subprocess
+
+# What outputs start or load by name at run time: an output (its versions are meant too) to outputs and folders of outputs.
+STARTS = {
+    "bin/scela-run": ("bin", "lib"),
+    "bin/scela-nla": ("bin", "lib"),
+    "bin/scela-perf": ("bin", "lib"),
+    "lib/libscela.so": ("bin/scela-hca", "lib"),
+    "lib/libscela-verbs-tasks.so": ("bin/scela-hca", "lib/libscela-ibverbs.so"),
+    "lib/libscela-ibverbs.so": ("bin/scela-hca",),
+}
+
+
+def digest_text(path):
+    with open(path, "rb") as f:
+        return hashlib.sha256(f.read()).hexdigest()
+
+
+class Test:
+    """One test as ctest lists it."""
+
+    def __init__(self, entry):
+        self.name = entry["name"]
+        self.command = entry.get("command", [])
+        properties = {p["name"]: p["value"] for p in entry.get("properties", [])}
+        self.labels = properties.get("LABELS", [])
+        self.environment = properties.get("ENVIRONMENT", [])
+        self.needs = frozenset(properties.get("FIXTURES_REQUIRED", []))
+        self.sets_up = frozenset(properties.get("FIXTURES_SETUP", []))
+
+
+class Graph:
+    """The graph of one build tree that is built: what is not yet built has no dependency files."""
+
+    def __init__(self, root, build):
+        self.root, self.build = os.path.abspath(root), os.path.abspath(build)
+
+    def _ninja(self, *words):
+        run = subprocess.run(["ninja", "-C", self.build, "-t", *words], capture_output=True, text=True, check=False)
+        return [line for line in run.stdout.splitlines() if not line.startswith("ninja:")]
+
+    @functools.cached_property
+    def _headers(self):
+        """Object, relative to the build tree, to the files of the source tree that its compiler has read."""
+        found, files = {}, set()
+        for line in self._ninja("deps"):
+            if line.startswith("    "):
+                path = os.path.normpath(os.path.join(self.build, line.strip()))
+                if self._is_source(path):
+                    files.add(os.path.relpath(path, self.root))
+            elif ": #deps" in line:
+                files = found.setdefault(line.split(": #deps")[0], set())
+        return found
+
+    def _is_source(self, path):
+        return path.startswith(self.root + os.sep) and not path.startswith(self.build + os.sep)
+
+    @functools.cached_property
+    def _inputs(self):
+        """Output to what it is made of, as build.ninja says: relative to the build tree where it is in it."""
+        found = {}
+        with open(os.path.join(self.build, "build.ninja"), encoding="utf-8") as f:
+            for outputs, inputs in re.findall(r"^build (.*?[^$]): \S+(.*)$", f.read().replace("$\n", ""), re.M):
+                # '$ ' and '$:' stand for what separates words otherwise; '|' and '||' begin other kinds of inputs.
+                words = [w.replace("$:", ":").replace("\0", " ") for w in inputs.replace("$ ", "\0").split() if not w.startswith("|")]
+                for output in outputs.replace("$ ", "\0").split():
+                    found.setdefault(self._inside(output.replace("\0", " ")), set()).update(map(self._inside, words))
+        return found
+
+    def _inside(self, path):
+        absolute = os.path.normpath(os.path.join(self.build, path))
+        return os.path.relpath(absolute, self.build) if absolute.startswith(self.build + os.sep) else absolute
+
+    @functools.lru_cache(maxsize=None)
+    def sources_of(self, output):
+        """Files that a target or an output of the build tree is built from, relative to the root."""
+        found, todo, seen = set(), [output], set()
+        while todo:
+            one = todo.pop()
+            if one in seen:
+                continue
+            seen.add(one)
+            if self._is_source(one):
+                found.add(os.path.relpath(one, self.root))
+            found |= self._headers.get(one, set())
+            todo += self._inputs.get(one, ())
+        return frozenset(found)
+
+    @functools.cached_property
+    def tests(self):
+        shown = subprocess.run(["ctest", "--test-dir", self.build, "--show-only=json-v1"], capture_output=True, text=True,
+                               check=True).stdout
+        return [Test(entry) for entry in json.loads(shown[shown.index("{"):])["tests"]]
+
+    @functools.cached_property
+    def number_of(self):
+        """What ctest's -I calls each test."""
+        return {test.name: at + 1 for at, test in enumerate(self.tests)}
+
+    @functools.cached_property
+    def _outputs(self):
+        return frozenset(self._inputs)
+
+    @functools.lru_cache(maxsize=None)
+    def _files_below(self, folder):
+        """What lies in a folder of the source tree that a test names, as a corpus of inputs."""
+        return frozenset(os.path.relpath(os.path.join(at, name), self.root) for at, _, names in os.walk(folder) for name in names)
+
+    @functools.lru_cache(maxsize=None)
+    def _outputs_at(self, path):
+        """The output of that name, or all below a folder of that name."""
+        if path in self._outputs:
+            return frozenset([path])
+        return frozenset(o for o in self._outputs if o.startswith(path + "/") and "CMakeFiles/" not in o)
+
+    @functools.lru_cache(maxsize=None)
+    def _started_by(self, outputs):
+        """Those outputs and what they start or load, and so on. What is not built is not among them."""
+        todo, found = list(outputs), set()
+        while todo:
+            one = todo.pop()
+            if one in found:
+                continue
+            found.add(one)
+            for starter, started in STARTS.items():
+                if one == starter or one.startswith(starter + "."):
+                    todo += [output for path in started for output in self._outputs_at(path)]
+        return frozenset(found)
+
+    def _named(self, test):
+        """(outputs of the build tree, files of the source tree) on the command line and in the environment of a test."""
+        outputs, files = set(), set()
+        words = list(test.command) + [value for one in test.environment for value in one.partition("=")[2].split()]
+        for word in words:
+            path = os.path.normpath(word.rpartition("=")[2] if "=/" in word else word)
+            if not path.startswith(self.root + os.sep):
+                continue
+            if path.startswith(self.build + os.sep):
+                outputs |= self._outputs_at(os.path.relpath(path, self.build))
+            elif os.path.isfile(path):
+                files.add(os.path.relpath(path, self.root))
+            else:
+                files |= self._files_below(path)
+        return outputs, files
+
+    def parts(self, test):
+        """(outputs that a test names, those and what they start, files of the source tree: what it names and its modules)."""
+        outputs, files = self._named(test)
+        return outputs, self._started_by(frozenset(outputs)), files.union(*(self._modules(file) for file in files))
+
+    @functools.lru_cache(maxsize=None)
+    def _modules(self, script):
+        """What a Python script may import: modules beside it, or in tests/support."""
+        if not script.endswith(".py"):
+            return frozenset()
+        return frozenset(os.path.join(folder, name) for folder in (os.path.dirname(script), "tests/support")
+                         for name in os.listdir(os.path.join(self.root, folder))
+                         if name.endswith(".py") and not name.startswith("test_"))
+
+    def own_sources(self, test):
+        """What the programs that a test names itself are built from, and the scripts that it is."""
+        outputs, _, files = self.parts(test)
+        return files.union(*(self.sources_of(output) for output in outputs))
+
+    def all_sources(self, test):
+        """The same with the programs that those start."""
+        _, started, files = self.parts(test)
+        return files.union(*(self.sources_of(output) for output in started))

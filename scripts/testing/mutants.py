@@ -1,0 +1,233 @@
+"""Deliberate breaks (tests/mutants): which are to be tried, and trying them.
+
+Each tests/mutants/NAME.patch begins with lines that say what it is for:
+
+    # row: 8.1                    the row of docs/coverage.md whose proof is put to the test
+    # target: nla_core_test       what to build (one or more targets)
+    # test: nla_core_test: .*     the tests that must fail (a regular expression, as ctest -R takes it)
+    # why: a sentence
+    --- a/...                     the patch, as git diff writes it
+
+The record (tests/mutants/proved.json) says which breaks were seen, and with which sources: the digest of the patch, of every
+source that the named tests are built from and of their scripts. A run tries the breaks whose digest is another one, and a tenth
+of the others, drawn by the commit: a record that is wrong is found within some commits.
+"""
+import datetime
+import glob
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import threading
+import time
+
+import graph
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tests", "style"))
+import tree  # noqa: E402 (the path above)
+
+TEST_TIMEOUT_S = 150
+# Of a test with the break, where threads or processes race: it must be able to see it, and what has the processor decides.
+# And of one without, which failed: then it is its own stage of scripts/test that says so.
+ATTEMPTS = 3
+DRAWN = 10  # one of so many of the breaks that the record knows is tried again
+
+
+class Mutant:
+    def __init__(self, path):
+        self.name = os.path.splitext(os.path.basename(path))[0]
+        self.path = path
+        with open(path, encoding="utf-8") as f:
+            self.text = f.read()
+        fields = dict(re.findall(r"^# (\w+): *(.+)$", self.text, re.M))
+        self.test, self.why = fields.get("test", ""), fields.get("why", "")
+        self.row, self.targets = fields.get("row", ""), fields.get("target", "").split()
+
+
+def load(root):
+    return [Mutant(p) for p in sorted(glob.glob(os.path.join(root, "tests", "mutants", "*.patch")))]
+
+
+class Record:
+    """tests/mutants/proved.json."""
+
+    def __init__(self, root):
+        self.path = os.path.join(root, "tests", "mutants", "proved.json")
+        try:
+            with open(self.path, encoding="utf-8") as f:
+                self.proved = json.load(f)
+        except FileNotFoundError:
+            self.proved = {}
+
+    def knows(self, name, digest):
+        return self.proved.get(name, {}).get("digest") == digest
+
+    def seen(self, name, digest):
+        if not self.knows(name, digest):
+            self.proved[name] = {"digest": digest, "date": datetime.date.today().isoformat()}
+
+    def write(self, names):
+        """Keeps only breaks that still are there."""
+        text = json.dumps({n: self.proved[n] for n in sorted(self.proved) if n in names}, indent=1) + "\n"
+        with open(self.path, "w", encoding="utf-8") as f:
+            f.write(text)
+
+
+def digests(mutants, tests_graph):
+    """Mutant name to digest. The build tree of the graph must be built."""
+    found, text_of = {}, {}
+    for mutant in mutants:
+        files, commands = set(), []
+        for target in mutant.targets:
+            files |= tests_graph.sources_of(target)
+        for test in tests_graph.tests:
+            if re.search(mutant.test, test.name):
+                words = " ".join(test.command).replace(tests_graph.build, "<build>").replace(tests_graph.root, "<root>")
+                # Not the interpreter's place on this machine.
+                commands.append(f"{test.name}: {re.sub(r'^/[^ ]*/', '', words)}")
+                files |= {f for f in tests_graph.own_sources(test) if f.endswith(".py")}
+        parts = [mutant.text, *sorted(commands)]
+        for path in sorted(files):
+            if path not in text_of:
+                text_of[path] = graph.digest_text(os.path.join(tests_graph.root, path))
+            parts.append(path + text_of[path])
+        found[mutant.name] = hashlib.sha256("\n".join(parts).encode()).hexdigest()
+    return found
+
+
+def drawn(name, commit):
+    """Whether this commit tries a break that the record knows."""
+    return int(hashlib.sha256(f"{commit} {name}".encode()).hexdigest(), 16) % DRAWN == 0
+
+
+def to_try(mutants, record, digest_of, commit):
+    """(those whose digest the record does not have, those of the others that this commit draws)."""
+    changed = [m for m in mutants if not record.knows(m.name, digest_of[m.name])]
+    return changed, [m for m in mutants if m not in changed and drawn(m.name, commit)]
+
+
+class Workshop:
+    """A copy of the tree with a build tree of its own, in which breaks are tried one after the other."""
+
+    def __init__(self, root, folder, settings):
+        self.root, self.folder, self.settings = root, folder, settings
+        self.copy = os.path.join(folder, "source")
+        self.build_tree = os.path.join(self.copy, "build-release")
+
+    def run(self, command, log):
+        with open(os.path.join(self.folder, log), "a", encoding="utf-8") as f:
+            f.write(f"$ {' '.join(command)}\n")
+            f.flush()
+            return subprocess.run(command, cwd=self.copy, stdout=f, stderr=subprocess.STDOUT, check=False).returncode
+
+    def prepare(self, targets):
+        """Copies what differs, so that an unchanged file keeps its time, and builds. False: see plain.log."""
+        os.makedirs(self.copy, exist_ok=True)
+        for old in glob.glob(os.path.join(self.folder, "*.log")):
+            os.remove(old)
+        wanted = tree.tracked(self.root)
+        for path in wanted:
+            source, copy = os.path.join(self.root, path), os.path.join(self.copy, path)
+            if not os.path.isfile(copy) or graph.digest_text(source) != graph.digest_text(copy):
+                os.makedirs(os.path.dirname(copy), exist_ok=True)
+                shutil.copy(source, copy)
+        for path in set(tree.files(self.copy)) - set(wanted):
+            os.remove(os.path.join(self.copy, path))
+        return self.run(["cmake", "--preset", "release", *self.settings], "plain.log") == 0 and self.build(targets, "plain.log", os.cpu_count() or 1)
+
+    def build(self, targets, log, jobs=1):
+        return self.run(["cmake", "--build", self.build_tree, f"-j{jobs}", "--target", *targets], log) == 0
+
+    def tests_pass(self, regex, log):
+        """None if no test has such a name."""
+        base = ["ctest", "--test-dir", self.build_tree, "-R", regex, "--no-tests=error"]
+        listed = subprocess.run([*base, "-N"], capture_output=True, text=True, check=False).stdout
+        if re.search(r"^Total Tests: 0$", listed, re.M):
+            return None
+        return self.run([*base, "-j2", "--timeout", str(TEST_TIMEOUT_S), "--output-on-failure"], log) == 0
+
+    def passes_at_last(self, regex):
+        for _ in range(ATTEMPTS):
+            passed = self.tests_pass(regex, "plain.log")
+            if passed is not False:
+                break
+        return passed
+
+    def verdict_on(self, mutant):
+        log = mutant.name + ".log"
+        patch = ["patch", "-p1", "--no-backup-if-mismatch", "-s", "-i", mutant.path]
+        if self.run([*patch, "--dry-run"], log):
+            return "DOES NOT APPLY"
+        self.run(patch, log)
+        try:
+            if not self.build(mutant.targets, log):
+                return "DOES NOT COMPILE"
+            for attempt in range(1, ATTEMPTS + 1):
+                passed = self.tests_pass(mutant.test, log)
+                if not passed:
+                    return "NO SUCH TEST" if passed is None else "killed" if attempt == 1 else f"killed at try {attempt}"
+            return "SURVIVED"
+        finally:
+            self.run([*patch, "-R"], log)
+
+
+def shared_out(mutants, workshops):
+    """One list of breaks for each workshop: those of the same targets together, the lists of about equal length."""
+    by_target = {}
+    for mutant in mutants:
+        by_target.setdefault(" ".join(mutant.targets), []).append(mutant)
+    lists = [[] for _ in range(workshops)]
+    # Large groups are cut, because a list of half of all is as long as the rest.
+    pieces = [group[at:at + 8] for group in by_target.values() for at in range(0, len(group), 8)]
+    for piece in sorted(pieces, key=len, reverse=True):
+        min(lists, key=len).extend(piece)
+    return [sorted(one, key=lambda m: m.targets) for one in lists if one]
+
+
+class Trial:
+    """Tries breaks in several workshops at once."""
+
+    def __init__(self, root, folder, settings, workshops, passed=frozenset(), seen=lambda mutant, well: None):
+        self.shops = [Workshop(root, os.path.join(folder, str(n + 1)), settings) for n in range(workshops)]
+        self.passed = passed  # names of tests that are known to pass without a break
+        self.seen = seen      # called after each break, by one thread at a time
+        self.lock = threading.Lock()
+        self.verdicts = {}    # name to (verdict, seconds)
+        self.broken = []      # what kept a workshop from working
+
+    def _work(self, shop, mutants):
+        healthy = {}
+        # All of them before the first break: what it was built into stays until another one is.
+        for mutant in mutants:
+            if mutant.test not in healthy:
+                known = [t for t in graph.Graph(shop.copy, shop.build_tree).tests if re.search(mutant.test, t.name)]
+                healthy[mutant.test] = None if not known else (
+                    all(t.name in self.passed for t in known) or shop.passes_at_last(mutant.test))
+        for mutant in mutants:
+            start = time.monotonic()
+            if healthy[mutant.test] is None:
+                verdict = "NO SUCH TEST"
+            elif not healthy[mutant.test]:
+                verdict = "FAILS WITHOUT IT"
+            else:
+                verdict = shop.verdict_on(mutant)
+            with self.lock:
+                self.verdicts[mutant.name] = (verdict, time.monotonic() - start)
+                self.seen(mutant, verdict.startswith("killed"))
+
+    def run(self, mutants):
+        threads = []
+        # One after the other, with all processors: the compiler's cache has for the next what the first has compiled.
+        for shop, part in zip(self.shops, shared_out(mutants, len(self.shops))):
+            os.makedirs(shop.folder, exist_ok=True)
+            if shop.prepare(sorted({target for mutant in part for target in mutant.targets})):
+                threads.append(threading.Thread(target=self._work, args=(shop, part)))
+            else:
+                self.broken.append(f"the tree does not build without mutants: {shop.folder}/plain.log")
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()

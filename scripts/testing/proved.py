@@ -1,0 +1,112 @@
+"""Tests that have passed with exactly what they would run now are not run again.
+
+What a test proves depends on the files that its programs are built from (and those that they start), its scripts, its command
+line, the build descriptions and the installed packages: one digest of all that. A test that has passed is remembered by its
+digest, beside the compiler's cache (tests/style/tree.py, Proofs). A later run leaves it out, says so, and lists it in
+build-results/proved-TREE.xml; but a tenth of those, drawn by the commit, runs again, and is forgotten if it fails: so a wrong memory, or
+a test that passes by luck, does not stay. `scripts/test --all` runs everything.
+"""
+import functools
+import os
+import re
+import subprocess
+import sys
+import xml.etree.ElementTree as ElementTree
+
+import graph
+import mutants
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tests", "style"))
+import tree  # noqa: E402 (the path above)
+
+# Tests that look at the whole tree or have a memory of their own, as have those that are given the root of the tree.
+ALWAYS = {"style", "mutants", "install", "bench"}
+
+
+def head_of(root):
+    return subprocess.run(["git", "-C", root, "rev-parse", "HEAD"], capture_output=True, text=True, check=False).stdout.strip()
+
+
+def selected(ctest, arguments):
+    """Names of the tests that ctest would run."""
+    listed = subprocess.run([*ctest, *arguments, "-N"], capture_output=True, text=True, check=False).stdout
+    return set(re.findall(r"^ *Test +#\d+: (.*)$", listed, re.M))
+
+
+def descriptions(root):
+    """The digest of what says how everything is built and tested, and of the machine's packages and kernel."""
+    files = [p for p in tree.tracked(root) if p.endswith(("CMakeLists.txt", ".cmake", "CMakePresets.json"))]
+    parts = [path + graph.digest_text(os.path.join(root, path)) for path in files]
+    return tree.digest_of(parts + [tree.packages_digest(), os.uname().release])
+
+
+class Memory:
+    """Which of a tree's tests are known to pass with the present sources."""
+
+    def __init__(self, root, build, commit):
+        self.root, self.build, self.commit = root, build, commit
+        self.proofs = tree.Proofs("tests-" + os.path.basename(build))
+        self.graph = graph.Graph(root, build)
+        self.common = descriptions(root)
+
+    @functools.lru_cache(maxsize=None)
+    def _file(self, path):
+        return path + graph.digest_text(os.path.join(self.root, path))
+
+    @functools.lru_cache(maxsize=None)
+    def _output(self, output):
+        return tree.digest_of([output] + [self._file(path) for path in sorted(self.graph.sources_of(output))])
+
+    def _parts(self, test):
+        _, started, files = self.graph.parts(test)
+        return {self._output(output) for output in started} | {self._file(path) for path in files}
+
+    @functools.lru_cache(maxsize=None)
+    def _set_up(self, fixture):
+        """What the tests are made of that set up a fixture."""
+        return frozenset().union(*(self._parts(test) for test in self.graph.tests if fixture in test.sets_up))
+
+    @functools.lru_cache(maxsize=None)
+    def digest(self, test):
+        """None for a test that is always run."""
+        if ALWAYS & set(test.labels) or self.root in map(os.path.normpath, test.command):
+            return None
+        parts = self._parts(test).union(*(self._set_up(fixture) for fixture in test.needs))
+        words = "\n".join([test.name, *test.command, *test.environment])
+        words = words.replace(self.build, "<build>").replace(self.root, "<root>")
+        return tree.digest_of([self.common, words] + sorted(parts))
+
+    def choose(self, selected):
+        """(tests to run, tests that are known to pass and not drawn) of those that `selected` names."""
+        run, known = [], []
+        for test in self.graph.tests:
+            if test.name not in selected:
+                continue
+            digest = self.digest(test)
+            left_out = digest is not None and self.proofs.known(digest) and not mutants.drawn(test.name, self.commit)
+            (known if left_out else run).append(test)
+        return run, known
+
+    def remember(self, tests, passed):
+        """Of tests that have run: those that failed are not known any more, whatever they did before."""
+        for test in tests:
+            if (digest := self.digest(test)) is not None:
+                (self.proofs.add if test.name in passed else self.proofs.forget)(digest)
+        self.proofs.forget_unused()
+
+    def cases_of(self, test):
+        """Names of a test's cases: those of its program for one that is a whole program."""
+        if not test.name.startswith("cases: "):
+            return [test.name]
+        said = subprocess.run([sys.executable, "-B", *test.command[2:-1], "--list", test.command[-1]], capture_output=True,
+                              text=True, check=False)
+        return said.stdout.splitlines()
+
+    def write(self, known, path):
+        """A JUnit file of those that were left out, so that who reads the results finds each test's name."""
+        suite = ElementTree.Element("testsuite", name="proved before")
+        for test in known:
+            for name in self.cases_of(test):
+                case = ElementTree.SubElement(suite, "testcase", name=name, classname="proved before", time="0", status="proved")
+                ElementTree.SubElement(case, "system-out").text = "passed before with the same sources; not run again"
+        ElementTree.ElementTree(suite).write(path, encoding="utf-8", xml_declaration=True)

@@ -1,0 +1,114 @@
+"""What a run of scripts/test leaves and shows: JUnit files, logs, times; and the cost of each test, kept for the next run."""
+import glob
+import json
+import os
+import re
+import shutil
+import xml.etree.ElementTree
+
+SLOWEST = 50
+SHOWN = 10
+# ctest's lines of tests that started or passed, and its frame.
+PLAIN = re.compile(r"^ *Start +\d+:|^ *\d+/\d+ Test +#\d+:.* Passed |^Internal ctest|^Test project|^$")
+# ctest's entry for a whole program whose cases have a file of their own (tests/support/run_cases.py).
+WHOLE_PROGRAM = "cases: "
+
+
+def clear(folder):
+    shutil.rmtree(folder, ignore_errors=True)
+    os.makedirs(folder)
+
+
+def cache_folder():
+    home = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    return os.path.join(home, "scela")
+
+
+class Costs:
+    """How long each test of a tree took when it last ran, kept beside the compiler's cache for the next clone. ctest's own file
+    of costs loses tests whose names have blanks."""
+
+    def __init__(self, preset):
+        self.path = os.path.join(cache_folder(), "costs", preset + ".json")
+
+    def seconds(self):
+        """{test: seconds}, of the tests that have run."""
+        try:
+            with open(self.path, encoding="utf-8") as f:
+                return json.load(f)
+        except (FileNotFoundError, ValueError):
+            return {}
+
+    def keep(self, report):
+        """Adds the times of a JUnit file."""
+        known = self.seconds()
+        known.update((name, round(seconds, 3)) for _, name, seconds, status in entries_of(report) if status == "passed")
+        os.makedirs(os.path.dirname(self.path), exist_ok=True)
+        temporary = f"{self.path}.{os.getpid()}"
+        with open(temporary, "w", encoding="utf-8") as f:
+            json.dump(known, f, indent=0)
+        os.replace(temporary, self.path)
+
+
+def shown_of(log):
+    with open(log, encoding="utf-8", errors="replace") as f:
+        return "\n".join(line.rstrip() for line in f if not PLAIN.match(line))
+
+
+def build_errors(log):
+    with open(log, encoding="utf-8", errors="replace") as f:
+        lines = f.read().splitlines()
+    wrong = [line for line in lines if re.search(r"error:|warning:|undefined reference|^FAILED", line)]
+    return "\n".join(wrong[:40] + lines[-20:])
+
+
+def cases(folder):
+    """(file without its suffix, name, seconds, "passed", "failed" or "skipped") or "proved" of every test case."""
+    for path in sorted(glob.glob(os.path.join(folder, "*.xml"))):
+        yield from (entry for entry in entries_of(path) if not entry[1].startswith(WHOLE_PROGRAM))
+
+
+def entries_of(path):
+    """The same of one JUnit file, with the entries of whole programs."""
+    if os.path.exists(path):
+        for case in xml.etree.ElementTree.parse(path).getroot().iter("testcase"):
+            status = {"run": "passed", "proved": "proved", "fail": "failed"}.get(case.get("status"), "skipped")
+            if case.find("skipped") is not None:
+                status = "skipped"
+            yield os.path.basename(path)[:-len(".xml")], case.get("name"), float(case.get("time") or 0), status
+
+
+def times_text(stages, whole, found):
+    lines = ["== time of each stage (those of two lanes overlap)"]
+    lines += [f"{name:<36} {seconds:6.0f} s  {'ok' if well else 'FAILED'}" for name, seconds, well in stages]
+    lines.append(f"{'whole':<36} {whole:6.0f} s")
+    lines.append(f"\n== the {SLOWEST} slowest tests")
+    slowest = sorted(found, key=lambda case: case[2], reverse=True)[:SLOWEST]
+    lines += [f"{seconds:7.1f} s  {name}  ({file})" for file, name, seconds, _ in slowest]
+    return "\n".join(lines) + "\n"
+
+
+def finish(folder, stages, whole):
+    """Prints times and the summary over all stages; the exit status of the run."""
+    found = list(cases(folder))
+    text = times_text(stages, whole, found)
+    with open(os.path.join(folder, "times.txt"), "w", encoding="utf-8") as f:
+        f.write(text)
+    kept = text.split("\n\n== the")[0]
+    print(f"\n{kept}\n(the {SLOWEST} slowest tests: build-results/times.txt)\n")
+    failed = [name for _, name, _, status in found if status == "failed"]
+    skipped = [name for _, name, _, status in found if status == "skipped"]
+    proved = sum(status == "proved" for *_, status in found)
+    if proved:
+        print(f"{len(found) - proved} tests ran; {proved} have passed before with the same programs and were not run again "
+              "(scripts/test --all runs all)")
+    if skipped:
+        print(f"{len(skipped)} tests were skipped: " + "; ".join(skipped[:SHOWN]))
+    bad_stages = [name for name, _, well in stages if not well]
+    if bad_stages:
+        print(f"failed: {'; '.join(bad_stages)}")
+    # ctest's own closing lines, over all of its runs above.
+    share = 100 * (len(found) - len(failed)) // len(found) if found else 0
+    print(f"{share}% tests passed, {len(failed)} tests failed out of {len(found)}\n")
+    print(f"Total Test time (real) = {sum(case[2] for case in found):.2f} sec")
+    return 1 if bad_stages or failed or not found else 0

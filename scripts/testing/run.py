@@ -1,0 +1,195 @@
+"""The stages of scripts/test, which has installed the packages: what waits runs beside what computes.
+
+The release tree is built first. Then two lanes go on at once: its tests, of which those that start jobs mostly wait; and, at a
+lower priority, what only computes: style, building the other trees, fuzzing. The tests of the sanitizers follow, because some
+have limits of time, then the deliberate breaks. Each stage writes a log and a JUnit file into
+build-results/; the times of all stages and of the 50 slowest tests are in build-results/times.txt.
+"""
+import argparse
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import affected
+import proved
+import results
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+RESULTS = os.path.join(ROOT, "build-results")
+CORES = os.cpu_count() or 1
+# ctest counts in quarters of a processor: tests/CMakeLists.txt says which tests wait, compute and fill the machine.
+SLOTS = 4 * CORES
+TEST_LIMIT_S = 300
+# Labels of tests that compute and run beside the others, and benchmarks, which are run by hand.
+BESIDE = "style|mutants"
+BY_HAND = "bench"
+# Runs a command at a lower priority, also where the kernel shares processors out by session.
+LOWER = ["sh", "-c", 'echo "$0" > /proc/self/autogroup 2>/dev/null; exec nice -n "$0" "$@"']
+
+
+class Run:
+    """What this run has started, and how it went."""
+
+    def __init__(self):
+        self.stages = []  # (name, seconds, whether it went well)
+        self.children = set()
+        self.lock = threading.RLock()  # end() is called by a signal handler, which may interrupt its holder
+        self.began = time.monotonic()
+        self.ending = False
+        self.commit = proved.head_of(ROOT)
+        self.built = []  # of the trees beside the release tree
+
+    def call(self, command, log, nice=0, environment=None):
+        """Exit status. In a session of its own, so that end() reaches all that it started."""
+        if nice:
+            command = [*LOWER, str(nice), *command]
+        with open(os.path.join(RESULTS, log), "ab") as out, self.lock:
+            if self.ending:
+                return 1
+            child = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT,
+                                     start_new_session=True, env={**os.environ, **(environment or {})})
+            self.children.add(child)
+        status = child.wait()
+        with self.lock:
+            self.children.discard(child)
+        return status
+
+    def end(self):
+        with self.lock:
+            self.ending = True
+            for child in self.children:
+                try:
+                    os.killpg(child.pid, signal.SIGTERM)
+                except ProcessLookupError:
+                    pass
+
+    def stage(self, name, work):
+        """Runs work() -> (whether it went well, what to show), and tells of it at once."""
+        start = time.monotonic()
+        well, text = work()
+        seconds = time.monotonic() - start
+        with self.lock:
+            self.stages.append((name, seconds, well))
+            print(f"\n== {name}: {seconds:.0f} s{'' if well else ', FAILED'}\n{text}".rstrip(), flush=True)
+        return well
+
+
+def build(run, preset, nice=0, options=()):
+    log = f"build-{preset}.log"
+    tests = "OFF" if preset == "fuzz" else "ON"
+    well = (run.call(["cmake", "--preset", preset, f"-DSCELA_TESTS={tests}", "-DSCELA_LIBRARY=ON", *options], log, nice) == 0 and
+            run.call(["cmake", "--build", "--preset", preset, "--", "-k", "0"], log, nice) == 0)
+    return well, "" if well else results.build_errors(os.path.join(RESULTS, log))
+
+
+def ctest(run, name, preset, arguments, nice=0):
+    """Runs the tests that ctest's arguments choose, but for those that have passed before with the same programs."""
+    tree = os.path.join(ROOT, f"build-{preset}")
+    base = ["ctest", "--test-dir", tree, "-j", str(SLOTS), "--timeout", str(TEST_LIMIT_S), "--output-on-failure"]
+    memory = proved.Memory(ROOT, tree, run.commit)
+    chosen, known = memory.choose(proved.selected(base, arguments))
+    report = os.path.join(RESULTS, f"{name}.xml")
+    if known:
+        memory.write(known, os.path.join(RESULTS, f"{name}-proved.xml"))
+    if not chosen:
+        return bool(known), f"{len(known)} tests have passed before with the same programs" if known else "there are no such tests"
+    numbers = "0,0,0," + ",".join(str(memory.graph.number_of[test.name]) for test in chosen)
+    status = run.call([*base, "--output-junit", report, "-I", numbers, *(["-V"] if "-V" in arguments else [])], f"{name}.log", nice,
+                      {"TESTING_CASE_RESULTS": RESULTS})
+    results.Costs(preset).keep(report)
+    memory.remember(chosen, {case for _, case, _, verdict in results.entries_of(report) if verdict == "passed"})
+    text = results.shown_of(os.path.join(RESULTS, f"{name}.log"))
+    return status == 0, text + (f"\n{len(known)} more have passed before with the same programs" if known else "")
+
+
+def script(run, name, command):
+    log = f"{name}.log"
+    status = run.call([sys.executable, "-B", *command], log)
+    with open(os.path.join(RESULTS, log), encoding="utf-8", errors="replace") as f:
+        return status == 0, f.read().strip()
+
+
+def foreground(run):
+    """Tests of the release tree but for those that only compute."""
+    run.stage("release: unit, contract, simulation",
+              lambda: ctest(run, "unit", "release", ["-L", "^(unit|contract|sim)$"]))
+    run.stage("release: all that starts programs",
+              lambda: ctest(run, "programs", "release", ["-LE", f"^(unit|contract|sim|{BESIDE}|{BY_HAND})$"]))
+
+
+def beside(run):
+    """What computes and has no limits of time: style, building the other trees, fuzzing."""
+    run.stage("style", lambda: ctest(run, "style", "release", ["-L", "^style$"], nice=15))
+    built = [preset for preset in ("asan", "tsan", "fuzz")
+             if run.stage(f"build {preset}", lambda: build(run, preset, nice=15))]
+    if "fuzz" in built:
+        run.stage("fuzz", lambda: ctest(run, "fuzz", "fuzz", ["-L", "^fuzz$"], nice=5))
+    run.built = built
+
+
+def whole(run, every_proof):
+    """Everything. With every_proof nothing counts as proved before."""
+    if every_proof:
+        os.environ.update(TESTING_PROOFS_ANEW="1", TESTING_MUTANTS="all")
+    if not run.stage("build release", lambda: build(run, "release", options=["-DSCELA_BENCH=ON"])):
+        return
+    lane = threading.Thread(target=beside, args=(run,))
+    lane.start()
+    foreground(run)
+    lane.join()
+    for preset in run.built:
+        if preset != "fuzz":
+            run.stage(f"{preset}: unit, contract, sim", lambda: ctest(run, preset, preset, ["-L", "^(unit|contract|sim)$"]))
+    run.stage("mutants", lambda: ctest(run, "mutants", "release", ["-L", "^mutants$", "-V"]))
+    coverage = [os.path.join(ROOT, "tests", "style", "check_coverage.py"), ROOT, "--strict", "--results", RESULTS]
+    run.stage("coverage", lambda: script(run, "coverage", coverage))
+
+
+def quick(run):
+    if run.stage("build release", lambda: build(run, "release", options=["-DSCELA_BENCH=ON"])):
+        run.stage("style", lambda: ctest(run, "style", "release", ["-L", "^style$"]))
+        run.stage("unit, contract", lambda: ctest(run, "unit", "release", ["-L", "^(unit|contract)$"]))
+
+
+def changed(run, base, minutes):
+    """Tests that what has changed since `base` can affect."""
+    if not run.stage("build release", lambda: build(run, "release", options=["-DSCELA_BENCH=ON"])):
+        return
+    choice = affected.choose(ROOT, os.path.join(ROOT, "build-release"), base, minutes)
+    print(choice.text, flush=True)
+    for name, chosen in choice.stages:
+        numbers = "0,0,0," + ",".join(str(number) for number in chosen)
+        run.stage(name, lambda: ctest(run, name.replace(", ", "-"), "release", ["-I", numbers]))
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="scripts/test", description=__doc__)
+    how = parser.add_mutually_exclusive_group()
+    how.add_argument("--quick", action="store_true")
+    how.add_argument("--all", action="store_true")
+    how.add_argument("--changed", nargs="?", const="", metavar="BASE")
+    parser.add_argument("--minutes", type=float, default=2)
+    options = parser.parse_args()
+    run = Run()
+
+    def ended(number, _):
+        run.end()
+        sys.exit(128 + number)
+
+    signal.signal(signal.SIGTERM, ended)
+    signal.signal(signal.SIGINT, ended)
+    results.clear(RESULTS)
+    if options.quick:
+        quick(run)
+    elif options.changed is not None:
+        changed(run, options.changed, options.minutes)
+    else:
+        whole(run, options.all)
+    return results.finish(RESULTS, run.stages, time.monotonic() - run.began)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,87 @@
+#!/usr/bin/env python3
+"""tests/support/run_cases.py gives each case of a program its own verdict, however the program ends: check_cases.py
+
+By a stand-in for a Catch2 program whose cases pass, fail, end the process, fail only after others, or leave the process with an
+error once all have passed.
+"""
+import os
+import subprocess
+import sys
+import tempfile
+import xml.etree.ElementTree as ElementTree
+
+import tree
+
+# What run_cases.py uses of Catch2 2.13: the list of names, -f FILE or one name, the xml reporter, which writes as it goes.
+STAND_IN = r"""#!{python}
+import os, sys
+cases = {cases!r}
+if "--list-test-names-only" in sys.argv:
+    print("\n".join(cases))
+    sys.exit(0)
+if "-f" in sys.argv:
+    names = open(sys.argv[sys.argv.index("-f") + 1]).read().splitlines()
+else:
+    names = [sys.argv[1]]
+names = [n.replace("\\,", ",").replace("\\[", "[").replace("\\\\", "\\") for n in names]
+out = open(sys.argv[sys.argv.index("--out") + 1], "w")
+out.write("<Catch><Group>")
+bad = 0
+for at, name in enumerate(names):
+    assert name in cases, name
+    kind = name.split()[0]
+    out.write(f'<TestCase name="{{name}}">')
+    out.flush()
+    if kind == "ends":
+        os.abort()
+    if kind == "overruns":
+        print("ERROR: AddressSanitizer: heap-buffer-overflow")
+        sys.exit(1)
+    well = kind != "fails" and not (kind == "follows" and at > 0)
+    if kind == "races" and at > 0:
+        print("WARNING: ThreadSanitizer: data race")
+        well = False
+    bad += not well
+    out.write(f'<OverallResult success="{{str(well).lower()}}" durationInSeconds="0.5"/></TestCase>')
+out.write("</Group></Catch>")
+out.close()
+sys.exit(3 if any(n.startswith("leaks") for n in names) else bad)
+"""
+
+
+def verdicts(cases, shard="1/1"):
+    """(exit status, {case: whether it passed}) of run_cases.py on a program with these cases."""
+    with tempfile.TemporaryDirectory() as folder:
+        program = os.path.join(folder, "program")
+        with open(program, "w", encoding="utf-8") as f:
+            f.write(STAND_IN.format(python=sys.executable, cases=cases))
+        os.chmod(program, 0o755)
+        ended = subprocess.run([sys.executable, "-B", os.path.join(tree.ROOT, "tests", "support", "run_cases.py"), "--name", "p",
+                                "--file", "out", "--shard", shard, program], env={**os.environ, "TESTING_CASE_RESULTS": folder},
+                               stdout=subprocess.DEVNULL, check=False)
+        suite = ElementTree.parse(os.path.join(folder, "out.xml")).getroot()
+        return ended.returncode, {case.get("name"): case.get("status") == "run" for case in suite.iter("testcase")}
+
+
+def main():
+    errors = []
+
+    def expect(found, status, wanted, what):
+        wanted = {f"p/{name}": well for name, well in wanted.items()}
+        if found != (status, wanted):
+            errors.append(f"{what}: {found}, expected {(status, wanted)}")
+
+    names = ["passes", "passes, with a comma", "passes [with brackets]"]
+    expect(verdicts(names), 0, {name: True for name in names}, "all pass")
+    expect(verdicts(names, "2/2"), 0, {names[1]: True}, "the second of two parts")
+    expect(verdicts(["passes", "fails"]), 1, {"passes": True, "fails": False}, "one fails")
+    expect(verdicts(["passes", "ends", "passes too"]), 1, {"passes": True, "ends": False, "passes too": True}, "one ends the process")
+    expect(verdicts(["passes", "follows"]), 0, {"passes": True, "follows": True}, "one passes alone only")
+    expect(verdicts(["passes", "overruns", "passes too"]), 1, {"passes": True, "overruns": False, "passes too": True}, "an overrun")
+    expect(verdicts(["passes", "races"]), 1, {"passes": True, "races": False}, "a report with others that is not there alone")
+    expect(verdicts(["passes", "leaks"]), 1, {"passes": True, "leaks": False}, "an error at the end of the process")
+    return tree.finish(errors, "cases in one process")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
