@@ -35,7 +35,8 @@ def check(root, build, compiler, proofs=None):
     salt += tree.packages_digest()
     only_c = headers_of_c(root)
 
-    def compile_alone(header):
+    def compile_alone(headers):
+        (header,) = headers
         # Included from a one-line file: "#pragma once in main file" is a warning otherwise.
         language = C_FLAGS if header in only_c else CXX_FLAGS
         run = subprocess.run([compiler, *FLAGS, *language, *definitions.flags(header), "-I", root, "-"],

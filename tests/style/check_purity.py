@@ -137,7 +137,7 @@ def main(arguments):
     if arguments[0] == "--self-test":
         return self_test(arguments[1])
     proofs, salt = tree.Proofs("purity"), tree.read("/", os.path.abspath(__file__)) + tree.packages_digest()
-    errors = tree.run_cached(proofs, arguments, lambda library: digest(library, salt), lambda library: "\n".join(check(library)))
+    errors = tree.run_cached(proofs, arguments, lambda library: digest(library, salt), lambda libraries: "\n".join(check(libraries[0])))
     return tree.finish(errors, f"purity of {len(arguments)} rooms")
 
 

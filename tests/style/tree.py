@@ -161,20 +161,32 @@ class Proofs:
                     pass  # another process was faster
 
 
-def run_cached(proofs, jobs, digest, check, workers=None):
-    """Runs check(job) -> error text or '' for each job whose digest is not known as clean.
+def run_cached(proofs, jobs, digest, check, workers=None, together=None, most=8):
+    """Runs check(jobs) -> error text or '' for the jobs whose digest is not known as clean.
 
-    Only clean results are remembered. Returns the error texts; prints how much was remembered.
+    Each alone, or where together(job) says the same up to `most` in one call; of a list that is not clean each half is
+    checked again, so that errors come from calls with one job. Only clean results are remembered. Returns the error texts;
+    prints how much was remembered.
     """
     digests = {job: digest(job) for job in jobs}
     todo = [job for job in jobs if not proofs.known(digests[job])]
-    errors = []
-    with concurrent.futures.ThreadPoolExecutor(workers or os.cpu_count()) as pool:
-        for job, text in zip(todo, pool.map(check, todo)):
-            if text:
-                errors.append(text)
-            else:
+    by_key = {}
+    for job in todo:
+        by_key.setdefault(together(job) if together else job, []).append(job)
+    parts = [same[at:at + most] for same in by_key.values() for at in range(0, len(same), most)]
+
+    def errors_of(part):
+        text = check(part)
+        if not text:
+            for job in part:
                 proofs.add(digests[job])
+            return []
+        if len(part) == 1:
+            return [text]
+        return errors_of(part[:len(part) // 2]) + errors_of(part[len(part) // 2:])
+
+    with concurrent.futures.ThreadPoolExecutor(workers or os.cpu_count()) as pool:
+        errors = [text for found in pool.map(errors_of, parts) for text in found]
     proofs.forget_unused()
     print(f"{len(jobs)} files, {len(todo)} checked, {len(jobs) - len(todo)} unchanged since they were clean")
     return errors
