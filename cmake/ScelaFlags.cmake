@@ -20,14 +20,16 @@ set(SCELA_SANITIZE "" CACHE STRING
 option(SCELA_WERROR "treat warnings as errors" OFF)
 option(SCELA_PCH "use precompiled headers" ON)
 set(SCELA_JOIN 8 CACHE STRING "how many source files of a room are compiled at once at most; 0: each alone")
+set(SCELA_APART "" CACHE STRING "source files that are compiled alone, with those that would be joined with them")
 
 # One cache serves every build tree and every clone: paths below the source folder are made relative,
-# and a precompiled header does not defeat it.
+# and a precompiled header does not defeat it. What is not in the cache is compiled without being preprocessed first
+# (CCACHE_DEPEND): the headers are those of the compiler's dependency file.
 find_program(SCELA_CCACHE ccache)
 if(SCELA_CCACHE)
   foreach(language C CXX)
     set(CMAKE_${language}_COMPILER_LAUNCHER
-      ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros CCACHE_NOHASHDIR=1
+      ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros CCACHE_DEPEND=1 CCACHE_NOHASHDIR=1
       "CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}" "${SCELA_CCACHE}")
   endforeach()
 endif()

@@ -8,8 +8,10 @@
 # Sets <variable> to sources that compile a.cpp... a few at a time: files that include the others, because most of a file's
 # compilation is the headers that it shares with its neighbours. The generated files name the others relative to the source
 # tree, so that ccache knows them in every clone. Alone stay C files, those that are named ALONE (what a program need not link
-# with the rest) and files with options or definitions of their own, which must be set before. With SCELA_JOIN=0 (debug preset, deliberate breaks) each file is compiled alone: slower from nothing,
-# faster after a small change, and what editors want.
+# with the rest) and files with options or definitions of their own, which must be set before. With SCELA_JOIN=0 (debug preset)
+# each file is compiled alone: slower from nothing, faster after a small change, and what editors want. Files that SCELA_APART
+# names, relative to the source tree, and those that are joined with them, are compiled alone too: the deliberate breaks change
+# these, and the compiler's cache has the others from the release tree.
 function(scela_joined variable target)
   cmake_parse_arguments(PARSE_ARGV 2 JOINED "" "" "SOURCES;ALONE")
   if(SCELA_JOIN LESS_EQUAL 1)
@@ -35,8 +37,18 @@ function(scela_joined variable target)
   set(part 0)
   while(part LESS parts)
     math(EXPR first "${part} * ${count} / ${parts}")
-    math(EXPR size "(${part} + 1) * ${count} / ${parts} - ${first}")
+    math(EXPR part "${part} + 1")
+    math(EXPR size "${part} * ${count} / ${parts} - ${first}")
     list(SUBLIST together ${first} ${size} included)
+    set(apart ${included})
+    if(SCELA_APART)
+      list(REMOVE_ITEM apart ${SCELA_APART})
+    endif()
+    if(NOT apart STREQUAL included)
+      list(TRANSFORM included PREPEND "${PROJECT_SOURCE_DIR}/")
+      list(APPEND result ${included})
+      continue()
+    endif()
     list(TRANSFORM included REPLACE "(.+)" "#include \"\\1\"\n")
     list(JOIN included "" text)
     set(file "${CMAKE_CURRENT_BINARY_DIR}/joined/${target}_${part}.cpp")
@@ -45,7 +57,6 @@ function(scela_joined variable target)
     set_source_files_properties("${file}" PROPERTIES
       COMPILE_OPTIONS $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
     list(APPEND result "${file}")
-    math(EXPR part "${part} + 1")
   endwhile()
   set(${variable} ${result} PARENT_SCOPE)
 endfunction()

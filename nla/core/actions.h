@@ -1,8 +1,11 @@
 // What an agent wants done. A shell carries actions out in order; none is answered synchronously.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <string>
+#include <type_traits>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -147,7 +150,7 @@ struct JobEnded {  // all verdicts are in, or nobody is left to give them
 
 }  // namespace action
 
-using Action =
+using ActionKinds =
     std::variant<action::Send, action::StartChild, action::CloseLink, action::StartRanks,
                  action::UseJob, action::SignalRanks, action::EndLeftovers, action::SetTimer,
                  action::CancelTimer, action::Reply, action::ReadOutput, action::DropStreams,
@@ -157,6 +160,22 @@ using Action =
                  action::AwaitAdoption, action::ResizeTerminal, action::RanksFailed,
                  action::AddWorld, action::EndRanks, action::Spawn, action::WorldLaunched,
                  action::HostsAdded, action::NodesLost, action::Reconnected>;
+
+// What an agent has its shell do. Copying, moving and destroying one is compiled in one file: with
+// this many kinds it would be most of the compilation of every file that passes one on.
+class Action : public ActionKinds {
+ public:
+  Action();
+  Action(const Action& other);
+  Action(Action&& other) noexcept;
+  Action& operator=(const Action& other);
+  Action& operator=(Action&& other) noexcept;
+  ~Action();
+  template <class Kind>
+  requires(!std::derived_from<std::remove_cvref_t<Kind>, ActionKinds> &&
+           std::constructible_from<ActionKinds, Kind>) Action(Kind&& one)
+      : ActionKinds(std::forward<Kind>(one)) {}
+};
 
 using Actions = std::vector<Action>;
 

@@ -2,8 +2,11 @@
 // order.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <string>
+#include <type_traits>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -170,7 +173,7 @@ struct OutputWritten {  // the presenter has passed on this many bytes
 
 }  // namespace event
 
-using Event =
+using EventKinds =
     std::variant<event::Begin, event::Launch, event::Received, event::LinkEnded, event::ChildFailed,
                  event::ChildGone, event::RankStarted, event::RankNotStarted, event::RankExited,
                  event::RankOutput, event::RankStreamEnded, event::NodeEmpty, event::TimerFired,
@@ -178,5 +181,21 @@ using Event =
                  event::Measured, event::UserSignal, event::Stop, event::StdinRead,
                  event::OutputWritten, event::RanksRefused, event::StdinClosed,
                  event::WindowChanged, event::ChildBegun, event::Planned, event::AddHosts>;
+
+// What happens to an agent. Copying, moving and destroying one is compiled in one file: with this
+// many kinds it would be most of the compilation of every file that passes one on.
+class Event : public EventKinds {
+ public:
+  Event();
+  Event(const Event& other);
+  Event(Event&& other) noexcept;
+  Event& operator=(const Event& other);
+  Event& operator=(Event&& other) noexcept;
+  ~Event();
+  template <class Kind>
+  requires(!std::derived_from<std::remove_cvref_t<Kind>, EventKinds> &&
+           std::constructible_from<EventKinds, Kind>) Event(Kind&& one)
+      : EventKinds(std::forward<Kind>(one)) {}
+};
 
 }  // namespace scela::nla

@@ -9,6 +9,13 @@
 
 namespace scela::nla {
 
+Message::Message() = default;
+Message::Message(const Message& other) = default;
+Message::Message(Message&& other) noexcept = default;
+Message& Message::operator=(const Message& other) = default;
+Message& Message::operator=(Message&& other) noexcept = default;
+Message::~Message() = default;
+
 namespace msg {
 
 // The bytes of every message, in the order of messages.h.
@@ -147,7 +154,7 @@ auto fields(Is<EndRanks> auto& m) {
 
 namespace {
 
-constexpr std::array<std::string_view, std::variant_size_v<Message>> kNames = {
+constexpr std::array<std::string_view, std::variant_size_v<MessageKinds>> kNames = {
     "Start",       "SliceHosts",     "JobBytes",     "Signal",        "Terminate",
     "Shutdown",    "CollectiveDown", "Answer",       "Stdin",         "Credit",
     "Hello",       "NodeFailed",     "Ready",        "Launched",      "ProcessFail",
@@ -191,7 +198,7 @@ constexpr auto decoders(std::index_sequence<kIndex...>) {
   return std::array<Decoder, sizeof...(kIndex)>{&decode_as<kIndex>...};
 }
 
-constexpr auto kDecoders = decoders(std::make_index_sequence<std::variant_size_v<Message>>{});
+constexpr auto kDecoders = decoders(std::make_index_sequence<std::variant_size_v<MessageKinds>>{});
 
 }  // namespace
 

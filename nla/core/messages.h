@@ -10,9 +10,11 @@
 #pragma once
 
 #include <compare>
+#include <concepts>
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -373,7 +375,7 @@ struct EndRanks {  // d: kill these; that is no failure of theirs
 
 }  // namespace msg
 
-using Message =
+using MessageKinds =
     std::variant<msg::Start, msg::SliceHosts, msg::JobBytes, msg::Signal, msg::Terminate,
                  msg::Shutdown, msg::CollectiveDown, msg::Answer, msg::Stdin, msg::Credit,
                  msg::Hello, msg::NodeFailed, msg::Ready, msg::Launched, msg::ProcessFail,
@@ -382,6 +384,22 @@ using Message =
                  msg::HandBack, msg::Adopt, msg::Orphan, msg::Below, msg::CutOff, msg::Resize,
                  msg::NameAsked, msg::NameAnswer, msg::Pairs, msg::SpawnAsked, msg::SpawnAnswer,
                  msg::WorldBytes, msg::WorldLaunched, msg::EndRanks, msg::NodesLost>;
+
+// One message of the protocol. Copying, moving and destroying one is compiled in one file: with
+// this many kinds it would be most of the compilation of every file that passes one on.
+class Message : public MessageKinds {
+ public:
+  Message();
+  Message(const Message& other);
+  Message(Message&& other) noexcept;
+  Message& operator=(const Message& other);
+  Message& operator=(Message&& other) noexcept;
+  ~Message();
+  template <class Kind>
+  requires(!std::derived_from<std::remove_cvref_t<Kind>, MessageKinds> &&
+           std::constructible_from<MessageKinds, Kind>) Message(Kind&& one)
+      : MessageKinds(std::forward<Kind>(one)) {}
+};
 
 std::string_view name_of(const Message& message);
 

@@ -350,7 +350,7 @@ constexpr std::array kEventNames = std::to_array<std::string_view>(
      "Stop",        "StdinRead",     "OutputWritten",   "RanksRefused",
      "StdinClosed", "WindowChanged", "ChildBegun",      "Planned",
      "AddHosts"});
-static_assert(kEventNames.size() == std::variant_size_v<Event>);
+static_assert(kEventNames.size() == std::variant_size_v<EventKinds>);
 
 constexpr std::array kActionNames = std::to_array<std::string_view>(
     {"Send",          "StartChild",     "CloseLink",    "StartRanks", "UseJob",     "SignalRanks",
@@ -359,7 +359,7 @@ constexpr std::array kActionNames = std::to_array<std::string_view>(
      "ShowOutput",    "ShowLog",        "FirstFailure", "ReadStdin",  "TracePiece", "JobEnded",
      "AwaitAdoption", "ResizeTerminal", "RanksFailed",  "AddWorld",   "EndRanks",   "Spawn",
      "WorldLaunched", "HostsAdded",     "NodesLost",    "Reconnected"});
-static_assert(kActionNames.size() == std::variant_size_v<Action>);
+static_assert(kActionNames.size() == std::variant_size_v<ActionKinds>);
 
 }  // namespace
 

@@ -9,6 +9,13 @@
 
 namespace scela::pmix {
 
+Message::Message() = default;
+Message::Message(const Message& other) = default;
+Message::Message(Message&& other) noexcept = default;
+Message& Message::operator=(const Message& other) = default;
+Message& Message::operator=(Message&& other) noexcept = default;
+Message::~Message() = default;
+
 namespace {
 
 template <class T, class Struct>
@@ -202,11 +209,11 @@ tl::unexpected<Error> broken(std::string why) {
 
 template <std::size_t I = 0>
 Result<std::optional<Message>> decode(std::uint8_t kind, std::string_view body) {
-  if constexpr (I == std::variant_size_v<Message>) {
+  if constexpr (I == std::variant_size_v<MessageKinds>) {
     return broken(cat("a message of kind ", static_cast<unsigned>(kind), " is unknown"));
   } else {
     if (kind != I + 1) return decode<I + 1>(kind, body);
-    std::variant_alternative_t<I, Message> message;
+    std::variant_alternative_t<I, MessageKinds> message;
     Reader in(body);
     in.get(message);
     if (!in.done()) return broken(cat("a message of kind ", I + 1, " is malformed"));

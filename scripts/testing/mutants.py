@@ -45,6 +45,7 @@ class Mutant:
         fields = dict(re.findall(r"^# (\w+): *(.+)$", self.text, re.M))
         self.test, self.why = fields.get("test", ""), fields.get("why", "")
         self.row, self.targets = fields.get("row", ""), fields.get("target", "").split()
+        self.changes = set(re.findall(r"^\+\+\+ b/(\S+)", self.text, re.M))
 
 
 def load(root):
@@ -123,8 +124,10 @@ class Workshop:
             f.flush()
             return subprocess.run(command, cwd=self.copy, stdout=f, stderr=subprocess.STDOUT, check=False).returncode
 
-    def prepare(self, targets):
-        """Copies what differs, so that an unchanged file keeps its time, and builds. False: see plain.log."""
+    def prepare(self, mutants):
+        """Copies what differs, so that an unchanged file keeps its time, and builds what the mutants need. False: see plain.log."""
+        targets = sorted({target for mutant in mutants for target in mutant.targets})
+        apart = ";".join(sorted({file for mutant in mutants for file in mutant.changes if file.endswith(".cpp")}))
         os.makedirs(self.copy, exist_ok=True)
         for old in glob.glob(os.path.join(self.folder, "*.log")):
             os.remove(old)
@@ -136,7 +139,8 @@ class Workshop:
                 shutil.copy(source, copy)
         for path in set(tree.files(self.copy)) - set(wanted):
             os.remove(os.path.join(self.copy, path))
-        return self.run(["cmake", "--preset", "release", *self.settings], "plain.log") == 0 and self.build(targets, "plain.log", os.cpu_count() or 1)
+        configured = self.run(["cmake", "--preset", "release", *self.settings, f"-DSCELA_APART={apart}"], "plain.log") == 0
+        return configured and self.build(targets, "plain.log", os.cpu_count() or 1)
 
     def build(self, targets, log, jobs=1):
         return self.run(["cmake", "--build", self.build_tree, f"-j{jobs}", "--target", *targets], log) == 0
@@ -223,7 +227,7 @@ class Trial:
         # One after the other, with all processors: the compiler's cache has for the next what the first has compiled.
         for shop, part in zip(self.shops, shared_out(mutants, len(self.shops))):
             os.makedirs(shop.folder, exist_ok=True)
-            if shop.prepare(sorted({target for mutant in part for target in mutant.targets})):
+            if shop.prepare(part):
                 threads.append(threading.Thread(target=self._work, args=(shop, part)))
             else:
                 self.broken.append(f"the tree does not build without mutants: {shop.folder}/plain.log")

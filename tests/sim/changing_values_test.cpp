@@ -14,7 +14,7 @@
 #include "common/core/text.h"
 #include "nla/core/agent.h"
 
-namespace scela::sim {
+namespace scela::sim::changing_values_test {
 namespace {
 
 using namespace nla;
@@ -446,4 +446,4 @@ TEST_CASE("a fence of a group brings its members the newest of their values, und
   }
 }
 
-}  // namespace scela::sim
+}  // namespace scela::sim::changing_values_test

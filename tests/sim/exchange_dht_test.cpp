@@ -10,7 +10,7 @@
 #include "common/core/text.h"
 #include "tests/sim/exchange.h"
 
-namespace scela::sim {
+namespace scela::sim::exchange_dht_test {
 namespace {
 
 struct Agent {  // [0]: the root, which has no ranks; [1 + host]
@@ -238,4 +238,4 @@ TEST_CASE(
     check(e);
 }
 
-}  // namespace scela::sim
+}  // namespace scela::sim::exchange_dht_test

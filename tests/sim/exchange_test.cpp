@@ -10,7 +10,7 @@
 #include "common/core/text.h"
 #include "nla/core/records.h"
 
-namespace scela::sim {
+namespace scela::sim::exchange_test {
 namespace {
 
 using cache::PolicyKind;
@@ -213,4 +213,4 @@ TEST_CASE("with stated costs Figs 3.3 and 3.4 come out: hcmab a third, a tenth o
   }
 }
 
-}  // namespace scela::sim
+}  // namespace scela::sim::exchange_test

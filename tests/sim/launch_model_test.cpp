@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-namespace scela::bench {
+namespace scela::bench::launch_model_test {
 namespace {
 
 const Constants kThesis{"thesis", 5.0, 2.8, 2.0, 0.0};
@@ -49,4 +49,4 @@ TEST_CASE("The modelled tree starts a million ranks sooner than a flat launch st
 }
 
 }  // namespace
-}  // namespace scela::bench
+}  // namespace scela::bench::launch_model_test

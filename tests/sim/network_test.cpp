@@ -4,7 +4,7 @@
 
 #include "tests/sim/payload.h"
 
-namespace scela::sim {
+namespace scela::sim::network_test {
 namespace {
 
 namespace msg = nla::msg;
@@ -130,4 +130,4 @@ TEST_CASE("Streams are the same bytes however they are cut") {
 }
 
 }  // namespace
-}  // namespace scela::sim
+}  // namespace scela::sim::network_test

@@ -4,7 +4,7 @@
 
 #include "tests/sim/payload.h"
 
-namespace scela::sim {
+namespace scela::sim::reference_test {
 namespace {
 
 using nla::Response;
@@ -156,4 +156,4 @@ TEST_CASE("The serial model wants a name gone that was unpublished before") {
 }
 
 }  // namespace
-}  // namespace scela::sim
+}  // namespace scela::sim::reference_test

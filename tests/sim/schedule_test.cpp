@@ -4,7 +4,7 @@
 #include "tests/sim/schedule.h"
 #include "tests/sim/shrink.h"
 
-namespace scela::sim {
+namespace scela::sim::schedule_test {
 namespace {
 
 TEST_CASE("A schedule is the same after it was printed and read back") {
@@ -98,4 +98,4 @@ TEST_CASE("Shrinking keeps what makes a schedule fail and drops the rest") {
 }
 
 }  // namespace
-}  // namespace scela::sim
+}  // namespace scela::sim::schedule_test

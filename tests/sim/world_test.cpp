@@ -7,7 +7,7 @@
 #include "tests/sim/generate.h"
 #include "tests/sim/payload.h"
 
-namespace scela::sim {
+namespace scela::sim::world_test {
 namespace {
 
 namespace action = nla::action;
@@ -422,4 +422,4 @@ TEST_CASE("A record whose actions were changed is told apart when it is replayed
 }
 
 }  // namespace
-}  // namespace scela::sim
+}  // namespace scela::sim::world_test

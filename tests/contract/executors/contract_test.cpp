@@ -14,7 +14,7 @@
 #include "tests/contract/executors/job.h"
 #include "tests/support/collective_case.h"
 
-namespace scela::collectives::test {
+namespace scela::collectives::test::contract_test {
 namespace {
 
 constexpr std::array kKinds{ExecutorKind::at_once, ExecutorKind::polled, ExecutorKind::thread};
@@ -264,4 +264,4 @@ TEST_CASE("contract of executors: a dead rank fails the operation on all others,
 }
 
 }  // namespace
-}  // namespace scela::collectives::test
+}  // namespace scela::collectives::test::contract_test

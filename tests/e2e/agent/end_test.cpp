@@ -15,6 +15,8 @@
 #include "tests/e2e/agent/fake_parent.h"
 #include "tests/support/eventually.h"
 
+namespace end_test {
+
 using namespace scela;
 using namespace scela::test;
 namespace msg = nla::msg;
@@ -307,3 +309,5 @@ TEST_CASE("PROCESS_TERMINATE ends ranks that do not want to end") {
   CHECK(parent.expect<msg::Done>());
   CHECK(parent.nothing_left());
 }
+
+}  // namespace end_test

@@ -13,6 +13,8 @@
 #include "nla/link/factory.h"
 #include "tests/e2e/agent/fake_parent.h"
 
+namespace link_test {
+
 using namespace scela;
 using namespace scela::nla;
 using scela::test::FakeParent;
@@ -141,3 +143,5 @@ TEST_CASE("the job's key is in no argument, environment or record of events") {
   }
   ::rmdir(folder);
 }
+
+}  // namespace link_test

@@ -14,6 +14,8 @@
 #include "tests/support/eventually.h"
 #include "tests/unit/os/child_run.h"
 
+namespace rank_test {
+
 using namespace scela;
 using namespace scela::test;
 namespace msg = nla::msg;
@@ -372,3 +374,5 @@ TEST_CASE("an agent that is sent nonsense ends and leaves nothing") {
   cut.close_link();
   CHECK(cut.nothing_left());
 }
+
+}  // namespace rank_test

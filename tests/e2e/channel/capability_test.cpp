@@ -12,6 +12,8 @@
 #include "hca/core/messages.h"
 #include "tests/e2e/hca/verbs_program.h"
 
+namespace capability_test {
+
 using namespace scela::channel::verbs;
 using scela::test::Place;
 
@@ -165,3 +167,5 @@ TEST_CASE("channel verbs: where the system has no device, the adapter is taken")
   REQUIRE(device);
   CHECK(device->capability.library == "libscela-ibverbs.so.1");
 }
+
+}  // namespace capability_test

@@ -15,6 +15,8 @@
 #include "common/core/text.h"
 #include "tests/e2e/hca/verbs_program.h"
 
+namespace exchange_test {
+
 using namespace scela::channel::verbs;
 using scela::cat;
 using scela::test::Place;
@@ -264,3 +266,5 @@ TEST_CASE("channel verbs: a process opens a target of its domain, and not one of
                                     ", number ", target->qp_num));
   ::close(file);
 }
+
+}  // namespace exchange_test

@@ -20,6 +20,8 @@
 #include "common/os/fd.h"
 #include "tests/e2e/hca/verbs_program.h"
 
+namespace links_test {
+
 using namespace scela::channel;
 using scela::test::Place;
 using Clock = std::chrono::steady_clock;
@@ -353,3 +355,5 @@ TEST_CASE("channel links: who has not the secrets of the job cannot speak for a 
   intruder.say(words, kWord.key, to);
   job.poll_until({0}, [&] { return job[0].gone.count(1) != 0; });
 }
+
+}  // namespace links_test

@@ -7,6 +7,8 @@
 #include "comm-channel/verbs/factory.h"
 #include "tests/e2e/hca/verbs_program.h"
 
+namespace tasks_test {
+
 using namespace scela::channel::verbs;
 using scela::test::Place;
 
@@ -97,3 +99,5 @@ TEST_CASE("channel verbs: a thread's management queue releases a held send") {
   released(Executor::thread);
   ::unsetenv("SCELA_TASKS");
 }
+
+}  // namespace tasks_test

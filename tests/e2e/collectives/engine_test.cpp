@@ -13,7 +13,7 @@
 #include "collectives/communicator/maker.h"
 #include "tests/e2e/collectives/engine_job.h"
 
-namespace scela::collectives::test {
+namespace scela::collectives::test::engine_test {
 namespace {
 
 CommunicatorMaker maker_of(EngineJob& job, const Rank& here, int ranks) {
@@ -330,4 +330,4 @@ TEST_CASE("engine: communicators whose operations it runs") {
 }
 
 }  // namespace
-}  // namespace scela::collectives::test
+}  // namespace scela::collectives::test::engine_test

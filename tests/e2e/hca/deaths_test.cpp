@@ -9,6 +9,8 @@
 
 #include "tests/e2e/hca/verbs_program.h"
 
+namespace deaths_test {
+
 using namespace scela;
 using namespace scela::test;
 
@@ -110,3 +112,5 @@ TEST_CASE("hca deaths: who is killed while it posts and holds buffers is missed 
   }
   ::munmap(shared, sizeof(Shared));
 }
+
+}  // namespace deaths_test

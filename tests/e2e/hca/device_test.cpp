@@ -7,6 +7,8 @@
 
 #include "tests/e2e/hca/verbs_program.h"
 
+namespace device_test {
+
 using namespace scela;
 using namespace scela::test;
 
@@ -87,3 +89,5 @@ TEST_CASE("hca device: vendors' libraries find that it is none of theirs") {
   CHECK(ask_efa(verbs.context, facts, 64) == EOPNOTSUPP);
   ibv_free_device_list(list);
 }
+
+}  // namespace device_test

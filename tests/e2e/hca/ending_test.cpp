@@ -15,6 +15,8 @@
 #include "tests/e2e/hca/engine_program.h"
 #include "tests/support/eventually.h"
 
+namespace ending_test {
+
 using namespace scela;
 using namespace scela::hca;
 using namespace scela::test;
@@ -172,3 +174,5 @@ TEST_CASE("a directory that others may use is no home, and is told with what to 
   CHECK_FALSE(Home::at(cat(engine.directory(), "/", std::string(120, 'x'))));
   CHECK_FALSE(Home::at("/proc/self/status/socket"));
 }
+
+}  // namespace ending_test

@@ -6,6 +6,8 @@
 
 #include "tests/e2e/hca/verbs_program.h"
 
+namespace faults_test {
+
 using namespace scela;
 using namespace scela::test;
 
@@ -202,3 +204,5 @@ TEST_CASE("hca faults: an engine that dies has carried out so many requests, and
   const std::string said(std::istreambuf_iterator<char>(log), {});
   CHECK(said == "scela-hca: ends as if killed, as SCELA_HCA_FAULTS (dies-after) says\n");
 }
+
+}  // namespace faults_test

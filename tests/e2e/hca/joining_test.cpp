@@ -18,6 +18,8 @@
 #include "tests/support/eventually.h"
 #include "tests/support/output_of.h"
 
+namespace joining_test {
+
 using namespace scela;
 using namespace scela::hca;
 using namespace scela::test;
@@ -224,3 +226,5 @@ TEST_CASE("with --until-idle an engine stays as long as who has told it its job"
   }
   CHECK(engine.wait() == 0);
 }
+
+}  // namespace joining_test

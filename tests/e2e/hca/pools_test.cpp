@@ -19,6 +19,8 @@
 #include "tests/e2e/hca/engine_client.h"
 #include "tests/support/eventually.h"
 
+namespace pools_test {
+
 using namespace scela;
 using namespace scela::hca;
 using namespace scela::test;
@@ -223,3 +225,5 @@ TEST_CASE("an engine that may hold no more descriptors says so, and goes on") {
   REQUIRE(::prlimit(engine.pid(), RLIMIT_NOFILE, &before, nullptr) == 0);
   CHECK(sharer.error_of(file) == 0);
 }
+
+}  // namespace pools_test

@@ -21,6 +21,8 @@
 #include "tests/e2e/hca/verbs_program.h"
 #include "tests/support/eventually.h"
 
+namespace programs_test {
+
 using namespace scela;
 using namespace scela::test;
 
@@ -271,3 +273,5 @@ TEST_CASE("hca programs: a child that executes another program takes nothing wit
   for (int i = 0; i < 2; ++i)
     CHECK(next(done).status == IBV_WC_SUCCESS);
 }
+
+}  // namespace programs_test

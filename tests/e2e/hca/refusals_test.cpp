@@ -16,6 +16,8 @@
 #include "hca/core/messages.h"
 #include "tests/e2e/hca/verbs_program.h"
 
+namespace refusals_test {
+
 using namespace scela;
 using namespace scela::hca;
 using namespace scela::test;
@@ -243,3 +245,5 @@ TEST_CASE("hca refusals: another user's process that listens at the socket gets 
   CHECK(opened.error == EPERM);
   CHECK(opened.said.find("belongs to another user") != std::string::npos);
 }
+
+}  // namespace refusals_test

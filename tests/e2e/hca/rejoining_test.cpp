@@ -12,6 +12,8 @@
 #include "hca/include/scela/hca_job.h"
 #include "tests/e2e/hca/verbs_program.h"
 
+namespace rejoining_test {
+
 using namespace scela;
 using namespace scela::test;
 
@@ -169,3 +171,5 @@ TEST_CASE("hca joining: who opens the next engine's device without the job keeps
   CHECK(end(stranger) == 0);
   CHECK(end(old) == 0);
 }
+
+}  // namespace rejoining_test

@@ -15,6 +15,8 @@
 #include "tests/e2e/hca/engine_client.h"
 #include "tests/support/eventually.h"
 
+namespace serving_test {
+
 using namespace scela;
 using namespace scela::hca;
 using namespace scela::test;
@@ -271,3 +273,5 @@ TEST_CASE("a running engine tells what it does") {
   REQUIRE(::pread(reply.descriptors[0].get(), text, sizeof text - 1, 0) > 0);
   CHECK(std::string(text).starts_with(ask.is_json != 0 ? "{" : "scela-hca "));
 }
+
+}  // namespace serving_test

@@ -15,6 +15,8 @@
 #include "hca/include/scela/hca_job.h"
 #include "tests/e2e/hca/verbs_program.h"
 
+namespace settings_test {
+
 using namespace scela;
 using namespace scela::test;
 
@@ -196,3 +198,5 @@ TEST_CASE("hca settings: an address that is none is refused, and whose word it w
       said_by({{"SCELA_HCA_ADDRESS", "nosuch0"}}, [] { return joins(EINVAL); });
   CHECK(said.find("SCELA_HCA_ADDRESS: 'nosuch0' is no IPv4 address") != std::string::npos);
 }
+
+}  // namespace settings_test

@@ -15,6 +15,8 @@
 #include "tests/e2e/hca/verbs_program.h"
 #include "tests/support/stop.h"
 
+namespace shared_pools_test {
+
 using namespace scela;
 using namespace scela::test;
 
@@ -254,3 +256,5 @@ TEST_CASE("hca pools: chains receive, compute and send while their poster is sto
   }
   ::munmap(memory, sizeof(Shared));
 }
+
+}  // namespace shared_pools_test

@@ -16,6 +16,8 @@
 #include "tests/e2e/hca/verbs_program.h"
 #include "tests/support/stop.h"
 
+namespace tasks_test {
+
 using namespace scela::test;
 
 // "Offloading collective communication", Table 2.2: a barrier among 2^m by recursive doubling. For
@@ -223,3 +225,5 @@ TEST_CASE("hca tasks: a thousand chains of a hundred tasks run while their poste
   }
   ::munmap(memory, sizeof(Shared));
 }
+
+}  // namespace tasks_test

@@ -5,6 +5,8 @@
 
 #include "tests/e2e/hca/verbs_program.h"
 
+namespace threads_test {
+
 using namespace scela::test;
 
 TEST_CASE("hca threads: a completion queue is resized and destroyed while others are polled") {
@@ -28,3 +30,5 @@ TEST_CASE("hca threads: a completion queue is resized and destroyed while others
   for (std::thread& poller : pollers)
     poller.join();
 }
+
+}  // namespace threads_test

@@ -21,6 +21,8 @@
 #include "tests/support/output_of.h"
 #include "tests/support/stop.h"
 
+namespace trace_test {
+
 using namespace scela;
 using namespace scela::test;
 using Json = nlohmann::json;
@@ -203,3 +205,5 @@ TEST_CASE("hca status: what two processes have and have done, for people and for
   CHECK(posted == "3");
   CHECK(executed == "3");
 }
+
+}  // namespace trace_test

@@ -16,6 +16,8 @@
 #include "tests/support/eventually.h"
 #include "tests/support/output_of.h"
 
+namespace waiting_test {
+
 using namespace scela;
 using namespace scela::test;
 using Json = nlohmann::json;
@@ -135,3 +137,5 @@ TEST_CASE("hca waiting: an engine that sleeps is not woken for what is held") {
   for (int i = 0; i < 100; ++i)
     CHECK(next(done).status == IBV_WC_SUCCESS);
 }
+
+}  // namespace waiting_test

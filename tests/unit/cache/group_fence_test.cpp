@@ -12,6 +12,8 @@
 #include "common/core/text.h"
 #include "tests/unit/cache/tree.h"
 
+namespace group_fence_test {
+
 using namespace scela;
 using namespace scela::cache;
 using scela::cache::testing::Tree;
@@ -169,3 +171,5 @@ TEST_CASE("the newest value stays, and what is put here is newer than what has c
   store.keep("key", "older", 5);
   CHECK(store.find("key") == "own again");
 }
+
+}  // namespace group_fence_test

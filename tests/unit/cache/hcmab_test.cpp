@@ -9,6 +9,8 @@
 #include "cache/policy.h"
 #include "common/core/text.h"
 
+namespace hcmab_test {
+
 using namespace scela;
 using namespace scela::cache;
 
@@ -210,3 +212,5 @@ TEST_CASE("hcmab: a malformed release keeps the pairs before the fault") {
   CHECK(get(*node, "whole") == "x");
   CHECK(get(*node, "cut") == std::nullopt);
 }
+
+}  // namespace hcmab_test

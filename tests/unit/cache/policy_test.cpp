@@ -7,6 +7,8 @@
 
 #include "common/core/random.h"
 
+namespace policy_test {
+
 using namespace scela;
 using namespace scela::cache;
 
@@ -99,3 +101,5 @@ TEST_CASE("policies have the names that the command line uses") {
   CHECK(name_of(PolicyKind::hcmab_lru) == "hcmab-lru");
   CHECK(name_of(PolicyKind::dht) == "dht");
 }
+
+}  // namespace policy_test

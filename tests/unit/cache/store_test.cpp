@@ -9,6 +9,8 @@
 #include "common/core/random.h"
 #include "common/core/text.h"
 
+namespace store_test {
+
 using namespace scela;
 using namespace scela::cache;
 
@@ -318,3 +320,5 @@ TEST_CASE("a small store is small and a value larger than a block is kept whole"
   CHECK(store.find("after") == "it");
   CHECK(store.find("small") == "pair");
 }
+
+}  // namespace store_test

@@ -12,6 +12,8 @@
 #include "common/core/random.h"
 #include "common/core/text.h"
 
+namespace tree_test {
+
 using namespace scela;
 using namespace scela::cache;
 using scela::cache::testing::Tree;
@@ -405,3 +407,5 @@ TEST_CASE("pieces are cut between pairs") {
   for_each_piece("", 100, [](std::string_view) { FAIL("nothing to cut"); });
   for_each_piece("\x05", 100, [](std::string_view) { FAIL("malformed"); });
 }
+
+}  // namespace tree_test

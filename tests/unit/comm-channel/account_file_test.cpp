@@ -14,7 +14,7 @@
 #include "common/os/fd.h"
 #include "tests/unit/comm-channel/ranks.h"
 
-namespace scela::channel {
+namespace scela::channel::account_file_test {
 namespace {
 
 std::size_t count_of(const std::string& text, const std::string& what) {
@@ -108,4 +108,4 @@ TEST_CASE("channel: accounts of very many peers stay within what a launcher take
 }
 
 }  // namespace
-}  // namespace scela::channel
+}  // namespace scela::channel::account_file_test

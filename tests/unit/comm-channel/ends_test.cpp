@@ -12,7 +12,7 @@
 #include "comm-channel/opening.h"
 #include "tests/unit/comm-channel/shm/ranks.h"
 
-namespace scela::channel::test {
+namespace scela::channel::test::ends_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -255,4 +255,4 @@ TEST_CASE("channel ends: who always has messages to move hears of it, too") {
   must_name_it(receive.status().error);
 }
 
-}  // namespace scela::channel::test
+}  // namespace scela::channel::test::ends_test

@@ -13,7 +13,7 @@
 
 #include "tests/unit/comm-channel/shm/ranks.h"
 
-namespace scela::channel::test {
+namespace scela::channel::test::guarded_copy_test {
 namespace {
 
 // Two pages with none behind them.
@@ -80,4 +80,4 @@ TEST_CASE("channel copy: without a descriptor, whole copies are made all the sam
   CHECK(child.wait() == 0);
 }
 
-}  // namespace scela::channel::test
+}  // namespace scela::channel::test::guarded_copy_test

@@ -8,7 +8,7 @@
 #include "common/core/random.h"
 #include "tests/unit/comm-channel/ranks.h"
 
-namespace scela::channel::test {
+namespace scela::channel::test::messenger_test {
 namespace {
 
 TEST_CASE(
@@ -355,4 +355,4 @@ TEST_CASE("channel: random messages of random sizes arrive whole, once, and in o
 }
 
 }  // namespace
-}  // namespace scela::channel::test
+}  // namespace scela::channel::test::messenger_test

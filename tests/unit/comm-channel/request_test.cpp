@@ -12,7 +12,7 @@
 #include "comm-channel/opening.h"
 #include "comm-channel/shm/factory.h"
 
-namespace scela::channel {
+namespace scela::channel::request_test {
 namespace {
 
 struct Pair {
@@ -113,4 +113,4 @@ TEST_CASE("channel requests: an error says what was tried, and with whom, whatev
 }
 
 }  // namespace
-}  // namespace scela::channel
+}  // namespace scela::channel::request_test

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-namespace scela::channel {
+namespace scela::channel::settings_test {
 namespace {
 
 Result<Options> with(std::vector<const char*> environment, Options options = {}) {
@@ -63,4 +63,4 @@ TEST_CASE("channel settings: a name or a value that cannot be is an error that s
 }
 
 }  // namespace
-}  // namespace scela::channel
+}  // namespace scela::channel::settings_test

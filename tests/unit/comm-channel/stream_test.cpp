@@ -6,7 +6,7 @@
 
 #include "tests/unit/comm-channel/ranks.h"
 
-namespace scela::channel::test {
+namespace scela::channel::test::stream_test {
 namespace {
 
 // More than there is room for in a rank's part of the node's memory.
@@ -161,4 +161,4 @@ TEST_CASE(
 }
 
 }  // namespace
-}  // namespace scela::channel::test
+}  // namespace scela::channel::test::stream_test

@@ -16,7 +16,7 @@
 #include "comm-channel/opening.h"
 #include "tests/unit/comm-channel/shm/ranks.h"
 
-namespace scela::channel::test {
+namespace scela::channel::test::threads_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -253,4 +253,4 @@ TEST_CASE("channel threads: who waits again and again, each time for nothing, ge
   }
 }
 
-}  // namespace scela::channel::test
+}  // namespace scela::channel::test::threads_test

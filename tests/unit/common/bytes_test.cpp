@@ -9,6 +9,8 @@
 
 #include "common/core/random.h"
 
+namespace bytes_test {
+
 using namespace scela;
 
 namespace {
@@ -169,3 +171,5 @@ TEST_CASE("rank sets that are out of order, overlapping or beyond the last rank 
   CHECK_FALSE(reads({1, 0x100000000u, 0}));  // begins there
   CHECK_FALSE(reads({3, 0, 0, 2, 0}));       // one range is missing
 }
+
+}  // namespace bytes_test

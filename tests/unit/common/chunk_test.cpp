@@ -3,6 +3,8 @@
 #include <catch2/catch.hpp>
 #include <string>
 
+namespace chunk_test {
+
 using namespace scela;
 
 TEST_CASE("copies and windows of a chunk share its bytes") {
@@ -37,3 +39,5 @@ TEST_CASE("chunks are equal when their bytes are") {
   CHECK_FALSE(Chunk(std::string("abc")) == Chunk(std::string("abd")));
   CHECK(Chunk() == Chunk(std::string()));
 }
+
+}  // namespace chunk_test

@@ -3,6 +3,8 @@
 #include <catch2/catch.hpp>
 #include <cerrno>
 
+namespace error_test {
+
 using namespace scela;
 
 TEST_CASE("an error's text names place, attempt, cause and advice in that order") {
@@ -15,3 +17,5 @@ TEST_CASE("errno texts carry the symbolic name") {
   CHECK(errno_text(ENOENT) == "No such file or directory (ENOENT)");
   CHECK(errno_text(99999) == "error 99999");
 }
+
+}  // namespace error_test

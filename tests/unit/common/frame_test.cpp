@@ -6,6 +6,8 @@
 
 #include "common/core/random.h"
 
+namespace frame_test {
+
 using namespace scela;
 
 namespace {
@@ -118,3 +120,5 @@ TEST_CASE("a bad frame behind a good one does not take the good one with it") {
   CHECK_FALSE(decoder.next().has_value());
   CHECK_FALSE(decoder.next().has_value());  // final
 }
+
+}  // namespace frame_test

@@ -5,6 +5,8 @@
 #include <limits>
 #include <vector>
 
+namespace kary_tree_test {
+
 using namespace scela;
 
 namespace {
@@ -160,3 +162,5 @@ TEST_CASE("every node has the parent that handed it its slice") {
     CHECK(*std::max_element(children.begin(), children.end()) <= degree);
   }
 }
+
+}  // namespace kary_tree_test

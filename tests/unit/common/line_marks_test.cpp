@@ -2,6 +2,8 @@
 
 #include <catch2/catch.hpp>
 
+namespace line_marks_test {
+
 using namespace scela;
 
 namespace {
@@ -44,3 +46,5 @@ TEST_CASE("a raw terminal gets a carriage return with every line") {
   CHECK(with_returns("a\nb\n\nc") == "a\r\nb\r\n\r\nc");
   CHECK(with_returns("") == "");
 }
+
+}  // namespace line_marks_test

@@ -2,6 +2,8 @@
 
 #include <catch2/catch.hpp>
 
+namespace nodeset_build_test {
+
 using namespace scela;
 using namespace scela::nodeset;
 
@@ -64,3 +66,5 @@ TEST_CASE("thousands of patterns are kept apart and come out in order") {
   CHECK(set.size() == names.size());
   CHECK(set.expand() == std::vector<std::string>(names.rbegin(), names.rend()));
 }
+
+}  // namespace nodeset_build_test

@@ -5,6 +5,8 @@
 
 #include "common/core/nodeset.h"
 
+namespace nodeset_clustershell_test {
+
 using namespace scela;
 
 namespace {
@@ -136,3 +138,5 @@ TEST_CASE("node sets expand as ClusterShell expands them, in its order") {
     CHECK(joined(*set) == row.expanded);
   }
 }
+
+}  // namespace nodeset_clustershell_test

@@ -5,6 +5,8 @@
 #include "common/core/nodeset.h"
 #include "common/core/random.h"
 
+namespace nodeset_fold_test {
+
 using namespace scela;
 
 namespace {
@@ -81,3 +83,5 @@ TEST_CASE("a hundred thousand names in a half-filled grid fold and read back") {
   const NodeSet set = NodeSet::from_names(names).value();
   CHECK(NodeSet::parse(set.fold()).value() == set);
 }
+
+}  // namespace nodeset_fold_test

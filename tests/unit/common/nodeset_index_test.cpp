@@ -2,6 +2,8 @@
 
 #include <catch2/catch.hpp>
 
+namespace nodeset_index_test {
+
 using namespace scela;
 using namespace scela::nodeset;
 
@@ -78,3 +80,5 @@ TEST_CASE("a range grows a digit only when it began without leading zeros") {
   padded.push_back("100");
   CHECK(ranges(padded) == "01-99,100");
 }
+
+}  // namespace nodeset_index_test

@@ -2,6 +2,8 @@
 
 #include "common/core/nodeset.h"
 
+namespace nodeset_parse_test {
+
 using namespace scela;
 
 namespace {
@@ -83,3 +85,5 @@ TEST_CASE("an error after an operator is found by the ordered reading too") {
   CHECK_FALSE(expand_ordered("a!b[").has_value());
   CHECK_FALSE(expand_ordered("a,b!").has_value());
 }
+
+}  // namespace nodeset_parse_test

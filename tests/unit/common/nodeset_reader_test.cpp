@@ -2,6 +2,8 @@
 
 #include <catch2/catch.hpp>
 
+namespace nodeset_reader_test {
+
 using namespace scela;
 
 namespace {
@@ -135,3 +137,5 @@ TEST_CASE("an error in a long text shows the part around it") {
   CHECK(set.error().what ==
         "read node set '...e997,node998,node999,bad],node0 node1 node2 node3 node4 node5 no...'");
 }
+
+}  // namespace nodeset_reader_test

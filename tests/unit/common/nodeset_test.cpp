@@ -7,6 +7,8 @@
 
 #include "common/core/random.h"
 
+namespace nodeset_test {
+
 using namespace scela;
 
 namespace {
@@ -204,3 +206,5 @@ TEST_CASE("operators in a text do what the methods do, from left to right") {
     REQUIRE(parsed(text) == expected);
   }
 }
+
+}  // namespace nodeset_test

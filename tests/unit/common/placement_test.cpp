@@ -7,6 +7,8 @@
 #include "common/core/text.h"
 #include "tests/support/hwloc_topology.h"
 
+namespace placement_test {
+
 using namespace scela;
 
 namespace {
@@ -261,3 +263,5 @@ TEST_CASE("chosen cores are those of the node or of a socket, as far as they may
   CHECK(chosen(small, 2, "").find("none that may be used of socket 2") != std::string::npos);
   CHECK(chosen(small, kNoObject, "8").find("the node has core 0-7; in all") != std::string::npos);
 }
+
+}  // namespace placement_test

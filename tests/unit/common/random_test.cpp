@@ -4,6 +4,8 @@
 #include <set>
 #include <vector>
 
+namespace random_test {
+
 using namespace scela;
 
 TEST_CASE("a seed gives the published sequence of xoshiro256** on every machine") {
@@ -52,3 +54,5 @@ TEST_CASE("ranges of no width are answered without a draw from nothing") {
   CHECK_FALSE(random.chance(0, 5));
   CHECK(random.chance(5, 5));
 }
+
+}  // namespace random_test

@@ -6,6 +6,8 @@
 
 #include "common/core/random.h"
 
+namespace rank_map_test {
+
 using namespace scela;
 
 TEST_CASE("a regular job is one block, written as PMI_process_mapping has it") {
@@ -73,3 +75,5 @@ TEST_CASE("ranks and nodes find each other in random maps") {
     REQUIRE(map.node_of(map.size()) == std::nullopt);
   }
 }
+
+}  // namespace rank_map_test

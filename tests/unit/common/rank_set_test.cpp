@@ -7,6 +7,8 @@
 
 #include "common/core/random.h"
 
+namespace rank_set_test {
+
 using namespace scela;
 
 namespace {
@@ -156,3 +158,5 @@ TEST_CASE("a malformed rank set is refused with the text, the place and an examp
     CHECK(set.error().hint.find("0-3,7") != std::string::npos);
   }
 }
+
+}  // namespace rank_set_test

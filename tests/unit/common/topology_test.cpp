@@ -6,6 +6,8 @@
 #include "common/core/text.h"
 #include "tests/support/hwloc_topology.h"
 
+namespace topology_test {
+
 using namespace scela;
 
 namespace {
@@ -145,3 +147,5 @@ TEST_CASE("bytes that are no topology are refused") {
   CHECK_FALSE(Topology::parse(""));
   CHECK_FALSE(Topology::parse(good + '\0'));
 }
+
+}  // namespace topology_test

@@ -7,6 +7,8 @@
 #include "hca/core/watcher.h"
 #include "tests/unit/hca/fabric.h"
 
+namespace accounts_test {
+
 using namespace scela;
 using namespace scela::hca;
 using namespace scela::hca::test;
@@ -281,3 +283,5 @@ TEST_CASE("hca watcher: it is told of what is posted while the queue has its tur
         "posted 1:1\ncompleted 2:11\nexecuted 1:1\n"
         "posted 1:2\ncompleted 2:12\nexecuted 1:2\n");
 }
+
+}  // namespace accounts_test

@@ -6,7 +6,7 @@
 #include "tests/unit/hca/nodes.h"
 #include "tests/unit/hca/pair.h"
 
-namespace scela::hca::test {
+namespace scela::hca::test::address_test {
 
 TEST_CASE("hca address: a GID says which node of which job it is, and where") {
   const NodeAddress address{0x01020304, {10, 1, 2, 3}, 0xABCD, 300, 1};
@@ -101,4 +101,4 @@ TEST_CASE("hca address: a queue pair hears its own port only, from another node 
   CHECK(theirs.bytes[0] == std::byte{static_cast<unsigned char>(lid == 11 ? 1 : 0)});
 }
 
-}  // namespace scela::hca::test
+}  // namespace scela::hca::test::address_test

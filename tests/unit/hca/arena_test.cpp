@@ -6,6 +6,8 @@
 
 #include "common/core/random.h"
 
+namespace arena_test {
+
 using namespace scela;
 using namespace scela::hca;
 
@@ -160,3 +162,5 @@ TEST_CASE("pieces of an arena never overlap, and all of it is free again at the 
   CHECK(arena.used() == 0);
   CHECK(arena.take(kSizes.first)->offset == 0);
 }
+
+}  // namespace arena_test

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <limits>
 
-namespace scela::hca {
+namespace scela::hca::calc_test {
 namespace {
 
 template <class Number>
@@ -60,4 +60,4 @@ TEST_CASE("hca: the adapter's arithmetic, by operation and type") {
   CHECK_FALSE(can_calculate(CalcOp::sum, static_cast<CalcType>(6)));
 }
 
-}  // namespace scela::hca
+}  // namespace scela::hca::calc_test

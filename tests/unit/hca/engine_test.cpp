@@ -5,7 +5,7 @@
 
 #include "tests/unit/hca/pair.h"
 
-namespace scela::hca::test {
+namespace scela::hca::test::engine_test {
 
 TEST_CASE("hca: a send fills the receive request that was posted, and both complete") {
   const QpType type = GENERATE(QpType::rc, QpType::uc);
@@ -397,4 +397,4 @@ TEST_CASE("hca: an atomic operation is done once, however long the place for its
   CHECK(theirs.bytes[0] == std::byte{1});
 }
 
-}  // namespace scela::hca::test
+}  // namespace scela::hca::test::engine_test

@@ -7,7 +7,7 @@
 #include "hca/core/errands.h"
 #include "tests/support/interleavings.h"
 
-namespace scela::hca::test {
+namespace scela::hca::test::errands_interleavings_test {
 namespace {
 
 using scela::test::Bounds;
@@ -143,4 +143,4 @@ TEST_CASE(
   }
 }
 
-}  // namespace scela::hca::test
+}  // namespace scela::hca::test::errands_interleavings_test

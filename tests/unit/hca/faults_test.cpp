@@ -5,7 +5,7 @@
 
 #include "tests/unit/hca/nodes.h"
 
-namespace scela::hca::test {
+namespace scela::hca::test::faults_test {
 namespace {
 
 Settings with(const Faults& faults, std::uint64_t seed = 1) {
@@ -270,4 +270,4 @@ TEST_CASE(
   CHECK(pair.fabric.engine.deadline() == pair.fabric.now + 50'000);
 }
 
-}  // namespace scela::hca::test
+}  // namespace scela::hca::test::faults_test

@@ -14,7 +14,7 @@
 #include "hca/library/sleepers.h"
 #include "tests/support/interleavings.h"
 
-namespace scela::hca::test {
+namespace scela::hca::test::interleavings_test {
 namespace {
 
 using scela::test::Bounds;
@@ -458,4 +458,4 @@ TEST_CASE("hca interleavings: a queue is resized while it is polled, and nobody 
   fails(explore(2, [](Interleavings& run) { resized(run, kWakesNobody); }), "waits for ever");
 }
 
-}  // namespace scela::hca::test
+}  // namespace scela::hca::test::interleavings_test

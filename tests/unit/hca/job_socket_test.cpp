@@ -4,6 +4,8 @@
 #include <catch2/catch.hpp>
 #include <map>
 
+namespace job_socket_test {
+
 using namespace scela::hca;
 
 namespace {
@@ -45,3 +47,5 @@ TEST_CASE("what a program says names its job and its node") {
   CHECK(told_job("kvs_1_0", 0) != told_job("kvs_1_0", 1));
   CHECK(told_job("a", 11) != told_job("a.1", 1));
 }
+
+}  // namespace job_socket_test

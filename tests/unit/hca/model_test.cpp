@@ -18,7 +18,7 @@
 
 #include "tests/unit/hca/model_steps.h"
 
-namespace scela::hca::test {
+namespace scela::hca::test::model_test {
 namespace {
 
 using namespace model;
@@ -248,4 +248,4 @@ TEST_CASE("hca model: random sequences do the same where memory is not reached a
   run_sequences(true);
 }
 
-}  // namespace scela::hca::test
+}  // namespace scela::hca::test::model_test

@@ -8,7 +8,7 @@
 
 #include "tests/unit/hca/fabric.h"
 
-namespace scela::hca::test {
+namespace scela::hca::test::model_threads_test {
 namespace {
 
 // As the engine's process does: it says that it sleeps, looks once more, and waits for the eventfd,
@@ -91,4 +91,4 @@ TEST_CASE(
   CHECK(received == 2 * kRounds);
 }
 
-}  // namespace scela::hca::test
+}  // namespace scela::hca::test::model_threads_test

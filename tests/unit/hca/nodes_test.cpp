@@ -4,7 +4,7 @@
 #include "hca/core/wire.h"
 #include "tests/unit/hca/nodes.h"
 
-namespace scela::hca::test {
+namespace scela::hca::test::nodes_test {
 
 TEST_CASE("hca nodes: sends of every size arrive whole, in order, whatever the ways take") {
   Nodes nodes;
@@ -255,4 +255,4 @@ TEST_CASE("hca nodes: much that is sent behind a read arrives, however slow the 
   CHECK(theirs.bytes == mine.bytes);
 }
 
-}  // namespace scela::hca::test
+}  // namespace scela::hca::test::nodes_test

@@ -4,7 +4,7 @@
 
 #include "tests/unit/hca/nodes.h"
 
-namespace scela::hca::test {
+namespace scela::hca::test::nodes_ways_test {
 
 TEST_CASE("hca nodes: a node that is lost is tried again until the retries are over") {
   Nodes nodes;
@@ -203,4 +203,4 @@ TEST_CASE("hca nodes: a datagram to a group comes to its members on every node, 
   }
 }
 
-}  // namespace scela::hca::test
+}  // namespace scela::hca::test::nodes_ways_test

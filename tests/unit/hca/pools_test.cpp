@@ -5,7 +5,7 @@
 #include "hca/core/calc.h"
 #include "tests/unit/hca/nodes.h"
 
-namespace scela::hca::test {
+namespace scela::hca::test::pools_test {
 namespace {
 
 // Neither's memory is reached at once, and neither carries out anything.
@@ -131,4 +131,4 @@ TEST_CASE("hca pools: a program's addresses are no pool's, and a pool's are no p
   CHECK(error_of(Operation::reg_pool, kPools) == 0);
 }
 
-}  // namespace scela::hca::test
+}  // namespace scela::hca::test::pools_test

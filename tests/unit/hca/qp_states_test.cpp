@@ -3,7 +3,7 @@
 
 #include <catch2/catch.hpp>
 
-namespace scela::hca {
+namespace scela::hca::qp_states_test {
 
 namespace a = attribute;
 
@@ -91,4 +91,4 @@ TEST_CASE(
   CHECK_FALSE(may_change(QpType::uc, QpState::init, QpState::rtr, path | responder));
 }
 
-}  // namespace scela::hca
+}  // namespace scela::hca::qp_states_test

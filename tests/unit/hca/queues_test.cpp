@@ -6,7 +6,7 @@
 #include "hca/core/engine.h"
 #include "tests/unit/hca/pair.h"
 
-namespace scela::hca::test {
+namespace scela::hca::test::queues_test {
 
 TEST_CASE("hca: a completion queue that is full says so once and takes nothing more") {
   Pair pair;
@@ -387,4 +387,4 @@ TEST_CASE(
   CHECK(pair.b.state(pair.qb) != QpState::reset);
 }
 
-}  // namespace scela::hca::test
+}  // namespace scela::hca::test::queues_test

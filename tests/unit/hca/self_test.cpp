@@ -5,7 +5,7 @@
 
 #include "tests/unit/hca/fabric.h"
 
-namespace scela::hca::test {
+namespace scela::hca::test::self_test {
 namespace {
 
 Ask asking(Operation operation, std::uint32_t handle = 0) {
@@ -181,4 +181,4 @@ TEST_CASE("hca: openings of domains and queue pairs, and groups, have bounds") {
   CHECK(fabric.machine.allocated == 0);
 }
 
-}  // namespace scela::hca::test
+}  // namespace scela::hca::test::self_test

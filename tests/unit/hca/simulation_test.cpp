@@ -6,7 +6,7 @@
 
 #include "tests/unit/hca/nodes.h"
 
-namespace scela::hca::test {
+namespace scela::hca::test::simulation_test {
 namespace {
 
 constexpr std::size_t kNodes = 4;
@@ -205,4 +205,4 @@ TEST_CASE("hca simulation: the same seed makes the same run, and another another
   CHECK(first != Simulation(8).run());
 }
 
-}  // namespace scela::hca::test
+}  // namespace scela::hca::test::simulation_test

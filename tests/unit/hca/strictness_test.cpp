@@ -6,7 +6,7 @@
 
 #include "tests/unit/hca/fabric.h"
 
-namespace scela::hca::test {
+namespace scela::hca::test::strictness_test {
 
 TEST_CASE(
     "hca: a strict engine tells completions in an order of its own, each queue's in its order") {
@@ -161,4 +161,4 @@ TEST_CASE("hca: strictness and faults are read from words") {
   CHECK_FALSE(parse_seed("x"));
 }
 
-}  // namespace scela::hca::test
+}  // namespace scela::hca::test::strictness_test

@@ -3,7 +3,7 @@
 
 #include "tests/unit/hca/fabric.h"
 
-namespace scela::hca::test {
+namespace scela::hca::test::transfer_test {
 namespace {
 
 // Two processes, each with a connected queue pair; the memory of those named is not reached at
@@ -186,4 +186,4 @@ TEST_CASE(
   CHECK(fabric.machine.orders_given() == 0);
 }
 
-}  // namespace scela::hca::test
+}  // namespace scela::hca::test::transfer_test

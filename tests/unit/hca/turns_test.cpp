@@ -5,7 +5,7 @@
 
 #include "tests/unit/hca/nodes.h"
 
-namespace scela::hca::test {
+namespace scela::hca::test::turns_test {
 namespace {
 
 // Two queue pairs from one program to another, all completions in one queue.
@@ -151,4 +151,4 @@ TEST_CASE("hca: the key of a region that has gone leads nowhere, also when its p
   CHECK(others.back().bytes[0] == std::byte{2});
 }
 
-}  // namespace scela::hca::test
+}  // namespace scela::hca::test::turns_test

@@ -3,6 +3,8 @@
 
 #include <catch2/catch.hpp>
 
+namespace variables_test {
+
 using namespace scela::hca;
 
 TEST_CASE("hca variables: a switch is yes, 1, no, 0 or nothing, and nothing else") {
@@ -60,3 +62,5 @@ TEST_CASE("hca variables: words that ask for the same as the engine was told are
   CHECK(text.find("scela-run") != std::string::npos);
   CHECK(without_effect(Variable::strict, "7", 8).find("with another") != std::string::npos);
 }
+
+}  // namespace variables_test

@@ -5,7 +5,7 @@
 #include "hca/core/wire.h"
 #include "tests/unit/hca/nodes.h"
 
-namespace scela::hca::test {
+namespace scela::hca::test::waiting_test {
 namespace {
 
 constexpr std::uint64_t kMiB = 1 << 20;
@@ -295,4 +295,4 @@ TEST_CASE(
   CHECK(kept(fabric, 2) == 0);
 }
 
-}  // namespace scela::hca::test
+}  // namespace scela::hca::test::waiting_test

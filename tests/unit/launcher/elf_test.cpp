@@ -7,6 +7,8 @@
 #include "launcher/core/pmi_need.h"
 #include "tests/support/elf_program.h"
 
+namespace elf_test {
+
 using namespace scela;
 using test::kAddress;
 using test::program;
@@ -142,3 +144,5 @@ TEST_CASE("libraries say what a program speaks") {
   CHECK(pmi_need_of_launcher("/usr/bin/mpiexec.hydra") == PmiNeed::pmi);
   CHECK(pmi_need_of_launcher("/opt/openmpi/bin/mpirun") == PmiNeed::unknown);
 }
+
+}  // namespace elf_test

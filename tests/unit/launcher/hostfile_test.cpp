@@ -2,6 +2,8 @@
 
 #include <catch2/catch.hpp>
 
+namespace hostfile_test {
+
 using namespace scela;
 
 namespace {
@@ -128,3 +130,5 @@ TEST_CASE("an error shows the beginning of a long text only") {
   const std::string text = std::string(5000, 'a') + ":x";
   CHECK(refusal(parse_hosts(text)).size() < 300);
 }
+
+}  // namespace hostfile_test

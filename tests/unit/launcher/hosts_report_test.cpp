@@ -4,6 +4,8 @@
 #include <catch2/catch.hpp>
 #include <csignal>
 
+namespace hosts_report_test {
+
 using namespace scela;
 
 namespace {
@@ -125,3 +127,5 @@ TEST_CASE("a job of ranks that did without some hosts says which ones") {
   CHECK(exit_status(job) == 0);
   CHECK(verdict_text(job) == "scela-run:   n2 unreachable (connect): No route to host\n");
 }
+
+}  // namespace hosts_report_test

@@ -6,6 +6,8 @@
 #include "launcher/core/base64.h"
 #include "tests/support/ssh_keys.h"
 
+namespace known_hosts_test {
+
 using namespace scela;
 using test::base64;
 using test::key_blob;
@@ -154,3 +156,5 @@ TEST_CASE("lines that cannot be read are skipped and counted, the first is named
   CHECK(hosts.first_broken() == "second:2");
   CHECK(bodies(hosts.find("node1", "", 22, fake_hmac).accepted) == "a b");
 }
+
+}  // namespace known_hosts_test

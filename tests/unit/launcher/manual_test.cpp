@@ -8,6 +8,8 @@
 #include "launcher/core/option_table.h"
 #include "launcher/core/report.h"
 
+namespace manual_test {
+
 using namespace scela;
 
 namespace {
@@ -188,3 +190,5 @@ TEST_CASE("an unknown placeholder is an error that names its line") {
   REQUIRE_FALSE(page);
   CHECK(page.error().text().find("line 2: replace @OPTINS@") == 0);
 }
+
+}  // namespace manual_test

@@ -3,6 +3,8 @@
 #include "common/core/text.h"
 #include "launcher/core/report.h"
 
+namespace map_text_test {
+
 using namespace scela;
 
 TEST_CASE("the plan shows the tree, the ranks of each node and the command of each program") {
@@ -86,3 +88,5 @@ TEST_CASE("nodes whose ranks are bound alike share their lines") {
     apart.push_back({cat("n", 2 * node), "2 cores", {}});
   CHECK(bindings_text(apart) == "bindings:\nn0,n2,...,n198 (100 nodes): 2 cores\n");
 }
+
+}  // namespace map_text_test

@@ -5,6 +5,8 @@
 #include "common/core/random.h"
 #include "common/core/text.h"
 
+namespace mapping_test {
+
 using namespace scela;
 
 namespace {
@@ -221,3 +223,5 @@ TEST_CASE("hosts that turn out to have no room are passed over, and if none has 
   CHECK(refusal({0, 0}, {{1, kNone, {}}}).find("no host has room") != std::string::npos);
   CHECK_FALSE(map_ranks(request_of({0, 0}, {{1, kNone, {}}}, true)));
 }
+
+}  // namespace mapping_test

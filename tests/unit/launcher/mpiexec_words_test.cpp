@@ -4,6 +4,8 @@
 
 #include "common/core/text.h"
 
+namespace mpiexec_words_test {
+
 using namespace scela;
 
 namespace {
@@ -135,3 +137,5 @@ TEST_CASE("options of other launchers are answered with what they are called her
         std::string::npos);
   CHECK(hint({"-n4", "-n", "4"}).empty());
 }
+
+}  // namespace mpiexec_words_test

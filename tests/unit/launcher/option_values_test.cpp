@@ -2,6 +2,8 @@
 
 #include <catch2/catch.hpp>
 
+namespace option_values_test {
+
 using namespace scela;
 using namespace std::chrono_literals;
 
@@ -65,3 +67,5 @@ TEST_CASE("variables, inheritance and standard input have their own syntax") {
   CHECK(parse_stdin("7") == StdinTarget{StdinTarget::Kind::rank, 7});
   CHECK_FALSE(parse_stdin("first"));
 }
+
+}  // namespace option_values_test

@@ -4,6 +4,8 @@
 
 #include "launcher/core/option_table.h"
 
+namespace options_test {
+
 using namespace scela;
 using namespace std::chrono_literals;
 
@@ -465,3 +467,5 @@ TEST_CASE("help lists every option once, in its group, within the line") {
     line_start = end + 1;
   }
 }
+
+}  // namespace options_test

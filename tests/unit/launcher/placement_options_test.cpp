@@ -2,6 +2,8 @@
 
 #include <catch2/catch.hpp>
 
+namespace placement_options_test {
+
 using namespace scela;
 
 namespace {
@@ -98,3 +100,5 @@ TEST_CASE("Open MPI's words for ranks per node and shared cores are answered wit
   REQUIRE_FALSE(shared);
   CHECK(shared.error().hint == "say --bind-to core --oversubscribe");
 }
+
+}  // namespace placement_options_test

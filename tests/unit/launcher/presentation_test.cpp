@@ -5,6 +5,8 @@
 #include "common/core/line_marks.h"
 #include "common/core/random.h"
 
+namespace presentation_test {
+
 using namespace scela;
 
 namespace {
@@ -355,3 +357,5 @@ TEST_CASE("what goes to a terminal is shown at once and as it is") {
   CHECK(end(presentation, 1, "bye") == "bye");
   CHECK(end(presentation, 1) == "");
 }
+
+}  // namespace presentation_test

@@ -4,6 +4,8 @@
 
 #include "common/core/text.h"
 
+namespace rankfile_test {
+
 using namespace scela;
 
 namespace {
@@ -65,3 +67,5 @@ TEST_CASE("ranks run on the hosts that the file names, program after program") {
   REQUIRE_FALSE(lost);
   CHECK(lost.error().why == "rank 0 is to run on 'b', which is not among the job's hosts");
 }
+
+}  // namespace rankfile_test

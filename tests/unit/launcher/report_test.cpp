@@ -4,6 +4,8 @@
 #include <cerrno>
 #include <csignal>
 
+namespace report_test {
+
 using namespace scela;
 using namespace std::chrono_literals;
 
@@ -213,3 +215,5 @@ TEST_CASE("a message from a rank can neither add lines nor write to the terminal
   CHECK(text.find('\x1b') == std::string::npos);
   CHECK(text.size() < 400);
 }
+
+}  // namespace report_test

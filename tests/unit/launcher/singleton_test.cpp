@@ -2,6 +2,8 @@
 
 #include <catch2/catch.hpp>
 
+namespace singleton_test {
+
 using namespace scela;
 
 namespace {
@@ -69,3 +71,5 @@ TEST_CASE("the job of a process that called is here, whatever is said of other j
   narrow_to_singleton(*options);
   CHECK(options->usize->number == 5);
 }
+
+}  // namespace singleton_test

@@ -5,6 +5,8 @@
 
 #include "common/core/text.h"
 
+namespace ssh_config_test {
+
 using namespace scela;
 
 namespace {
@@ -196,3 +198,5 @@ TEST_CASE("a token that is not known is an error of its line when the line appli
   REQUIRE_FALSE(applied);
   CHECK(applied.error().where == "config:2");
 }
+
+}  // namespace ssh_config_test

@@ -2,6 +2,8 @@
 
 #include <catch2/catch.hpp>
 
+namespace ssh_jump_test {
+
 using namespace scela;
 
 namespace {
@@ -39,3 +41,5 @@ TEST_CASE("what is no host, or would be an option or a command, is refused") {
     CHECK_FALSE(jump.error().hint.empty());
   }
 }
+
+}  // namespace ssh_jump_test

@@ -2,6 +2,8 @@
 
 #include <catch2/catch.hpp>
 
+namespace ssh_patterns_test {
+
 using namespace scela;
 
 TEST_CASE("a star is any run of characters, a question mark one") {
@@ -32,3 +34,5 @@ TEST_CASE("a list matches by one of its patterns unless a negated one matches") 
   CHECK_FALSE(matches_patterns("z", list));
   CHECK_FALSE(matches_patterns("z", std::vector<std::string>{"!x"}));
 }
+
+}  // namespace ssh_patterns_test

@@ -2,6 +2,8 @@
 
 #include <catch2/catch.hpp>
 
+namespace ssh_tokens_test {
+
 using namespace scela;
 
 namespace {
@@ -34,3 +36,5 @@ TEST_CASE("paths have homes, tokens and variables") {
     CHECK_FALSE(expand_path(bad, kTokens, environment));
   }
 }
+
+}  // namespace ssh_tokens_test

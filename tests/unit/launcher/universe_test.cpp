@@ -2,6 +2,8 @@
 
 #include <catch2/catch.hpp>
 
+namespace universe_test {
+
 using namespace scela;
 
 TEST_CASE("a universe size is a number, system or infinite") {
@@ -31,3 +33,5 @@ TEST_CASE("slots are counted as the mapping does") {
   CHECK(slots_of(options, {{"a", 5}, {"b", std::nullopt}}) == 6);
   CHECK(slots_of(options, {{"a", UINT32_MAX}, {"b", UINT32_MAX}}) == kMaxRanks);
 }
+
+}  // namespace universe_test

@@ -7,6 +7,8 @@
 
 #include "common/core/random.h"
 
+namespace gatherer_test {
+
 using namespace scela;
 
 namespace {
@@ -90,3 +92,5 @@ TEST_CASE("output that fills the disk is an error that names the place") {
   CHECK(added.error().kind == ErrorKind::io);
   CHECK(added.error().text().find("--gather") != std::string::npos);
 }
+
+}  // namespace gatherer_test

@@ -5,6 +5,8 @@
 #include "common/core/text.h"
 #include "tests/unit/launcher_shell/planned.h"
 
+namespace growth_test {
+
 using namespace scela;
 
 namespace {
@@ -107,3 +109,5 @@ TEST_CASE("the root gets children so up to a limit") {
   job.ask(5, 1, "sim5");
   CHECK(job.take().find("--usize system") != std::string::npos);
 }
+
+}  // namespace growth_test

@@ -4,6 +4,8 @@
 
 #include "tests/support/hwloc_topology.h"
 
+namespace machines_test {
+
 using namespace scela;
 
 namespace {
@@ -207,3 +209,5 @@ TEST_CASE("what agents claim of machines that cannot be takes bounded memory, an
     CHECK(plain->machines.empty());
   }
 }
+
+}  // namespace machines_test

@@ -7,6 +7,8 @@
 #include <mutex>
 #include <thread>
 
+namespace name_lookup_test {
+
 using namespace scela;
 using namespace std::chrono_literals;
 
@@ -96,3 +98,5 @@ TEST_CASE("a name service that never answers is an error when the time is over")
   gate->changed.notify_all();
   gate->changed.wait(lock, [&] { return gate->left; });
 }
+
+}  // namespace name_lookup_test

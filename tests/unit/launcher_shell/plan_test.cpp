@@ -2,6 +2,8 @@
 
 #include <catch2/catch.hpp>
 
+namespace plan_test {
+
 using namespace scela;
 
 namespace {
@@ -417,3 +419,5 @@ TEST_CASE("a rankfile's hosts are the job's, and its cores go to the ranks' agen
   REQUIRE(one);
   CHECK(one->job.chosen_cores.size() == 1);
 }
+
+}  // namespace plan_test

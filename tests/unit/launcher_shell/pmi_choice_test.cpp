@@ -6,6 +6,8 @@
 #include "tests/support/elf_program.h"
 #include "tests/support/temporary_home.h"
 
+namespace pmi_choice_test {
+
 using namespace scela;
 
 namespace {
@@ -125,3 +127,5 @@ TEST_CASE("an mpiexec whose name says nothing is known by its libraries") {
   machine.program("bin/mpirun", {});
   CHECK(machine.choice({"./script"}) == cat("fd?: './script' shows no MPI, and mpiexec is ", real));
 }
+
+}  // namespace pmi_choice_test

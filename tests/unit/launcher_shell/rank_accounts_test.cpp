@@ -6,6 +6,8 @@
 
 #include "common/core/text.h"
 
+namespace rank_accounts_test {
+
 using namespace scela;
 using Json = nlohmann::json;
 
@@ -71,3 +73,5 @@ TEST_CASE("the table has a column for each of few ranks, and the least and the m
         "scela-run:           all  least  most\n"
         "scela-run:     sent   45      1     9\n");
 }
+
+}  // namespace rank_accounts_test

@@ -6,6 +6,8 @@
 
 #include "tests/unit/launcher_shell/planned.h"
 
+namespace spawn_plan_test {
+
 using namespace scela;
 using scela::testing::plan;
 
@@ -217,3 +219,5 @@ TEST_CASE("a spawn that cannot be says why") {
   CHECK(refusal(many, {{{"q"}, 1, {}}}) ==
         "the ranks of this job have spawned 10000 times, which is all");
 }
+
+}  // namespace spawn_plan_test

@@ -12,6 +12,8 @@
 #include "tests/support/ssh_keys.h"
 #include "tests/support/temporary_home.h"
 
+namespace ssh_files_test {
+
 using namespace scela;
 using test::TemporaryHome;
 
@@ -166,3 +168,5 @@ TEST_CASE("writers at the same time do not mix their lines") {
   CHECK(hosts.broken() == 0);
   CHECK(hosts.lines() == kWriters * kLines);
 }
+
+}  // namespace ssh_files_test

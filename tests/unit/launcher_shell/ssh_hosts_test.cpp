@@ -9,6 +9,8 @@
 #include "tests/support/ssh_keys.h"
 #include "tests/support/temporary_home.h"
 
+namespace ssh_hosts_test {
+
 using namespace scela;
 using test::TemporaryHome;
 
@@ -258,3 +260,5 @@ TEST_CASE("the user and machine that run this are known") {
   CHECK_FALSE(user.host_name.empty());
   CHECK(user.shell.starts_with('/'));
 }
+
+}  // namespace ssh_hosts_test

@@ -3,6 +3,8 @@
 #include <catch2/catch.hpp>
 #include <cerrno>
 
+namespace verdict_test {
+
 using namespace scela;
 using Kind = RankOutcome::Kind;
 
@@ -39,3 +41,5 @@ TEST_CASE("signals keep their number and core, aborts their code and message") {
   CHECK(to_rank_outcome({nla::Ending::violated, 0, false, false, "x"}).kind ==
         Kind::broke_protocol);
 }
+
+}  // namespace verdict_test

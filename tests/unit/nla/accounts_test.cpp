@@ -11,6 +11,8 @@
 #include "common/core/text.h"
 #include "common/os/private_dir.h"
 
+namespace accounts_test {
+
 using namespace scela;
 using namespace scela::nla;
 
@@ -63,3 +65,5 @@ TEST_CASE("what is no account is left out, and so is what is too much or no file
   REQUIRE(::symlink("/etc/passwd", accounts_file(node.path(), 3).c_str()) == 0);
   CHECK(node.report(0, 4).empty());
 }
+
+}  // namespace accounts_test

@@ -18,6 +18,8 @@
 #include "nla/adoption.h"
 #include "nla/adoption_proof.h"
 
+namespace adoption_door_test {
+
 using namespace scela;
 using namespace scela::nla;
 using namespace scela::nla::adoption;
@@ -301,3 +303,5 @@ TEST_CASE("descriptors that come with an empty record are not kept") {
   char byte;
   CHECK(::read(read.get(), &byte, 1) == 0);  // nobody holds the other end
 }
+
+}  // namespace adoption_door_test

@@ -5,6 +5,8 @@
 #include "nla/core/agent.h"
 #include "tests/support/tree_harness.h"
 
+namespace adoption_test {
+
 using namespace scela;
 using namespace scela::nla;
 using scela::nla::testing::TreeHarness;
@@ -363,3 +365,5 @@ TEST_CASE("an orphan takes no other word before it is adopted, and none from a s
   chain.tree.run();
   CHECK_FALSE(chain.tree.node(1).signals.empty());  // it ends, as without a parent
 }
+
+}  // namespace adoption_test

@@ -8,6 +8,8 @@
 
 #include "common/core/text.h"
 
+namespace agent_file_test {
+
 using namespace scela;
 using namespace scela::nla;
 
@@ -47,3 +49,5 @@ TEST_CASE("what is no executable with a build id is no agent") {
   ::unlink(path.c_str());
   CHECK_FALSE(AgentFile::open(path, ""));
 }
+
+}  // namespace agent_file_test

@@ -4,6 +4,8 @@
 
 #include "tests/support/tree_harness.h"
 
+namespace agent_test {
+
 using namespace scela;
 using namespace scela::nla;
 using scela::nla::testing::TreeHarness;
@@ -518,3 +520,5 @@ TEST_CASE("a job without any agent ends with a verdict for each host") {
   REQUIRE(tree.ended.size() == 1);
   CHECK(with_outcome(tree.ended[0], Ending::lost).text() == "0-2");
 }
+
+}  // namespace agent_test

@@ -4,6 +4,8 @@
 
 #include "tests/support/tree_harness.h"
 
+namespace attributes_test {
+
 using namespace scela;
 using namespace scela::nla;
 using scela::nla::testing::TreeHarness;
@@ -108,3 +110,5 @@ TEST_CASE("who has failed is told to who asks, under wait") {
   tree.run();
   CHECK(failed() == "1,4");
 }
+
+}  // namespace attributes_test

@@ -2,6 +2,8 @@
 
 #include "nla/spawn/ssh_identities.h"
 
+namespace auth_gate_test {
+
 using namespace scela::nla;
 
 namespace {
@@ -58,3 +60,5 @@ TEST_CASE("scela-run's own gate is open from the start and stays so") {
   gate.answer(false);
   CHECK_FALSE(gate.closed());
 }
+
+}  // namespace auth_gate_test

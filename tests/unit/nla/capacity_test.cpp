@@ -11,6 +11,8 @@
 #include "common/core/text.h"
 #include "common/os/private_dir.h"
 
+namespace capacity_test {
+
 using namespace scela;
 using namespace scela::nla;
 
@@ -101,3 +103,5 @@ TEST_CASE("descriptors that are open do not count as free") {
   CHECK(system_limits().descriptors == free - 1);
   ::close(one);
 }
+
+}  // namespace capacity_test

@@ -5,6 +5,8 @@
 #include "nla/core/records.h"
 #include "tests/unit/nla/chain.h"
 
+namespace collectives_test {
+
 using namespace scela;
 using namespace scela::nla;
 using scela::nla::testing::Chain;
@@ -98,3 +100,5 @@ TEST_CASE("operations on one set are numbered, those on different sets overlap")
   CHECK(chain.replies() == 2);
   CHECK(chain.sent<msg::CollectiveDown>(1).size() == 1);
 }
+
+}  // namespace collectives_test

@@ -2,6 +2,8 @@
 
 #include <catch2/catch.hpp>
 
+namespace contact_test {
+
 using namespace scela;
 using namespace scela::nla;
 
@@ -58,3 +60,5 @@ TEST_CASE("a malformed contact is refused") {
     CHECK_FALSE(parse_contact(line));
   }
 }
+
+}  // namespace contact_test

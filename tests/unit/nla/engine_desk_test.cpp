@@ -8,6 +8,8 @@
 #include "common/core/bytes.h"
 #include "tests/support/tree_harness.h"
 
+namespace engine_desk_test {
+
 using namespace scela;
 using namespace scela::nla;
 using scela::nla::testing::TreeHarness;
@@ -138,3 +140,5 @@ TEST_CASE("engines: what makes no sense is not passed on") {
   CHECK_FALSE(desk.heard(message(2, kServiceTags, "?")));
   CHECK_FALSE(desk.heard({0, 7, {}}));
 }
+
+}  // namespace engine_desk_test

@@ -3,6 +3,8 @@
 
 #include "tests/support/launched_tree.h"
 
+namespace growth_test {
+
 using namespace scela;
 using namespace scela::nla;
 using scela::nla::testing::fence;
@@ -198,3 +200,5 @@ TEST_CASE("where nobody adopts, hosts below a late one that is lost are told as 
   CHECK(tree.of(0, spawn(2)).ok);  // on what is left
   CHECK(tree.ended_well());
 }
+
+}  // namespace growth_test

@@ -2,6 +2,8 @@
 
 #include <catch2/catch.hpp>
 
+namespace heartbeat_test {
+
 using scela::nla::Heartbeat;
 using Verdict = Heartbeat::Verdict;
 
@@ -103,3 +105,5 @@ TEST_CASE("a sign of life that comes another way counts") {
     if (heart.overdue()) heart.alive();
   }
 }
+
+}  // namespace heartbeat_test

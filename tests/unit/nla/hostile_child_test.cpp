@@ -7,6 +7,8 @@
 #include "nla/core/budget.h"
 #include "tests/unit/nla/chain.h"
 
+namespace hostile_child_test {
+
 using namespace scela;
 using namespace scela::nla;
 using scela::nla::testing::Chain;
@@ -400,3 +402,5 @@ TEST_CASE("topologies of one child leave those of others, and what a node itself
   CHECK(list.size() > 3000);
   CHECK(encode(msg::Ready{1, list}).size() < kMaxPayload);
 }
+
+}  // namespace hostile_child_test

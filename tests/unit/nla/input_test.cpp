@@ -5,6 +5,8 @@
 #include "tests/support/tree_harness.h"
 #include "tests/unit/nla/chain.h"
 
+namespace input_test {
+
 using namespace scela;
 using namespace scela::nla;
 using scela::nla::testing::Chain;
@@ -150,3 +152,5 @@ TEST_CASE("the root reads on while a rank takes input, and not when none does") 
     CHECK(read_on(tree) <= kWindow);
   }
 }
+
+}  // namespace input_test

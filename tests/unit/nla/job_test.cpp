@@ -6,6 +6,8 @@
 
 #include "tests/unit/nla/samples.h"
 
+namespace job_test {
+
 using namespace scela;
 using namespace scela::nla;
 
@@ -304,3 +306,5 @@ TEST_CASE("a world that does not follow the job's ranks is not added") {
   CHECK_FALSE(job.add(world));
   CHECK(job == small_job());
 }
+
+}  // namespace job_test

@@ -12,6 +12,8 @@
 #include "nla/rank_starter.h"
 #include "nla/spawn/factory.h"
 
+namespace limits_test {
+
 using namespace scela;
 using namespace scela::nla;
 
@@ -116,3 +118,5 @@ TEST_CASE("only limits have advice") {
   CHECK(limit_advice(ENOENT).empty());
   CHECK(limit_advice(0).empty());
 }
+
+}  // namespace limits_test

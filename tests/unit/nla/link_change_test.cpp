@@ -12,6 +12,8 @@
 #include "nla/link/factory.h"
 #include "nla/read_buffer.h"
 
+namespace link_change_test {
+
 using namespace scela;
 using namespace scela::nla;
 
@@ -346,3 +348,5 @@ TEST_CASE("a link that is abandoned says no more") {
   CHECK(bench.parent->finish());
   CHECK(bench.below.ended == 1);
 }
+
+}  // namespace link_change_test

@@ -4,6 +4,8 @@
 
 #include "nla/core/messages.h"
 
+namespace link_frames_test {
+
 using namespace scela;
 using namespace scela::nla;
 
@@ -29,7 +31,7 @@ TEST_CASE("frames about a link arrive as they were sent") {
 }
 
 TEST_CASE("frames about a link are no messages") {
-  CHECK(std::variant_size_v<Message> < static_cast<std::size_t>(LinkFrame::beat));
+  CHECK(std::variant_size_v<MessageKinds> < static_cast<std::size_t>(LinkFrame::beat));
   CHECK_FALSE(decode(frame_of(link_frame(LinkFrame::beat))));
 }
 
@@ -50,3 +52,5 @@ TEST_CASE("a malformed frame about a link is refused") {
   CHECK_FALSE(check_link_frame({0xF5, ""}));
   CHECK_FALSE(check_link_frame({0xFF, ""}));
 }
+
+}  // namespace link_frames_test

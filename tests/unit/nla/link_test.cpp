@@ -10,6 +10,8 @@
 #include "nla/link/factory.h"
 #include "nla/read_buffer.h"
 
+namespace link_test {
+
 using namespace scela;
 using namespace scela::nla;
 
@@ -192,3 +194,5 @@ TEST_CASE("writing to a peer that is gone breaks nothing") {
   CHECK(a.ended == 1);
   CHECK(a.closed == 1);
 }
+
+}  // namespace link_test

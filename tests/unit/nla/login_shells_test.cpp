@@ -12,6 +12,8 @@
 #include "nla/core/remote_shell.h"
 #include "tests/support/temporary_home.h"
 
+namespace login_shells_test {
+
 using namespace scela;
 using namespace scela::nla;
 
@@ -78,3 +80,5 @@ TEST_CASE("every login shell starts an agent that is there, or asks for it") {
     CHECK((asks_for_the_agent(refused) || (refused.text.empty() && refused.status != 0)));
   }
 }
+
+}  // namespace login_shells_test

@@ -5,6 +5,8 @@
 
 #include "tests/support/tree_harness.h"
 
+namespace mailbox_test {
+
 using namespace scela;
 using namespace scela::nla;
 
@@ -92,3 +94,5 @@ TEST_CASE("pieces that follow nothing leave nothing behind") {
   CHECK(node.take() == "b10 ");
   CHECK(node.mailbox.boxes() == 0);
 }
+
+}  // namespace mailbox_test

@@ -9,12 +9,14 @@
 #include "common/core/bytes.h"
 #include "tests/unit/nla/samples.h"
 
+namespace messages_test {
+
 using namespace scela;
 using namespace scela::nla;
 
 namespace {
 
-constexpr std::size_t kKinds = std::variant_size_v<Message>;
+constexpr std::size_t kKinds = std::variant_size_v<MessageKinds>;
 
 Frame frame_of(const Message& message) {
   const Encoded encoded = encode(message);
@@ -245,3 +247,5 @@ TEST_CASE("every message has a name of its own") {
   CHECK(name_of(StartPhase::start_agent) == "start agent");
   CHECK(name_of(CollectiveKind::allgather) == "allgather");
 }
+
+}  // namespace messages_test

@@ -6,6 +6,8 @@
 #include "tests/support/launched_tree.h"
 #include "tests/unit/nla/chain.h"
 
+namespace names_test {
+
 using namespace scela;
 using namespace scela::nla;
 using scela::nla::testing::Chain;
@@ -324,3 +326,5 @@ TEST_CASE("a question that was under way when the way to the root was lost is gi
   CHECK(told == 1);
   CHECK(child_told);
 }
+
+}  // namespace names_test

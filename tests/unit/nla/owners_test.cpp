@@ -6,6 +6,8 @@
 #include "common/core/text.h"
 #include "tests/unit/nla/chain.h"
 
+namespace owners_test {
+
 using namespace scela;
 using namespace scela::nla;
 using scela::nla::testing::Chain;
@@ -315,3 +317,5 @@ TEST_CASE("pairs that wait for others of their fence are bounded") {
   CHECK(sent > 1000 * 1000);
   CHECK(node.agent.held_bytes() == 0);
 }
+
+}  // namespace owners_test

@@ -8,6 +8,8 @@
 #include "common/core/text.h"
 #include "tests/unit/nla/chain.h"
 
+namespace packing_test {
+
 using namespace scela;
 using namespace scela::nla;
 using scela::nla::testing::Chain;
@@ -158,3 +160,5 @@ TEST_CASE("packed bytes that are none, or where none may be, break the protocol"
   }
   CHECK(chain.closed(1));
 }
+
+}  // namespace packing_test

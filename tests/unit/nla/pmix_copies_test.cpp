@@ -10,6 +10,8 @@
 #include "nla/core/request.h"
 #include "tests/support/tree_harness.h"
 
+namespace pmix_copies_test {
+
 using namespace scela;
 using namespace scela::nla;
 using pmix::msg::Copy;
@@ -234,3 +236,5 @@ TEST_CASE("copies go on after an adoption, whatever was lost with the agent betw
     CHECK(copiers.parcels.empty());
   }
 }
+
+}  // namespace pmix_copies_test

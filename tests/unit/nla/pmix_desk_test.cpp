@@ -12,6 +12,8 @@
 #include "nla/core/names.h"
 #include "tests/unit/nla/pmix_nodes.h"
 
+namespace pmix_desk_test {
+
 using namespace scela;
 using namespace scela::nla;
 using pmix::Status;
@@ -489,3 +491,5 @@ TEST_CASE("who asks a node for a rank whose namespace its server has still to ta
   REQUIRE(slow.receive(pmix::msg::Ready{}));
   REQUIRE(nodes.last<pmix::msg::DataAsked>(1) != nullptr);
 }
+
+}  // namespace pmix_desk_test

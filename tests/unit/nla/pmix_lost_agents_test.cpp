@@ -5,6 +5,8 @@
 #include "tests/support/launched_tree.h"
 #include "tests/unit/nla/pmix_nodes.h"
 
+namespace pmix_lost_agents_test {
+
 using namespace scela;
 using namespace scela::nla;
 using pmix::ProcessState;
@@ -164,3 +166,5 @@ TEST_CASE("data of a rank is believed of its own node only, and numbers of no no
   REQUIRE(nodes.answer_of(0, 8) != nullptr);
   CHECK(nodes.answer_of(0, 8)->status == Status::not_found);
 }
+
+}  // namespace pmix_lost_agents_test

@@ -8,6 +8,8 @@
 #include "common/core/bytes.h"
 #include "tests/support/tree_harness.h"
 
+namespace pmix_watch_test {
+
 using namespace scela;
 using namespace scela::nla;
 using pmix::Process;
@@ -225,3 +227,5 @@ TEST_CASE("a PMIx watch that is told nonsense by another does nothing") {
   CHECK(table[2].pid == 5);
   CHECK(all.nodes[0].killed.empty());
 }
+
+}  // namespace pmix_watch_test

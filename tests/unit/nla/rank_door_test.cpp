@@ -18,6 +18,8 @@
 #include "common/os/syscall.h"
 #include "pmi/protocol/native_ints.h"
 
+namespace rank_door_test {
+
 using namespace scela;
 using namespace scela::nla;
 using namespace std::chrono_literals;
@@ -318,3 +320,5 @@ TEST_CASE("what is longer than any greeting is not waited for") {
   house.until(2);
   CHECK(house.told.back() == "rank 0 sent an abort with a message of 2000000000 bytes");
 }
+
+}  // namespace rank_door_test

@@ -9,6 +9,8 @@
 #include "common/core/text.h"
 #include "tests/unit/nla/samples.h"
 
+namespace record_test {
+
 using namespace scela;
 using namespace scela::nla;
 
@@ -22,7 +24,7 @@ void vary(std::vector<Variant>& out, const Struct& base,
   for (const auto& change : changes) {
     Struct changed = base;
     change(changed);
-    out.emplace_back(std::in_place_type<Struct>, std::move(changed));
+    out.emplace_back(std::move(changed));
   }
 }
 
@@ -312,12 +314,12 @@ TEST_CASE("every event comes back from its bytes, and every member of it counts"
     REQUIRE(back->index() == event.index());
     REQUIRE(encode(*back) == bytes_of_event);
   }
-  CHECK(kinds.size() == std::variant_size_v<Event>);
+  CHECK(kinds.size() == std::variant_size_v<EventKinds>);
 }
 
 TEST_CASE("received messages of every kind come back") {
   Random random(1);
-  for (std::size_t index = 0; index < std::variant_size_v<Message>; ++index) {
+  for (std::size_t index = 0; index < std::variant_size_v<MessageKinds>; ++index) {
     for (int round = 0; round < 20; ++round) {
       const Message sent = samples::message(random, index);
       const std::string bytes_of_event = encode(Event(event::Received{3, sent, 99}));
@@ -365,7 +367,7 @@ TEST_CASE("the digest sees every member of every action, and their order") {
     REQUIRE(digests.insert(digest({one})).second);
     REQUIRE(digest({one}) == digest({one}));
   }
-  CHECK(kinds.size() == std::variant_size_v<Action>);
+  CHECK(kinds.size() == std::variant_size_v<ActionKinds>);
   const Actions forward = {action::ReadOutput{1}, action::ReadOutput{2}};
   const Actions backward = {action::ReadOutput{2}, action::ReadOutput{1}};
   CHECK(digest(forward) != digest(backward));
@@ -488,3 +490,5 @@ TEST_CASE("a replayed root does what it did, and a changed answer is named by nu
   CHECK(first->difference->actions.find("StartChild") != std::string::npos);
   CHECK_FALSE(replay("nonsense").has_value());
 }
+
+}  // namespace record_test

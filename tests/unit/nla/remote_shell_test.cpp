@@ -4,6 +4,8 @@
 
 #include "common/core/text.h"
 
+namespace remote_shell_test {
+
 using namespace scela;
 using namespace scela::nla;
 using Kind = RemoteAnswer::Kind;
@@ -98,3 +100,5 @@ TEST_CASE("what cannot stand in the command is refused") {
   REQUIRE(ship);
   CHECK(ship->starts_with("exec /bin/sh -c '"));  // all that some shells understand
 }
+
+}  // namespace remote_shell_test

@@ -260,7 +260,7 @@ Outcome outcome(Random& random) {
 }
 
 Message message(Random& random, std::size_t index) {
-  Message out = alternative(index, std::make_index_sequence<std::variant_size_v<Message>>{});
+  Message out = alternative(index, std::make_index_sequence<std::variant_size_v<MessageKinds>>{});
   std::visit([&](auto& m) { fill(random, m); }, out);
   return out;
 }

@@ -2,6 +2,8 @@
 
 #include <catch2/catch.hpp>
 
+namespace settings_test {
+
 using namespace scela::nla;
 
 TEST_CASE("settings arrive as they were sent") {
@@ -33,3 +35,5 @@ TEST_CASE("a newer root's unknown settings are passed over, malformed ones are n
     CHECK(parsed.error().text().find(text) != std::string::npos);
   }
 }
+
+}  // namespace settings_test

@@ -3,6 +3,8 @@
 
 #include "nla/core/agent.h"
 
+namespace slow_child_test {
+
 using namespace scela;
 using namespace scela::nla;
 
@@ -203,3 +205,5 @@ TEST_CASE("an agent whose list of hosts is shorter than its slice answers for th
   }
   CHECK(ready);
 }
+
+}  // namespace slow_child_test

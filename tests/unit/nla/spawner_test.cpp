@@ -5,6 +5,8 @@
 #include "common/os/asio.h"
 #include "nla/spawn/factory.h"
 
+namespace spawner_test {
+
 using namespace scela;
 using namespace scela::nla;
 
@@ -55,3 +57,5 @@ TEST_CASE("what only scela-run can reach is handed back to it, its own host incl
   spawner->attach(contact, {}, done);
   CHECK(calls == 2);
 }
+
+}  // namespace spawner_test

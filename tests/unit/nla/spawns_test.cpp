@@ -5,6 +5,8 @@
 #include "tests/support/launched_tree.h"
 #include "tests/unit/nla/chain.h"
 
+namespace spawns_test {
+
 using namespace scela;
 using namespace scela::nla;
 using scela::nla::testing::Chain;
@@ -205,3 +207,5 @@ TEST_CASE("a child asks and speaks for its own ranks only") {
     CHECK(chain.closed(1));
   }
 }
+
+}  // namespace spawns_test

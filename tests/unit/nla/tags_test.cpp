@@ -6,6 +6,8 @@
 #include "nla/core/budget.h"
 #include "tests/support/tree_harness.h"
 
+namespace tags_test {
+
 using namespace scela;
 using namespace scela::nla;
 using scela::nla::testing::TreeHarness;
@@ -132,3 +134,5 @@ TEST_CASE("a rank that puts without end is refused until the next fence of all r
     tree.enter(rank, RankSet::run(0, 6), 0);
   CHECK(put(1, "another").ok);
 }
+
+}  // namespace tags_test

@@ -12,6 +12,8 @@
 #include "common/os/syscall.h"
 #include "nla/link/factory.h"
 
+namespace tls_test {
+
 using namespace scela;
 using namespace scela::nla;
 using std::chrono::milliseconds;
@@ -350,3 +352,5 @@ TEST_CASE("addresses are what they are written as") {
     CHECK_FALSE(parse_ssh_connection(text));
   }
 }
+
+}  // namespace tls_test

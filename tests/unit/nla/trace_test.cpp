@@ -7,6 +7,8 @@
 #include "common/core/frame.h"
 #include "nla/constants.h"
 
+namespace trace_test {
+
 using namespace scela;
 using namespace scela::nla;
 using Json = nlohmann::json;
@@ -56,3 +58,5 @@ TEST_CASE("nothing is kept when nobody asked, and not more than the limit") {
   CHECK(events.size() == kMaxSpans + 3);
   CHECK(events.back()["args"]["name"] == "10 spans were not kept");
 }
+
+}  // namespace trace_test

@@ -4,6 +4,8 @@
 #include "tests/support/tree_harness.h"
 #include "tests/unit/nla/chain.h"
 
+namespace window_test {
+
 using namespace scela;
 using namespace scela::nla;
 using scela::nla::testing::Chain;
@@ -115,3 +117,5 @@ TEST_CASE("a size is passed on, or kept here, but never both") {
     CHECK(chain.sent<msg::Resize>(1) == std::vector<msg::Resize>{msg::Resize{kLarge}});
   }
 }
+
+}  // namespace window_test

@@ -2,6 +2,8 @@
 
 #include <catch2/catch.hpp>
 
+namespace affinity_test {
+
 using namespace scela;
 using Cpus = std::vector<int>;
 
@@ -12,3 +14,5 @@ TEST_CASE("a mask of allowed processors is accepted by the system") {
   CHECK(::sched_setaffinity(0, mask.bytes(), mask.data()) == 0);
   CHECK(allowed_cpus() == cpus);
 }
+
+}  // namespace affinity_test

@@ -10,6 +10,8 @@
 #include "tests/support/eventually.h"
 #include "tests/unit/os/child_run.h"
 
+namespace child_test {
+
 using namespace scela;
 using namespace scela::test;
 
@@ -210,3 +212,5 @@ TEST_CASE("a program is found as execvp would find it") {
   CHECK(error_of("tool/x/y") == ENOTDIR);
   CHECK(error_of("") == ENOENT);
 }
+
+}  // namespace child_test

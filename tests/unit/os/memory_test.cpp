@@ -5,6 +5,8 @@
 #include <catch2/catch.hpp>
 #include <cstring>
 
+namespace memory_test {
+
 using namespace scela;
 
 TEST_CASE("private memory grows by what a process writes to") {
@@ -26,3 +28,5 @@ TEST_CASE("private memory grows by what a process writes to") {
 TEST_CASE("a process that is not there uses nothing") {
   CHECK(memory_use(4'000'000).resident_bytes == 0);
 }
+
+}  // namespace memory_test

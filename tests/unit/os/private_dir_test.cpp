@@ -12,6 +12,8 @@
 #include "common/core/text.h"
 #include "common/os/private_dir.h"
 
+namespace private_dir_test {
+
 using namespace scela;
 namespace fs = std::filesystem;
 
@@ -175,3 +177,5 @@ TEST_CASE("the base is TMPDIR if that is a directory, else /tmp") {
   CHECK(temporary_base() == "/tmp");
   if (before != nullptr) ::setenv("TMPDIR", saved.c_str(), 1);
 }
+
+}  // namespace private_dir_test

@@ -9,6 +9,8 @@
 #include "tests/support/eventually.h"
 #include "tests/unit/os/child_run.h"
 
+namespace process_tree_test {
+
 using namespace scela;
 using namespace scela::test;
 
@@ -138,3 +140,5 @@ TEST_CASE("agents of other nodes and what is below them are left alone") {
   CHECK(kill_until_empty(Descendants("/nonexistent")));
   std::filesystem::remove(agent);
 }
+
+}  // namespace process_tree_test

@@ -8,6 +8,8 @@
 #include "tests/support/eventually.h"
 #include "tests/unit/os/child_run.h"
 
+namespace reaper_test {
+
 using namespace scela;
 using namespace scela::test;
 
@@ -51,3 +53,5 @@ TEST_CASE("every child that ended is told once, with its own status") {
   reaper->clear();
   CHECK_FALSE(readable(reaper->descriptor(), 0));
 }
+
+}  // namespace reaper_test

@@ -10,6 +10,8 @@
 
 #include "common/core/text.h"
 
+namespace sealed_memory_test {
+
 using namespace scela;
 
 namespace {
@@ -86,3 +88,5 @@ TEST_CASE("memory that all write keeps its size, whoever tries to change it") {
   static_cast<char*>(other->base())[kBytes - 1] = 'x';
   CHECK(static_cast<const char*>(made->base())[kBytes - 1] == 'x');
 }
+
+}  // namespace sealed_memory_test

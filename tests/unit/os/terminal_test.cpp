@@ -10,6 +10,8 @@
 #include "common/os/process_tree.h"
 #include "tests/unit/os/child_run.h"
 
+namespace terminal_test {
+
 using namespace scela;
 using namespace scela::test;
 
@@ -117,3 +119,5 @@ TEST_CASE("nothing that was written to a terminal is lost when its last writer e
   CHECK(read_all(on.pair.ours) == expected);
   CHECK(wait_status(on.child) == 0);
 }
+
+}  // namespace terminal_test

@@ -9,6 +9,8 @@
 #include "tests/support/hwloc_topology.h"
 #include "tests/support/temporary_home.h"
 
+namespace topology_test {
+
 using namespace scela;
 
 namespace {
@@ -167,3 +169,5 @@ TEST_CASE("why a process may not use all processors is told apart") {
   root.write("sys/fs/cgroup/cpuset/jobs/cpuset.effective_cpus", "2,5\n");
   CHECK(read_topology({2, 5}, root.path()).restriction() == Restriction::cgroup);
 }
+
+}  // namespace topology_test

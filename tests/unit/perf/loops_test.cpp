@@ -6,7 +6,7 @@
 #include "perf/loops.h"
 #include "perf/rank_words.h"
 
-namespace scela::perf {
+namespace scela::perf::loops_test {
 namespace {
 
 class Noting {
@@ -219,4 +219,4 @@ TEST_CASE("perf: a census has the mean and the most, and leaves out what nobody 
 }
 
 }  // namespace
-}  // namespace scela::perf
+}  // namespace scela::perf::loops_test

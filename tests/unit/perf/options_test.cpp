@@ -3,7 +3,7 @@
 
 #include <catch2/catch.hpp>
 
-namespace scela::perf {
+namespace scela::perf::options_test {
 namespace {
 
 Result<Options> parsed(std::initializer_list<std::string_view> words) {
@@ -145,4 +145,4 @@ TEST_CASE("perf options: what cannot be is refused, by its name") {
 }
 
 }  // namespace
-}  // namespace scela::perf
+}  // namespace scela::perf::options_test

@@ -3,7 +3,7 @@
 
 #include <catch2/catch.hpp>
 
-namespace scela::perf {
+namespace scela::perf::overlap_test {
 namespace {
 
 OverlapTimes times_of(double pure, double work, double during, double overlapped, double timed,
@@ -67,4 +67,4 @@ TEST_CASE("perf overlap: what of a delay another feels") {
 }
 
 }  // namespace
-}  // namespace scela::perf
+}  // namespace scela::perf::overlap_test

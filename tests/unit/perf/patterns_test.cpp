@@ -7,7 +7,7 @@
 
 #include "perf/together.h"
 
-namespace scela::perf {
+namespace scela::perf::patterns_test {
 namespace {
 
 TEST_CASE("perf patterns: partners are ranks, are each other's, and everybody is reached") {
@@ -136,4 +136,4 @@ TEST_CASE("perf patterns: what all tell rank 0, and rank 0 all, goes to partners
 }
 
 }  // namespace
-}  // namespace scela::perf
+}  // namespace scela::perf::patterns_test

@@ -6,7 +6,7 @@
 
 #include "common/core/text.h"
 
-namespace scela::perf {
+namespace scela::perf::report_test {
 namespace {
 
 Sample sample(std::size_t bytes, std::vector<double> us, const char* bench = "latency",
@@ -195,4 +195,4 @@ TEST_CASE("perf report: a median") {
 }
 
 }  // namespace
-}  // namespace scela::perf
+}  // namespace scela::perf::report_test

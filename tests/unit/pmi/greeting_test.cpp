@@ -5,7 +5,7 @@
 
 #include "pmi/protocol/native_ints.h"
 
-namespace scela::pmi {
+namespace scela::pmi::greeting_test {
 namespace {
 
 std::string ints(std::initializer_list<std::int32_t> values) {
@@ -98,4 +98,4 @@ TEST_CASE("PMGR: numbers that cannot be are nonsense") {
 }
 
 }  // namespace
-}  // namespace scela::pmi
+}  // namespace scela::pmi::greeting_test

@@ -5,7 +5,7 @@
 
 #include "pmi/protocol/limits.h"
 
-namespace scela::pmi {
+namespace scela::pmi::keyval_test {
 namespace {
 
 std::string flat(std::string_view text) {
@@ -87,4 +87,4 @@ TEST_CASE("an excerpt is short and printable") {
 }
 
 }  // namespace
-}  // namespace scela::pmi
+}  // namespace scela::pmi::keyval_test

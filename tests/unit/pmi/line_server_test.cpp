@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-namespace scela::pmi {
+namespace scela::pmi::line_server_test {
 namespace {
 
 // A node with one store for all ranks. Answers at once from within the call, or keeps the ids.
@@ -244,4 +244,4 @@ TEST_CASE("abort and violation reach the job once and end the conversation") {
 }
 
 }  // namespace
-}  // namespace scela::pmi
+}  // namespace scela::pmi::line_server_test

@@ -6,7 +6,7 @@
 
 #include "pmi/protocol/native_ints.h"
 
-namespace scela::pmi {
+namespace scela::pmi::pmgr_server_test {
 namespace {
 
 class FakeServices : public JobServices {
@@ -119,4 +119,4 @@ TEST_CASE("PMGR server: what a rank had a part in is judged even when it has gon
 }
 
 }  // namespace
-}  // namespace scela::pmi
+}  // namespace scela::pmi::pmgr_server_test

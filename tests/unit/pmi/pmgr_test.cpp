@@ -8,7 +8,7 @@
 #include "common/core/random.h"
 #include "pmi/protocol/native_ints.h"
 
-namespace scela::pmi {
+namespace scela::pmi::pmgr_test {
 namespace {
 
 std::string ints(std::initializer_list<std::int32_t> values) {
@@ -311,4 +311,4 @@ TEST_CASE("MVAPICH 1: lengths that cannot be are named") {
 }
 
 }  // namespace
-}  // namespace scela::pmi
+}  // namespace scela::pmi::pmgr_test

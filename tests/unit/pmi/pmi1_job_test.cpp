@@ -8,7 +8,7 @@
 #include "pmi/protocol/pmi1.h"
 #include "tests/unit/pmi/pmi1_session.h"
 
-namespace scela::pmi {
+namespace scela::pmi::pmi1_job_test {
 namespace {
 
 // As MPICH's client writes it, `lines` besides what every block has.
@@ -169,4 +169,4 @@ TEST_CASE("barriers of groups that cannot be are refused, or violations") {
 }
 
 }  // namespace
-}  // namespace scela::pmi
+}  // namespace scela::pmi::pmi1_job_test

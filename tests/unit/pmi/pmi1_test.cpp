@@ -8,7 +8,7 @@
 #include "pmi/protocol/limits.h"
 #include "tests/unit/pmi/pmi1_session.h"
 
-namespace scela::pmi {
+namespace scela::pmi::pmi1_test {
 namespace {
 
 TEST_CASE("a rank of MPICH is served from init to finalize") {
@@ -353,4 +353,4 @@ TEST_CASE("a client that chooses PMI-2 is handed over with all that it has sent 
 }
 
 }  // namespace
-}  // namespace scela::pmi
+}  // namespace scela::pmi::pmi1_test

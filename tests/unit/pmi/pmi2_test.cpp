@@ -8,7 +8,7 @@
 #include "pmi/protocol/limits.h"
 #include "tests/unit/pmi/spawn_text.h"
 
-namespace scela::pmi {
+namespace scela::pmi::pmi2_test {
 namespace {
 
 using Strings = std::vector<std::string>;
@@ -479,4 +479,4 @@ TEST_CASE("a spawned rank is told who has spawned it") {
 }
 
 }  // namespace
-}  // namespace scela::pmi
+}  // namespace scela::pmi::pmi2_test

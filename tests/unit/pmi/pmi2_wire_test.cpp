@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 #include <string>
 
-namespace scela::pmi {
+namespace scela::pmi::pmi2_wire_test {
 namespace {
 
 TEST_CASE("a length is padded on either side, as clients write it") {
@@ -67,4 +67,4 @@ TEST_CASE("malformed messages are refused with the reason") {
 }
 
 }  // namespace
-}  // namespace scela::pmi
+}  // namespace scela::pmi::pmi2_wire_test

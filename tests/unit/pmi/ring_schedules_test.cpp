@@ -13,6 +13,8 @@
 
 #include "pmi/protocol/ring.h"
 
+namespace ring_schedules_test {
+
 namespace ring = scela::pmi::ring;
 
 namespace {
@@ -237,3 +239,5 @@ TEST_CASE(
     }
   }
 }
+
+}  // namespace ring_schedules_test

@@ -14,6 +14,8 @@
 #include "common/core/random.h"
 #include "common/core/text.h"
 
+namespace ring_test {
+
 using namespace scela;
 namespace ring = scela::pmi::ring;
 
@@ -316,3 +318,5 @@ TEST_CASE("a rank that is killed at any moment leaves an agent that goes on") {
     ::munmap(shared, ring::kTotalBytes);
   }
 }
+
+}  // namespace ring_test

@@ -16,6 +16,8 @@
 #include "pmi/protocol/segment_reader.h"
 #include "pmi/server/segment_writer.h"
 
+namespace segment_test {
+
 using namespace scela;
 namespace segment = scela::pmi::segment;
 
@@ -300,3 +302,5 @@ TEST_CASE("a writer that is killed at any moment blocks nobody and leaves whole 
     ::munmap(shared, kBytes);
   }
 }
+
+}  // namespace segment_test

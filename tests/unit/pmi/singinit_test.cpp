@@ -2,6 +2,8 @@
 
 #include <catch2/catch.hpp>
 
+namespace singinit_test {
+
 using namespace scela;
 using namespace scela::pmi;
 
@@ -43,3 +45,5 @@ TEST_CASE("singleton init: what is something else is refused") {
   CHECK_FALSE(
       singinit::read_info("cmd=singinit_info versionok=yes kvsname=" + std::string(256, 'k')));
 }
+
+}  // namespace singinit_test

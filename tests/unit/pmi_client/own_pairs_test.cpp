@@ -5,6 +5,8 @@
 #include <thread>
 #include <vector>
 
+namespace own_pairs_test {
+
 using scela::pmi::client::OwnPairs;
 
 TEST_CASE("threads of a process without a launcher find what each has put") {
@@ -28,3 +30,5 @@ TEST_CASE("threads of a process without a launcher find what each has put") {
   CHECK(pairs.take().size() == kThreads * kPairs);
   CHECK_FALSE(pairs.find("0-0"));
 }
+
+}  // namespace own_pairs_test

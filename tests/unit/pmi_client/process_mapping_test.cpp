@@ -5,6 +5,8 @@
 #include "common/core/random.h"
 #include "common/core/rank_map.h"
 
+namespace process_mapping_test {
+
 using namespace scela;
 using scela::pmi::client::ranks_beside;
 
@@ -42,3 +44,5 @@ TEST_CASE("what is no mapping gives nobody") {
   CHECK(ranks_beside("(vector,(0,1,4))", 4, 4).empty());
   CHECK(ranks_beside("(vector,(0,1,4))", -1, 4).empty());
 }
+
+}  // namespace process_mapping_test

@@ -15,6 +15,8 @@
 #include "common/os/futex.h"
 #include "common/os/syscall.h"
 
+namespace ring_test {
+
 using namespace scela;
 using pmi::client::Ring;
 namespace ring = scela::pmi::ring;
@@ -157,3 +159,5 @@ TEST_CASE("memory is refused that is not the parent's, that can shrink, or is of
   });
   CHECK(end_of(rank) == 0);
 }
+
+}  // namespace ring_test

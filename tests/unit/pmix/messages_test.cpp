@@ -5,6 +5,8 @@
 #include "common/core/bytes.h"
 #include "pmix/core/process.h"
 
+namespace messages_test {
+
 using namespace scela;
 using namespace scela::pmix;
 
@@ -83,7 +85,7 @@ std::string frame(std::uint8_t kind, const std::string& payload) {
 }  // namespace
 
 TEST_CASE("PMIx messages come back as they were sent, whatever the pieces") {
-  REQUIRE(samples().size() == std::variant_size_v<Message>);
+  REQUIRE(samples().size() == std::variant_size_v<MessageKinds>);
   std::string stream;
   for (const Message& message : samples())
     stream += encode(message);
@@ -107,7 +109,7 @@ TEST_CASE("PMIx messages that are cut, too long or unknown end the stream") {
     CHECK_FALSE(decoded(frame(kind, payload + '\0'), 4096).has_value());
   }
   CHECK_FALSE(decoded(frame(0, ""), 4096).has_value());
-  CHECK_FALSE(decoded(frame(std::variant_size_v<Message> + 1, ""), 4096).has_value());
+  CHECK_FALSE(decoded(frame(std::variant_size_v<MessageKinds> + 1, ""), 4096).has_value());
   CHECK_FALSE(decoded(frame(kPieceKind, ""), 4096).has_value());
 }
 
@@ -150,3 +152,5 @@ TEST_CASE("a table of PMIx processes comes back as it was, and only as it was") 
   other.u32(0);
   CHECK_FALSE(decode_processes(other.bytes()).has_value());
 }
+
+}  // namespace messages_test

@@ -14,7 +14,7 @@
 #include "common/core/random.h"
 #include "common/core/text.h"
 
-namespace scela::collectives::test {
+namespace scela::collectives::test::agreement_test {
 namespace {
 
 using Kind = Agreement::Kind;
@@ -397,4 +397,4 @@ TEST_CASE("agreement: messages come back from their bytes, and others are refuse
 }
 
 }  // namespace
-}  // namespace scela::collectives::test
+}  // namespace scela::collectives::test::agreement_test

@@ -4,6 +4,8 @@
 #include "collectives/algorithms/tree.h"
 #include "tests/unit/collectives/algorithms/proof.h"
 
+namespace allgather_test {
+
 using namespace scela::collectives;
 
 namespace {
@@ -135,3 +137,5 @@ TEST_CASE("ranks are cut into as many groups as a power of the radix, of 1 to ra
     }
   }
 }
+
+}  // namespace allgather_test

@@ -6,6 +6,8 @@
 #include "collectives/algorithms/tree.h"
 #include "tests/unit/collectives/algorithms/proof.h"
 
+namespace allreduce_test {
+
 using namespace scela::collectives;
 
 namespace {
@@ -100,3 +102,5 @@ TEST_CASE("allreduce: two ranks exchange what they were given, and copy nothing"
     CHECK(of_kind(Kind::send) == 1);
   }
 }
+
+}  // namespace allreduce_test

@@ -4,6 +4,8 @@
 #include "collectives/core/layout.h"
 #include "tests/unit/collectives/algorithms/proof.h"
 
+namespace alltoall_test {
+
 using namespace scela::collectives;
 
 namespace {
@@ -116,3 +118,5 @@ TEST_CASE("alltoall: the v form is the same list, with blocks of any sizes, but 
     });
   }
 }
+
+}  // namespace alltoall_test

@@ -5,6 +5,8 @@
 #include "collectives/core/schedule.h"
 #include "tests/unit/collectives/algorithms/proof.h"
 
+namespace barrier_test {
+
 using namespace scela;
 using namespace scela::collectives;
 
@@ -84,3 +86,5 @@ TEST_CASE("barrier: lists fit, rounds and messages are as few as the formulas sa
     });
   }
 }
+
+}  // namespace barrier_test

@@ -5,6 +5,8 @@
 #include "collectives/algorithms/tree.h"
 #include "tests/unit/collectives/algorithms/proof.h"
 
+namespace bcast_test {
+
 using namespace scela::collectives;
 
 namespace {
@@ -115,3 +117,5 @@ TEST_CASE("bcast: a sequential root begins with one rank when the one before it 
   CHECK(outstanding == 0);
   CHECK(served.size() == 8);
 }
+
+}  // namespace bcast_test

@@ -10,6 +10,8 @@
 #include "collectives/core/steps.h"
 #include "tests/unit/collectives/algorithms/proof.h"
 
+namespace forms_test {
+
 using namespace scela::collectives;
 
 namespace {
@@ -154,3 +156,5 @@ TEST_CASE("allgather: a rendezvous of standard exchange or ring receives into th
     CHECK(tasks_of(list, Kind::copy) == 0);
   }
 }
+
+}  // namespace forms_test

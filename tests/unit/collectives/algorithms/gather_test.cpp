@@ -3,6 +3,8 @@
 #include "collectives/algorithms/tree.h"
 #include "tests/unit/collectives/algorithms/proof.h"
 
+namespace gather_test {
+
 using namespace scela::collectives;
 
 namespace {
@@ -94,3 +96,5 @@ TEST_CASE("gather: a sequential root hears one rank at a time, each when it was 
     }
   }
 }
+
+}  // namespace gather_test

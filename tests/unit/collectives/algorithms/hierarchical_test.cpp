@@ -11,6 +11,8 @@
 #include "collectives/core/census.h"
 #include "tests/unit/collectives/algorithms/proof.h"
 
+namespace hierarchical_test {
+
 using namespace scela::collectives;
 
 namespace {
@@ -293,3 +295,5 @@ TEST_CASE("runs of ranks that follow each other") {
   CHECK(runs_of({3, 4, 5, 9}) == std::vector<Stretch>{{3, 3}, {9, 1}});
   CHECK(runs_without({3, 4, 5, 9}, 4) == std::vector<Stretch>{{3, 1}, {5, 1}, {9, 1}});
 }
+
+}  // namespace hierarchical_test

@@ -4,6 +4,8 @@
 #include "collectives/algorithms/groups.h"
 #include "tests/unit/collectives/algorithms/proof.h"
 
+namespace reduce_scatter_test {
+
 using namespace scela::collectives;
 
 namespace {
@@ -55,3 +57,5 @@ TEST_CASE("reduce_scatter: ranks may get blocks of different sizes") {
         });
   }
 }
+
+}  // namespace reduce_scatter_test

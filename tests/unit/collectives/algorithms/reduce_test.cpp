@@ -4,6 +4,8 @@
 #include "collectives/algorithms/tree.h"
 #include "tests/unit/collectives/algorithms/proof.h"
 
+namespace reduce_test {
+
 using namespace scela::collectives;
 
 namespace {
@@ -116,3 +118,5 @@ TEST_CASE("reduce: segments of unequal sizes, and empty ones, fit") {
     }
   }
 }
+
+}  // namespace reduce_test

@@ -5,6 +5,8 @@
 #include "collectives/algorithms/scratch.h"
 #include "tests/unit/collectives/algorithms/proof.h"
 
+namespace registry_test {
+
 using namespace scela::collectives;
 
 TEST_CASE("algorithms are found by operation and name, in whose order they stand") {
@@ -78,3 +80,5 @@ TEST_CASE("scratch is as large as what stands there") {
   CHECK(like(reduce, 3, 2, 0) == 0);
   CHECK(like(reduce, 3, 2, 3) == 1);
 }
+
+}  // namespace registry_test

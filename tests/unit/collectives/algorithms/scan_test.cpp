@@ -3,6 +3,8 @@
 
 #include "tests/unit/collectives/algorithms/proof.h"
 
+namespace scan_test {
+
 using namespace scela::collectives;
 
 namespace {
@@ -64,3 +66,5 @@ TEST_CASE("scans: memory and posted receives stay few") {
     });
   }
 }
+
+}  // namespace scan_test

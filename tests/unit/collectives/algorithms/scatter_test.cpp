@@ -3,6 +3,8 @@
 #include "collectives/algorithms/tree.h"
 #include "tests/unit/collectives/algorithms/proof.h"
 
+namespace scatter_test {
+
 using namespace scela::collectives;
 
 namespace {
@@ -82,3 +84,5 @@ TEST_CASE("scatter: a sequential root sends to one rank at a time") {
   }
   CHECK(sending == 0);
 }
+
+}  // namespace scatter_test

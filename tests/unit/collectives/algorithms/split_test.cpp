@@ -6,6 +6,8 @@
 #include "collectives/algorithms/stages.h"
 #include "tests/unit/collectives/algorithms/proof.h"
 
+namespace split_test {
+
 using namespace scela::collectives;
 
 namespace {
@@ -137,3 +139,5 @@ TEST_CASE("split: a binomial tree has as many transfers on each level as the mod
     }
   }
 }
+
+}  // namespace split_test

@@ -7,6 +7,8 @@
 
 #include "tests/unit/collectives/algorithms/proof.h"
 
+namespace tree_test {
+
 using namespace scela::collectives;
 
 namespace {
@@ -83,3 +85,5 @@ TEST_CASE("trees look as they are drawn in books") {
   CHECK(depth(binary) == 2);
   CHECK(depth({Tree::Form::binary, 1000, 0, 2}) == 9);
 }
+
+}  // namespace tree_test

@@ -11,6 +11,8 @@
 #include "common/core/random.h"
 #include "common/core/text.h"
 
+namespace choice_test {
+
 using namespace scela;
 using namespace scela::collectives;
 
@@ -288,3 +290,5 @@ TEST_CASE("a choice is explained with who has made it") {
   CHECK(explain_one(sources, asked(Operation::bcast, 4, 1500))->source == &sources[0]);
   CHECK(explain_one(sources, asked(Operation::bcast, 4, 3000))->source == &sources[1]);
 }
+
+}  // namespace choice_test

@@ -5,7 +5,7 @@
 
 #include "common/core/text.h"
 
-namespace scela::collectives {
+namespace scela::collectives::needs_test {
 namespace {
 
 Needs needs(std::string_view row, int ranks, int nodes) {
@@ -64,4 +64,4 @@ TEST_CASE("needs: nodes that are not full, and nobody to speak with") {
 }
 
 }  // namespace
-}  // namespace scela::collectives
+}  // namespace scela::collectives::needs_test

@@ -12,6 +12,8 @@
 #include "collectives/core/loggp.h"
 #include "common/core/text.h"
 
+namespace nodes_test {
+
 using namespace scela;
 using namespace scela::collectives;
 
@@ -151,3 +153,5 @@ TEST_CASE(
       CHECK_FALSE(row.algorithm->has_nodes);
     }
 }
+
+}  // namespace nodes_test

@@ -5,7 +5,7 @@
 #include "collectives/communicator/maker.h"
 #include "tests/support/counted_memory.h"
 
-namespace scela::collectives {
+namespace scela::collectives::allocations_test {
 namespace {
 
 using scela::test::allocations;
@@ -156,4 +156,4 @@ TEST_CASE("communicator: a form that was seen before is not taken for another") 
 }
 
 }  // namespace
-}  // namespace scela::collectives
+}  // namespace scela::collectives::allocations_test

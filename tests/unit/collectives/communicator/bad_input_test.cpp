@@ -5,7 +5,7 @@
 #include "common/core/text.h"
 #include "tests/unit/collectives/communicator/everyone.h"
 
-namespace scela::collectives::test {
+namespace scela::collectives::test::bad_input_test {
 namespace {
 
 // Rank 0 of two alone: what is refused needs nobody else.
@@ -436,4 +436,4 @@ TEST_CASE("communicator: a dead rank is named by its number in the communicator"
 }
 
 }  // namespace
-}  // namespace scela::collectives::test
+}  // namespace scela::collectives::test::bad_input_test

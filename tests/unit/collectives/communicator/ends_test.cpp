@@ -5,7 +5,7 @@
 #include "common/core/text.h"
 #include "tests/unit/collectives/communicator/everyone.h"
 
-namespace scela::collectives::test {
+namespace scela::collectives::test::ends_test {
 namespace {
 
 // A network whose ranks can die.
@@ -248,4 +248,4 @@ TEST_CASE("ends: a communicator that was freed cannot be agreed on or shrunk") {
 }
 
 }  // namespace
-}  // namespace scela::collectives::test
+}  // namespace scela::collectives::test::ends_test

@@ -11,7 +11,7 @@
 #include "tests/support/temporary_home.h"
 #include "tests/unit/collectives/communicator/everyone.h"
 
-namespace scela::collectives::test {
+namespace scela::collectives::test::operations_test {
 namespace {
 
 using Numbers = std::vector<std::int64_t>;
@@ -409,4 +409,4 @@ TEST_CASE("communicator: several operations under way do not meet, whatever they
 }
 
 }  // namespace
-}  // namespace scela::collectives::test
+}  // namespace scela::collectives::test::operations_test

@@ -5,7 +5,7 @@
 #include "common/core/text.h"
 #include "tests/unit/collectives/communicator/everyone.h"
 
-namespace scela::collectives::test {
+namespace scela::collectives::test::subsets_test {
 namespace {
 
 // Of these ranks of the world, in order: what each of them is there, and that they reach each
@@ -106,4 +106,4 @@ TEST_CASE("communicator: what was started goes on when its communicator is freed
 }
 
 }  // namespace
-}  // namespace scela::collectives::test
+}  // namespace scela::collectives::test::subsets_test

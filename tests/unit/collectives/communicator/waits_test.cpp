@@ -11,7 +11,7 @@
 #include "common/core/text.h"
 #include "tests/unit/collectives/communicator/everyone.h"
 
-namespace scela::collectives::test {
+namespace scela::collectives::test::waits_test {
 namespace {
 
 // Over the same messages, with contexts of its own.
@@ -133,4 +133,4 @@ TEST_CASE("waits: contexts are given out once") {
 }
 
 }  // namespace
-}  // namespace scela::collectives::test
+}  // namespace scela::collectives::test::waits_test

@@ -6,7 +6,7 @@
 #include "collectives/executors/run_pool.h"
 #include "tests/support/counted_memory.h"
 
-namespace scela::collectives {
+namespace scela::collectives::allocations_test {
 namespace {
 
 using test::allocations;
@@ -78,4 +78,4 @@ TEST_CASE("executors: starting and running an operation of 64 ranks again alloca
 }
 
 }  // namespace
-}  // namespace scela::collectives
+}  // namespace scela::collectives::allocations_test

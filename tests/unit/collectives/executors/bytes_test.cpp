@@ -7,7 +7,7 @@
 #include "collectives/algorithms/stages.h"
 #include "tests/unit/collectives/executors/ranks.h"
 
-namespace scela::collectives::test {
+namespace scela::collectives::test::bytes_test {
 namespace {
 
 TEST_CASE("executors: every algorithm gives each of 1 to 20 ranks what its definition says") {
@@ -187,4 +187,4 @@ TEST_CASE("executors: sends that are held go where they are enabled") {
 }
 
 }  // namespace
-}  // namespace scela::collectives::test
+}  // namespace scela::collectives::test::bytes_test

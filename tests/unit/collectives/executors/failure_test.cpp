@@ -5,7 +5,7 @@
 #include "collectives/executors/run_set.h"
 #include "tests/unit/collectives/executors/ranks.h"
 
-namespace scela::collectives::test {
+namespace scela::collectives::test::failure_test {
 namespace {
 
 constexpr int kRanks = 7;
@@ -274,4 +274,4 @@ TEST_CASE("executors: what a call lacks is refused before anything is begun") {
 }
 
 }  // namespace
-}  // namespace scela::collectives::test
+}  // namespace scela::collectives::test::failure_test

@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-namespace scela::collectives {
+namespace scela::collectives::placement_test {
 namespace {
 
 // Two sockets of two L3 caches of two cores of `threads` processors.
@@ -70,4 +70,4 @@ TEST_CASE("placement: a rank of processors that the machine has not gets no plac
 }
 
 }  // namespace
-}  // namespace scela::collectives
+}  // namespace scela::collectives::placement_test

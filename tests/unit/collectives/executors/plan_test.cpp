@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-namespace scela::collectives {
+namespace scela::collectives::plan_test {
 namespace {
 
 std::string refusal(const std::string& lines) {
@@ -53,4 +53,4 @@ TEST_CASE("plan: what a run could not survive is refused, with its task") {
 }
 
 }  // namespace
-}  // namespace scela::collectives
+}  // namespace scela::collectives::plan_test

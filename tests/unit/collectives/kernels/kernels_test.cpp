@@ -13,6 +13,8 @@
 #include "collectives/kernels/half.h"
 #include "common/core/random.h"
 
+namespace kernels_test {
+
 using namespace scela;
 using namespace scela::collectives;
 using plain::Bfloat16;
@@ -360,3 +362,5 @@ TEST_CASE("kernels: types and operations have names that lead back to them") {
   CHECK_FALSE(type_of("float"));
   CHECK_FALSE(op_of(""));
 }
+
+}  // namespace kernels_test

@@ -5,6 +5,8 @@
 
 #include "tests/unit/collectives/lists/hand_written.h"
 
+namespace census_test {
+
 using namespace scela::collectives;
 
 TEST_CASE("nodes are numbered as their first ranks come, whatever they are called") {
@@ -37,3 +39,5 @@ TEST_CASE("a census counts whom a rank speaks with once, however often and in ei
   CHECK(census.queue_pairs(1) == 0);
   CHECK(census.most_queue_pairs() == 6);
 }
+
+}  // namespace census_test

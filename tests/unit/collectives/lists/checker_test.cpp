@@ -9,6 +9,8 @@
 #include "common/core/random.h"
 #include "tests/unit/collectives/lists/hand_written.h"
 
+namespace checker_test {
+
 using namespace scela;
 using namespace scela::collectives;
 
@@ -339,3 +341,5 @@ TEST_CASE(
   CHECK(refused > 2000);
   CHECK(refused < 3000);
 }
+
+}  // namespace checker_test

@@ -4,6 +4,8 @@
 #include <numeric>
 #include <vector>
 
+namespace layout_test {
+
 using namespace scela::collectives;
 
 namespace {
@@ -84,3 +86,5 @@ TEST_CASE("each block of a whole is cut where it lies") {
   CHECK(offsets_of(placed) == Numbers{100, 103, 0, 1});
   CHECK(sizes_of(BlockSizes::segmented(placed, 1, 1)) == Numbers{3, 2, 1, 1});
 }
+
+}  // namespace layout_test

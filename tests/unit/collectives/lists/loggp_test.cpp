@@ -7,6 +7,8 @@
 
 #include "tests/unit/collectives/lists/hand_written.h"
 
+namespace loggp_test {
+
 using namespace scela;
 using namespace scela::collectives;
 
@@ -128,3 +130,5 @@ TEST_CASE(
   const Lists stuck = lists_of({head + "wait received 1 1", head});
   CHECK_FALSE(simulate(stuck, {}, machine));
 }
+
+}  // namespace loggp_test

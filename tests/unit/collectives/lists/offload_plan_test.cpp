@@ -6,7 +6,7 @@
 #include "collectives/algorithms/algorithms.h"
 #include "collectives/core/offload.h"
 
-namespace scela::collectives {
+namespace scela::collectives::offload_plan_test {
 namespace {
 
 std::string planned(const char* text, const Layout& layout) {
@@ -150,4 +150,4 @@ TEST_CASE("offload plan: queue pairs of allgathers among 128 ranks, as the thesi
 }
 
 }  // namespace
-}  // namespace scela::collectives
+}  // namespace scela::collectives::offload_plan_test

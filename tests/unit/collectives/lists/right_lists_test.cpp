@@ -6,6 +6,8 @@
 #include "collectives/core/symbolic.h"
 #include "tests/unit/collectives/lists/hand_written.h"
 
+namespace right_lists_test {
+
 using namespace scela;
 using namespace scela::collectives;
 
@@ -177,3 +179,5 @@ TEST_CASE("thousands of ranks with short lists, and hundreds with long ones, are
   CHECK(prove(shape_of(Operation::allgather, 2048), doubling_allgather(2048)).rounds == 11);
   CHECK(prove(shape_of(Operation::alltoall, 300), flat_alltoall(300)).messages == 300 * 299);
 }
+
+}  // namespace right_lists_test

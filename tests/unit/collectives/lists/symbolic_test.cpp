@@ -11,6 +11,8 @@
 #include "common/core/random.h"
 #include "tests/unit/collectives/lists/hand_written.h"
 
+namespace symbolic_test {
+
 using namespace scela;
 using namespace scela::collectives;
 
@@ -141,3 +143,5 @@ TEST_CASE("sums of ranks in any order are one where that is allowed, and joined 
   CHECK(sums.text(twice) == "ranks 0-4, 3-8");
   CHECK(sums.text(Sums::of_rank(4)) == "rank 4");
 }
+
+}  // namespace symbolic_test

@@ -7,6 +7,8 @@
 
 #include "common/core/random.h"
 
+namespace task_list_test {
+
 using namespace scela;
 using namespace scela::collectives;
 
@@ -150,3 +152,5 @@ TEST_CASE("an error in a task list's text names line and word") {
   CHECK(why_not(head + "reduce in[0] = out[0]") == "line 3, word 3: '=' is not '->' or '<-'");
   CHECK(why_not(head + "signal 1") == "line 3, word 2: '1' is one word too many");
 }
+
+}  // namespace task_list_test

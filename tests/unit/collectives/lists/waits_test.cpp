@@ -9,6 +9,8 @@
 #include "common/core/random.h"
 #include "tests/unit/collectives/lists/hand_written.h"
 
+namespace waits_test {
+
 using namespace scela;
 using namespace scela::collectives;
 
@@ -150,3 +152,5 @@ TEST_CASE("lists that come to their end in some order do so in all, and others a
   CHECK(good > kLists / 10);
   CHECK(good < kLists * 9 / 10);
 }
+
+}  // namespace waits_test

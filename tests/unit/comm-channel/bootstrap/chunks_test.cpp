@@ -4,6 +4,8 @@
 
 #include "common/core/random.h"
 
+namespace chunks_test {
+
 using namespace scela;
 using namespace scela::channel;
 
@@ -77,3 +79,5 @@ TEST_CASE("pieces that are missing or wrong are errors") {
     CHECK(joined({first}).error().why == "it is not as it was put");
   }
 }
+
+}  // namespace chunks_test

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstring>
 
-namespace scela::channel {
+namespace scela::channel::deaths_test {
 namespace {
 
 struct Registered {
@@ -72,4 +72,4 @@ TEST_CASE("channel deaths: what PMIx tells of ranks of this job counts, whicheve
   CHECK(passed_on == 5);
 }
 
-}  // namespace scela::channel
+}  // namespace scela::channel::deaths_test

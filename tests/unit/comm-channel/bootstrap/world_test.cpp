@@ -3,6 +3,8 @@
 #include "comm-channel/bootstrap/bootstrap.h"
 #include "comm-channel/bootstrap/pmi_spaces.h"
 
+namespace world_test {
+
 using namespace scela;
 using namespace scela::channel;
 
@@ -33,3 +35,5 @@ TEST_CASE("a mapping that names not all ranks is not used") {
 TEST_CASE("what a launcher is told is one line") {
   CHECK(one_line("two\nlines\x7f") == "two lines ");
 }
+
+}  // namespace world_test

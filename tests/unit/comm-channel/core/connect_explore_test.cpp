@@ -5,6 +5,8 @@
 
 #include "tests/unit/comm-channel/core/connect_explorer.h"
 
+namespace connect_explore_test {
+
 using namespace scela::channel::connect;
 using namespace scela::channel::connect::test;
 
@@ -197,3 +199,5 @@ TEST_CASE("connections: three processes, each a node, connect in a ring, and one
     check(scenario, 500);
   }
 }
+
+}  // namespace connect_explore_test

@@ -7,6 +7,8 @@
 
 #include "tests/unit/comm-channel/core/connect_random.h"
 
+namespace connection_scale_test {
+
 using namespace scela::channel::connect;
 using namespace scela::channel::connect::test;
 
@@ -204,3 +206,5 @@ TEST_CASE("connections of the NAS benchmarks: as many as Table 4.2 has, by RC an
     CHECK(xrc.average <= rc.average);
   }
 }
+
+}  // namespace connection_scale_test

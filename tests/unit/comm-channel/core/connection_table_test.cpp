@@ -9,6 +9,8 @@
 
 #include "tests/unit/comm-channel/core/connect_explorer.h"
 
+namespace connection_table_test {
+
 using namespace scela::channel::connect;
 using namespace scela::channel::connect::test;
 
@@ -62,3 +64,5 @@ TEST_CASE("connections: the table of states is what happens, and the document sh
   const std::string document{std::istreambuf_iterator<char>(file), {}};
   CHECK(document.find(table_of_states()) != std::string::npos);
 }
+
+}  // namespace connection_table_test

@@ -7,6 +7,8 @@
 #include "common/core/bytes.h"
 #include "tests/unit/comm-channel/core/connect_world.h"
 
+namespace connection_test {
+
 using namespace scela::channel::connect;
 using namespace scela::channel::connect::test;
 
@@ -463,3 +465,5 @@ TEST_CASE("connection: names that the job has not are not kept, whoever says the
   CHECK(machine.peers().size() == 1);
   CHECK(machine.counts().unheard == 100);
 }
+
+}  // namespace connection_test

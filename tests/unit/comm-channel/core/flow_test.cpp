@@ -15,7 +15,7 @@
 
 #include "common/core/random.h"
 
-namespace scela::channel {
+namespace scela::channel::flow_test {
 namespace {
 
 struct Sent {
@@ -393,4 +393,4 @@ TEST_CASE("flow: what a peer brings along is posted once, and used again by the 
 }
 
 }  // namespace
-}  // namespace scela::channel
+}  // namespace scela::channel::flow_test

@@ -4,6 +4,8 @@
 #include <array>
 #include <catch2/catch.hpp>
 
+namespace handshake_test {
+
 using namespace scela::channel::connect;
 
 namespace {
@@ -119,3 +121,5 @@ TEST_CASE("handshake: a secret that differs in one bit is another") {
   for (int bit = 0; bit < 64; ++bit)
     CHECK_FALSE(is_secret(kSecret ^ std::uint64_t{1} << bit, kSecret));
 }
+
+}  // namespace handshake_test

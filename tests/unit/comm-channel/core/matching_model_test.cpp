@@ -13,7 +13,7 @@
 #include "comm-channel/core/matching.h"
 #include "common/core/random.h"
 
-namespace scela::channel {
+namespace scela::channel::matching_model_test {
 namespace {
 
 struct NumberedReceive : Posted {
@@ -241,4 +241,4 @@ TEST_CASE("matching model: random operations match what two plain lists match") 
 }
 
 }  // namespace
-}  // namespace scela::channel
+}  // namespace scela::channel::matching_model_test

@@ -4,7 +4,7 @@
 #include <memory>
 #include <vector>
 
-namespace scela::channel {
+namespace scela::channel::matching_test {
 namespace {
 
 Posted receive(std::uint32_t context, std::int32_t source, std::int32_t tag) {
@@ -247,4 +247,4 @@ TEST_CASE("matching: a hundred thousand receives or messages are not passed one 
 }
 
 }  // namespace
-}  // namespace scela::channel
+}  // namespace scela::channel::matching_test

@@ -7,7 +7,7 @@
 
 #include "tests/unit/comm-channel/core/offload_world.h"
 
-namespace scela::channel::test {
+namespace scela::channel::test::offload_test {
 namespace {
 
 std::uint64_t operations(std::uint64_t otherwise) {
@@ -328,4 +328,4 @@ TEST_CASE("offload: who claims more than was agreed on gets no more memory, and 
   CHECK(deeds.back().bytes == 20'000);
 }
 
-}  // namespace scela::channel::test
+}  // namespace scela::channel::test::offload_test

@@ -6,6 +6,8 @@
 
 #include "common/core/random.h"
 
+namespace registration_map_test {
+
 using namespace scela;
 using scela::channel::RegistrationMap;
 using Range = RegistrationMap::Range;
@@ -136,3 +138,5 @@ TEST_CASE("random uses, releases and losses of memory: nothing that is gone is f
     }
   }
 }
+
+}  // namespace registration_map_test

@@ -11,7 +11,7 @@
 
 #include "comm-channel/core/numbers.h"
 
-namespace scela::channel {
+namespace scela::channel::rendezvous_test {
 namespace {
 
 struct Case {
@@ -439,4 +439,4 @@ TEST_CASE("rendezvous: a number that is old, or was never given, finds nothing")
 }
 
 }  // namespace
-}  // namespace scela::channel
+}  // namespace scela::channel::rendezvous_test

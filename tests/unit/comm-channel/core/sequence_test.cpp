@@ -6,7 +6,7 @@
 
 #include "common/core/random.h"
 
-namespace scela::channel {
+namespace scela::channel::sequence_test {
 namespace {
 
 using Seen = Sequence::Seen;
@@ -46,4 +46,4 @@ TEST_CASE("sequence: whatever is lost with connections, each message is received
 }
 
 }  // namespace
-}  // namespace scela::channel
+}  // namespace scela::channel::sequence_test

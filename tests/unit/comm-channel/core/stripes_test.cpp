@@ -7,7 +7,7 @@
 #include <numeric>
 #include <random>
 
-namespace scela::channel {
+namespace scela::channel::stripes_test {
 namespace {
 
 constexpr std::uint64_t kKiB = 1024, kMiB = kKiB * 1024;
@@ -96,4 +96,4 @@ TEST_CASE("channel stripes: messages of any sizes leave ports within five per ce
 }
 
 }  // namespace
-}  // namespace scela::channel
+}  // namespace scela::channel::stripes_test

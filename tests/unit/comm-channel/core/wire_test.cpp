@@ -5,7 +5,7 @@
 #include <cstring>
 #include <vector>
 
-namespace scela::channel {
+namespace scela::channel::wire_test {
 namespace {
 
 std::vector<std::byte> written(const Header& header, std::span<const std::byte> body,
@@ -185,4 +185,4 @@ TEST_CASE("channel wire: nothing is written into too little room") {
 }
 
 }  // namespace
-}  // namespace scela::channel
+}  // namespace scela::channel::wire_test

@@ -16,7 +16,7 @@
 #include "comm-channel/shm/exchange.h"
 #include "tests/support/interleavings.h"
 
-namespace scela::channel::shm {
+namespace scela::channel::shm::interleavings_test {
 namespace {
 
 using scela::test::Bounds;
@@ -311,4 +311,4 @@ TEST_CASE("shm interleavings: without a barrier who sleeps for want of room is m
         "waits for ever");
 }
 
-}  // namespace scela::channel::shm
+}  // namespace scela::channel::shm::interleavings_test

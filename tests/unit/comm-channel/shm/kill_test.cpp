@@ -9,7 +9,7 @@
 #include "common/os/futex.h"
 #include "tests/unit/comm-channel/shm/ranks.h"
 
-namespace scela::channel::shm::test {
+namespace scela::channel::shm::test::kill_test {
 namespace {
 
 struct KillSystem {
@@ -124,4 +124,4 @@ TEST_CASE("shm deaths: a rank that is killed at any step of its sending keeps no
   CHECK(step >= 3 * static_cast<int>(kMessages));
 }
 
-}  // namespace scela::channel::shm::test
+}  // namespace scela::channel::shm::test::kill_test

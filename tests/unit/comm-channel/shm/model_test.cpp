@@ -11,7 +11,7 @@
 #include "comm-channel/shm/factory.h"
 #include "common/core/random.h"
 
-namespace scela::channel::shm {
+namespace scela::channel::shm::model_test {
 namespace {
 
 // What the n-th message of a pair is: both sides know.
@@ -131,4 +131,4 @@ TEST_CASE("shm model: random messages of many senders arrive whole, once, in eac
   }
 }
 
-}  // namespace scela::channel::shm
+}  // namespace scela::channel::shm::model_test

@@ -14,7 +14,7 @@
 #include "comm-channel/shm/factory.h"
 #include "tests/unit/comm-channel/shm/ranks.h"
 
-namespace scela::channel::shm::test {
+namespace scela::channel::shm::test::node_test {
 namespace {
 
 using Catch::Matchers::Contains;
@@ -381,4 +381,4 @@ TEST_CASE("shm deaths: who sleeps hears of one, with and without descriptors of 
   CHECK(dies.wait() == 0);
 }
 
-}  // namespace scela::channel::shm::test
+}  // namespace scela::channel::shm::test::node_test

@@ -5,7 +5,7 @@
 
 #include "comm-channel/shm/factory.h"
 
-namespace scela::channel::shm {
+namespace scela::channel::shm::order_test {
 namespace {
 
 // Two senders and a reader, by turns in one thread.
@@ -102,4 +102,4 @@ TEST_CASE("shm order: a full inbox and a full box take no more, and lose nothing
   CHECK(before >= 2 * node.segment->shape().box_lines);
 }
 
-}  // namespace scela::channel::shm
+}  // namespace scela::channel::shm::order_test

@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-namespace scela::channel::shm {
+namespace scela::channel::shm::patience_test {
 
 TEST_CASE(
     "shm patience: alone on a processor it looks for a while, then sleeps until something comes") {
@@ -63,4 +63,4 @@ TEST_CASE("shm patience: nobody falls asleep while a message is copied that take
   CHECK(spun() < 1500);
 }
 
-}  // namespace scela::channel::shm
+}  // namespace scela::channel::shm::patience_test

@@ -4,6 +4,8 @@
 #include <string>
 #include <type_traits>
 
+namespace handles_test {
+
 using namespace scela::channel::verbs;
 
 namespace {
@@ -55,3 +57,5 @@ TEST_CASE("a handle that is overwritten ends what it had") {
   handle = {};
   CHECK(gone == "12");
 }
+
+}  // namespace handles_test

@@ -4,6 +4,8 @@
 
 #include "comm-channel/verbs/factory.h"
 
+namespace library_test {
+
 using namespace scela::channel::verbs;
 
 TEST_CASE("the system's libibverbs is loaded by the versions that programs of today get") {
@@ -51,3 +53,5 @@ TEST_CASE("a library without the device is not viable, and says why") {
   REQUIRE_FALSE(device);
   CHECK(device.error().why == "not viable: libibverbs.so.1 shows no device 'no_such_device0'");
 }
+
+}  // namespace library_test

@@ -12,6 +12,8 @@
 #include <thread>
 #include <vector>
 
+namespace memory_watch_test {
+
 using scela::channel::verbs::MemoryWatch;
 
 namespace {
@@ -107,3 +109,5 @@ TEST_CASE("threads that unmap at the same time are each told before they go on")
     thread.join();
   CHECK(missed == 0);
 }
+
+}  // namespace memory_watch_test

@@ -14,6 +14,8 @@
 #include <thread>
 #include <vector>
 
+namespace registrations_test {
+
 using namespace scela::channel::verbs;
 using For = Registrations::For;
 
@@ -237,3 +239,5 @@ TEST_CASE("threads that map, register and unmap at once find no registration of 
   CHECK(wrong == 0);
   CHECK(cache.counts().found > 0);
 }
+
+}  // namespace registrations_test

@@ -3,6 +3,8 @@
 
 #include <catch2/catch.hpp>
 
+namespace census_test {
+
 using namespace scela::hca;
 
 TEST_CASE("sockets that listen for packets are told from the table of all") {
@@ -22,3 +24,5 @@ TEST_CASE("sockets that listen for packets are told from the table of all") {
   CHECK(found[1].path == "/tmp/x/scela-hca.agent");
   CHECK(listening_sockets("").empty());
 }
+
+}  // namespace census_test

@@ -5,6 +5,8 @@
 #include <catch2/catch.hpp>
 #include <cstring>
 
+namespace chunks_test {
+
 using namespace scela;
 using namespace scela::hca;
 
@@ -100,3 +102,5 @@ TEST_CASE("one process cannot have more than its share, and its page is not give
   chunks->release({7, 0, 0, 64});
   CHECK(chunks->used() == 4096);
 }
+
+}  // namespace chunks_test

@@ -9,6 +9,8 @@
 #include "common/os/syscall.h"
 #include "tests/unit/hca/engine/fabric_node.h"
 
+namespace directory_test {
+
 using namespace scela;
 using namespace scela::hca;
 using namespace scela::hca::testing;
@@ -143,3 +145,5 @@ TEST_CASE("the end of the directory is the engine's end") {
   a.agent.reset();
   CHECK_FALSE(a.node.fabric.hear(monotonic_ns()));
 }
+
+}  // namespace directory_test

@@ -5,6 +5,8 @@
 #include <catch2/catch.hpp>
 #include <cstdint>
 
+namespace event_socket_test {
+
 using namespace scela;
 using namespace scela::hca;
 
@@ -70,3 +72,5 @@ TEST_CASE("events for who has closed its end go nowhere, and the end of the engi
   CHECK_FALSE(socket.keeps());
   CHECK(send(socket, 2));
 }
+
+}  // namespace event_socket_test

@@ -10,6 +10,8 @@
 #include "hca/core/address.h"
 #include "hca/engine/peer_link.h"
 
+namespace fabric_record_test {
+
 using namespace scela;
 using namespace scela::hca;
 
@@ -184,3 +186,5 @@ TEST_CASE("an outbox gives back what was put into it, in order") {
   outbox.sent(outbox.size());
   CHECK(outbox.empty());
 }
+
+}  // namespace fabric_record_test

@@ -19,6 +19,8 @@
 #include "tests/support/eventually.h"
 #include "tests/unit/hca/engine/fabric_node.h"
 
+namespace fabric_test {
+
 using namespace scela;
 using namespace scela::hca;
 using namespace scela::hca::testing;
@@ -456,3 +458,5 @@ TEST_CASE("what is left to be sent encrypted at the end is sent") {
   CHECK(run_until([&] { return b.count("nodes lost") == 1; }, b));
   CHECK(b.count("frames received") == 11);
 }
+
+}  // namespace fabric_test

@@ -5,6 +5,8 @@
 #include "common/core/text.h"
 #include "hca/engine/peer.h"
 
+namespace greeting_test {
+
 using namespace scela;
 using namespace scela::hca;
 
@@ -256,3 +258,5 @@ TEST_CASE("of several connections between two nodes the same one stays on both s
   other.saw(78, 9);  // another engine took its place
   CHECK(other.verdict(3, hello) == Greeting::Verdict::welcome);
 }
+
+}  // namespace greeting_test

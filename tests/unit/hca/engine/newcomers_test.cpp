@@ -10,6 +10,8 @@
 #include "common/os/syscall.h"
 #include "hca/engine/server.h"
 
+namespace newcomers_test {
+
 using namespace scela;
 using namespace scela::hca;
 
@@ -51,3 +53,5 @@ TEST_CASE("an engine that ends with its last process is not kept alive by a sile
   engine.join();
   CHECK(served);
 }
+
+}  // namespace newcomers_test

@@ -3,6 +3,8 @@
 #include <catch2/catch.hpp>
 #include <vector>
 
+namespace options_test {
+
 using namespace scela;
 using namespace scela::hca;
 
@@ -67,3 +69,5 @@ TEST_CASE("what is no option of the engine is named") {
     CHECK(options.error().why.find(words[0].substr(0, words[0].find('='))) != std::string::npos);
   }
 }
+
+}  // namespace options_test

@@ -2,6 +2,8 @@
 
 #include <catch2/catch.hpp>
 
+namespace patience_test {
+
 using namespace scela::hca;
 
 TEST_CASE("the engine spins only after short sleeps, and no longer than it pays") {
@@ -56,3 +58,5 @@ TEST_CASE("however long spinning has paid, it ends soon after it does not any mo
     patience.spun(false);
   CHECK(wasted <= 16);
 }
+
+}  // namespace patience_test

@@ -16,6 +16,8 @@
 #include "hca/engine/guarded_copy.h"
 #include "hca/engine/machine.h"
 
+namespace pools_test {
+
 using namespace scela;
 using namespace scela::hca;
 
@@ -303,3 +305,5 @@ TEST_CASE("pools: between one and other memory, of which either may not be there
   CHECK_FALSE(machine.copy(1, address, 2, pool.address + 1, kBytes));
   CHECK_FALSE(machine.copy(2, pool.address + 1, 1, address, kBytes));
 }
+
+}  // namespace pools_test

@@ -20,6 +20,8 @@
 #include "common/os/futex.h"
 #include "tests/support/eventually.h"
 
+namespace process_memory_test {
+
 using namespace scela;
 using namespace scela::hca;
 using scela::test::eventually;
@@ -181,3 +183,5 @@ TEST_CASE("the number of a process that has ended is not trusted, whoever has it
   CHECK_FALSE(memory.read(address_of(bytes.data()), bytes));
   CHECK_FALSE(memory.write(address_of(bytes.data()), bytes));
 }
+
+}  // namespace process_memory_test

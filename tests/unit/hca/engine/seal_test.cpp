@@ -5,6 +5,8 @@
 
 #include "common/core/random.h"
 
+namespace seal_test {
+
 using namespace scela;
 using namespace scela::hca;
 
@@ -164,3 +166,5 @@ TEST_CASE("nothing, or too much, is not sealed") {
   CHECK_FALSE(sealer.seal({&piece, 1}, out));
   CHECK(out.empty());
 }
+
+}  // namespace seal_test

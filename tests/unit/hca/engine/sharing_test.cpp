@@ -24,6 +24,8 @@
 #include "hca/library/helper.h"
 #include "tests/support/eventually.h"
 
+namespace sharing_test {
+
 using namespace scela;
 using namespace scela::hca;
 using scela::test::eventually;
@@ -306,3 +308,5 @@ TEST_CASE("hca sharing: programs whose process numbers are of another space do n
   CHECK_FALSE(helper.help([] { return false; }));
   CHECK(errand.state.load() == ErrandState::offered);
 }
+
+}  // namespace sharing_test

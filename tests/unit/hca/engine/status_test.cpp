@@ -6,6 +6,8 @@
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
+namespace status_test {
+
 using namespace scela::hca;
 using Json = nlohmann::json;
 
@@ -67,3 +69,5 @@ TEST_CASE("a program may call itself what it likes, and the status stays text") 
   CHECK(status.who[0].program == "a?\"?\\b");
   CHECK(Json::parse(status_json(status))["processes"][0]["program"] == "a?\"?\\b");
 }
+
+}  // namespace status_test

@@ -11,6 +11,8 @@
 #include "common/core/text.h"
 #include "common/os/private_dir.h"
 
+namespace trace_file_test {
+
 using namespace scela;
 using namespace scela::hca;
 using Json = nlohmann::json;
@@ -126,3 +128,5 @@ TEST_CASE("a trace's name may hold the engine's number, and must be one that can
   REQUIRE_FALSE(none);
   CHECK(none.error().text().find("missing/trace") != std::string::npos);
 }
+
+}  // namespace trace_file_test

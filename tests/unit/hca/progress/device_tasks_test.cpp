@@ -9,7 +9,7 @@
 
 #include "tests/unit/hca/progress/loopback.h"
 
-namespace scela::hca::progress {
+namespace scela::hca::progress::device_tasks_test {
 namespace {
 
 using test::Loopback;
@@ -416,4 +416,4 @@ TEST_CASE("hca progress: the thread comes with the first queue pair and goes wit
   }
 }
 
-}  // namespace scela::hca::progress
+}  // namespace scela::hca::progress::device_tasks_test

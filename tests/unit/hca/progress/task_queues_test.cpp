@@ -6,7 +6,7 @@
 #include <set>
 #include <string>
 
-namespace scela::hca::progress {
+namespace scela::hca::progress::task_queues_test {
 namespace {
 
 // Notes what it is asked; the device's queues are as long as the test says.
@@ -362,4 +362,4 @@ TEST_CASE("hca progress: a completion queue that ran over counts no more") {
   CHECK(b.queues.produced(b.sends) == 0);
 }
 
-}  // namespace scela::hca::progress
+}  // namespace scela::hca::progress::task_queues_test
