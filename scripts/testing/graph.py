@@ -21,6 +21,11 @@ STARTS = {
     "lib/libscela-ibverbs.so": ("bin/scela-hca",),
 }
 
+# Variables of a build step that do not change what comes of it; some are others when a tree is configured again.
+NO_FLAGS = re.compile(r"^  (TARGET_PDB|TARGET_COMPILE_PDB|DEP_FILE|OBJECT_DIR|OBJECT_FILE_DIR|DESC) = .*\n", re.M)
+# Properties of a test that do not change whether it passes.
+SCHEDULING = {"COST", "LABELS", "PROCESSORS", "RESOURCE_LOCK", "RUN_SERIAL", "TIMEOUT"}
+
 
 def digest_text(path):
     with open(path, "rb") as f:
@@ -38,6 +43,8 @@ class Test:
         self.environment = properties.get("ENVIRONMENT", [])
         self.needs = frozenset(properties.get("FIXTURES_REQUIRED", []))
         self.sets_up = frozenset(properties.get("FIXTURES_SETUP", []))
+        # What decides whether it passes: not when it runs, beside what, and how long it may take.
+        self.terms = json.dumps({name: value for name, value in properties.items() if name not in SCHEDULING}, sort_keys=True)
 
 
 class Graph:
@@ -52,13 +59,14 @@ class Graph:
 
     @functools.cached_property
     def _headers(self):
-        """Object, relative to the build tree, to the files of the source tree that its compiler has read."""
+        """Object, relative to the build tree, to what its compiler has read: files of the source tree by their absolute
+        paths, and of the build tree relative to it."""
         found, files = {}, set()
         for line in self._ninja("deps"):
             if line.startswith("    "):
-                path = os.path.normpath(os.path.join(self.build, line.strip()))
-                if self._is_source(path):
-                    files.add(os.path.relpath(path, self.root))
+                path = self._inside(line.strip())
+                if not os.path.isabs(path) or self._is_source(path):
+                    files.add(path)
             elif ": #deps" in line:
                 files = found.setdefault(line.split(": #deps")[0], set())
         return found
@@ -66,16 +74,26 @@ class Graph:
     def _is_source(self, path):
         return path.startswith(self.root + os.sep) and not path.startswith(self.build + os.sep)
 
+    def anywhere(self, text):
+        """The text as it would be if the trees lay elsewhere."""
+        return text.replace(self.build, "<build>").replace(self.root, "<root>")
+
     @functools.cached_property
-    def _inputs(self):
-        """Output to what it is made of, as build.ninja says: relative to the build tree where it is in it."""
-        found = {}
+    def _edges(self):
+        """Output to (what it is made of, how), as build.ninja says: paths relative to the build tree where they are in it; how is
+        the digest of the command with its flags, wherever the trees lie."""
+        with open(os.path.join(self.build, "CMakeFiles", "rules.ninja"), encoding="utf-8") as f:
+            commands = dict(re.findall(r"^rule (\S+)\n(?:  .*\n)*?  command = (.*)$", f.read(), re.M))
         with open(os.path.join(self.build, "build.ninja"), encoding="utf-8") as f:
-            for outputs, inputs in re.findall(r"^build (.*?[^$]): \S+(.*)$", f.read().replace("$\n", ""), re.M):
-                # '$ ' and '$:' stand for what separates words otherwise; '|' and '||' begin other kinds of inputs.
-                words = [w.replace("$:", ":").replace("\0", " ") for w in inputs.replace("$ ", "\0").split() if not w.startswith("|")]
-                for output in outputs.replace("$ ", "\0").split():
-                    found.setdefault(self._inside(output.replace("\0", " ")), set()).update(map(self._inside, words))
+            edges = re.findall(r"^build (.*?[^$]): (\S+)(.*)\n((?:  .*\n)*)", f.read().replace("$\n", ""), re.M)
+        found = {}
+        for outputs, rule, inputs, variables in edges:
+            # '$ ' and '$:' stand for what separates words otherwise; '|' and '||' begin other kinds of inputs.
+            words = [w.replace("$:", ":").replace("\0", " ") for w in inputs.replace("$ ", "\0").split() if not w.startswith("|")]
+            how = self.anywhere(commands.get(rule, rule) + "\n" + NO_FLAGS.sub("", variables))
+            made = (frozenset(map(self._inside, words)), hashlib.sha256(how.encode()).hexdigest())
+            for output in outputs.replace("$ ", "\0").split():
+                found[self._inside(output.replace("\0", " "))] = made
         return found
 
     def _inside(self, path):
@@ -83,19 +101,37 @@ class Graph:
         return os.path.relpath(absolute, self.build) if absolute.startswith(self.build + os.sep) else absolute
 
     @functools.lru_cache(maxsize=None)
-    def sources_of(self, output):
-        """Files that a target or an output of the build tree is built from, relative to the root."""
-        found, todo, seen = set(), [output], set()
+    def _made_of(self, output):
+        """(files of the source tree, relative to the root; what lies in the build tree) that an output is built from."""
+        sources, todo, seen = set(), [output], set()
         while todo:
             one = todo.pop()
-            if one in seen:
-                continue
-            seen.add(one)
             if self._is_source(one):
-                found.add(os.path.relpath(one, self.root))
-            found |= self._headers.get(one, set())
-            todo += self._inputs.get(one, ())
-        return frozenset(found)
+                sources.add(os.path.relpath(one, self.root))
+            elif one not in seen:
+                seen.add(one)
+                todo += self._headers.get(one, ())
+                todo += self._edges.get(one, ((), ""))[0]
+        return frozenset(sources), frozenset(seen)
+
+    def sources_of(self, output):
+        """Files that a target or an output of the build tree is built from, relative to the root."""
+        return self._made_of(output)[0]
+
+    @functools.lru_cache(maxsize=None)
+    def _step(self, inside):
+        """How one output is made; of a file that the configuration has written, what is in it."""
+        if inside in self._edges:
+            return self._edges[inside][1]
+        path = os.path.join(self.build, inside)
+        if not os.path.isfile(path):
+            return ""
+        with open(path, encoding="utf-8", errors="replace") as f:
+            return hashlib.sha256(self.anywhere(f.read()).encode()).hexdigest()
+
+    def steps_of(self, output):
+        """The steps that lead to an output, one digest each: commands with their flags, and files that the configuration writes."""
+        return sorted(self.anywhere(inside) + self._step(inside) for inside in self._made_of(output)[1])
 
     @functools.cached_property
     def tests(self):
@@ -110,7 +146,7 @@ class Graph:
 
     @functools.cached_property
     def _outputs(self):
-        return frozenset(self._inputs)
+        return frozenset(self._edges)
 
     @functools.lru_cache(maxsize=None)
     def _files_below(self, folder):

@@ -1,7 +1,7 @@
 """Tests that have passed with exactly what they would run now are not run again.
 
-What a test proves depends on the files that its programs are built from (and those that they start), its scripts, its command
-line, the build descriptions and the installed packages: one digest of all that. A test that has passed is remembered by its
+What a test proves depends on the files that its programs are built from (and those that they start), the commands that build
+them, its scripts, its command line and properties, and the installed packages: one digest of all that. A test that has passed is remembered by its
 digest, beside the compiler's cache (tests/style/tree.py, Proofs). A later run leaves it out, says so, and lists it in
 build-results/proved-TREE.xml; but a tenth of those, drawn by the commit, runs again, and is forgotten if it fails: so a wrong memory, or
 a test that passes by luck, does not stay. `scripts/test --all` runs everything.
@@ -33,11 +33,9 @@ def selected(ctest, arguments):
     return set(re.findall(r"^ *Test +#\d+: (.*)$", listed, re.M))
 
 
-def descriptions(root):
-    """The digest of what says how everything is built and tested, and of the machine's packages and kernel."""
-    files = [p for p in tree.tracked(root) if p.endswith(("CMakeLists.txt", ".cmake", "CMakePresets.json"))]
-    parts = [path + graph.digest_text(os.path.join(root, path)) for path in files]
-    return tree.digest_of(parts + [tree.packages_digest(), os.uname().release])
+def machine():
+    """The digest of the installed packages and the kernel."""
+    return tree.digest_of([tree.packages_digest(), os.uname().release])
 
 
 class Memory:
@@ -47,7 +45,7 @@ class Memory:
         self.root, self.build, self.commit = root, build, commit
         self.proofs = tree.Proofs("tests-" + os.path.basename(build))
         self.graph = graph.Graph(root, build)
-        self.common = descriptions(root)
+        self.common = machine()
 
     @functools.lru_cache(maxsize=None)
     def _file(self, path):
@@ -55,7 +53,8 @@ class Memory:
 
     @functools.lru_cache(maxsize=None)
     def _output(self, output):
-        return tree.digest_of([output] + [self._file(path) for path in sorted(self.graph.sources_of(output))])
+        return tree.digest_of([output] + [self._file(path) for path in sorted(self.graph.sources_of(output))]
+                              + self.graph.steps_of(output))
 
     def _parts(self, test):
         _, started, files = self.graph.parts(test)
@@ -72,8 +71,7 @@ class Memory:
         if ALWAYS & set(test.labels) or self.root in map(os.path.normpath, test.command):
             return None
         parts = self._parts(test).union(*(self._set_up(fixture) for fixture in test.needs))
-        words = "\n".join([test.name, *test.command, *test.environment])
-        words = words.replace(self.build, "<build>").replace(self.root, "<root>")
+        words = self.graph.anywhere("\n".join([test.name, *test.command, test.terms]))
         return tree.digest_of([self.common, words] + sorted(parts))
 
     def choose(self, selected):

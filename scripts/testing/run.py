@@ -23,6 +23,8 @@ CORES = os.cpu_count() or 1
 # ctest counts in quarters of a processor: tests/CMakeLists.txt says which tests wait, compute and fill the machine.
 SLOTS = 4 * CORES
 TEST_LIMIT_S = 300
+# Of one at a lower priority: how much of the processors it gets depends on what else the machine does.
+LOWER_TEST_LIMIT_S = 3600
 # Labels of tests that compute and run beside the others, and benchmarks, which are run by hand.
 BESIDE = "style|mutants"
 BY_HAND = "bench"
@@ -88,7 +90,8 @@ def build(run, preset, nice=0, options=()):
 def ctest(run, name, preset, arguments, nice=0):
     """Runs the tests that ctest's arguments choose, but for those that have passed before with the same programs."""
     tree = os.path.join(ROOT, f"build-{preset}")
-    base = ["ctest", "--test-dir", tree, "-j", str(SLOTS), "--timeout", str(TEST_LIMIT_S), "--output-on-failure"]
+    base = ["ctest", "--test-dir", tree, "-j", str(SLOTS), "--timeout", str(LOWER_TEST_LIMIT_S if nice else TEST_LIMIT_S),
+            "--output-on-failure"]
     memory = proved.Memory(ROOT, tree, run.commit)
     chosen, known = memory.choose(proved.selected(base, arguments))
     report = os.path.join(RESULTS, f"{name}.xml")

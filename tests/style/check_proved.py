@@ -3,7 +3,7 @@
 
 On a made-up tree of two programs, one of which starts the other, and a program of two headers: which tests a memory
 (scripts/testing/proved.py) leaves out after a change of a source, a header that only the compiler's dependency file names, a
-program that is started, a script and its module, a build description, a command line; and that one commit in ten draws each
+program that is started, a script and its module, the flags of a program, a file that the configuration writes, a command line; and that one commit in ten draws each
 known test again. And which tests scripts/test --changed takes for a change (scripts/testing/affected.py).
 """
 import os
@@ -27,6 +27,8 @@ add_executable(scela-run run.c)
 add_executable(scela-nla nla.c)
 add_executable(alone alone.c)
 set_target_properties(alone PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/other")
+target_include_directories(alone PRIVATE "${PROJECT_BINARY_DIR}")
+file(CONFIGURE OUTPUT made.h CONTENT "#define MADE 0\n")
 include(tests.cmake)
 """,
     "tests.cmake": """add_test(NAME starts COMMAND scela-run)
@@ -39,7 +41,7 @@ set_tests_properties(always PROPERTIES LABELS install)
 """,
     "run.c": "int main(void) { return 0; }\n",
     "nla.c": "int main(void) { return 0; }\n",
-    "alone.c": '#include "alone.h"\nint main(void) { return ALONE; }\n',
+    "alone.c": '#include "alone.h"\n#include "made.h"\nint main(void) { return ALONE; }\n',
     "alone.h": "#define ALONE 0\n",
     "tests/script.py": "exit 0\n",
     "tests/module.py": "\n",
@@ -107,7 +109,16 @@ def main():
                 ("tests/support/shared.py", "x = 1\n", ["alone", "corpus", "starts"]),
                 ("tests/inputs/two", "2\n", ["alone", "scripted", "starts"]),
                 ("README.md", "nothing that is built\n", every),
-                ("tests.cmake", FILES["tests.cmake"].replace("alone one", "alone three"), [])):
+                ("tests.cmake", FILES["tests.cmake"].replace("alone one", "alone three"), ["corpus", "scripted", "starts"]),
+                ("tests.cmake", FILES["tests.cmake"] + "set_tests_properties(starts PROPERTIES ENVIRONMENT A=1)\n",
+                 ["alone", "corpus", "scripted"]),
+                ("tests.cmake", FILES["tests.cmake"] + "set_tests_properties(starts PROPERTIES ENVIRONMENT A=1 TIMEOUT 9)\n", every),
+                ("CMakeLists.txt", FILES["CMakeLists.txt"].replace("MADE 0", "MADE (0)"), ["scripted", "starts"]),
+                ("CMakeLists.txt", FILES["CMakeLists.txt"] + "target_compile_definitions(scela-nla PRIVATE A=1)\n",
+                 ["alone", "corpus", "scripted"]),
+                ("CMakeLists.txt", FILES["CMakeLists.txt"] + "target_link_options(scela-nla PRIVATE -Wl,-O1)\n",
+                 ["alone", "corpus", "scripted"]),
+                ("CMakeLists.txt", FILES["CMakeLists.txt"] + "# nothing\n", every)):  # as at the beginning
             made.write(path, text)
             made.make()
             expect(made.left_out(quiet), still, f"known after a change of {path}")

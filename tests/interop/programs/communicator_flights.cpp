@@ -23,8 +23,8 @@ class Flight {
  public:
   // `seed` is the same on all ranks of the communicator.
   Flight(Communicator& whose, std::uint64_t seed) : seed_(seed), ranks_(whose.size()) {
-    constexpr std::size_t kCounts[] = {1, 9, 600, 3'000, 12'345};
-    const std::size_t count = kCounts[seed / 8 % std::size(kCounts)];
+    constexpr std::size_t kFlightCounts[] = {1, 9, 600, 3'000, 12'345};
+    const std::size_t count = kFlightCounts[seed / 8 % std::size(kFlightCounts)];
     const auto all = static_cast<std::size_t>(ranks_);
     const int root = static_cast<int>(seed % all);
     const int rank = whose.rank();

@@ -1,0 +1,59 @@
+// What tests/interop/programs/communicator_probe.cpp does over real channels, over messages in
+// memory: every form of every operation, and operations of several communicators under way at once.
+// A rank that finds something wrong says what on standard error and ends the process with status 3.
+#include <catch2/catch.hpp>
+
+#include "tests/interop/programs/communicator_check.h"
+#include "tests/unit/collectives/communicator/everyone.h"
+
+namespace scela::collectives::test::matrix_test {
+namespace {
+
+// One node of two ranks, two nodes of two, and three nodes of which the last has one rank.
+constexpr int kRanks[] = {2, 4, 7};
+constexpr int kRanksPerNode[] = {2, 2, 3};
+
+void all_ranks_do_operations(RunBy by) {
+  for (std::size_t i = 0; i < std::size(kRanks); ++i) {
+    CAPTURE(kRanks[i]);
+    CHECK(everyone({.ranks = kRanks[i], .run_by = by, .per_node = kRanksPerNode[i]},
+                   [](Communicator& world) {
+                     operations(world);
+                     return std::string();
+                   })
+              .empty());
+  }
+}
+void all_ranks_have_flights(RunBy by) {
+  for (std::size_t i = 0; i < std::size(kRanks); ++i) {
+    CAPTURE(kRanks[i]);
+    CHECK(everyone({.ranks = kRanks[i], .run_by = by, .per_node = kRanksPerNode[i]},
+                   [by](Communicator& world) {
+                     flights(world, by);
+                     return std::string();
+                   })
+              .empty());
+  }
+}
+
+TEST_CASE("matrix: operations in all forms, at once") {
+  all_ranks_do_operations(RunBy::at_once);
+}
+TEST_CASE("matrix: operations in all forms, polled") {
+  all_ranks_do_operations(RunBy::polled);
+}
+TEST_CASE("matrix: operations in all forms, by a thread") {
+  all_ranks_do_operations(RunBy::thread);
+}
+TEST_CASE("matrix: several operations under way, at once") {
+  all_ranks_have_flights(RunBy::at_once);
+}
+TEST_CASE("matrix: several operations under way, polled") {
+  all_ranks_have_flights(RunBy::polled);
+}
+TEST_CASE("matrix: several operations under way, by a thread") {
+  all_ranks_have_flights(RunBy::thread);
+}
+
+}  // namespace
+}  // namespace scela::collectives::test::matrix_test
