@@ -161,12 +161,22 @@ class Proofs:
                     pass  # another process was faster
 
 
+def blamed(part, text):
+    """Those of `part` that the messages in a text are of, if all are: else a file that several include may be at fault, or the
+    compiler has given up early and has not told all."""
+    places = set(re.findall(r"^(\S+?):\d+:\d+: (?:warning|error)", text, re.M))
+    of = {place: [job for job in part if place == job or place.endswith("/" + job)] for place in places}
+    if not places or not all(of.values()) or "clang-diagnostic-error" in text:
+        return []
+    return [job for job in part if any(job in jobs for jobs in of.values())]
+
+
 def run_cached(proofs, jobs, digest, check, workers=None, together=None, most=8):
     """Runs check(jobs) -> error text or '' for the jobs whose digest is not known as clean.
 
-    Each alone, or where together(job) says the same up to `most` in one call; of a list that is not clean each half is
-    checked again, so that errors come from calls with one job. Only clean results are remembered. Returns the error texts;
-    prints how much was remembered.
+    Each alone, or where together(job) says the same up to `most` in one call; of a list that is not clean those that are blamed
+    are checked again alone, or if that is unclear each half, so that errors come from calls with one job. Only clean results are
+    remembered. Returns the error texts; prints how much was remembered.
     """
     digests = {job: digest(job) for job in jobs}
     todo = [job for job in jobs if not proofs.known(digests[job])]
@@ -177,13 +187,15 @@ def run_cached(proofs, jobs, digest, check, workers=None, together=None, most=8)
 
     def errors_of(part):
         text = check(part)
-        if not text:
-            for job in part:
-                proofs.add(digests[job])
-            return []
-        if len(part) == 1:
+        if text and len(part) == 1:
             return [text]
-        return errors_of(part[:len(part) // 2]) + errors_of(part[len(part) // 2:])
+        at_fault = blamed(part, text) if text else []
+        if text and not at_fault:
+            return errors_of(part[:len(part) // 2]) + errors_of(part[len(part) // 2:])
+        for job in part:
+            if job not in at_fault:
+                proofs.add(digests[job])
+        return [error for job in at_fault for error in errors_of([job])]
 
     with concurrent.futures.ThreadPoolExecutor(workers or os.cpu_count()) as pool:
         errors = [text for found in pool.map(errors_of, parts) for text in found]
