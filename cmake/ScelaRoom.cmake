@@ -7,11 +7,11 @@
 #
 # Sets <variable> to sources that compile a.cpp... a few at a time: files that include the others, because most of a file's
 # compilation is the headers that it shares with its neighbours. The generated files name the others relative to the source
-# tree, so that ccache knows them in every clone. Alone stay C files, those that are named ALONE (what a program need not link
-# with the rest) and files with options or definitions of their own, which must be set before. With SCELA_JOIN=0 (debug preset)
-# each file is compiled alone: slower from nothing, faster after a small change, and what editors want. Files that SCELA_APART
-# names, relative to the source tree, and those that are joined with them, are compiled alone too: the deliberate breaks change
-# these, and the compiler's cache has the others from the release tree.
+# tree, so that ccache knows them in every clone. Compiled separately: C files, files that are listed under ALONE (which a
+# program must be able to leave out when it is linked), and files with options or definitions of their own, which must be set
+# before this call. With SCELA_JOIN=0 (debug preset) each file is compiled separately: slower from nothing, faster after a small
+# change, and what editors want. Files that SCELA_APART names, relative to the source tree, and those that are joined with them,
+# are compiled separately too: the deliberate breaks change these, and the compiler's cache has the others from the release tree.
 function(scela_joined variable target)
   cmake_parse_arguments(PARSE_ARGV 2 JOINED "" "" "SOURCES;ALONE")
   if(SCELA_JOIN LESS_EQUAL 1)

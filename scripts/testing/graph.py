@@ -11,14 +11,21 @@ import os
 import re
 import subprocess
 
-# What outputs start or load by name at run time: an output (its versions are meant too) to outputs and folders of outputs.
+# What outputs start, load or read by name at run time: an output (its versions are meant too) to outputs and folders of outputs.
 STARTS = {
-    "bin/scela-run": ("bin", "lib"),
+    "bin/scela-run": ("bin", "lib", "man"),
     "bin/scela-nla": ("bin", "lib"),
     "bin/scela-perf": ("bin", "lib"),
     "lib/libscela.so": ("bin/scela-hca", "lib"),
     "lib/libscela-verbs-tasks.so": ("bin/scela-hca", "lib/libscela-ibverbs.so"),
     "lib/libscela-ibverbs.so": ("bin/scela-hca",),
+}
+
+# What an output of the build tree, or a script, reads of the source tree at run time.
+READS = {
+    "bin/scela-perf": ("perf/mpi_peer.cpp",),
+    "tests/rxe/test_rxe.py": ("tests/rxe/init",),
+    "tests/rxe/test_channel.py": ("tests/rxe/init",),
 }
 
 # Variables of a build step that do not change what comes of it; some are others when a tree is configured again.
@@ -54,7 +61,7 @@ class Graph:
         self.root, self.build = os.path.abspath(root), os.path.abspath(build)
 
     def _ninja(self, *words):
-        run = subprocess.run(["ninja", "-C", self.build, "-t", *words], capture_output=True, text=True, check=False)
+        run = subprocess.run(["ninja", "-C", self.build, "-t", *words], capture_output=True, text=True, check=True)
         return [line for line in run.stdout.splitlines() if not line.startswith("ninja:")]
 
     @functools.cached_property
@@ -177,12 +184,14 @@ class Graph:
     def _named(self, test):
         """(outputs of the build tree, files of the source tree) on the command line and in the environment of a test."""
         outputs, files = set(), set()
-        words = list(test.command) + [value for one in test.environment for value in one.partition("=")[2].split()]
-        for word in words:
-            path = os.path.normpath(word.rpartition("=")[2] if "=/" in word else word)
-            if not path.startswith(self.root + os.sep):
-                continue
+        # Also inside of words: of PATH=a:b, of what a shell is given, of lists.
+        paths = re.findall(re.escape(self.root) + r"/[^\s:;,'\"]+", "\n".join([*test.command, *test.environment]))
+        for path in map(os.path.normpath, paths):
             if path.startswith(self.build + os.sep):
+                # A link of the build tree to a program there stands for it.
+                for one in [path, *(os.path.join(path, name) for name in (os.listdir(path) if os.path.isdir(path) else ()))]:
+                    if one == path or os.path.islink(one):
+                        outputs |= self._outputs_at(self._inside(os.path.realpath(one)))
                 outputs |= self._outputs_at(os.path.relpath(path, self.build))
             elif os.path.isfile(path):
                 files.add(os.path.relpath(path, self.root))
@@ -193,16 +202,21 @@ class Graph:
     def parts(self, test):
         """(outputs that a test names, those and what they start, files of the source tree: what it names and its modules)."""
         outputs, files = self._named(test)
-        return outputs, self._started_by(frozenset(outputs)), files.union(*(self._modules(file) for file in files))
+        started = self._started_by(frozenset(outputs))
+        reads = {path for one in [*started, *files] for path in READS.get(one, ())}
+        return outputs, started, files.union(reads, *(self._modules(file) for file in files))
 
     @functools.lru_cache(maxsize=None)
     def _modules(self, script):
         """What a Python script may import: modules beside it, or in tests/support."""
         if not script.endswith(".py"):
             return frozenset()
-        return frozenset(os.path.join(folder, name) for folder in (os.path.dirname(script), "tests/support")
-                         for name in os.listdir(os.path.join(self.root, folder))
-                         if name.endswith(".py") and not name.startswith("test_"))
+        folder = os.path.join(self.root, os.path.dirname(script))
+        with open(os.path.join(self.root, script), encoding="utf-8") as f:
+            imported = set(re.findall(r"^(?:from|import) (test_\w+)", f.read(), re.M))
+        return frozenset(os.path.relpath(os.path.join(at, name), self.root)
+                         for at in (folder, os.path.join(self.root, "tests/support")) for name in os.listdir(at)
+                         if name.endswith(".py") and (not name.startswith("test_") or name[:-len(".py")] in imported))
 
     def own_sources(self, test):
         """What the programs that a test names itself are built from, and the scripts that it is."""

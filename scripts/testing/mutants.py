@@ -33,6 +33,7 @@ TEST_TIMEOUT_S = 150
 # Of a test with the break, where threads or processes race: it must be able to see it, and what has the processor decides.
 # And of one without, which failed: then it is its own stage of scripts/test that says so.
 ATTEMPTS = 3
+CTEST_FAILED = 8  # ctest's exit status where tests have failed; another one says that ctest was ended or is at fault
 DRAWN = 10  # one of so many of the breaks that the record knows is tried again
 
 
@@ -73,8 +74,9 @@ class Record:
     def write(self, names):
         """Keeps only breaks that still are there."""
         text = json.dumps({n: self.proved[n] for n in sorted(self.proved) if n in names}, indent=1) + "\n"
-        with open(self.path, "w", encoding="utf-8") as f:
+        with open(self.path + ".new", "w", encoding="utf-8") as f:
             f.write(text)
+        os.replace(self.path + ".new", self.path)
 
 
 def digests(mutants, tests_graph):
@@ -108,6 +110,10 @@ def to_try(mutants, record, digest_of, commit):
     """(those whose digest the record does not have, those of the others that this commit draws)."""
     changed = [m for m in mutants if not record.knows(m.name, digest_of[m.name])]
     return changed, [m for m in mutants if m not in changed and drawn(m.name, commit)]
+
+
+class Interrupted(Exception):
+    """A break was not put to the test: neither seen nor not seen."""
 
 
 class Workshop:
@@ -146,12 +152,15 @@ class Workshop:
         return self.run(["cmake", "--build", self.build_tree, f"-j{jobs}", "--target", *targets], log) == 0
 
     def tests_pass(self, regex, log):
-        """None if no test has such a name."""
+        """None if no test has such a name. Raises Interrupted if ctest has not come to its end."""
         base = ["ctest", "--test-dir", self.build_tree, "-R", regex, "--no-tests=error"]
         listed = subprocess.run([*base, "-N"], capture_output=True, text=True, check=False).stdout
         if re.search(r"^Total Tests: 0$", listed, re.M):
             return None
-        return self.run([*base, "-j2", "--timeout", str(TEST_TIMEOUT_S), "--output-on-failure"], log) == 0
+        status = self.run([*base, "-j2", "--timeout", str(TEST_TIMEOUT_S), "--output-on-failure"], log)
+        if status not in (0, CTEST_FAILED):
+            raise Interrupted(f"ctest ended with status {status}: {self.folder}/{log}")
+        return status == 0
 
     def passes_at_last(self, regex):
         for _ in range(ATTEMPTS):
@@ -203,6 +212,13 @@ class Trial:
         self.broken = []      # what kept a workshop from working
 
     def _work(self, shop, mutants):
+        try:
+            self._try_all(shop, mutants)
+        except Interrupted as error:
+            with self.lock:
+                self.broken.append(str(error))
+
+    def _try_all(self, shop, mutants):
         healthy = {}
         # All of them before the first break: what it was built into stays until another one is.
         for mutant in mutants:

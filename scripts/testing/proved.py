@@ -1,8 +1,8 @@
 """Tests that have passed with exactly what they would run now are not run again.
 
 What a test proves depends on the files that its programs are built from (and those that they start), the commands that build
-them, its scripts, its command line and properties, and the installed packages: one digest of all that. A test that has passed is remembered by its
-digest, beside the compiler's cache (tests/style/tree.py, Proofs). A later run leaves it out, says so, and lists it in
+them, its scripts, its command line and properties, and the machine: one digest of all that. A test that has passed is
+remembered by its digest, beside the compiler's cache (tests/style/tree.py, Proofs). A later run leaves it out, says so, and lists it in
 build-results/proved-TREE.xml; but a tenth of those, drawn by the commit, runs again, and is forgotten if it fails: so a wrong memory, or
 a test that passes by luck, does not stay. `scripts/test --all` runs everything.
 """
@@ -33,16 +33,23 @@ def selected(ctest, arguments):
     return set(re.findall(r"^ *Test +#\d+: (.*)$", listed, re.M))
 
 
+# Variables of the environment that programs under test and those of their peers read.
+VARIABLES = re.compile(r"^(SCELA|OMPI|PMIX|PRTE|MPICH|MPIR|HYDRA|PMI|SLURM|LD|UCX|FI)_")
+
+
 def machine():
-    """The digest of the installed packages and the kernel."""
-    return tree.digest_of([tree.packages_digest(), os.uname().release])
+    """The digest of the installed packages, the kernel, the user, the processors and the environment."""
+    words = [os.uname().release, f"{os.geteuid()} {len(os.sched_getaffinity(0))}"]
+    words += sorted(f"{name}={value}" for name, value in os.environ.items() if VARIABLES.match(name))
+    return tree.digest_of([tree.packages_digest()] + words)
 
 
 class Memory:
-    """Which of a tree's tests are known to pass with the present sources."""
+    """Which of a tree's tests are known to pass with the present sources. `built`: the time, in seconds since 1970, at which the
+    tree's build began; a test one of whose sources has changed since is not remembered, because its programs may be of either."""
 
-    def __init__(self, root, build, commit):
-        self.root, self.build, self.commit = root, build, commit
+    def __init__(self, root, build, commit, built=None):
+        self.root, self.build, self.commit, self.built = root, build, commit, built
         self.proofs = tree.Proofs("tests-" + os.path.basename(build))
         self.graph = graph.Graph(root, build)
         self.common = machine()
@@ -85,11 +92,22 @@ class Memory:
             (known if left_out else run).append(test)
         return run, known
 
+    def _changed(self, path):
+        try:
+            return self.built is not None and os.stat(os.path.join(self.root, path)).st_mtime >= self.built
+        except FileNotFoundError:
+            return True
+
     def remember(self, tests, passed):
         """Of tests that have run: those that failed are not known any more, whatever they did before."""
+        changed = functools.lru_cache(maxsize=None)(self._changed)
         for test in tests:
-            if (digest := self.digest(test)) is not None:
-                (self.proofs.add if test.name in passed else self.proofs.forget)(digest)
+            if (digest := self.digest(test)) is None:
+                continue
+            if test.name not in passed:
+                self.proofs.forget(digest)
+            elif not any(changed(path) for path in self.graph.all_sources(test)):
+                self.proofs.add(digest)
         self.proofs.forget_unused()
 
     def cases_of(self, test):

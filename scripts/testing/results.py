@@ -1,4 +1,5 @@
 """What a run of scripts/test leaves and shows: JUnit files, logs, times; and the cost of each test, kept for the next run."""
+import fcntl
 import glob
 import json
 import os
@@ -41,13 +42,14 @@ class Costs:
 
     def keep(self, report):
         """Adds the times of a JUnit file."""
-        known = self.seconds()
-        known.update((name, round(seconds, 3)) for _, name, seconds, status in entries_of(report) if status == "passed")
         os.makedirs(os.path.dirname(self.path), exist_ok=True)
-        temporary = f"{self.path}.{os.getpid()}"
-        with open(temporary, "w", encoding="utf-8") as f:
-            json.dump(known, f, indent=0)
-        os.replace(temporary, self.path)
+        with open(self.path + ".lock", "w", encoding="utf-8") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)  # another stage, or another run, may write it now
+            known = self.seconds()
+            known.update((name, round(seconds, 3)) for _, name, seconds, status in entries_of(report) if status == "passed")
+            with open(self.path + ".new", "w", encoding="utf-8") as f:
+                json.dump(known, f, indent=0)
+            os.replace(self.path + ".new", self.path)
 
 
 def shown_of(log):

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 import time
+import traceback
 
 import affected
 import proved
@@ -28,6 +29,9 @@ LOWER_TEST_LIMIT_S = 3600
 # Labels of tests that compute and run beside the others, and benchmarks, which are run by hand.
 BESIDE = "style|mutants"
 BY_HAND = "bench"
+# Signals that end a run with all that it has started, and how long that may take before it is killed.
+ENDING = {signal.SIGHUP, signal.SIGINT, signal.SIGTERM}
+END_LIMIT_S = 10
 # Runs a command at a lower priority, also where the kernel shares processors out by session.
 LOWER = ["sh", "-c", 'echo "$0" > /proc/self/autogroup 2>/dev/null; exec nice -n "$0" "$@"']
 
@@ -43,6 +47,7 @@ class Run:
         self.ending = False
         self.commit = proved.head_of(ROOT)
         self.built = []  # of the trees beside the release tree
+        self.build_began = {}  # preset to seconds since 1970
 
     def call(self, command, log, nice=0, environment=None):
         """Exit status. In a session of its own, so that end() reaches all that it started."""
@@ -60,18 +65,27 @@ class Run:
         return status
 
     def end(self):
+        """Ends all that this run has started."""
         with self.lock:
             self.ending = True
-            for child in self.children:
+            children = list(self.children)
+        for how in (signal.SIGTERM, signal.SIGKILL):
+            for child in children:
                 try:
-                    os.killpg(child.pid, signal.SIGTERM)
+                    os.killpg(child.pid, how)
                 except ProcessLookupError:
                     pass
+            ends = time.monotonic() + END_LIMIT_S
+            while time.monotonic() < ends and any(running(child.pid) for child in children):
+                time.sleep(0.1)
 
     def stage(self, name, work):
         """Runs work() -> (whether it went well, what to show), and tells of it at once."""
         start = time.monotonic()
-        well, text = work()
+        try:
+            well, text = work()
+        except Exception:  # the stage's own fault: the other stages are run all the same
+            well, text = False, traceback.format_exc()
         seconds = time.monotonic() - start
         with self.lock:
             self.stages.append((name, seconds, well))
@@ -79,7 +93,16 @@ class Run:
         return well
 
 
+def running(group):
+    try:
+        os.killpg(group, 0)
+        return True
+    except ProcessLookupError:
+        return False
+
+
 def build(run, preset, nice=0, options=()):
+    run.build_began[preset] = time.time()
     log = f"build-{preset}.log"
     tests = "OFF" if preset == "fuzz" else "ON"
     well = (run.call(["cmake", "--preset", preset, f"-DSCELA_TESTS={tests}", "-DSCELA_LIBRARY=ON", *options], log, nice) == 0 and
@@ -92,7 +115,7 @@ def ctest(run, name, preset, arguments, nice=0):
     tree = os.path.join(ROOT, f"build-{preset}")
     base = ["ctest", "--test-dir", tree, "-j", str(SLOTS), "--timeout", str(LOWER_TEST_LIMIT_S if nice else TEST_LIMIT_S),
             "--output-on-failure"]
-    memory = proved.Memory(ROOT, tree, run.commit)
+    memory = proved.Memory(ROOT, tree, run.commit, run.build_began.get(preset))
     chosen, known = memory.choose(proved.selected(base, arguments))
     report = os.path.join(RESULTS, f"{name}.xml")
     if known:
@@ -182,8 +205,8 @@ def main():
         run.end()
         sys.exit(128 + number)
 
-    signal.signal(signal.SIGTERM, ended)
-    signal.signal(signal.SIGINT, ended)
+    for number in ENDING:
+        signal.signal(number, ended)
     results.clear(RESULTS)
     if options.quick:
         quick(run)

@@ -43,6 +43,10 @@ for at, name in enumerate(names):
         well = False
     bad += not well
     out.write(f'<OverallResult success="{{str(well).lower()}}" durationInSeconds="0.5"/></TestCase>')
+    if kind == "reports" and len(names) > 1:
+        out.flush()
+        print("ERROR: AddressSanitizer: heap-use-after-free")
+        os._exit(1)
 out.write("</Group></Catch>")
 out.close()
 sys.exit(3 if any(n.startswith("leaks") for n in names) else bad)
@@ -79,6 +83,7 @@ def main():
     expect(verdicts(["passes", "follows"]), 0, {"passes": True, "follows": True}, "one passes alone only")
     expect(verdicts(["passes", "overruns", "passes too"]), 1, {"passes": True, "overruns": False, "passes too": True}, "an overrun")
     expect(verdicts(["passes", "races"]), 1, {"passes": True, "races": False}, "a report with others that is not there alone")
+    expect(verdicts(["reports", "passes"]), 1, {"reports": True, "passes": False}, "a report after a case has passed")
     expect(verdicts(["passes", "leaks"]), 1, {"passes": True, "leaks": False}, "an error at the end of the process")
     return tree.finish(errors, "cases in one process")
 

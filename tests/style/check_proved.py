@@ -3,13 +3,14 @@
 
 On a made-up tree of two programs, one of which starts the other, and a program of two headers: which tests a memory
 (scripts/testing/proved.py) leaves out after a change of a source, a header that only the compiler's dependency file names, a
-program that is started, a script and its module, the flags of a program, a file that the configuration writes, a command line; and that one commit in ten draws each
-known test again. And which tests scripts/test --changed takes for a change (scripts/testing/affected.py).
+program that is started, a script and its module, the flags of a program, a file that the configuration writes, a command line;
+and that one commit in ten draws each known test again. And which tests scripts/test --changed takes for a change (scripts/testing/affected.py).
 """
 import os
 import subprocess
 import sys
 import tempfile
+import time
 
 import tree
 
@@ -36,6 +37,11 @@ add_test(NAME alone COMMAND alone one)
 add_test(NAME scripted COMMAND sh "${PROJECT_SOURCE_DIR}/tests/script.py")
 add_test(NAME corpus COMMAND alone "${PROJECT_SOURCE_DIR}/tests/inputs")
 set_tests_properties(starts alone scripted corpus PROPERTIES LABELS unit)
+add_test(NAME path COMMAND sh -c "PATH=${PROJECT_BINARY_DIR}/bin:/bin scela-run; exit $?")
+add_test(NAME linked COMMAND true)
+set_tests_properties(linked PROPERTIES ENVIRONMENT "PATH=${PROJECT_BINARY_DIR}/links:/bin")
+file(MAKE_DIRECTORY "${PROJECT_BINARY_DIR}/links")
+file(CREATE_LINK "${PROJECT_BINARY_DIR}/bin/scela-run" "${PROJECT_BINARY_DIR}/links/mpiexec" SYMBOLIC)
 add_test(NAME always COMMAND alone two)
 set_tests_properties(always PROPERTIES LABELS install)
 """,
@@ -43,7 +49,9 @@ set_tests_properties(always PROPERTIES LABELS install)
     "nla.c": "int main(void) { return 0; }\n",
     "alone.c": '#include "alone.h"\n#include "made.h"\nint main(void) { return ALONE; }\n',
     "alone.h": "#define ALONE 0\n",
-    "tests/script.py": "exit 0\n",
+    "tests/script.py": "exit 0\nimport test_other\n",
+    "tests/test_other.py": "\n",
+    "tests/test_unused.py": "\n",
     "tests/module.py": "\n",
     "tests/inputs/one": "1\n",
     "tests/support/shared.py": "\n",
@@ -94,26 +102,29 @@ def main():
         if found != wanted:
             errors.append(f"{what}: {found}, expected {wanted}")
 
-    every = ["alone", "corpus", "scripted", "starts"]
+    every = ["alone", "corpus", "linked", "path", "scripted", "starts"]
     quiet = next(f"{n}" for n in range(1000) if not any(proved.mutants.drawn(name, f"{n}") for name in every))
     with tempfile.TemporaryDirectory() as root:
         made = MadeUp(root)
         expect(made.left_out(quiet), [], "known before anything ran")
         expect(made.left_out(quiet), every, "known after all passed")
         for path, text, still in (
-                ("alone.h", "#define ALONE (0 + 0)\n", ["scripted", "starts"]),
+                ("alone.h", "#define ALONE (0 + 0)\n", ["linked", "path", "scripted", "starts"]),
                 ("nla.c", "int main(void) { return 1 - 1; }\n", ["alone", "corpus", "scripted"]),
                 ("run.c", "int main(void) { return 2 - 2; }\n", ["alone", "corpus", "scripted"]),
-                ("tests/script.py", "exit 1\n", ["alone", "corpus", "starts"]),
-                ("tests/module.py", "x = 1\n", ["alone", "corpus", "starts"]),
-                ("tests/support/shared.py", "x = 1\n", ["alone", "corpus", "starts"]),
-                ("tests/inputs/two", "2\n", ["alone", "scripted", "starts"]),
+                ("tests/test_other.py", "x = 1\n", ["alone", "corpus", "linked", "path", "starts"]),
+                ("tests/test_unused.py", "x = 1\n", every),
+                ("tests/script.py", "exit 1\n", ["alone", "corpus", "linked", "path", "starts"]),
+                ("tests/module.py", "x = 1\n", ["alone", "corpus", "linked", "path", "starts"]),
+                ("tests/support/shared.py", "x = 1\n", ["alone", "corpus", "linked", "path", "starts"]),
+                ("tests/inputs/two", "2\n", ["alone", "linked", "path", "scripted", "starts"]),
                 ("README.md", "nothing that is built\n", every),
-                ("tests.cmake", FILES["tests.cmake"].replace("alone one", "alone three"), ["corpus", "scripted", "starts"]),
+                ("tests.cmake", FILES["tests.cmake"].replace("alone one", "alone three"),
+                 ["corpus", "linked", "path", "scripted", "starts"]),
                 ("tests.cmake", FILES["tests.cmake"] + "set_tests_properties(starts PROPERTIES ENVIRONMENT A=1)\n",
-                 ["alone", "corpus", "scripted"]),
+                 ["alone", "corpus", "linked", "path", "scripted"]),
                 ("tests.cmake", FILES["tests.cmake"] + "set_tests_properties(starts PROPERTIES ENVIRONMENT A=1 TIMEOUT 9)\n", every),
-                ("CMakeLists.txt", FILES["CMakeLists.txt"].replace("MADE 0", "MADE (0)"), ["scripted", "starts"]),
+                ("CMakeLists.txt", FILES["CMakeLists.txt"].replace("MADE 0", "MADE (0)"), ["linked", "path", "scripted", "starts"]),
                 ("CMakeLists.txt", FILES["CMakeLists.txt"] + "target_compile_definitions(scela-nla PRIVATE A=1)\n",
                  ["alone", "corpus", "scripted"]),
                 ("CMakeLists.txt", FILES["CMakeLists.txt"] + "target_link_options(scela-nla PRIVATE -Wl,-O1)\n",
@@ -123,6 +134,14 @@ def main():
             made.make()
             expect(made.left_out(quiet), still, f"known after a change of {path}")
             expect(made.left_out(quiet), every, f"known after {path} was proved")
+        # A source that changes between the build and the end of the tests: which of the two was tested is not known.
+        built = time.time()
+        made.write("alone.h", "#define ALONE (0 * 1)\n")
+        memory = made.memory(quiet)
+        memory.built = built
+        memory.remember(memory.graph.tests, set(every))
+        made.make()
+        expect(made.left_out(quiet), ["linked", "path", "scripted", "starts"], "known after a change during the tests")
         for name in every:
             drawing = next(f"{n}" for n in range(1000) if proved.mutants.drawn(name, f"{n}"))
             expect(name in made.left_out(drawing), False, f"{name} left out by a commit that draws it")
@@ -138,14 +157,14 @@ def main():
         memory.remember(run, {test.name for test in run} - {"alone"})
         known = memory.choose(set(every))[1]
         memory.remember(known, {test.name for test in known} - {"starts"})  # drawn, and failed
-        expect(made.left_out(quiet), ["corpus", "scripted"], "known after one has failed that was known")
+        expect(made.left_out(quiet), ["corpus", "linked", "path", "scripted"], "known after one has failed that was known")
         expect(made.left_out(quiet), every, "known after both passed again")
         made.write("alone.h", "#define ALONE (1 + 0)\n")
         made.make()
         memory = made.memory(quiet)
         run, _ = memory.choose(set(every))
         memory.remember(run, {test.name for test in run} - {"alone"})
-        expect(made.left_out(quiet), ["corpus", "scripted", "starts"], "known after one has failed")
+        expect(made.left_out(quiet), ["corpus", "linked", "path", "scripted", "starts"], "known after one has failed")
 
         made.git("add", "-A")
         made.git("-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "b")
@@ -153,11 +172,12 @@ def main():
         made.make()
         choice = affected.choose(root, made.build, "", 1)
         number = graph.Graph(root, made.build).number_of
-        expect([numbers for _, numbers in choice.stages], [[number["starts"]]], "affected by a change of what is started")
+        expect([sorted(numbers) for _, numbers in choice.stages], [sorted(number[name] for name in ("starts", "path", "linked"))],
+               "affected by a change of what is started")
         made.write("alone.h", "#define ALONE 0\n")
         made.make()
         expect(sorted(n for _, numbers in affected.choose(root, made.build, "", 1).stages for n in numbers),
-               sorted(number[name] for name in ("starts", "alone", "corpus")), "affected by two changes")
+               sorted(number[name] for name in ("starts", "path", "linked", "alone", "corpus")), "affected by two changes")
     return tree.finish(errors, "what is not run again")
 
 

@@ -3,6 +3,7 @@
 A check runs on a tree given by its root, so that each can be shown a made-up bad tree (--self-test).
 """
 import concurrent.futures
+import functools
 import hashlib
 import json
 import os
@@ -103,12 +104,25 @@ def digest_of(parts):
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 
+@functools.lru_cache(maxsize=None)
 def packages_digest():
-    """Changes with the version of any installed package of scripts/packages: of compilers, libraries and their headers."""
-    names = sorted({line.split()[1] for line in read(ROOT, "scripts/packages").splitlines()
-                    if line and not line.startswith("#")})
-    run = subprocess.run(["dpkg-query", "-W", "-f", "${Package} ${Version}\n", *names], capture_output=True, text=True, check=False)
-    return digest_of([run.stdout])
+    """Changes with the version of any installed package of scripts/packages, and of those that these depend on: compilers,
+    libraries and their headers, interpreters."""
+    todo = [line.split()[1] for line in read(ROOT, "scripts/packages").splitlines() if line and not line.startswith("#")]
+    run = subprocess.run(["dpkg-query", "-W", "-f", "${Package}\t${Version}\t${Depends},${Pre-Depends}\n"], capture_output=True,
+                         text=True, check=False)
+    installed = {}
+    for line in run.stdout.splitlines():
+        name, version, depends = line.split("\t")
+        if version:
+            installed[name] = (version, re.findall(r"(?:^|[,|])\s*([a-z0-9][a-z0-9.+-]+)", depends))
+    found = set()
+    while todo:
+        name = todo.pop()
+        if name in installed and name not in found:
+            found.add(name)
+            todo += installed[name][1]
+    return digest_of([f"{name} {installed[name][0]}" for name in sorted(found)])
 
 
 class Proofs:

@@ -79,6 +79,7 @@ def verdicts(program, names):
     first = f"in one process with others: status {status}\n{said[-8000:]}"
     if not missing:  # all passed, and then something was wrong: a leak, or at the end of the process
         missing, found = names, {}
+    fault = False
     for name in missing:
         start = time.monotonic()
         status, said, passed, _ = run(program, [name], ALONE_LIMIT_S)
@@ -87,7 +88,10 @@ def verdicts(program, names):
         if name in begun:
             print(f"{name}: not passed in one process with others; {alone.splitlines()[0]}")
         wrong = "" if well and not (reported and name in begun) else f"{alone}\n{first}"
+        fault = fault or bool(wrong)
         found[name] = (time.monotonic() - start, wrong)
+    if reported and not fault:  # of a case that had passed by then
+        found.update((name, (found[name][0], first)) for name in missing)
     return found
 
 
