@@ -28,7 +28,7 @@
 
 namespace scela::channel {
 
-class Messenger : private NetworkUser, private OffloadUser {
+class Messenger final : private NetworkUser, private OffloadUser {
  public:
   // `node`: none where this process is alone on its node. `network`: none where there are no other
   // nodes.

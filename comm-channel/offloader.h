@@ -43,7 +43,7 @@ class OffloadUser {
   ~OffloadUser() = default;
 };
 
-class Offloader : private OffloadLink::User {
+class Offloader final : private OffloadLink::User {
  public:
   Offloader(Matcher& matcher, OffloadUser& user, Network& network, OffloadLink& link,
             const Options& options, int ranks);

@@ -193,8 +193,8 @@ void parse_blocks(Line& line, TaskList& list) {
 }  // namespace
 
 std::string_view name_of(Space space) {
-  constexpr std::string_view kNames[] = {"input", "output", "scratch"};
-  return kNames[static_cast<std::size_t>(space)];
+  constexpr std::string_view kLongNames[] = {"input", "output", "scratch"};
+  return kLongNames[static_cast<std::size_t>(space)];
 }
 
 std::string to_text(const Task& task) {

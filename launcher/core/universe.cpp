@@ -7,11 +7,11 @@
 namespace scela {
 
 Result<UniverseSize> parse_universe(std::string_view text) {
-  using Kind = UniverseSize::Kind;
-  if (text == "system" || text == "SYSTEM") return UniverseSize{Kind::system, 0};
-  if (text == "infinite" || text == "INFINITE") return UniverseSize{Kind::infinite, 0};
+  using Which = UniverseSize::Kind;
+  if (text == "system" || text == "SYSTEM") return UniverseSize{Which::system, 0};
+  if (text == "infinite" || text == "INFINITE") return UniverseSize{Which::infinite, 0};
   const auto number = parse_number(text, 1, kMaxRanks);
-  if (number) return UniverseSize{Kind::number, *number};
+  if (number) return UniverseSize{Which::number, *number};
   Error error = number.error();
   error.hint += ", system or infinite";
   return fail(std::move(error));

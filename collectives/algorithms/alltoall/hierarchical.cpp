@@ -33,7 +33,6 @@ class Leader {
   Leader(const Shape& shape, const Hierarchy& hierarchy, int rank)
       : shape_(shape),
         hierarchy_(hierarchy),
-        rank_(rank),
         node_(hierarchy.node_of(rank)),
         members_(hierarchy.members(node_)) {
     int ranks = 0;
@@ -68,7 +67,6 @@ class Leader {
   Writer list_;
   Shape shape_;
   const Hierarchy& hierarchy_;
-  int rank_;
   int node_;
   const std::vector<int>& members_;
   std::vector<int> before_;  // ranks on the nodes before one

@@ -1,8 +1,10 @@
 #include "common/core/bytes.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstdint>
 #include <functional>
+#include <iterator>
 #include <limits>
 #include <string>
 #include <vector>
@@ -92,10 +94,11 @@ TEST_CASE("every truncation of a mixed sequence of fields fails cleanly") {
     out.raw("raw");
     const auto read = [&](std::string_view bytes) {
       ByteReader in(bytes);
-      const bool equal = (in.u8() == 200) & in.flag() & (in.ranks() == ranks) &
-                         (in.varint() == number) & (in.text() == text) & (in.u16() == 9) &
-                         (in.u64() == number) & (in.raw(3) == "raw");
-      return equal && in.done();
+      // A list, so that all are read, in this order, whatever the first ones are.
+      const bool equal[] = {in.u8() == 200,        in.flag(),          in.ranks() == ranks,
+                            in.varint() == number, in.text() == text,  in.u16() == 9,
+                            in.u64() == number,    in.raw(3) == "raw", in.done()};
+      return std::all_of(std::begin(equal), std::end(equal), [](bool one) { return one; });
     };
     REQUIRE(read(out.bytes()));
     for (std::size_t length = 0; length < out.size(); ++length) {
