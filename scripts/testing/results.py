@@ -13,6 +13,8 @@ SHOWN = 10
 PLAIN = re.compile(r"^ *Start +\d+:|^ *\d+/\d+ Test +#\d+:.* Passed |^Internal ctest|^Test project|^$")
 # ctest's entry for a whole program whose cases have a file of their own (tests/support/run_cases.py).
 WHOLE_PROGRAM = "cases: "
+# What tests/support/run_cases.py says of a case that has passed, but not with the others.
+ALONE = re.compile(r"^(.+): not passed in one process with others; passes alone$", re.M)
 
 
 def clear(folder):
@@ -80,6 +82,17 @@ def entries_of(path):
             yield os.path.basename(path)[:-len(".xml")], case.get("name"), float(case.get("time") or 0), status
 
 
+def passed_alone(folder):
+    """Of cases that have passed: those that did not in one process with the others of their program."""
+    failed = {name for _, name, _, status in cases(folder) if status == "failed"}
+    for path in sorted(glob.glob(os.path.join(folder, "*.xml"))):
+        for case in xml.etree.ElementTree.parse(path).getroot().iter("testcase"):
+            if case.get("name").startswith(WHOLE_PROGRAM):
+                program = case.get("name")[len(WHOLE_PROGRAM):].rpartition(", part")[0]
+                names = (f"{program}/{name}" for name in ALONE.findall(case.findtext("system-out") or ""))
+                yield from (name for name in names if name not in failed)
+
+
 def times_text(stages, whole, found):
     lines = ["== time of each stage (those of two lanes overlap)"]
     lines += [f"{name:<36} {seconds:6.0f} s  {'ok' if well else 'FAILED'}" for name, seconds, well in stages]
@@ -106,6 +119,9 @@ def finish(folder, stages, whole):
               "(scripts/test --all runs all)")
     if skipped:
         print(f"{len(skipped)} tests were skipped: " + "; ".join(skipped[:SHOWN]))
+    alone = list(passed_alone(folder))
+    if alone:
+        print(f"{len(alone)} tests passed only in a process of their own, not with the others of their program: {'; '.join(alone)}")
     bad_stages = [name for name, _, well in stages if not well]
     if bad_stages:
         print(f"failed: {'; '.join(bad_stages)}")

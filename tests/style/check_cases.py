@@ -12,6 +12,9 @@ import xml.etree.ElementTree as ElementTree
 
 import tree
 
+sys.path.insert(0, os.path.join(tree.ROOT, "scripts", "testing"))
+import results  # noqa: E402 (the path above)
+
 # What run_cases.py uses of Catch2 2.13: the list of names, -f FILE or one name, the xml reporter, which writes as it goes.
 STAND_IN = r"""#!{python}
 import os, sys
@@ -54,7 +57,8 @@ sys.exit(3 if any(n.startswith("leaks") for n in names) else bad)
 
 
 def verdicts(cases, shard="1/1"):
-    """(exit status, {case: whether it passed}) of run_cases.py on a program with these cases."""
+    """(exit status, {case: whether it passed}, cases that scripts/test says pass only alone) of run_cases.py on a program with
+    these cases."""
     with tempfile.TemporaryDirectory() as folder:
         program = os.path.join(folder, "program")
         with open(program, "w", encoding="utf-8") as f:
@@ -62,29 +66,36 @@ def verdicts(cases, shard="1/1"):
         os.chmod(program, 0o755)
         ended = subprocess.run([sys.executable, "-B", os.path.join(tree.ROOT, "tests", "support", "run_cases.py"), "--name", "p",
                                 "--file", "out", "--shard", shard, program], env={**os.environ, "TESTING_CASE_RESULTS": folder},
-                               stdout=subprocess.DEVNULL, check=False)
+                               stdout=subprocess.PIPE, text=True, check=False)
         suite = ElementTree.parse(os.path.join(folder, "out.xml")).getroot()
-        return ended.returncode, {case.get("name"): case.get("status") == "run" for case in suite.iter("testcase")}
+        # As ctest writes it.
+        report = ElementTree.Element("testsuite")
+        entry = ElementTree.SubElement(report, "testcase", name="cases: p, part 1 of 1", status="run")
+        ElementTree.SubElement(entry, "system-out").text = ended.stdout
+        ElementTree.ElementTree(report).write(os.path.join(folder, "asan.xml"))
+        return (ended.returncode, {case.get("name"): case.get("status") == "run" for case in suite.iter("testcase")},
+                list(results.passed_alone(folder)))
 
 
 def main():
     errors = []
 
-    def expect(found, status, wanted, what):
-        wanted = {f"p/{name}": well for name, well in wanted.items()}
-        if found != (status, wanted):
-            errors.append(f"{what}: {found}, expected {(status, wanted)}")
+    def expect(found, status, wanted, what, alone=()):
+        wanted = (status, {f"p/{name}": well for name, well in wanted.items()}, [f"p/{name}" for name in alone])
+        if found != wanted:
+            errors.append(f"{what}: {found}, expected {wanted}")
 
     names = ["passes", "passes, with a comma", "passes [with brackets]"]
     expect(verdicts(names), 0, {name: True for name in names}, "all pass")
     expect(verdicts(names, "2/2"), 0, {names[1]: True}, "the second of two parts")
     expect(verdicts(["passes", "fails"]), 1, {"passes": True, "fails": False}, "one fails")
     expect(verdicts(["passes", "ends", "passes too"]), 1, {"passes": True, "ends": False, "passes too": True}, "one ends the process")
-    expect(verdicts(["passes", "follows"]), 0, {"passes": True, "follows": True}, "one passes alone only")
+    expect(verdicts(["passes", "follows"]), 0, {"passes": True, "follows": True}, "one passes alone only",
+           ["follows"])
     expect(verdicts(["passes", "overruns", "passes too"]), 1, {"passes": True, "overruns": False, "passes too": True}, "an overrun")
     expect(verdicts(["passes", "races"]), 1, {"passes": True, "races": False}, "a report with others that is not there alone")
     expect(verdicts(["reports", "passes"]), 1, {"reports": True, "passes": False}, "a report after a case has passed")
-    expect(verdicts(["passes", "leaks"]), 1, {"passes": True, "leaks": False}, "an error at the end of the process")
+    expect(verdicts(["passes", "leaks"]), 1, {"passes": True, "leaks": False}, "an error at the end of the process", ["passes"])
     return tree.finish(errors, "cases in one process")
 
 
