@@ -16,7 +16,7 @@ set(CMAKE_C_FLAGS_SANITIZE "-O1 -g1")
 set(CMAKE_CXX_FLAGS_SANITIZE "-O1 -g1")
 
 set(SCELA_SANITIZE "" CACHE STRING
-  "sanitizers of this build tree: 'address,undefined' or 'thread'")
+  "sanitizers of this build tree: 'address,undefined', 'thread' or 'fuzzer-no-link,address,undefined'")
 option(SCELA_WERROR "treat warnings as errors" OFF)
 option(SCELA_PCH "use precompiled headers" ON)
 set(SCELA_JOIN 8 CACHE STRING "how many source files of a room are compiled at once at most; 0: each alone")
@@ -35,10 +35,6 @@ if(SCELA_CCACHE)
 endif()
 
 add_compile_options(-Wall -Wextra -Wpedantic -Wshadow $<$<COMPILE_LANGUAGE:CXX>:-Wconversion>)
-# clang, which compiles the tree of the address sanitizer, warns of more than g++: of signs, of a macro of <infiniband/verbs.h> and of
-# lambdas whose parameter pack may be empty.
-add_compile_options($<$<CXX_COMPILER_ID:Clang>:-Wno-sign-conversion> $<$<CXX_COMPILER_ID:Clang>:-Wno-gnu-statement-expression>
-  $<$<CXX_COMPILER_ID:Clang>:-Wno-unused-lambda-capture>)
 # g++ 12 sees overruns in std::string's own inlined code (its bugs 105329 and 105651); the address
 # sanitizer sees the real ones.
 add_compile_options($<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>
