@@ -10,7 +10,7 @@ add_library(scela_no_gssapi STATIC ${PROJECT_SOURCE_DIR}/nla/ssh/no_gssapi.c)
 # The stand-ins have other prototypes than the functions they stand in for.
 set_source_files_properties(${PROJECT_SOURCE_DIR}/nla/ssh/no_gssapi.c
   ${PROJECT_SOURCE_DIR}/nla/ssh/no_name_service.c PROPERTIES COMPILE_OPTIONS
-  "-Wno-builtin-declaration-mismatch" TARGET_DIRECTORY scela_no_gssapi)
+  $<$<C_COMPILER_ID:GNU>:-Wno-builtin-declaration-mismatch> TARGET_DIRECTORY scela_no_gssapi)
 
 add_library(scela_libssh INTERFACE)
 target_include_directories(scela_libssh SYSTEM INTERFACE ${SCELA_LIBSSH_INCLUDE})

@@ -29,6 +29,8 @@ LOWER_TEST_LIMIT_S = 3600
 # Labels of tests that compute and run beside the others, and benchmarks, which are run by hand.
 BESIDE = "style|mutants"
 BY_HAND = "bench"
+# The trees beside the release tree. That of the address sanitizer has the fuzzers.
+SANITIZERS = ("asan", "tsan")
 # Signals that end a run with all that it has started, and how long that may take before it is killed.
 ENDING = {signal.SIGHUP, signal.SIGINT, signal.SIGTERM}
 END_LIMIT_S = 10
@@ -104,8 +106,7 @@ def running(group):
 def build(run, preset, nice=0, options=()):
     run.build_began[preset] = time.time()
     log = f"build-{preset}.log"
-    tests = "OFF" if preset == "fuzz" else "ON"
-    well = (run.call(["cmake", "--preset", preset, f"-DSCELA_TESTS={tests}", "-DSCELA_LIBRARY=ON", *options], log, nice) == 0 and
+    well = (run.call(["cmake", "--preset", preset, "-DSCELA_TESTS=ON", "-DSCELA_LIBRARY=ON", *options], log, nice) == 0 and
             run.call(["cmake", "--build", "--preset", preset, "--", "-k", "0"], log, nice) == 0)
     return well, "" if well else results.build_errors(os.path.join(RESULTS, log))
 
@@ -149,11 +150,9 @@ def foreground(run):
 def beside(run):
     """What computes and has no limits of time: style, building the other trees, fuzzing."""
     run.stage("style", lambda: ctest(run, "style", "release", ["-L", "^style$"], nice=15))
-    built = [preset for preset in ("asan", "tsan", "fuzz")
-             if run.stage(f"build {preset}", lambda: build(run, preset, nice=15))]
-    if "fuzz" in built:
-        run.stage("fuzz", lambda: ctest(run, "fuzz", "fuzz", ["-L", "^fuzz$"], nice=5))
-    run.built = built
+    run.built = [preset for preset in SANITIZERS if run.stage(f"build {preset}", lambda: build(run, preset, nice=15))]
+    if "asan" in run.built:
+        run.stage("fuzz", lambda: ctest(run, "fuzz", "asan", ["-L", "^fuzz$"], nice=5))
 
 
 def whole(run, every_proof):
@@ -167,8 +166,7 @@ def whole(run, every_proof):
     foreground(run)
     lane.join()
     for preset in run.built:
-        if preset != "fuzz":
-            run.stage(f"{preset}: unit, contract, sim", lambda: ctest(run, preset, preset, ["-L", "^(unit|contract|sim)$"]))
+        run.stage(f"{preset}: unit, contract, sim", lambda: ctest(run, preset, preset, ["-L", "^(unit|contract|sim)$"]))
     run.stage("mutants", lambda: ctest(run, "mutants", "release", ["-L", "^mutants$", "-V"]))
     coverage = [os.path.join(ROOT, "tests", "style", "check_coverage.py"), ROOT, "--strict", "--results", RESULTS]
     run.stage("coverage", lambda: script(run, "coverage", coverage))

@@ -65,7 +65,7 @@ def verdicts(folder):
 
 
 def registered(root, build):
-    """Names that ctest knows in a build tree, and the fuzzers, which have a tree of their own."""
+    """Names that ctest knows in a build tree, and the fuzzers, which are built with the address sanitizer only."""
     shown = subprocess.run(["ctest", "--test-dir", build, "--show-only=json-v1"], capture_output=True,
                            text=True, check=True).stdout
     names = {test["name"] for test in json.loads(shown[shown.index("{"):])["tests"]}

@@ -4,7 +4,7 @@ set -eu
 cd "$1"
 trees=$(mktemp -d)
 trap 'rm -rf "$trees"' EXIT
-for preset in release debug asan tsan fuzz; do
+for preset in release debug asan tsan; do
   cmake --preset "$preset" -B "$trees/$preset" > "$trees/log" 2>&1 || {
     cat "$trees/log"
     echo "preset $preset does not configure"
