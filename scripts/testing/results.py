@@ -8,7 +8,6 @@ import shutil
 import xml.etree.ElementTree
 
 SLOWEST = 50
-SHOWN = 10
 # ctest's lines of tests that started or passed, and its frame.
 PLAIN = re.compile(r"^ *Start +\d+:|^ *\d+/\d+ Test +#\d+:.* Passed |^Internal ctest|^Test project|^$")
 # ctest's entry for a whole program whose cases have a file of their own (tests/support/run_cases.py).
@@ -118,7 +117,7 @@ def finish(folder, stages, whole):
         print(f"{len(found) - proved} tests ran; {proved} have passed before with the same programs and were not run again "
               "(scripts/test --all runs all)")
     if skipped:
-        print(f"{len(skipped)} tests were skipped: " + "; ".join(skipped[:SHOWN]))
+        print(f"{len(skipped)} tests were skipped, which fails the run: {'; '.join(skipped)}")
     alone = list(passed_alone(folder))
     if alone:
         print(f"{len(alone)} tests passed only in a process of their own, not with the others of their program: {'; '.join(alone)}")
@@ -129,4 +128,4 @@ def finish(folder, stages, whole):
     share = 100 * (len(found) - len(failed)) // len(found) if found else 0
     print(f"{share}% tests passed, {len(failed)} tests failed out of {len(found)}\n")
     print(f"Total Test time (real) = {sum(case[2] for case in found):.2f} sec")
-    return 1 if bad_stages or failed or not found else 0
+    return 1 if bad_stages or failed or skipped or not found else 0

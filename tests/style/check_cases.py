@@ -2,8 +2,10 @@
 """tests/support/run_cases.py gives each case of a program its own verdict, however the program ends: check_cases.py
 
 By a stand-in for a Catch2 program whose cases pass, fail, end the process, fail only after others, or leave the process with an
-error once all have passed.
+error once all have passed. And a run of scripts/test fails if a test failed or was skipped.
 """
+import contextlib
+import io
 import os
 import subprocess
 import sys
@@ -77,6 +79,15 @@ def verdicts(cases, shard="1/1"):
                 list(results.passed_alone(folder)))
 
 
+def end_of_run(entry):
+    """Exit status of a run with one test, of which ctest wrote this."""
+    with tempfile.TemporaryDirectory() as folder:
+        with open(os.path.join(folder, "unit.xml"), "w", encoding="utf-8") as f:
+            f.write(f"<testsuite>{entry}</testsuite>")
+        with contextlib.redirect_stdout(io.StringIO()):
+            return results.finish(folder, [("unit", 1, True)], 1)
+
+
 def main():
     errors = []
 
@@ -96,6 +107,9 @@ def main():
     expect(verdicts(["passes", "races"]), 1, {"passes": True, "races": False}, "a report with others that is not there alone")
     expect(verdicts(["reports", "passes"]), 1, {"reports": True, "passes": False}, "a report after a case has passed")
     expect(verdicts(["passes", "leaks"]), 1, {"passes": True, "leaks": False}, "an error at the end of the process", ["passes"])
+    for status, inside, wanted in (("run", "", 0), ("notrun", "<skipped/>", 1), ("fail", "", 1)):
+        if (ended := end_of_run(f'<testcase name="a" status="{status}">{inside}</testcase>')) != wanted:
+            errors.append(f"a run with a test whose status is {status}: {ended}, expected {wanted}")
     return tree.finish(errors, "cases in one process")
 
 

@@ -46,9 +46,7 @@ def run(command, environment):
             status = f"none within {TIME_LIMIT_S} s ({started.wait()})"
         output.seek(0)
         said = output.read()
-    # A test that only root can run has no assertions, and says that it passed.
-    passed = status == 0 and ("All tests passed" in said or "1 | 1 passed" in said)
-    return "" if passed else f"status {status}\n{said[-6000:]}"
+    return "" if status == 0 and "All tests passed" in said else f"status {status}\n{said[-6000:]}"
 
 
 def main():

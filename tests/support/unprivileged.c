@@ -3,12 +3,14 @@
 //
 // usage: unprivileged [--refuse-transfers] COMMAND...
 //
-// Started by root it becomes "nobody"; else it stays who it is.
+// Started by root it becomes "nobody"; else it stays who it is. The command is killed when the
+// process that started this ends.
 #include <errno.h>
 #include <grp.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -50,6 +52,11 @@ int main(int argc, char** argv) {
   }
   if (geteuid() == 0 && (setgroups(0, NULL) != 0 || setgid(kNobody) != 0 || setuid(kNobody) != 0)) {
     perror("unprivileged: become nobody");
+    return 125;
+  }
+  // Whatever ends the starter ends this. Becoming another user would take the request back.
+  if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) {
+    perror("unprivileged: end with who started it");
     return 125;
   }
   if (refuses && (refuse_transfers() != 0 || !are_refused())) {

@@ -154,18 +154,17 @@ TEST_CASE("channel verbs: an engine of another version is not viable, and said t
 }
 
 TEST_CASE("channel verbs: where the system has no device, the adapter is taken") {
-  if (std::filesystem::exists("/sys/class/infiniband") &&
-      !std::filesystem::is_empty("/sys/class/infiniband")) {
-    WARN("this system has a device");
-    return;
-  }
+  const bool has_device = std::filesystem::exists("/sys/class/infiniband") &&
+                          !std::filesystem::is_empty("/sys/class/infiniband");
   const Place place;
   const auto system = open_device({.library = "system", .device = {}});
-  REQUIRE_FALSE(system);
-  CHECK(system.error().why == "not viable: libibverbs.so.1 shows no device");
+  if (system)
+    CHECK(has_device);
+  else if (!has_device)
+    CHECK(system.error().why == "not viable: libibverbs.so.1 shows no device");
   const auto device = open_device({});
   REQUIRE(device);
-  CHECK(device->capability.library == "libscela-ibverbs.so.1");
+  CHECK(device->capability.library == (system ? "libibverbs.so.1" : "libscela-ibverbs.so.1"));
 }
 
 }  // namespace capability_test

@@ -236,8 +236,8 @@ TEST_CASE("hca refusals: what is refused would be an engine, were it not for wha
 }
 
 TEST_CASE("hca refusals: another user's process that listens at the socket gets no word") {
-  if (::geteuid() != 0) return;  // only root can be somebody else
-  const Place place(false);      // as what listens there
+  REQUIRE(::geteuid() == 0);  // who else can become another user
+  const Place place(false);   // as what listens there
   const FakeEngine fake(
       place, [](int connection, const Ask&) { greet(connection, {}); }, 65534);
   const Opened opened = open_device();

@@ -1,4 +1,3 @@
-// Where the kernel refuses userfaultfd, the watch says so, and there is nothing else to see.
 #include "comm-channel/verbs/memory_watch.h"
 
 #include <sys/mman.h>
@@ -12,8 +11,12 @@
 #include <thread>
 #include <vector>
 
+#include "tests/unit/comm-channel/shm/ranks.h"
+
 namespace memory_watch_test {
 
+using scela::channel::shm::test::Child;
+using scela::channel::shm::test::refuse;
 using scela::channel::verbs::MemoryWatch;
 
 namespace {
@@ -32,19 +35,25 @@ struct Pages {
 
 std::unique_ptr<MemoryWatch> started() {
   auto watch = MemoryWatch::start();
-  if (!watch) {
-    WARN(watch.error().text());
-    CHECK_FALSE(watch.error().hint.empty());
-    return nullptr;
-  }
+  INFO((watch ? "" : watch.error().text()));
+  REQUIRE(watch);
   return std::move(*watch);
 }
 
 }  // namespace
 
+TEST_CASE("where the kernel refuses userfaultfd, the watch does not start, and says what to do") {
+  Child refused([] {
+    if (!refuse({SYS_userfaultfd}, EPERM)) return 2;
+    const auto watch = MemoryWatch::start();
+    if (watch) return 1;
+    return watch.error().hint.find("allow userfaultfd") != std::string::npos ? 0 : 3;
+  });
+  CHECK(refused.wait() == 0);
+}
+
 TEST_CASE("memory that goes by a bare system call is told of when the call has returned") {
   const auto watch = started();
-  if (!watch) return;
   const Pages pages;
   REQUIRE(watch->watch(pages.begin(), pages.end()));
   const auto before = watch->generation();
@@ -64,7 +73,6 @@ TEST_CASE("memory that goes by a bare system call is told of when the call has r
 
 TEST_CASE("memory that stays, and memory that is not watched, give no news") {
   const auto watch = started();
-  if (!watch) return;
   const Pages pages, others;
   REQUIRE(watch->watch(pages.begin(), pages.end()));
   const auto before = watch->generation();
@@ -80,7 +88,6 @@ TEST_CASE("memory that stays, and memory that is not watched, give no news") {
 
 TEST_CASE("shared memory, and files, cannot be watched") {
   const auto watch = started();
-  if (!watch) return;
   void* const shared =
       ::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   REQUIRE(shared != MAP_FAILED);
@@ -91,7 +98,6 @@ TEST_CASE("shared memory, and files, cannot be watched") {
 
 TEST_CASE("threads that unmap at the same time are each told before they go on") {
   const auto watch = started();
-  if (!watch) return;
   std::atomic<int> missed{0};
   const auto work = [&] {
     for (int i = 0; i < 300; ++i) {
