@@ -22,7 +22,7 @@ interop_test("a program of libpmi that asks its socket only"
 add_test(NAME "interop: a program of libpmi alone" COMMAND
   ${python} "${CMAKE_CURRENT_SOURCE_DIR}/check_run.py" --quiet --out "pmi library: 1 ranks ok"
   -- ${bin}/pmi_library)
-set_tests_properties("interop: a program of libpmi alone" PROPERTIES LABELS interop)
+set_tests_properties("interop: a program of libpmi alone" PROPERTIES LABELS interop PROCESSORS ${SCELA_COMPUTES})
 
 find_program(SCELA_HYDRA mpiexec.hydra REQUIRED)
 add_test(NAME "interop: a program of libpmi under mpiexec.hydra" COMMAND
@@ -105,7 +105,7 @@ add_test(NAME "interop: an MPICH program alone is served by scela-run as its mpi
 foreach(name "a program of libpmi alone spawns ranks by a scela-run of its own"
     "a program of libpmi alone that finds no scela-run is told"
     "an MPICH program alone is served by scela-run as its mpiexec")
-  set_tests_properties("interop: ${name}" PROPERTIES LABELS interop TIMEOUT 60)
+  set_tests_properties("interop: ${name}" PROPERTIES LABELS interop TIMEOUT 60 PROCESSORS ${SCELA_COMPUTES})
 endforeach()
 
 # The same programs that Slurm's libpmi2 is tested with, by this project's library of that name.
