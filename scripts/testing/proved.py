@@ -44,6 +44,13 @@ def machine():
     return tree.digest_of([tree.packages_digest()] + words)
 
 
+@functools.lru_cache(maxsize=None)
+def emulated_kernel():
+    """What stands for the kernel of the emulated machine (tests/rxe/kernel.py): the package that Debian's newest one is in."""
+    run = subprocess.run(["apt-cache", "show", "--no-all-versions", "linux-image-amd64"], capture_output=True, text=True, check=False)
+    return run.stdout
+
+
 class Memory:
     """Which of a tree's tests are known to pass with the present sources. `built`: the time, in seconds since 1970, at which the
     tree's build began; a test one of whose sources has changed since is not remembered, because its programs may be of either."""
@@ -79,6 +86,7 @@ class Memory:
             return None
         parts = self._parts(test).union(*(self._set_up(fixture) for fixture in test.needs))
         words = self.graph.anywhere("\n".join([test.name, *test.command, test.terms]))
+        words += emulated_kernel() if "rxe" in test.labels else ""
         return tree.digest_of([self.common, words] + sorted(parts))
 
     def choose(self, selected):
