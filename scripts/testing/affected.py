@@ -25,20 +25,17 @@ class Choice(typing.NamedTuple):
 
 
 def git(root, *words):
-    run = subprocess.run(["git", "-C", root, *words], capture_output=True, text=True, check=False)
-    return run.stdout.splitlines() if run.returncode == 0 else None
+    """Paths that git lists; ends the run if git cannot tell."""
+    run = subprocess.run(["git", "-C", root, *words, "-z"], capture_output=True, text=True, check=False)
+    if run.returncode:
+        raise SystemExit(f"scripts/test: what has changed is not known: git {' '.join(words)}: {run.stderr.strip()}")
+    return run.stdout.split("\0")[:-1]
 
 
 def changed_files(root, base):
     """Paths that differ from `base`; without one from HEAD, or, where nothing differs from it, from its parent."""
-    untracked = git(root, "ls-files", "-o", "--exclude-standard") or []
-    if base:
-        found = git(root, "diff", "--name-only", base)
-        if found is None:
-            raise SystemExit(f"scripts/test: there is no commit '{base}' to compare with")
-        return sorted(found + untracked)
-    found = (git(root, "diff", "--name-only", "HEAD") or []) + untracked
-    return sorted(found or git(root, "diff", "--name-only", "HEAD~1") or [])
+    found = git(root, "diff", "--name-only", base or "HEAD") + git(root, "ls-files", "-o", "--exclude-standard")
+    return sorted(found or ([] if base else git(root, "diff", "--name-only", "HEAD~1")))
 
 
 def fitting(tests, seconds_of, budget_s):
@@ -59,7 +56,6 @@ def choose(root, build, base, minutes):
     files = set(changed_files(root, base))
     tests = graph.Graph(root, build)
     described = [f for f in files if f.endswith(DESCRIPTIONS)]
-    number = {test.name: at + 1 for at, test in enumerate(tests.tests)}
     style, memory, named, started, simulated, out = [], [], [], [], [], []
     for test in tests.tests:
         labels = set(test.labels)
@@ -88,6 +84,7 @@ def choose(root, build, base, minutes):
     counts = ", ".join(f"{len(fits)} of {len(kind)} {word}"
                        for fits, kind, word in zip(taken, (memory, named, started, simulated), words))
     text = (f"{len(files)} files differ; of the tests affected these run: {counts}.\n"
-            f"Left to the whole run: {left}, {len(out)} of them on simulated hosts and emulated machines (more with --minutes N).")
+            f"Left to the whole run: {left}. Never run here: the {len(out)} of them on simulated hosts and emulated machines, of the "
+            "installation, the benchmarks and the deliberate breaks; of the others more run with --minutes N.")
     stages = [("style", style), ("affected", [test for fits in taken for test in fits])]
-    return Choice([(name, [number[t.name] for t in chosen]) for name, chosen in stages if chosen], text)
+    return Choice([(name, [tests.number_of[t.name] for t in chosen]) for name, chosen in stages if chosen], text)

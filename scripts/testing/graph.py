@@ -26,6 +26,8 @@ READS = {
     "bin/scela-perf": ("perf/mpi_peer.cpp",),
     "tests/rxe/test_rxe.py": ("tests/rxe/init",),
     "tests/rxe/test_channel.py": ("tests/rxe/init",),
+    "tests/e2e/run/job.py": ("tests/support/mpich/mpiexec",),
+    "tests/cluster/cluster.py": ("tests/support/mpich/mpiexec",),
 }
 
 # Variables of a build step that do not change what comes of it; some are others when a tree is configured again.
@@ -203,8 +205,9 @@ class Graph:
         """(outputs that a test names, those and what they start, files of the source tree: what it names and its modules)."""
         outputs, files = self._named(test)
         started = self._started_by(frozenset(outputs))
+        files = files.union(*(self._modules(file) for file in files))
         reads = {path for one in [*started, *files] for path in READS.get(one, ())}
-        return outputs, started, files.union(reads, *(self._modules(file) for file in files))
+        return outputs, started, files | reads
 
     @functools.lru_cache(maxsize=None)
     def _modules(self, script):

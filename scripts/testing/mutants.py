@@ -9,7 +9,7 @@ Each tests/mutants/NAME.patch begins with lines that say what it is for:
     --- a/...                     the patch, as git diff writes it
 
 The record (tests/mutants/proved.json) says which breaks were seen, and with which sources: the digest of the patch, of every
-source that the named tests are built from and of their scripts. A run tries the breaks whose digest is another one, and a tenth
+source that the targets are built from and of the tests' scripts. A run tries the breaks whose digest is another one, and a tenth
 of the others, drawn by the commit: a record that is wrong is found within some commits.
 """
 import datetime
@@ -34,6 +34,7 @@ TEST_TIMEOUT_S = 150
 # And of one without, which failed: then it is its own stage of scripts/test that says so.
 ATTEMPTS = 3
 CTEST_FAILED = 8  # ctest's exit status where tests have failed; another one says that ctest was ended or is at fault
+NINJA_FAILED = 1  # the same of ninja, where something does not compile
 DRAWN = 10  # one of so many of the breaks that the record knows is tried again
 
 
@@ -149,7 +150,11 @@ class Workshop:
         return configured and self.build(targets, "plain.log", os.cpu_count() or 1)
 
     def build(self, targets, log, jobs=1):
-        return self.run(["cmake", "--build", self.build_tree, f"-j{jobs}", "--target", *targets], log) == 0
+        """Raises Interrupted if ninja has not come to its end."""
+        status = self.run(["cmake", "--build", self.build_tree, f"-j{jobs}", "--target", *targets], log)
+        if status not in (0, NINJA_FAILED):
+            raise Interrupted(f"the build ended with status {status}: {self.folder}/{log}")
+        return status == 0
 
     def tests_pass(self, regex, log):
         """None if no test has such a name. Raises Interrupted if ctest has not come to its end."""
@@ -184,7 +189,8 @@ class Workshop:
                     return "NO SUCH TEST" if passed is None else "killed" if attempt == 1 else f"killed at try {attempt}"
             return "SURVIVED"
         finally:
-            self.run([*patch, "-R"], log)
+            if self.run([*patch, "-R"], log):
+                raise Interrupted(f"{mutant.name} cannot be taken out of {self.copy}: {self.folder}/{log}")
 
 
 def shared_out(mutants, workshops):
@@ -203,13 +209,14 @@ def shared_out(mutants, workshops):
 class Trial:
     """Tries breaks in several workshops at once."""
 
-    def __init__(self, root, folder, settings, workshops, passed=frozenset(), seen=lambda mutant, well: None):
+    def __init__(self, root, folder, settings, workshops, passed=frozenset(), seen=lambda mutant, verdict: None):
         self.shops = [Workshop(root, os.path.join(folder, str(n + 1)), settings) for n in range(workshops)]
         self.passed = passed  # names of tests that are known to pass without a break
         self.seen = seen      # called after each break, by one thread at a time
         self.lock = threading.Lock()
         self.verdicts = {}    # name to (verdict, seconds)
         self.broken = []      # what kept a workshop from working
+        self.stopped = False  # no break is begun any more
 
     def _work(self, shop, mutants):
         try:
@@ -224,9 +231,12 @@ class Trial:
         for mutant in mutants:
             if mutant.test not in healthy:
                 known = [t for t in graph.Graph(shop.copy, shop.build_tree).tests if re.search(mutant.test, t.name)]
-                healthy[mutant.test] = None if not known else (
-                    all(t.name in self.passed for t in known) or shop.passes_at_last(mutant.test))
+                # A program of one of the targets is built here as it was there; what another test starts may not be.
+                trusted = all(t.name in self.passed and t.name.partition("/")[0] in mutant.targets for t in known)
+                healthy[mutant.test] = None if not known else trusted or shop.passes_at_last(mutant.test)
         for mutant in mutants:
+            if self.stopped:
+                return
             start = time.monotonic()
             if healthy[mutant.test] is None:
                 verdict = "NO SUCH TEST"
@@ -236,18 +246,25 @@ class Trial:
                 verdict = shop.verdict_on(mutant)
             with self.lock:
                 self.verdicts[mutant.name] = (verdict, time.monotonic() - start)
-                self.seen(mutant, verdict.startswith("killed"))
+                self.seen(mutant, verdict)
 
     def run(self, mutants):
         threads = []
         # One after the other, with all processors: the compiler's cache has for the next what the first has compiled.
         for shop, part in zip(self.shops, shared_out(mutants, len(self.shops))):
             os.makedirs(shop.folder, exist_ok=True)
-            if shop.prepare(part):
-                threads.append(threading.Thread(target=self._work, args=(shop, part)))
-            else:
-                self.broken.append(f"the tree does not build without mutants: {shop.folder}/plain.log")
+            try:
+                if shop.prepare(part):
+                    threads.append(threading.Thread(target=self._work, args=(shop, part)))
+                else:
+                    self.broken.append(f"the tree does not build without mutants: {shop.folder}/plain.log")
+            except Interrupted as error:
+                self.broken.append(str(error))
         for thread in threads:
             thread.start()
-        for thread in threads:
-            thread.join()
+        try:
+            for thread in threads:
+                thread.join()
+        except KeyboardInterrupt:
+            self.stopped = True
+            raise

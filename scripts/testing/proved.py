@@ -3,10 +3,11 @@
 What a test proves depends on the files that its programs are built from (and those that they start), the commands that build
 them, its scripts, its command line and properties, and the machine: one digest of all that. A test that has passed is
 remembered by its digest, beside the compiler's cache (tests/style/tree.py, Proofs). A later run leaves it out, says so, and lists it in
-build-results/proved-TREE.xml; but a tenth of those, drawn by the commit, runs again, and is forgotten if it fails: so a wrong memory, or
+build-results/STAGE-proved.xml; but a tenth of those, drawn by the commit, runs again, and is forgotten if it fails: so a wrong memory, or
 a test that passes by luck, does not stay. `scripts/test --all` runs everything.
 """
 import functools
+import math
 import os
 import re
 import subprocess
@@ -24,6 +25,7 @@ ALWAYS = {"style", "mutants", "install", "bench"}
 
 
 def head_of(root):
+    """The hash of the commit; empty where there is none."""
     return subprocess.run(["git", "-C", root, "rev-parse", "HEAD"], capture_output=True, text=True, check=False).stdout.strip()
 
 
@@ -34,7 +36,8 @@ def selected(ctest, arguments):
 
 
 # Variables of the environment that programs under test and those of their peers read.
-VARIABLES = re.compile(r"^(SCELA|OMPI|PMIX|PRTE|MPICH|MPIR|HYDRA|PMI|SLURM|LD|UCX|FI)_")
+# Not PATH: what is found there is of the installed packages.
+VARIABLES = re.compile(r"^(SCELA|OMPI|PMIX|PRTE|MPICH|MPIR|HYDRA|PMI|SLURM|LD|UCX|FI|VERBS|HWLOC|MALLOC|GLIBC|[A-Z]+SAN)_")
 
 
 def machine():
@@ -85,6 +88,8 @@ class Memory:
         if ALWAYS & set(test.labels) or self.root in map(os.path.normpath, test.command):
             return None
         parts = self._parts(test).union(*(self._set_up(fixture) for fixture in test.needs))
+        if not parts:  # nothing of this tree is known to be in it: no change of it would be seen
+            return None
         words = self.graph.anywhere("\n".join([test.name, *test.command, test.terms]))
         words += emulated_kernel() if "rxe" in test.labels else ""
         return tree.digest_of([self.common, words] + sorted(parts))
@@ -100,11 +105,24 @@ class Memory:
             (known if left_out else run).append(test)
         return run, known
 
-    def _changed(self, path):
+    def _put_there(self, path):
+        """When a file came to be as it is: its own time may be an older one that was copied with it."""
         try:
-            return self.built is not None and os.stat(os.path.join(self.root, path)).st_mtime >= self.built
+            return os.stat(os.path.join(self.root, path)).st_ctime
         except FileNotFoundError:
-            return True
+            return math.inf
+
+    def _changed(self, path):
+        return self.built is not None and self._put_there(path) >= self.built
+
+    @functools.lru_cache(maxsize=None)
+    def _older_than_sources(self, output):
+        """Whether an output was built before one of its sources was put there: ninja compares only the files' own times."""
+        try:
+            made = os.stat(os.path.join(self.build, output)).st_mtime
+        except FileNotFoundError:
+            return False  # not a file; what it is made of is looked at itself
+        return any(self._put_there(path) > made for path in self.graph.sources_of(output))
 
     def remember(self, tests, passed):
         """Of tests that have run: those that failed are not known any more, whatever they did before."""
@@ -114,7 +132,8 @@ class Memory:
                 continue
             if test.name not in passed:
                 self.proofs.forget(digest)
-            elif not any(changed(path) for path in self.graph.all_sources(test)):
+            elif not (any(changed(path) for path in self.graph.all_sources(test))
+                      or any(self._older_than_sources(output) for output in self.graph.parts(test)[1])):
                 self.proofs.add(digest)
         self.proofs.forget_unused()
 

@@ -5,7 +5,11 @@ import json
 import os
 import re
 import shutil
+import sys
 import xml.etree.ElementTree
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tests", "style"))
+import tree  # noqa: E402 (the path above)
 
 SLOWEST = 50
 # ctest's lines of tests that started or passed, and its frame.
@@ -17,13 +21,9 @@ ALONE = re.compile(r"^(.+): not passed in one process with others; passes alone$
 
 
 def clear(folder):
-    shutil.rmtree(folder, ignore_errors=True)
+    if os.path.exists(folder):
+        shutil.rmtree(folder)
     os.makedirs(folder)
-
-
-def cache_folder():
-    home = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    return os.path.join(home, "scela")
 
 
 class Costs:
@@ -31,7 +31,7 @@ class Costs:
     of costs loses tests whose names have blanks."""
 
     def __init__(self, preset):
-        self.path = os.path.join(cache_folder(), "costs", preset + ".json")
+        self.path = os.path.join(tree.cache_folder(), "costs", preset + ".json")
 
     def seconds(self):
         """{test: seconds}, of the tests that have run."""
@@ -43,14 +43,17 @@ class Costs:
 
     def keep(self, report):
         """Adds the times of a JUnit file."""
-        os.makedirs(os.path.dirname(self.path), exist_ok=True)
-        with open(self.path + ".lock", "w", encoding="utf-8") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)  # another stage, or another run, may write it now
-            known = self.seconds()
-            known.update((name, round(seconds, 3)) for _, name, seconds, status in entries_of(report) if status == "passed")
-            with open(self.path + ".new", "w", encoding="utf-8") as f:
-                json.dump(known, f, indent=0)
-            os.replace(self.path + ".new", self.path)
+        try:
+            os.makedirs(os.path.dirname(self.path), exist_ok=True)
+            with open(self.path + ".lock", "w", encoding="utf-8") as lock:
+                fcntl.flock(lock, fcntl.LOCK_EX)  # another stage, or another run, may write it now
+                known = self.seconds()
+                known.update((name, round(seconds, 3)) for _, name, seconds, status in entries_of(report) if status == "passed")
+                with open(self.path + ".new", "w", encoding="utf-8") as f:
+                    json.dump(known, f, indent=0)
+                os.replace(self.path + ".new", self.path)
+        except OSError as error:
+            tree.not_kept(error)
 
 
 def shown_of(log):
@@ -66,9 +69,17 @@ def build_errors(log):
 
 
 def cases(folder):
-    """(file without its suffix, name, seconds, "passed", "failed" or "skipped") or "proved" of every test case."""
-    for path in sorted(glob.glob(os.path.join(folder, "*.xml"))):
-        yield from (entry for entry in entries_of(path) if not entry[1].startswith(WHOLE_PROGRAM))
+    """(file without its suffix, name, seconds, "passed", "failed", "skipped" or "proved") of every test case. A whole program counts
+    as one only if it failed and no case of it did: then it has not come to its end."""
+    found = [entry for path in sorted(glob.glob(os.path.join(folder, "*.xml"))) for entry in entries_of(path)]
+    failed = {name.partition("/")[0] for _, name, _, status in found if status == "failed"}
+    return [(file, name, seconds, status) for file, name, seconds, status in found if not name.startswith(WHOLE_PROGRAM)
+            or (status == "failed" and program_of(name) not in failed)]
+
+
+def program_of(entry):
+    """The program that ctest's entry for a whole program is of."""
+    return entry[len(WHOLE_PROGRAM):].rpartition(", part")[0]
 
 
 def entries_of(path):
@@ -85,11 +96,17 @@ def passed_alone(folder):
     """Of cases that have passed: those that did not in one process with the others of their program."""
     failed = {name for _, name, _, status in cases(folder) if status == "failed"}
     for path in sorted(glob.glob(os.path.join(folder, "*.xml"))):
-        for case in xml.etree.ElementTree.parse(path).getroot().iter("testcase"):
-            if case.get("name").startswith(WHOLE_PROGRAM):
-                program = case.get("name")[len(WHOLE_PROGRAM):].rpartition(", part")[0]
-                names = (f"{program}/{name}" for name in ALONE.findall(case.findtext("system-out") or ""))
-                yield from (name for name in names if name not in failed)
+        for entry, names in not_in_common(path).items():
+            yield from (name for name in (f"{program_of(entry)}/{name}" for name in names) if name not in failed)
+
+
+def not_in_common(path):
+    """ctest's entries for whole programs in a JUnit file, each with its cases that did not pass in one process with the others."""
+    if not os.path.exists(path):
+        return {}
+    found = {case.get("name"): ALONE.findall(case.findtext("system-out") or "")
+             for case in xml.etree.ElementTree.parse(path).getroot().iter("testcase") if case.get("name").startswith(WHOLE_PROGRAM)}
+    return {entry: names for entry, names in found.items() if names}
 
 
 def times_text(stages, whole, found):
@@ -104,7 +121,7 @@ def times_text(stages, whole, found):
 
 def finish(folder, stages, whole):
     """Prints times and the summary over all stages; the exit status of the run."""
-    found = list(cases(folder))
+    found = cases(folder)
     text = times_text(stages, whole, found)
     with open(os.path.join(folder, "times.txt"), "w", encoding="utf-8") as f:
         f.write(text)

@@ -6,6 +6,7 @@ have limits of time, then the deliberate breaks. Each stage writes a log and a J
 build-results/; the times of all stages and of the 50 slowest tests are in build-results/times.txt.
 """
 import argparse
+import fcntl
 import os
 import signal
 import subprocess
@@ -35,7 +36,9 @@ SANITIZERS = ("asan", "tsan")
 ENDING = {signal.SIGHUP, signal.SIGINT, signal.SIGTERM}
 END_LIMIT_S = 10
 # Runs a command at a lower priority, also where the kernel shares processors out by session.
-LOWER = ["sh", "-c", 'echo "$0" > /proc/self/autogroup 2>/dev/null; exec nice -n "$0" "$@"']
+LOWER = ["sh", "-c", '{ echo "$0" > /proc/self/autogroup; } 2>/dev/null; exec nice -n "$0" "$@"']
+# Of what a test printed that passed, in a JUnit file: there tests/support/run_cases.py tells which cases pass only alone.
+MOST_OUTPUT_BYTES = 1000000
 
 
 class Run:
@@ -44,15 +47,18 @@ class Run:
     def __init__(self):
         self.stages = []  # (name, seconds, whether it went well)
         self.children = set()
-        self.lock = threading.RLock()  # end() is called by a signal handler, which may interrupt its holder
+        self.lock = threading.Lock()
         self.began = time.monotonic()
         self.ending = False
+        self.ended_by = 0  # the signal
         self.commit = proved.head_of(ROOT)
         self.built = []  # of the trees beside the release tree
+        self.memories = {}  # preset to proved.Memory, of the trees that are built
         self.build_began = {}  # preset to seconds since 1970
+        self.lane_over = False  # beside() has come to its end
 
     def call(self, command, log, nice=0, environment=None):
-        """Exit status. In a session of its own, so that end() reaches all that it started."""
+        """Exit status. In a process group of its own, which end() ends."""
         if nice:
             command = [*LOWER, str(nice), *command]
         with open(os.path.join(RESULTS, log), "ab") as out, self.lock:
@@ -66,8 +72,19 @@ class Run:
             self.children.discard(child)
         return status
 
+    def end_at_signals(self):
+        """From now on a signal ends all that this run has started; the stages then come to their ends one after the other."""
+
+        def ended(number, _):
+            self.ended_by = number
+            # In a thread, because what the signal interrupted may hold the lock, and must go on to see its child end.
+            threading.Thread(target=self.end).start()
+
+        for number in ENDING:
+            signal.signal(number, ended)
+
     def end(self):
-        """Ends all that this run has started."""
+        """Ends the process groups of the commands that run, and lets no more begin."""
         with self.lock:
             self.ending = True
             children = list(self.children)
@@ -89,8 +106,8 @@ class Run:
         except Exception:  # the stage's own fault: the other stages are run all the same
             well, text = False, traceback.format_exc()
         seconds = time.monotonic() - start
+        self.stages.append((name, seconds, well))
         with self.lock:
-            self.stages.append((name, seconds, well))
             print(f"\n== {name}: {seconds:.0f} s{'' if well else ', FAILED'}\n{text}".rstrip(), flush=True)
         return well
 
@@ -115,8 +132,10 @@ def ctest(run, name, preset, arguments, nice=0):
     """Runs the tests that ctest's arguments choose, but for those that have passed before with the same programs."""
     tree = os.path.join(ROOT, f"build-{preset}")
     base = ["ctest", "--test-dir", tree, "-j", str(SLOTS), "--timeout", str(LOWER_TEST_LIMIT_S if nice else TEST_LIMIT_S),
-            "--output-on-failure"]
-    memory = proved.Memory(ROOT, tree, run.commit, run.build_began.get(preset))
+            "--output-on-failure", "--test-output-size-passed", str(MOST_OUTPUT_BYTES)]
+    if preset not in run.memories:
+        run.memories[preset] = proved.Memory(ROOT, tree, run.commit, run.build_began.get(preset))
+    memory = run.memories[preset]
     chosen, known = memory.choose(proved.selected(base, arguments))
     report = os.path.join(RESULTS, f"{name}.xml")
     if known:
@@ -126,10 +145,17 @@ def ctest(run, name, preset, arguments, nice=0):
     numbers = "0,0,0," + ",".join(str(memory.graph.number_of[test.name]) for test in chosen)
     status = run.call([*base, "--output-junit", report, "-I", numbers, *(["-V"] if "-V" in arguments else [])], f"{name}.log", nice,
                       {"TESTING_CASE_RESULTS": RESULTS})
-    results.Costs(preset).keep(report)
-    memory.remember(chosen, {case for _, case, _, verdict in results.entries_of(report) if verdict == "passed"})
     text = results.shown_of(os.path.join(RESULTS, f"{name}.log"))
-    return status == 0, text + (f"\n{len(known)} more have passed before with the same programs" if known else "")
+    if run.ending:
+        return False, text
+    results.Costs(preset).keep(report)
+    verdicts = {case: verdict for _, case, _, verdict in results.entries_of(report)}
+    # A program of which a case passes only alone runs again the next time, so that the case is listed again.
+    passed = {case for case, verdict in verdicts.items() if verdict == "passed"} - results.not_in_common(report).keys()
+    memory.remember(chosen + [test for test in known if test.name in verdicts], passed)
+    if lost := [test.name for test in chosen if test.name not in verdicts]:
+        text += f"\n{len(lost)} tests were to run and did not: {'; '.join(lost)}"
+    return status == 0 and not lost, text + (f"\n{len(known)} more have passed before with the same programs" if known else "")
 
 
 def script(run, name, command):
@@ -153,6 +179,7 @@ def beside(run):
     run.built = [preset for preset in SANITIZERS if run.stage(f"build {preset}", lambda: build(run, preset, nice=15))]
     if "asan" in run.built:
         run.stage("fuzz", lambda: ctest(run, "fuzz", "asan", ["-L", "^fuzz$"], nice=5))
+    run.lane_over = True
 
 
 def whole(run, every_proof):
@@ -165,6 +192,8 @@ def whole(run, every_proof):
     lane.start()
     foreground(run)
     lane.join()
+    if not run.lane_over:
+        run.stage("what computes", lambda: (False, "it has not come to its end"))
     for preset in run.built:
         run.stage(f"{preset}: unit, contract, sim", lambda: ctest(run, preset, preset, ["-L", "^(unit|contract|sim)$"]))
     run.stage("mutants", lambda: ctest(run, "mutants", "release", ["-L", "^mutants$", "-V"]))
@@ -196,23 +225,29 @@ def main():
     how.add_argument("--all", action="store_true")
     how.add_argument("--changed", nargs="?", const="", metavar="BASE")
     parser.add_argument("--minutes", type=float, default=2)
+    parser.add_argument("--only-read-options", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
+    if options.only_read_options:
+        return 0
+    only_run = os.open(ROOT, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(only_run, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        sys.exit("scripts/test: another scripts/test runs in this tree; wait for it, or use another clone")
     run = Run()
-
-    def ended(number, _):
+    run.end_at_signals()
+    try:
+        results.clear(RESULTS)
+        if options.quick:
+            quick(run)
+        elif options.changed is not None:
+            changed(run, options.changed, options.minutes)
+        else:
+            whole(run, options.all)
+        status = results.finish(RESULTS, run.stages, time.monotonic() - run.began)
+    finally:
         run.end()
-        sys.exit(128 + number)
-
-    for number in ENDING:
-        signal.signal(number, ended)
-    results.clear(RESULTS)
-    if options.quick:
-        quick(run)
-    elif options.changed is not None:
-        changed(run, options.changed, options.minutes)
-    else:
-        whole(run, options.all)
-    return results.finish(RESULTS, run.stages, time.monotonic() - run.began)
+    return 128 + run.ended_by if run.ended_by else status
 
 
 if __name__ == "__main__":

@@ -3,7 +3,8 @@
 
 On a made-up tree of two programs, one of which starts the other, and a program of two headers: which tests a memory
 (scripts/testing/proved.py) leaves out after a change of a source, a header that only the compiler's dependency file names, a
-program that is started, a script and its module, the flags of a program, a file that the configuration writes, a command line;
+program that is started, a script and its module, the flags of a program, a file that the configuration writes, a command line, a
+source that is older than what was built from another one;
 and that one commit in ten draws each known test again. And which tests scripts/test --changed takes for a change (scripts/testing/affected.py).
 """
 import os
@@ -44,6 +45,7 @@ file(MAKE_DIRECTORY "${PROJECT_BINARY_DIR}/links")
 file(CREATE_LINK "${PROJECT_BINARY_DIR}/bin/scela-run" "${PROJECT_BINARY_DIR}/links/mpiexec" SYMBOLIC)
 add_test(NAME always COMMAND alone two)
 set_tests_properties(always PROPERTIES LABELS install)
+add_test(NAME nothing COMMAND true)
 """,
     "run.c": "int main(void) { return 0; }\n",
     "nla.c": "int main(void) { return 0; }\n",
@@ -149,6 +151,13 @@ def main():
         memory.proofs.anew = True
         expect(memory.choose(set(every))[1], [], "known where nothing counts as known")
 
+        # A source that was put there with an older time of its own: ninja does not build it.
+        made.write("alone.h", "#define ALONE (0 * 2)\n")
+        os.utime(os.path.join(root, "alone.h"), (1, 1))
+        made.make()
+        for _ in range(2):
+            expect(made.left_out(quiet), ["linked", "path", "scripted", "starts"], "known with a source that was not built")
+
         # A test that failed is not remembered.
         made.write("alone.h", "#define ALONE 1\n")
         made.make()
@@ -178,6 +187,14 @@ def main():
         made.make()
         expect(sorted(n for _, numbers in affected.choose(root, made.build, "", 1).stages for n in numbers),
                sorted(number[name] for name in ("starts", "path", "linked", "alone", "corpus")), "affected by two changes")
+        tests = graph.Graph(root, made.build).tests
+        taken, left, budget = affected.fitting(tests, {test.name: 10 for test in tests}, 3 * 10 / affected.AT_ONCE)
+        expect((len(taken), len(left), budget), (3, len(tests) - 3, 0), "what fits into the time of three tests")
+        try:
+            affected.changed_files(root, "nosuch")
+            errors.append("a commit that is not there: nothing has changed")
+        except SystemExit:
+            pass
     return tree.finish(errors, "what is not run again")
 
 

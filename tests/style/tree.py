@@ -10,6 +10,7 @@ import os
 import re
 import shlex
 import subprocess
+import sys
 import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -125,18 +126,23 @@ def packages_digest():
     return digest_of([f"{name} {installed[name][0]}" for name in sorted(found)])
 
 
+def cache_folder():
+    """$XDG_CACHE_HOME/scela, else ~/.cache/scela; a path that is not absolute does not count, as the XDG specification says."""
+    home = os.environ.get("XDG_CACHE_HOME", "")
+    return os.path.join(home if os.path.isabs(home) else os.path.join(os.path.expanduser("~"), ".cache"), "scela")
+
+
 class Proofs:
     """What was found to be right, by digest of all that was looked at: one empty file each, outside of every build tree.
 
-    In $XDG_CACHE_HOME/scela/proofs (else ~/.cache/scela/proofs), which may be deleted at any time: everything is then looked
-    at again. Safe for several processes. With TESTING_PROOFS_ANEW=1 nothing counts as known (scripts/test --all).
+    In cache_folder(), which may be deleted at any time: everything is then looked at again. Where it cannot be written, nothing
+    is remembered. Safe for several processes. With TESTING_PROOFS_ANEW=1 nothing counts as known (scripts/test --all).
     """
 
     KEPT_DAYS = 60
 
     def __init__(self, kind, folder=None):
-        home = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-        self.folder = os.path.join(folder or os.path.join(home, "scela", "proofs"), kind)
+        self.folder = os.path.join(folder or os.path.join(cache_folder(), "proofs"), kind)
         self.anew = os.environ.get("TESTING_PROOFS_ANEW") == "1"
 
     def _file(self, digest):
@@ -152,9 +158,12 @@ class Proofs:
             return False
 
     def add(self, digest):
-        os.makedirs(os.path.dirname(self._file(digest)), exist_ok=True)
-        with open(self._file(digest), "w", encoding="utf-8"):
-            pass
+        try:
+            os.makedirs(os.path.dirname(self._file(digest)), exist_ok=True)
+            with open(self._file(digest), "w", encoding="utf-8"):
+                pass
+        except OSError as error:
+            not_kept(error)
 
     def forget(self, digest):
         try:
@@ -171,8 +180,18 @@ class Proofs:
                 try:
                     if os.stat(path).st_mtime < oldest:
                         os.remove(path)
-                except FileNotFoundError:
-                    pass  # another process was faster
+                except OSError:
+                    pass  # another process was faster, or the folder cannot be written
+
+
+@functools.lru_cache(maxsize=1)  # told once
+def _told_not_kept(why):
+    print(f"nothing is remembered in {cache_folder()}: {why}", file=sys.stderr)
+
+
+def not_kept(error):
+    """Tells that a result cannot be kept for the next run."""
+    _told_not_kept(error.strerror)
 
 
 def blamed(part, text):
