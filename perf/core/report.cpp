@@ -1,7 +1,9 @@
 #include "perf/core/report.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "common/core/text.h"
 #include "perf/core/collectives.h"
@@ -77,6 +79,21 @@ void add_overhead(Row& row) {
   row.values.insert(row.values.end(), found.begin(), found.end());
 }
 
+// Whether a member is a whole number that fits; what the library would convert a fraction, or a
+// number that does not fit, to, is not defined.
+template <class T>
+bool read_whole(const nlohmann::ordered_json& object, const char* name, T& into) {
+  const auto& member = object.at(name);
+  const auto take = [&into](auto value) {
+    if (!std::in_range<T>(value)) return false;
+    into = static_cast<T>(value);
+    return true;
+  };
+  return member.is_number_unsigned()
+             ? take(member.template get<std::uint64_t>())
+             : member.is_number_integer() && take(member.template get<std::int64_t>());
+}
+
 // What the ratio is of; 0: there is none.
 double compared(const Row& row) {
   if (row.bench == "memory") return value_of(row, "kib_rank");
@@ -91,9 +108,10 @@ Result<Sample> parse_sample(std::string_view line) {
   try {
     sample.bench = object.at("bench").get<std::string>();
     sample.provider = object.at("provider").get<std::string>();
-    sample.bytes = object.at("bytes").get<std::size_t>();
-    sample.ranks = object.at("ranks").get<int>();
-    sample.nodes = object.at("nodes").get<int>();
+    if (!read_whole(object, "bytes", sample.bytes) || !read_whole(object, "ranks", sample.ranks) ||
+        !read_whole(object, "nodes", sample.nodes))
+      return fail({ErrorKind::protocol, "read what a contestant has measured", "",
+                   "bytes, ranks or nodes are not whole numbers that fit", ""});
     sample.us = object.at("us").get<std::vector<double>>();
     sample.op = object.value("op", sample.bench);
     sample.executor = object.value("executor", std::string());

@@ -185,7 +185,11 @@ TEST_CASE("perf report: what a contestant prints is looked at before it is belie
        R"({"bench":"latency","bytes":8,"ranks":2,"nodes":1,"provider":"shm","us":["x"]})",
        R"({"bench":"latency","bytes":8,"ranks":2,"nodes":1,"provider":"shm","us":[1],"values":{"x":[]}})",
        R"({"bench":"latency","bytes":8,"ranks":2,"nodes":1,"provider":"shm","us":[1],"values":{"x":["y"]}})",
-       R"({"bench":"latency","bytes":-8.5,"ranks":"2","nodes":1,"provider":"shm","us":[1]})"})
+       R"({"bench":"latency","bytes":-8.5,"ranks":"2","nodes":1,"provider":"shm","us":[1]})",
+       R"({"bench":"latency","bytes":-8,"ranks":2,"nodes":1,"provider":"shm","us":[1]})",
+       R"({"bench":"latency","bytes":8,"ranks":2.5,"nodes":1,"provider":"shm","us":[1]})",
+       R"({"bench":"latency","bytes":8,"ranks":2,"nodes":4294967297,"provider":"shm","us":[1]})",
+       R"({"bench":"latency","bytes":1e300,"ranks":2,"nodes":1,"provider":"shm","us":[1]})"})
     CHECK_FALSE(parse_sample(line));
 }
 

@@ -326,6 +326,29 @@ TEST_CASE("kernels: numbers between two of 16 bits go to the nearest, ties to th
   }
 }
 
+// Of the numbers of that type there; places are behind their numbers.
+static bool is_nan(Type type, const std::byte* at) {
+  const auto there = [at]<class T>(T value) {
+    std::memcpy(&value, at, sizeof value);
+    return std::isnan(seen(value));
+  };
+  switch (type) {
+    case Type::float16:
+      return there(Float16{});
+    case Type::bfloat16:
+      return there(Bfloat16{});
+    case Type::float32:
+    case Type::float32_place:
+      return there(0.0f);
+    case Type::float64:
+    case Type::float64_place:
+      return there(0.0);
+    default:
+      return false;
+  }
+}
+
+// But for which NaN two of them give: a compiler may exchange the operands of a sum.
 TEST_CASE("kernels: all forms give the same bits") {
   Random random(11);
   for (std::size_t t = 0; t < kTypes; ++t)
@@ -341,6 +364,9 @@ TEST_CASE("kernels: all forms give the same bits") {
         from[i] = static_cast<std::byte>(random.below(256));
         to[i] = static_cast<std::byte>(random.below(256));
       }
+      for (std::size_t i = 0; i < bytes; i += size_of(type))
+        if (is_nan(type, &from[i]) && is_nan(type, &to[i]))
+          std::fill_n(from.begin() + static_cast<std::ptrdiff_t>(i), size_of(type), std::byte{0});
       std::vector<std::byte> wanted = to;
       kernels(op, type, Level::plain).from_left(wanted.data(), from.data(), count);
       for (const Level level : kLevels) {
