@@ -99,6 +99,7 @@ Counts prove(const Algorithm& algorithm, const Shape& shape) {
   }
   const auto counts = execute(shape, lists, parts);
   if (!counts) FAIL(text(algorithm, shape) << ": " << counts.error().text());
+  SUCCEED();
   return *counts;
 }
 
@@ -114,6 +115,7 @@ void prove_sizes(const Algorithm& algorithm, const Shape& shape,
   if (const auto good = check(shape, lists, parts, layouts); !good) {
     FAIL(text(algorithm, shape) << ": " << good.error().text());
   }
+  SUCCEED();
 }
 
 std::vector<int> roots(int ranks) {

@@ -18,6 +18,7 @@ Counts prove(const Shape& shape, const Lists& lists, std::uint32_t parts = 1) {
   if (!good) FAIL(good.error().text());
   const auto counts = execute(shape, lists, parts);
   if (!counts) FAIL(counts.error().text());
+  SUCCEED();
   return *counts;
 }
 
