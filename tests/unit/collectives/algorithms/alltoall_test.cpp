@@ -114,6 +114,7 @@ TEST_CASE("alltoall: the v form is the same list, with blocks of any sizes, but 
           layouts.push_back(unequal(shape, rank));
         const auto good = check(shape, lists, 1, layouts);
         if (!good) FAIL(text(algorithm, shape) << ": " << good.error().text());
+        SUCCEED();
       }
     });
   }
