@@ -26,7 +26,7 @@ class Choice(typing.NamedTuple):
 
 def git(root, *words):
     """Paths that git lists; ends the run if git cannot tell."""
-    run = subprocess.run(["git", "-C", root, *words, "-z"], capture_output=True, text=True, check=False)
+    run = subprocess.run(["git", "-C", root, words[0], "-z", *words[1:]], capture_output=True, text=True, check=False)
     if run.returncode:
         raise SystemExit(f"scripts/test: what has changed is not known: git {' '.join(words)}: {run.stderr.strip()}")
     return run.stdout.split("\0")[:-1]
@@ -34,8 +34,8 @@ def git(root, *words):
 
 def changed_files(root, base):
     """Paths that differ from `base`; without one from HEAD, or, where nothing differs from it, from its parent."""
-    found = git(root, "diff", "--name-only", base or "HEAD") + git(root, "ls-files", "-o", "--exclude-standard")
-    return sorted(found or ([] if base else git(root, "diff", "--name-only", "HEAD~1")))
+    found = git(root, "diff", "--name-only", base or "HEAD", "--") + git(root, "ls-files", "-o", "--exclude-standard")
+    return sorted(found or ([] if base else git(root, "diff", "--name-only", "HEAD~1", "--")))
 
 
 def fitting(tests, seconds_of, budget_s):
@@ -83,8 +83,11 @@ def choose(root, build, base, minutes):
     words = ("in memory", "that name a program built from them", "that start one", "simulated jobs")
     counts = ", ".join(f"{len(fits)} of {len(kind)} {word}"
                        for fits, kind, word in zip(taken, (memory, named, started, simulated), words))
-    text = (f"{len(files)} files differ; of the tests affected these run: {counts}.\n"
-            f"Left to the whole run: {left}. Never run here: the {len(out)} of them on simulated hosts and emulated machines, of the "
-            "installation, the benchmarks and the deliberate breaks; of the others more run with --minutes N.")
-    stages = [("style", style), ("affected", [test for fits in taken for test in fits])]
+    text = f"{len(files)} files differ; of the tests affected these are chosen: {counts}.\n"
+    text += (f"Left to the whole run: {left - len(out)} for which there is no time (--minutes N), and {len(out)} on simulated hosts, in "
+             "emulated machines, of the installation, benchmarks and deliberate breaks.")
+    if not any(taken) and not left:
+        text = f"{len(files)} files differ; they affect no tests but the style checks."
+    # The style checks last, because they may take minutes where nothing is known from before.
+    stages = [("affected", [test for fits in taken for test in fits]), ("style", style)]
     return Choice([(name, [tests.number_of[t.name] for t in chosen]) for name, chosen in stages if chosen], text)

@@ -64,6 +64,8 @@ class Record:
                 self.proved = json.load(f)
         except FileNotFoundError:
             self.proved = {}
+        except ValueError as error:
+            raise SystemExit(f"mutants: {self.path} is no JSON ({error}): take the committed one, or delete it") from None
 
     def knows(self, name, digest):
         return self.proved.get(name, {}).get("digest") == digest

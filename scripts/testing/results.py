@@ -37,9 +37,10 @@ class Costs:
         """{test: seconds}, of the tests that have run."""
         try:
             with open(self.path, encoding="utf-8") as f:
-                return json.load(f)
-        except (FileNotFoundError, ValueError):
+                known = json.load(f)
+        except (OSError, ValueError):
             return {}
+        return known if isinstance(known, dict) else {}
 
     def keep(self, report):
         """Adds the times of a JUnit file."""

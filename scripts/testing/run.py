@@ -88,7 +88,7 @@ class Run:
         with self.lock:
             self.ending = True
             children = list(self.children)
-        for how in (signal.SIGTERM, signal.SIGKILL):
+        for how in (signal.SIGINT, signal.SIGKILL):  # the first as from a terminal: Python's tests then clean up
             for child in children:
                 try:
                     os.killpg(child.pid, how)
@@ -147,7 +147,7 @@ def ctest(run, name, preset, arguments, nice=0):
                       {"TESTING_CASE_RESULTS": RESULTS})
     text = results.shown_of(os.path.join(RESULTS, f"{name}.log"))
     if run.ending:
-        return False, text
+        return False, text + "\nended before its end; what has passed is not remembered"
     results.Costs(preset).keep(report)
     verdicts = {case: verdict for _, case, _, verdict in results.entries_of(report)}
     # A program of which a case passes only alone runs again the next time, so that the case is listed again.
@@ -209,6 +209,7 @@ def quick(run):
 
 def changed(run, base, minutes):
     """Tests that what has changed since `base` can affect."""
+    affected.changed_files(ROOT, base)  # before the build: ends the run if there is no such commit
     if not run.stage("build release", lambda: build(run, "release", options=["-DSCELA_BENCH=ON"])):
         return
     choice = affected.choose(ROOT, os.path.join(ROOT, "build-release"), base, minutes)
@@ -219,12 +220,15 @@ def changed(run, base, minutes):
 
 
 def main():
-    parser = argparse.ArgumentParser(prog="scripts/test", description=__doc__)
+    parser = argparse.ArgumentParser(prog="scripts/test", description="Installs what is missing, builds, and runs every test that is "
+                                     "not known to pass, and a tenth of the others (docs/testing.md).")
     how = parser.add_mutually_exclusive_group()
-    how.add_argument("--quick", action="store_true")
-    how.add_argument("--all", action="store_true")
-    how.add_argument("--changed", nargs="?", const="", metavar="BASE")
-    parser.add_argument("--minutes", type=float, default=2)
+    how.add_argument("--quick", action="store_true", help="only the release tree's style checks, unit and contract tests")
+    how.add_argument("--all", action="store_true", help="every test, whatever is known")
+    how.add_argument("--changed", nargs="?", const="", metavar="BASE", help="only tests of the release tree that what differs from the "
+                     "commit BASE can affect; without BASE: what is not committed, else the last commit")
+    parser.add_argument("--minutes", type=float, default=2, help="with --changed: for how long (%(default)s); building and the style "
+                        "checks are not counted")
     parser.add_argument("--only-read-options", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.only_read_options:
@@ -247,6 +251,8 @@ def main():
         status = results.finish(RESULTS, run.stages, time.monotonic() - run.began)
     finally:
         run.end()
+    if run.ended_by:
+        print(f"scripts/test: ended by {signal.Signals(run.ended_by).name}; what the lines above count is not complete")
     return 128 + run.ended_by if run.ended_by else status
 
 

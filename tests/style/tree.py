@@ -154,7 +154,7 @@ class Proofs:
         try:
             os.utime(self._file(digest))
             return True
-        except OSError:
+        except OSError:  # also where the folder cannot be written, because nothing could be forgotten there
             return False
 
     def add(self, digest):
@@ -168,8 +168,10 @@ class Proofs:
     def forget(self, digest):
         try:
             os.remove(self._file(digest))
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             pass
+        except OSError as error:
+            not_kept(error)
 
     def forget_unused(self):
         """Deletes what no run has asked for in KEPT_DAYS days."""
