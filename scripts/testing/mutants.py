@@ -29,7 +29,9 @@ import graph
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tests", "style"))
 import tree  # noqa: E402 (the path above)
 
-TEST_TIMEOUT_S = 150
+# For a test that does not end with a break; several times what the longest takes beside other work.
+TEST_TIMEOUT_S = 300
+IN_MEMORY = {"unit", "contract", "sim"}  # labels
 # Of a test with the break, where threads or processes race: it must be able to see it, and what has the processor decides.
 # And of one without, which failed: then it is its own stage of scripts/test that says so.
 ATTEMPTS = 3
@@ -102,6 +104,12 @@ def digests(mutants, tests_graph):
             parts.append(path + text_of[path])
         found[mutant.name] = hashlib.sha256("\n".join(parts).encode()).hexdigest()
     return found
+
+
+def in_memory(mutant, tests_graph):
+    """Whether all tests that must see a break run in memory, so that it may be tried beside others that start programs."""
+    labels = [set(test.labels) for test in tests_graph.tests if re.search(mutant.test, test.name)]
+    return bool(labels) and all(some & IN_MEMORY for some in labels)
 
 
 def drawn(name, commit):

@@ -1,8 +1,8 @@
 """The stages of scripts/test, which has installed the packages: what waits runs beside what computes.
 
 The release tree is built first. Then two lanes go on at once: its tests, of which those that start jobs mostly wait; and, at a
-lower priority, what only computes: style, building the other trees, fuzzing. The tests of the sanitizers follow, because some
-have limits of time, then the deliberate breaks. Each stage writes a log and a JUnit file into
+lower priority, what only computes: style, building the other trees, fuzzing, the deliberate breaks that tests in memory must see.
+The tests of the sanitizers follow, because some have limits of time, then the other deliberate breaks. Each stage writes a log and a JUnit file into
 build-results/; the times of all stages and of the 50 slowest tests are in build-results/times.txt.
 """
 import argparse
@@ -30,6 +30,8 @@ LOWER_TEST_LIMIT_S = 3600
 # Labels of tests that compute and run beside the others, and benchmarks, which are run by hand.
 BESIDE = "style|mutants"
 BY_HAND = "bench"
+# Deliberate breaks that tests in memory must see: they are compiled and computed, and nothing of that has limits of time.
+MUTANTS_IN_MEMORY = "^mutants: none survives the tests in memory$"
 # The trees beside the release tree. That of the address sanitizer has the fuzzers.
 SANITIZERS = ("asan", "tsan")
 # Signals that end a run with all that it has started, and how long that may take before it is killed.
@@ -55,6 +57,7 @@ class Run:
         self.built = []  # of the trees beside the release tree
         self.memories = {}  # preset to proved.Memory, of the trees that are built
         self.build_began = {}  # preset to seconds since 1970
+        self.memory_over = threading.Event()  # the release tree's tests in memory
         self.lane_over = False  # beside() has come to its end
 
     def call(self, command, log, nice=0, environment=None):
@@ -167,18 +170,24 @@ def script(run, name, command):
 
 def foreground(run):
     """Tests of the release tree but for those that only compute."""
-    run.stage("release: unit, contract, simulation",
-              lambda: ctest(run, "unit", "release", ["-L", "^(unit|contract|sim)$"]))
+    try:
+        run.stage("release: unit, contract, simulation",
+                  lambda: ctest(run, "unit", "release", ["-L", "^(unit|contract|sim)$"]))
+    finally:
+        run.memory_over.set()
     run.stage("release: all that starts programs",
               lambda: ctest(run, "programs", "release", ["-LE", f"^(unit|contract|sim|{BESIDE}|{BY_HAND})$"]))
 
 
 def beside(run):
-    """What computes and has no limits of time: style, building the other trees, fuzzing."""
+    """What computes and has no limits of time: style, building the other trees, fuzzing, deliberate breaks of what is in memory."""
     run.stage("style", lambda: ctest(run, "style", "release", ["-L", "^style$"], nice=15))
     run.built = [preset for preset in SANITIZERS if run.stage(f"build {preset}", lambda: build(run, preset, nice=15))]
     if "asan" in run.built:
         run.stage("fuzz", lambda: ctest(run, "fuzz", "asan", ["-L", "^fuzz$"], nice=5))
+    # After the tests in memory, whose results say what passes without a break.
+    run.memory_over.wait()
+    run.stage("mutants of tests in memory", lambda: ctest(run, "mutants-memory", "release", ["-R", MUTANTS_IN_MEMORY, "-V"], nice=5))
     run.lane_over = True
 
 
@@ -196,7 +205,7 @@ def whole(run, every_proof):
         run.stage("what computes", lambda: (False, "it has not come to its end"))
     for preset in run.built:
         run.stage(f"{preset}: unit, contract, sim", lambda: ctest(run, preset, preset, ["-L", "^(unit|contract|sim)$"]))
-    run.stage("mutants", lambda: ctest(run, "mutants", "release", ["-L", "^mutants$", "-V"]))
+    run.stage("mutants", lambda: ctest(run, "mutants", "release", ["-L", "^mutants$", "-E", MUTANTS_IN_MEMORY, "-V"]))
     coverage = [os.path.join(ROOT, "tests", "style", "check_coverage.py"), ROOT, "--strict", "--results", RESULTS]
     run.stage("coverage", lambda: script(run, "coverage", coverage))
 

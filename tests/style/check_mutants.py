@@ -22,6 +22,7 @@ project(made_up LANGUAGES C)
 enable_testing()
 add_executable(answer answer.c)
 add_test(NAME answer COMMAND answer)
+set_tests_properties(answer PROPERTIES LABELS unit)
 """,
     "CMakePresets.json": """{"version": 6, "configurePresets": [{"name": "release", "generator": "Ninja",
  "binaryDir": "${sourceDir}/build-${presetName}", "cacheVariables": {"CMAKE_BUILD_TYPE": "Release"}}]}
@@ -72,8 +73,8 @@ def build(root):
         subprocess.run(command, cwd=root, check=True, stdout=subprocess.DEVNULL)
 
 
-def run(script, root, commit):
-    ended = subprocess.run([sys.executable, "-B", script, "--root", root, "--commit", commit], capture_output=True, text=True,
+def run(script, root, commit, *words):
+    ended = subprocess.run([sys.executable, "-B", script, "--root", root, "--commit", commit, *words], capture_output=True, text=True,
                            env={k: v for k, v in os.environ.items() if not k.startswith("TESTING_")}, check=False)
     return ended.returncode, ended.stdout + ended.stderr
 
@@ -99,7 +100,9 @@ def main(script):
         for path, text in FILES.items():
             write(root, path, text)
         build(root)
-        status, said = run(script, root, other)
+        status, said = run(script, root, other, "--tests", "programs")
+        expect(status == 0 and "0 mutants tried" in said, "breaks that tests in memory must see were tried with the others", said)
+        status, said = run(script, root, other, "--tests", "memory")
         expect(status == 1 and "SURVIVED" in said and "2 mutants tried, 1 killed" in said, "a break without a record was not tried", said)
         known = recorded(root)
         expect(set(known) == {"seen"}, f"the record is not of the break that was seen: {known}")
