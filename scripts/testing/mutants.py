@@ -29,8 +29,10 @@ import graph
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tests", "style"))
 import tree  # noqa: E402 (the path above)
 
-# For a test that does not end with a break; several times what the longest takes beside other work.
-TEST_TIMEOUT_S = 300
+# For a test that does not end with a break. Beside tests that start programs a process may wait minutes for a processor, and a
+# test that fails for that would count as one that has seen the break.
+TEST_TIMEOUT_S = 150
+BESIDE_TIMEOUT_S = 1800
 IN_MEMORY = {"unit", "contract", "sim"}  # labels
 # Of a test with the break, where threads or processes race: it must be able to see it, and what has the processor decides.
 # And of one without, which failed: then it is its own stage of scripts/test that says so.
@@ -130,8 +132,8 @@ class Interrupted(Exception):
 class Workshop:
     """A copy of the tree with a build tree of its own, in which breaks are tried one after the other."""
 
-    def __init__(self, root, folder, settings):
-        self.root, self.folder, self.settings = root, folder, settings
+    def __init__(self, root, folder, settings, limit_s):
+        self.root, self.folder, self.settings, self.limit_s = root, folder, settings, limit_s
         self.copy = os.path.join(folder, "source")
         self.build_tree = os.path.join(self.copy, "build-release")
 
@@ -172,7 +174,7 @@ class Workshop:
         listed = subprocess.run([*base, "-N"], capture_output=True, text=True, check=False).stdout
         if re.search(r"^Total Tests: 0$", listed, re.M):
             return None
-        status = self.run([*base, "-j2", "--timeout", str(TEST_TIMEOUT_S), "--output-on-failure"], log)
+        status = self.run([*base, "-j2", "--timeout", str(self.limit_s), "--output-on-failure"], log)
         if status not in (0, CTEST_FAILED):
             raise Interrupted(f"ctest ended with status {status}: {self.folder}/{log}")
         return status == 0
@@ -219,8 +221,9 @@ def shared_out(mutants, workshops):
 class Trial:
     """Tries breaks in several workshops at once."""
 
-    def __init__(self, root, folder, settings, workshops, passed=frozenset(), seen=lambda mutant, verdict: None):
-        self.shops = [Workshop(root, os.path.join(folder, str(n + 1)), settings) for n in range(workshops)]
+    def __init__(self, root, folder, settings, workshops, passed=frozenset(), seen=lambda mutant, verdict: None,
+                 limit_s=TEST_TIMEOUT_S):
+        self.shops = [Workshop(root, os.path.join(folder, str(n + 1)), settings, limit_s) for n in range(workshops)]
         self.passed = passed  # names of tests that are known to pass without a break
         self.seen = seen      # called after each break, by one thread at a time
         self.lock = threading.Lock()
