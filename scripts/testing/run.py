@@ -2,7 +2,8 @@
 
 The release tree is built first. Then two lanes go on at once: its tests, of which those that start jobs mostly wait; and, at a
 lower priority, what only computes: style, building the other trees, fuzzing, the deliberate breaks that tests in memory must see.
-The tests of the sanitizers follow, because some have limits of time, then the other deliberate breaks. Each stage writes a log and a JUnit file into
+The tests of the sanitizers follow, because some have limits of time, then the other deliberate breaks. Each stage writes a log
+and a JUnit file into
 build-results/; the times of all stages and of the 50 slowest tests are in build-results/times.txt.
 """
 import argparse
@@ -30,7 +31,7 @@ LOWER_TEST_LIMIT_S = 3600
 # Labels of tests that compute and run beside the others, and benchmarks, which are run by hand.
 BESIDE = "style|mutants"
 BY_HAND = "bench"
-# Deliberate breaks that tests in memory must see: they are compiled and computed, and nothing of that has limits of time.
+# Deliberate breaks that tests in memory must see: compiling them and those tests only computes, and may take long.
 MUTANTS_IN_MEMORY = "^mutants: none survives the tests in memory$"
 # The trees beside the release tree. That of the address sanitizer has the fuzzers.
 SANITIZERS = ("asan", "tsan")
@@ -91,7 +92,7 @@ class Run:
         with self.lock:
             self.ending = True
             children = list(self.children)
-        for how in (signal.SIGINT, signal.SIGKILL):  # the first as from a terminal: Python's tests then clean up
+        for how in (signal.SIGINT, signal.SIGKILL):  # the first as from a terminal
             for child in children:
                 try:
                     os.killpg(child.pid, how)

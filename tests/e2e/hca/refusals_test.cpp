@@ -236,7 +236,7 @@ TEST_CASE("hca refusals: what is refused would be an engine, were it not for wha
 }
 
 TEST_CASE("hca refusals: another user's process that listens at the socket gets no word") {
-  REQUIRE(::geteuid() == 0);  // who else can become another user
+  REQUIRE(::geteuid() == 0);  // only root can become another user
   const Place place(false);   // as what listens there
   const FakeEngine fake(
       place, [](int connection, const Ask&) { greet(connection, {}); }, 65534);

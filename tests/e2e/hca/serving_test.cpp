@@ -205,7 +205,7 @@ TEST_CASE("a process that does not read its answers loses the connection, and no
 }
 
 TEST_CASE("a process of another user is refused, and the engine says who it was") {
-  REQUIRE(::geteuid() == 0);  // who else can become another user
+  REQUIRE(::geteuid() == 0);  // only root can become another user
   EngineProcess engine;
   // Somebody opened the way to the socket; still nobody else may use it.
   REQUIRE(::chmod(engine.directory().c_str(), 0755) == 0);
@@ -228,7 +228,7 @@ TEST_CASE("a process of another user is refused, and the engine says who it was"
 
 TEST_CASE(
     "another user's process that comes again and again, and says anything, keeps nobody out") {
-  REQUIRE(::geteuid() == 0);  // who else can become another user
+  REQUIRE(::geteuid() == 0);  // only root can become another user
   EngineProcess engine;
   REQUIRE(::chmod(engine.directory().c_str(), 0755) == 0);
   REQUIRE(::chmod(engine.socket().c_str(), 0666) == 0);

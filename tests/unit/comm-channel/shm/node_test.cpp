@@ -99,7 +99,7 @@ TEST_CASE("shm segment: one of another version is refused, and said to be") {
 }
 
 TEST_CASE("shm segment: another user's is refused, and said to be") {
-  REQUIRE(::geteuid() == 0);  // who else can become another user
+  REQUIRE(::geteuid() == 0);  // only root can become another user
   auto made = make_segment(kTwo);
   REQUIRE(made);
   const Shared<Board> board;
