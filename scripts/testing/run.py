@@ -1,10 +1,9 @@
 """The stages of scripts/test, which has installed the packages: what waits runs beside what computes.
 
-The release tree is built first. Then two lanes go on at once: its tests, of which those that start jobs mostly wait; and, at a
-lower priority, what only computes: style, building the other trees, fuzzing, the deliberate breaks that tests in memory must see.
-The tests of the sanitizers follow, because some have limits of time, then the other deliberate breaks. Each stage writes a log
-and a JUnit file into
-build-results/; the times of all stages and of the 50 slowest tests are in build-results/times.txt.
+The release tree is built first. Then two lanes go on at once. The first runs its tests, of which those that start jobs mostly
+wait, and the deliberate breaks that those must see. The second only computes, at a lower priority: style, the deliberate breaks
+that tests in memory must see, building the other trees, the tests of the sanitizers, fuzzing. Each stage writes a log and a
+JUnit file into build-results/; the times of all stages and of the 50 slowest tests are in build-results/times.txt.
 """
 import argparse
 import fcntl
@@ -55,10 +54,10 @@ class Run:
         self.ending = False
         self.ended_by = 0  # the signal
         self.commit = proved.head_of(ROOT)
-        self.built = []  # of the trees beside the release tree
         self.memories = {}  # preset to proved.Memory, of the trees that are built
         self.build_began = {}  # preset to seconds since 1970
         self.memory_over = threading.Event()  # the release tree's tests in memory
+        self.build_mutants = threading.Lock()  # that folder and the record: of one stage at a time
         self.lane_over = False  # beside() has come to its end
 
     def call(self, command, log, nice=0, environment=None):
@@ -170,7 +169,7 @@ def script(run, name, command):
 
 
 def foreground(run):
-    """Tests of the release tree but for those that only compute."""
+    """Tests of the release tree but for those that only compute, and the deliberate breaks that tests of programs must see."""
     try:
         run.stage("release: unit, contract, simulation",
                   lambda: ctest(run, "unit", "release", ["-L", "^(unit|contract|sim)$"]))
@@ -178,17 +177,24 @@ def foreground(run):
         run.memory_over.set()
     run.stage("release: all that starts programs",
               lambda: ctest(run, "programs", "release", ["-LE", f"^(unit|contract|sim|{BESIDE}|{BY_HAND})$"]))
+    # After the tests, whose results say what passes without a break.
+    with run.build_mutants:
+        run.stage("mutants", lambda: ctest(run, "mutants", "release", ["-L", "^mutants$", "-E", MUTANTS_IN_MEMORY, "-V"]))
 
 
 def beside(run):
-    """What computes and has no limits of time: style, building the other trees, fuzzing, deliberate breaks of what is in memory."""
+    """What only computes: style, deliberate breaks of what is in memory, building the other trees, their tests, fuzzing."""
     run.stage("style", lambda: ctest(run, "style", "release", ["-L", "^style$"], nice=15))
-    run.built = [preset for preset in SANITIZERS if run.stage(f"build {preset}", lambda: build(run, preset, nice=15))]
-    if "asan" in run.built:
-        run.stage("fuzz", lambda: ctest(run, "fuzz", "asan", ["-L", "^fuzz$"], nice=5))
-    # After the tests in memory, whose results say what passes without a break.
+    # After the release tree's tests in memory, whose results say what passes without a break.
     run.memory_over.wait()
-    run.stage("mutants of tests in memory", lambda: ctest(run, "mutants-memory", "release", ["-R", MUTANTS_IN_MEMORY, "-V"], nice=5))
+    with run.build_mutants:
+        run.stage("mutants of tests in memory",
+                  lambda: ctest(run, "mutants-memory", "release", ["-R", MUTANTS_IN_MEMORY, "-V"], nice=5))
+    built = [preset for preset in SANITIZERS if run.stage(f"build {preset}", lambda: build(run, preset, nice=15))]
+    for preset in built:
+        run.stage(f"{preset}: unit, contract, sim", lambda: ctest(run, preset, preset, ["-L", "^(unit|contract|sim)$"], nice=5))
+    if "asan" in built:
+        run.stage("fuzz", lambda: ctest(run, "fuzz", "asan", ["-L", "^fuzz$"], nice=5))
     run.lane_over = True
 
 
@@ -204,9 +210,6 @@ def whole(run, every_proof):
     lane.join()
     if not run.lane_over:
         run.stage("what computes", lambda: (False, "it has not come to its end"))
-    for preset in run.built:
-        run.stage(f"{preset}: unit, contract, sim", lambda: ctest(run, preset, preset, ["-L", "^(unit|contract|sim)$"]))
-    run.stage("mutants", lambda: ctest(run, "mutants", "release", ["-L", "^mutants$", "-E", MUTANTS_IN_MEMORY, "-V"]))
     coverage = [os.path.join(ROOT, "tests", "style", "check_coverage.py"), ROOT, "--strict", "--results", RESULTS]
     run.stage("coverage", lambda: script(run, "coverage", coverage))
 
