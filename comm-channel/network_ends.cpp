@@ -303,7 +303,8 @@ void NetworkLink::lose_device() {
   }
 }
 
-unsigned NetworkLink::tell_ends(NetworkUser& user) {
+// Of the ranks that are lost: of the first `most`.
+unsigned NetworkLink::tell_ends(NetworkUser& user, std::size_t most) {
   unsigned count = 0;
   while (!over_.empty()) {
     const auto [operation, outcome] = over_.back();
@@ -311,7 +312,7 @@ unsigned NetworkLink::tell_ends(NetworkUser& user) {
     ++count;
     user.moved(*operation, outcome);
   }
-  while (!lost_.empty()) {
+  for (; most != 0 && !lost_.empty(); --most) {
     const auto [rank, why] = std::move(lost_.front());
     lost_.erase(lost_.begin());
     ++count;

@@ -62,6 +62,11 @@ Result<void> NetworkLink::make(const connect::Watchword& word, int file) {
   const std::uint32_t buffers =
       std::min<std::uint32_t>(device_.capability.limits.shared_requests, 4096);
   if (good) good = into(events_, verbs::create_comp_channel(symbols, device_.context));
+  // Asynchronous events are read where one is awaited, and by no call that waits.
+  if (good && ::fcntl(device_.context->async_fd, F_SETFL,
+                      ::fcntl(device_.context->async_fd, F_GETFL) | O_NONBLOCK) != 0)
+    good = fail(
+        os_error(ErrorKind::io, "read the adapter's asynchronous events without waiting", errno));
   woken_ = Fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (good && !woken_)
     good = fail(os_error(ErrorKind::io, "make an eventfd to be woken by", errno,

@@ -209,10 +209,12 @@ class NetworkLink final : public Network, private PortLinks::User {
   bool is_awaited(const Remote& remote) const;
   void lose(Remote& remote, std::string why);
   void lose_device();
-  unsigned tell_ends(NetworkUser& user);
+  unsigned tell_ends(NetworkUser& user, std::size_t most);
 
   unsigned poll_sends(NetworkUser& user);
   unsigned poll_receives(NetworkUser& user);
+  bool is_receiving() const;
+  unsigned hear_device();
   void sent(Work& work, const ibv_wc& wc, NetworkUser& user);
   void take(std::span<const std::byte> bytes, NetworkUser& user, std::byte* buffer);
   void drained(Remote& remote, std::size_t port);

@@ -21,7 +21,7 @@ namespace {
 
 // Who sleeps while a thread of its own moves messages is not woken by it.
 constexpr std::chrono::nanoseconds kBetweenLooks{100'000};
-constexpr int kMostEvents = 16;
+constexpr unsigned kMostEvents = 16;
 
 }  // namespace
 
@@ -271,7 +271,12 @@ bool NetworkLink::read(int rank, Operation& operation, std::span<std::byte> to, 
 
 // ---- in ----
 
+bool NetworkLink::is_receiving() const {
+  return std::ranges::any_of(ports_, [](const auto& port) { return port->is_receiving(); });
+}
+
 unsigned NetworkLink::poll(NetworkUser& user) {
+  const std::size_t lost = lost_.size();
   const unsigned received = poll_receives(user);
   unsigned count = received + poll_sends(user);
   if (!dead_) {
@@ -280,9 +285,10 @@ unsigned NetworkLink::poll(NetworkUser& user) {
     settle();
     send_notes();
   }
-  // What somebody sent before he was lost comes first.
-  if (received == 0) count += tell_ends(user);
-  return count;
+  // What a rank sent before it was lost comes first: all of it, if nothing has come since the loss
+  // was known.
+  if (received == 0 && (dead_ || !is_receiving())) count += tell_ends(user, lost);
+  return count + static_cast<unsigned>(lost_.size());
 }
 
 unsigned NetworkLink::poll_receives(NetworkUser& user) {
@@ -300,9 +306,27 @@ unsigned NetworkLink::poll_receives(NetworkUser& user) {
     else if (!post_receive(buffer))
       lose_device();
   }
+  const unsigned heard = hear_device();
   for (const auto& port : ports_)
     port->bury();
-  return static_cast<unsigned>(std::max(0, count));
+  return static_cast<unsigned>(std::max(0, count)) + heard;
+}
+
+// Reads the device's asynchronous events while a closed queue pair waits for one; how many there
+// were. What they tell of else is found by polling.
+unsigned NetworkLink::hear_device() {
+  if (!is_receiving()) return 0;
+  unsigned heard = 0;
+  ibv_async_event event{};
+  while (heard < kMostEvents &&
+         device_.symbols->ibv_get_async_event(device_.context.get(), &event) == 0) {
+    ++heard;
+    if (event.event_type == IBV_EVENT_QP_LAST_WQE_REACHED)
+      for (const auto& port : ports_)
+        port->last_reached(event.element.qp);
+    device_.symbols->ibv_ack_async_event(&event);
+  }
+  return heard;
 }
 
 // Who sent it says the message itself: on a connection of a node every rank there may send.
@@ -424,7 +448,7 @@ void NetworkLink::disarm() {
   eventfd_t ignored = 0;
   ::eventfd_read(woken_.get(), &ignored);
   // Of a device that is gone they do not end.
-  for (int i = 0; i < kMostEvents && something(); ++i) {
+  for (unsigned i = 0; i < kMostEvents && something(); ++i) {
     ibv_cq* cq = nullptr;
     void* context = nullptr;
     if (device_.symbols->ibv_get_cq_event(events_.get(), &cq, &context) != 0) return;

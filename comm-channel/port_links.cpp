@@ -27,6 +27,8 @@ namespace {
 
 constexpr std::size_t kDatagrams = 64;
 constexpr std::size_t kGrh = 40;  // before each datagram that comes
+// How long a closed pair waits for IBV_EVENT_QP_LAST_WQE_REACHED: not every device tells of it.
+constexpr connect::Time kLastPatience = std::chrono::milliseconds(20);
 // Where there are few links, of a request: so that who does not answer does not keep others from
 // theirs.
 constexpr std::uint8_t kTriesOfFew = 5;
@@ -102,6 +104,10 @@ std::uint8_t PortLinks::reads() const {
 // ---- what the machine wants ----
 
 void PortLinks::tell(const Event& event) {
+  // A process that leaves receives nothing more, in whatever order.
+  if (std::holds_alternative<event::Leave>(event))
+    for (const action::ConnectQp& action : std::exchange(late_, {}))
+      connect_qp(action);
   machine_->handle(event, user_.now());
   user_.changed();
   auto& actions = machine_->actions();
@@ -127,7 +133,12 @@ void PortLinks::carry_out(const Action& action) {
   std::visit(Overloaded{
                  [&](const action::SendDatagram& one) { send(one); },
                  [&](const action::CreateSendQp& one) { create(one); },
-                 [&](const action::ConnectQp& one) { connect_qp(one); },
+                 [&](const action::ConnectQp& one) {
+                   if (is_in_order(one))
+                     connect_qp(one);
+                   else
+                     late_.push_back(one);
+                 },
                  [&](const action::CreateReceiveQp& one) { create(one); },
                  [&](const action::OpenReceiveQp& one) { open(one); },
                  [&](const action::CloseQp& one) { close(one.qp); },
@@ -195,7 +206,8 @@ void PortLinks::create(const action::CreateSendQp& action) {
 
 void PortLinks::connect_qp(const action::ConnectQp& action) {
   const verbs::Symbols& symbols = *parts_.device.symbols;
-  const Pair& pair = *pairs_[action.qp];
+  Pair& pair = *pairs_[action.qp];
+  pair.peer = action.at;
   const std::uint8_t reads = std::min(action.end.reads, this->reads());
   Result<void> done =
       verbs::to_receive(symbols, pair.qp, port(), target_of(action.at, action.end), reads);
@@ -225,15 +237,59 @@ void PortLinks::open(const action::OpenReceiveQp& action) {
        0, {}, true);
 }
 
-// Requests under way come back before it goes. With RC what has come by it and was not looked at
-// would go with it.
+// Requests under way come back before it goes. With RC, a receive that is complete and not polled
+// would go with it, though its sender knows that it has arrived.
 void PortLinks::close(QpId id) {
+  std::erase_if(late_, [id](const auto& one) { return one.qp == id; });
   std::unique_ptr<Pair> pair = std::move(pairs_[id]);
   if (!pair || (pair->under_way == 0 && !by_rank())) return;
-  if (by_rank()) pair->read_after = parts_.looks.count + 1;
   if (!pair->broken) static_cast<void>(verbs::to_error(*parts_.device.symbols, pair->qp));
   pair->broken = true;
+  pair->closed = user_.now();
   dying_.push_back(std::move(pair));
+}
+
+void PortLinks::bury() {
+  // In the error state nothing more arrives, but a device may show what has arrived at any time
+  // until it tells of the last receive (the affiliated asynchronous event Last WQE Reached of the
+  // InfiniBand specification). The look that comes after that has found all of it if it was not cut
+  // short.
+  for (const auto& one : dying_)
+    if (!one->read_after && (one->last_told || user_.now() - one->closed >= kLastPatience))
+      one->read_after = parts_.looks.count + 1;
+  std::erase_if(dying_,
+                [this](const auto& one) { return one->under_way == 0 && is_received(*one); });
+}
+
+// With XRC, completions are the shared receive queue's, and stay.
+bool PortLinks::is_received(const Pair& pair) const {
+  return !by_rank() || (pair.read_after && parts_.looks.empty >= *pair.read_after);
+}
+
+// Whether nothing comes any more by an earlier pair of the same two processes: what comes by the
+// new one is behind it.
+bool PortLinks::is_in_order(const action::ConnectQp& action) const {
+  return std::ranges::none_of(
+      dying_, [&](const auto& one) { return one->peer == action.at && !is_received(*one); });
+}
+
+void PortLinks::connect_late() {
+  for (std::size_t i = 0; i < late_.size();) {
+    if (!is_in_order(late_[i])) {
+      ++i;
+      continue;
+    }
+    const action::ConnectQp action = late_[i];
+    late_.erase(late_.begin() + static_cast<std::ptrdiff_t>(i));
+    connect_qp(action);
+    i = 0;  // what it told may have changed them
+  }
+}
+
+void PortLinks::last_reached(const ibv_qp* qp) {
+  for (const auto* const pairs : {&pairs_, &dying_})
+    for (const auto& pair : *pairs)
+      if (pair && pair->qp.get() == qp) pair->last_told = true;
 }
 
 // ---- datagrams ----
@@ -269,6 +325,7 @@ unsigned PortLinks::poll() {
     static_cast<void>(post(buffer));
     if (!bytes.empty()) tell(event::Datagram{bytes});
   }
+  connect_late();
   if (const auto due = machine_->next_wake(); due && *due <= user_.now()) tell(event::Timer{});
   return static_cast<unsigned>(count);
 }

@@ -5,6 +5,7 @@
 // Not for two threads at once.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -52,7 +53,10 @@ class PortLinks {
     std::uint32_t first_packet = 0;
     std::uint32_t under_way = 0;
     bool broken = false;
-    std::uint64_t read_after = 0;  // closed: it goes once that look has found nothing more
+    connect::UdAddress peer;  // it is connected to
+    bool last_told = false;   // the device has told that its last receive is complete
+    connect::Time closed{};   // when close() put it among the dying
+    std::optional<std::uint64_t> read_after;  // all is received once that look has found nothing
   };
   class User {
    public:
@@ -90,20 +94,29 @@ class PortLinks {
   void tell(const connect::Event& event);
   // How many datagrams came, or are sent; and what is due.
   unsigned poll();
-  std::optional<connect::Time> next_wake() const { return machine_->next_wake(); }
-  void arm() { ::ibv_req_notify_cq(datagram_cq_.get(), 0); }
-  // Pairs that are closed go when nothing is under way, and nothing is left that has come by them.
-  void bury() {
-    std::erase_if(dying_, [this](const auto& one) {
-      return one->under_way == 0 && parts_.looks.empty >= one->read_after;
-    });
+  std::optional<connect::Time> next_wake() const {
+    return late_.empty() ? machine_->next_wake() : user_.now();
   }
+  void arm() { ::ibv_req_notify_cq(datagram_cq_.get(), 0); }
+  // Destroys the pairs that are closed, once nothing is under way on them and all that has come by
+  // them was received.
+  void bury();
+  // Whether messages may still come by a pair that is closed.
+  bool is_receiving() const {
+    return std::ranges::any_of(dying_, [this](const auto& one) { return !is_received(*one); });
+  }
+  // The device has told that the last receive of that pair, closed or not, is complete
+  // (IBV_EVENT_QP_LAST_WQE_REACHED).
+  void last_reached(const ibv_qp* qp);
   // After event::Leave: nothing is left, and its last words have gone.
   bool left() const { return left_ && ways_.empty(); }
   // Whether there has ever been a connection.
   bool used() const { return used_; }
 
  private:
+  bool is_received(const Pair& pair) const;
+  bool is_in_order(const connect::action::ConnectQp& action) const;
+  void connect_late();
   bool by_rank() const { return parts_.device.capability.mode == verbs::Mode::rc; }
   const verbs::Port& port() const { return parts_.device.capability.ports[index_]; }
   connect::Options options() const;
@@ -133,6 +146,7 @@ class PortLinks {
   std::vector<std::unique_ptr<Pair>> pairs_;  // by QpId
   std::vector<std::unique_ptr<Pair>> dying_;  // closed; requests are under way
   std::deque<connect::Action> actions_;
+  std::vector<connect::action::ConnectQp> late_;  // wait for what comes by an earlier pair
   bool carrying_out_ = false;
   bool left_ = false, used_ = false;
 };

@@ -37,6 +37,19 @@ void Engine::State::release_some(bool all) {
   }
 }
 
+// Tells at once what is held of the queue pair's receives, in order.
+void Engine::State::release_receives(const Qp& qp) {
+  std::vector<Held> released;
+  std::erase_if(held, [&](const Held& one) {
+    const bool is_receive = (one.completion.opcode & done::kReceive) != 0;
+    if (one.completion.qpn != qp.handle || !is_receive) return false;
+    released.push_back(one);
+    return true;
+  });
+  for (const Held& one : released)
+    tell(one.cq, one.completion, one.solicited);
+}
+
 void Engine::State::tell(std::uint32_t number, const Completion& completion, bool solicited) {
   Cq* cq = cqs.find(number);
   const auto owner = cq ? processes.find(cq->owner) : processes.end();

@@ -66,7 +66,9 @@ void Engine::State::enter_error(Qp& qp) {
   for (const Ring* ring : {&qp.send, &qp.recv})
     if (ring->head) want_bells(*ring->head);
   flush(qp);
-  if (qp.srq != 0) event(qp, EventType::last_wqe_reached);
+  if (qp.srq == 0) return;
+  release_receives(qp);
+  event(qp, EventType::last_wqe_reached);
 }
 
 // The queue pair goes, or begins anew: what it was filling for a shared queue is the queue's again.

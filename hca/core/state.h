@@ -133,6 +133,7 @@ struct Engine::State {
   void complete(std::uint32_t number, const Completion& completion, bool solicited);
   void tell(std::uint32_t number, const Completion& completion, bool solicited);
   void release_some(bool all);
+  void release_receives(const Qp& qp);
   void event(ProcessId process, EventType type, std::uint64_t cookie);
   void event(const Qp& qp, EventType type);
 

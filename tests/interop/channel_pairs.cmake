@@ -18,6 +18,17 @@ channel_test("connections break without XRC, and each message comes once and in 
   RUN ${pairs_of_two} --env SCELA_HCA_STRICT=7 --env SCELA_HCA_FAULTS=not-ready=20 ${probe} broken)
 channel_test("connections break without XRC, and large messages are written" CHECK --out "channel: broken, 4 ranks on 2 nodes"
   RUN ${pairs_of_two} --env SCELA_HCA_STRICT=8 --env SCELA_HCA_FAULTS=not-ready=20 --env SCELA_CHANNEL_RENDEZVOUS=write ${probe} broken)
+# What has come by a connection that breaks is not lost with it, however late the adapter shows it (programs/late_verbs.c).
+add_library(late_verbs SHARED programs/late_verbs.c)
+target_include_directories(late_verbs SYSTEM PRIVATE ${SCELA_VERBS_INCLUDE})
+target_link_libraries(late_verbs PRIVATE scela-ibverbs)
+set_target_properties(late_verbs PROPERTIES LIBRARY_OUTPUT_DIRECTORY "${SCELA_INTEROP_BIN}" POSITION_INDEPENDENT_CODE ON)
+target_link_options(late_verbs PRIVATE -Wl,--no-as-needed)
+foreach(way read write)
+  channel_test("connections break without XRC, what came is shown late, by ${way}" CHECK --out "channel: broken, 4 ranks on 2 nodes"
+    RUN ${pairs_of_two} --env SCELA_CHANNEL_VERBS=$<TARGET_FILE:late_verbs> --env SCELA_HCA_STRICT=7
+      --env SCELA_HCA_FAULTS=not-ready=20 --env SCELA_CHANNEL_RENDEZVOUS=${way} ${probe} broken)
+endforeach()
 set(losing_pairs --env SCELA_CHANNEL_UNREACHABLE_AFTER=1 --on-failure wait)
 channel_test("a rank is killed, between nodes without XRC" CHECK --status 137 --out "channel: killed, 8 ranks on 4 nodes"
   RUN ${run} --pmi fd --sim-nodes 4 --ppn 2 ${pairs} --on-failure wait ${probe} killed)

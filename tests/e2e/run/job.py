@@ -262,6 +262,17 @@ class JobTest(unittest.TestCase):
             "PATH": f"{MPICH}:/usr/local/bin:/usr/bin:/bin", "HOME": self.folder, "LANG": "C", "TMPDIR": self.temporary,
             "SCELA_AGENT": os.environ["SCELA_AGENT"], MARK: self.mark, READY: fifo_path}
 
+    def run(self, result=None):
+        """As TestCase's; a test that is interrupted ends its jobs and removes its files before it ends itself."""
+        try:
+            return super().run(result)
+        except KeyboardInterrupt:
+            for job in self.jobs:
+                job.process.terminate()
+            self.wait_nothing_runs()
+            self.doCleanups()
+            raise
+
     def tearDown(self):
         for job in self.jobs:
             if job.process.poll() is None:
@@ -371,4 +382,5 @@ def labelled(lines):
 
 
 def main():
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     unittest.main()

@@ -1,5 +1,6 @@
 """The check after each test sees what a job leaves behind."""
 import os
+import signal
 import subprocess
 import tempfile
 import unittest
@@ -51,6 +52,31 @@ class CheckTest(unittest.TestCase):
         text = self.failure_of(leave)
         self.assertIn("on purpose", text)
         self.assertNotIn("left behind", text)
+
+    def test_a_signal_ends_the_test_with_its_job_and_files(self):
+        program = """
+import job
+
+class Held(job.JobTest):
+    def test_hold(self):
+        self.start("--sim-nodes", 2, "--ppn", 2, "sh", "-c", job.HOLD).ranks(4)
+        print(self.mark, self.folder, flush=True)
+        self.wait_nothing_runs()
+
+job.GONE_DEADLINE_S = job.DEADLINE_S
+job.main()
+"""
+        for signo in (signal.SIGINT, signal.SIGTERM):
+            with self.subTest(signo.name), subprocess.Popen(
+                    [job.PYTHON, "-B", "-c", program], cwd=os.path.dirname(os.path.abspath(__file__)), stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE, text=True) as held:
+                self.addCleanup(held.kill)
+                mark, folder = held.stdout.readline().split()
+                held.send_signal(signo)
+                _, said = held.communicate(timeout=job.DEADLINE_S)
+                self.assertIn("KeyboardInterrupt", said)
+                self.assertEqual(job.processes_with(f"{job.MARK}={mark}"), [])
+                self.assertFalse(os.path.exists(folder), folder)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,133 @@
+/* The software adapter, but receives are shown late, as a device may show them where queue pairs
+ * share a receive queue: every fourth by the poll after the next, and those of a queue pair in the
+ * error state only once ibv_get_async_event() has told IBV_EVENT_QP_LAST_WQE_REACHED of it. What
+ * was not shown before the queue pair is destroyed is lost.
+ *
+ * What is not defined here comes from the library that this one is linked to. For processes that
+ * poll with one thread. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <infiniband/verbs.h>
+#include <stdint.h>
+#include <string.h>
+
+enum { kMostQueuePairs = 1024, kMostHeld = 8192 };
+
+/* Queue pairs in the error state, and whether the program has been told that their last receive is
+ * complete. */
+struct failed {
+  uint32_t number;
+  int told;
+};
+static struct failed failed[kMostQueuePairs];
+static unsigned failures;
+struct held {
+  struct ibv_cq* queue;
+  struct ibv_wc completion;
+};
+static struct held held[kMostHeld];
+static unsigned holds, receives;
+static int (*real_poll)(struct ibv_cq*, int, struct ibv_wc*);
+
+static struct failed* failure_of(uint32_t number) {
+  for (unsigned i = 0; i < failures; ++i)
+    if (failed[i].number == number) return &failed[i];
+  return NULL;
+}
+
+static void fails(uint32_t number) {
+  if (failure_of(number) == NULL && failures < kMostQueuePairs)
+    failed[failures++] = (struct failed){number, 0};
+}
+
+static void is_told(uint32_t number) {
+  fails(number);
+  struct failed* const one = failure_of(number);
+  if (one != NULL) one->told = 1;
+}
+
+static int is_late(uint32_t number) {
+  const struct failed* const one = failure_of(number);
+  return one != NULL && !one->told;
+}
+
+static int was_told(uint32_t number) {
+  const struct failed* const one = failure_of(number);
+  return one != NULL && one->told;
+}
+
+static int is_behind_held(uint32_t number) {
+  unsigned at = 0;
+  while (at < holds && held[at].completion.qp_num != number)
+    ++at;
+  return at < holds;
+}
+
+int ibv_modify_qp(struct ibv_qp* qp, struct ibv_qp_attr* attributes, int mask) {
+  int (*real)(struct ibv_qp*, struct ibv_qp_attr*, int);
+  *(void**)&real = dlsym(RTLD_NEXT, "ibv_modify_qp");
+  if ((mask & IBV_QP_STATE) != 0 && attributes->qp_state == IBV_QPS_ERR && qp->srq != NULL)
+    fails(qp->qp_num);
+  return real(qp, attributes, mask);
+}
+
+int ibv_destroy_qp(struct ibv_qp* qp) {
+  int (*real)(struct ibv_qp*);
+  *(void**)&real = dlsym(RTLD_NEXT, "ibv_destroy_qp");
+  unsigned kept = 0;
+  for (unsigned i = 0; i < holds; ++i)
+    if (held[i].completion.qp_num != qp->qp_num) held[kept++] = held[i];
+  holds = kept;
+  struct failed* const one = failure_of(qp->qp_num);
+  if (one != NULL) *one = failed[--failures];
+  return real(qp);
+}
+
+int ibv_get_async_event(struct ibv_context* context, struct ibv_async_event* event) {
+  int (*real)(struct ibv_context*, struct ibv_async_event*);
+  *(void**)&real = dlsym(RTLD_NEXT, "ibv_get_async_event");
+  const int error = real(context, event);
+  if (error == 0 && event->event_type == IBV_EVENT_QP_LAST_WQE_REACHED)
+    is_told(event->element.qp->qp_num);
+  return error;
+}
+
+static int poll(struct ibv_cq* queue, int most, struct ibv_wc* completions) {
+  int count = 0;
+  unsigned kept = 0;
+  for (unsigned i = 0; i < holds; ++i) {
+    if (count < most && held[i].queue == queue && !is_late(held[i].completion.qp_num))
+      completions[count++] = held[i].completion;
+    else
+      held[kept++] = held[i];
+  }
+  holds = kept;
+  const int more = count == most ? 0 : real_poll(queue, most - count, completions + count);
+  if (more < 0) return count != 0 ? count : more;
+  const int end = count + more;
+  for (int i = count; i < end; ++i) {
+    const struct ibv_wc one = completions[i];
+    const int good = one.status == IBV_WC_SUCCESS;
+    if (!good && (one.opcode & IBV_WC_RECV) == 0) fails(one.qp_num);
+    const int is_receive = good && (one.opcode & IBV_WC_RECV) != 0;
+    const int late = is_receive && !was_told(one.qp_num) &&
+                     (++receives % 4 == 0 || is_behind_held(one.qp_num) || is_late(one.qp_num));
+    if (late && holds < kMostHeld) {
+      held[holds].queue = queue;
+      held[holds++].completion = one;
+    } else {
+      completions[count++] = one;
+    }
+  }
+  return count;
+}
+
+struct ibv_context* ibv_open_device(struct ibv_device* device) {
+  struct ibv_context* (*real)(struct ibv_device*);
+  *(void**)&real = dlsym(RTLD_NEXT, "ibv_open_device");
+  struct ibv_context* const context = real(device);
+  if (context == NULL) return NULL;
+  if (context->ops.poll_cq != poll) real_poll = context->ops.poll_cq;
+  context->ops.poll_cq = poll;
+  return context;
+}
