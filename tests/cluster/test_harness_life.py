@@ -1,4 +1,5 @@
 """Nothing is left of simulated hosts, however they end; and people can use them."""
+import contextlib
 import os
 import select
 import signal
@@ -102,6 +103,7 @@ class NothingLeftTest(unittest.TestCase):
         for _ in range(4):
             holder = subprocess.Popen([sys.executable, "-B", "-c", "import cluster; cluster.Cluster(8).up()"],
                                       cwd=cluster.HERE)
+            self.addCleanup(holder.kill)
             own, inside = os.stat("/proc/self/ns/net").st_ino, set()
             children = f"/proc/{holder.pid}/task/{holder.pid}/children"
             while not inside:
@@ -109,10 +111,13 @@ class NothingLeftTest(unittest.TestCase):
                     for pid in f.read().split():
                         try:
                             inside.add(os.stat(f"/proc/{pid}/ns/net").st_ino)
-                        except (FileNotFoundError, ProcessLookupError):
-                            pass
+                        except (FileNotFoundError, ProcessLookupError, PermissionError):
+                            pass  # it is ending, or becomes another program
                 inside.discard(own)
-            pidfds = [os.pidfd_open(int(pid)) for pid in in_networks(inside)]
+            pidfds = []
+            for pid in in_networks(inside):
+                with contextlib.suppress(ProcessLookupError):  # it has ended by itself
+                    pidfds.append(os.pidfd_open(int(pid)))
             holder.kill()
             holder.wait()
             for pidfd in pidfds:

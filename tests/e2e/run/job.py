@@ -120,6 +120,14 @@ def wait_reaped(pid):
         select.select([], [], [], 0.001)
 
 
+def kill_together(node):
+    """Kills a node's agent and its guardian so that neither acts on the other's end."""
+    for pid in (node.guardian, node.agent):
+        os.kill(pid, signal.SIGSTOP)
+    os.kill(node.agent, signal.SIGKILL)  # first: its number stays its own, because its parent is stopped
+    os.kill(node.guardian, signal.SIGKILL)
+
+
 def is_used(path):
     """Whether any process has the file mapped, or a lock on the directory."""
     if os.path.isdir(path):

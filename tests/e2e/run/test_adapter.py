@@ -232,21 +232,21 @@ class AdapterTest(JobTest):
         out = self.succeed("-n", 1, "--pmi", "none", "sh", "-c", 'echo "$SCELA_HCA_SOCKET"', env={"SCELA_HCA_SOCKET": "/my/own"})
         self.assertEqual(out, b"/my/own\n")
 
-    def kill_while_running(self, victims):
+    def kill_while_running(self, kill):
+        """kill(): of a node, as Job.nodes() has it."""
         run = self.start(*self.words(("ibv_rc_pingpong", *ENDLESS)), env={"TELL": "1"})
         run.news(2)
         self.until(self.are_connected, run)
         engines = list(self.engines())
-        for pid in victims(run.nodes()["sim1"]):
-            os.kill(pid, signal.SIGKILL)
+        kill(run.nodes()["sim1"])
         self.assertNotEqual(run.wait().status, 0)
         self.assertEqual([pid for pid in engines if os.path.exists(f"/proc/{pid}")], [])
 
     def test_the_engine_ends_with_its_agent(self):
-        self.kill_while_running(lambda node: [node.agent])
+        self.kill_while_running(lambda node: os.kill(node.agent, signal.SIGKILL))
 
     def test_the_engine_ends_with_its_agent_and_guardian(self):
-        self.kill_while_running(lambda node: [node.guardian, node.agent])
+        self.kill_while_running(job.kill_together)
 
     def test_the_engine_ends_with_the_job(self):
         run = self.start(*self.words(("ibv_rc_pingpong", *ENDLESS)), env={"TELL": "1"})

@@ -3,6 +3,7 @@ import os
 import signal
 import subprocess
 import tempfile
+import textwrap
 import unittest
 import unittest.mock
 
@@ -54,18 +55,16 @@ class CheckTest(unittest.TestCase):
         self.assertNotIn("left behind", text)
 
     def test_a_signal_ends_the_test_with_its_job_and_files(self):
-        program = """
-import job
-
-class Held(job.JobTest):
-    def test_hold(self):
-        self.start("--sim-nodes", 2, "--ppn", 2, "sh", "-c", job.HOLD).ranks(4)
-        print(self.mark, self.folder, flush=True)
-        self.wait_nothing_runs()
-
-job.GONE_DEADLINE_S = job.DEADLINE_S
-job.main()
-"""
+        program = textwrap.dedent("""
+            import job
+            class Held(job.JobTest):
+                def test_hold(self):
+                    self.start("--sim-nodes", 2, "--ppn", 2, "sh", "-c", job.HOLD).ranks(4)
+                    print(self.mark, self.folder, flush=True)
+                    self.wait_nothing_runs()
+            job.GONE_DEADLINE_S = job.DEADLINE_S
+            job.main()
+            """)
         for signo in (signal.SIGINT, signal.SIGTERM):
             with self.subTest(signo.name), subprocess.Popen(
                     [job.PYTHON, "-B", "-c", program], cwd=os.path.dirname(os.path.abspath(__file__)), stdout=subprocess.PIPE,

@@ -169,10 +169,7 @@ class NothingLeftTest(JobTest):
         """An agent and its guardian are killed together: whoever is above must end that node's ranks."""
         running = self.hold(program)
         lost = running.nodes()[node]
-        for pid in (lost.guardian, lost.agent):
-            os.kill(pid, signal.SIGSTOP)  # neither acts on the other's end
-        for pid in (lost.guardian, lost.agent):
-            os.kill(pid, signal.SIGKILL)
+        job.kill_together(lost)
         ended = running.wait()
         self.assertEqual(ended.status, 68, ended.err)
         self.assertRegex(ended.last, rf"^scela-run: rank \d+ on sim\d \(sh\) lost with its node: .*{node}")

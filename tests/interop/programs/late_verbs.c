@@ -7,19 +7,23 @@
  * poll with one thread. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <errno.h>
 #include <infiniband/verbs.h>
 #include <stdint.h>
 #include <string.h>
+#include <time.h>
 
-enum { kMostQueuePairs = 1024, kMostHeld = 8192 };
+enum { kMostQueuePairs = 1024, kMostHeld = 8192, kLateNanoseconds = 8000000 };
 
-/* Queue pairs in the error state, and whether the program has been told that their last receive is
- * complete. */
+/* Queue pairs in the error state. */
 struct failed {
   uint32_t number;
+  int64_t since;                 /* nanoseconds, of the monotonic clock */
+  struct ibv_async_event* event; /* that is to be told; null: it has not come, or was told */
   int told;
 };
 static struct failed failed[kMostQueuePairs];
+static struct ibv_async_event events[kMostQueuePairs];
 static unsigned failures;
 struct held {
   struct ibv_cq* queue;
@@ -35,15 +39,17 @@ static struct failed* failure_of(uint32_t number) {
   return NULL;
 }
 
-static void fails(uint32_t number) {
-  if (failure_of(number) == NULL && failures < kMostQueuePairs)
-    failed[failures++] = (struct failed){number, 0};
+static int64_t now(void) {
+  struct timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return time.tv_sec * INT64_C(1000000000) + time.tv_nsec;
 }
 
-static void is_told(uint32_t number) {
-  fails(number);
-  struct failed* const one = failure_of(number);
-  if (one != NULL) one->told = 1;
+static struct failed* fails(uint32_t number) {
+  struct failed* const known = failure_of(number);
+  if (known != NULL || failures == kMostQueuePairs) return known;
+  failed[failures] = (struct failed){number, now(), NULL, 0};
+  return &failed[failures++];
 }
 
 static int is_late(uint32_t number) {
@@ -71,6 +77,12 @@ int ibv_modify_qp(struct ibv_qp* qp, struct ibv_qp_attr* attributes, int mask) {
   return real(qp, attributes, mask);
 }
 
+static void acknowledge(struct ibv_async_event* event) {
+  void (*real)(struct ibv_async_event*);
+  *(void**)&real = dlsym(RTLD_NEXT, "ibv_ack_async_event");
+  real(event);
+}
+
 int ibv_destroy_qp(struct ibv_qp* qp) {
   int (*real)(struct ibv_qp*);
   *(void**)&real = dlsym(RTLD_NEXT, "ibv_destroy_qp");
@@ -79,17 +91,32 @@ int ibv_destroy_qp(struct ibv_qp* qp) {
     if (held[i].completion.qp_num != qp->qp_num) held[kept++] = held[i];
   holds = kept;
   struct failed* const one = failure_of(qp->qp_num);
+  if (one != NULL && one->event != NULL) acknowledge(one->event);
   if (one != NULL) *one = failed[--failures];
   return real(qp);
 }
 
+/* Of a context that does not block. */
 int ibv_get_async_event(struct ibv_context* context, struct ibv_async_event* event) {
+  static unsigned next;
   int (*real)(struct ibv_context*, struct ibv_async_event*);
   *(void**)&real = dlsym(RTLD_NEXT, "ibv_get_async_event");
-  const int error = real(context, event);
-  if (error == 0 && event->event_type == IBV_EVENT_QP_LAST_WQE_REACHED)
-    is_told(event->element.qp->qp_num);
-  return error;
+  while (real(context, event) == 0) {
+    if (event->event_type != IBV_EVENT_QP_LAST_WQE_REACHED) return 0;
+    struct failed* const one = fails(event->element.qp->qp_num);
+    if (one == NULL) return 0;
+    one->event = &events[next++ % kMostQueuePairs];
+    *one->event = *event;
+  }
+  for (unsigned i = 0; i < failures; ++i) {
+    if (failed[i].event == NULL || now() - failed[i].since < kLateNanoseconds) continue;
+    *event = *failed[i].event;
+    failed[i].event = NULL;
+    failed[i].told = 1;
+    return 0;
+  }
+  errno = EAGAIN;
+  return -1;
 }
 
 static int poll(struct ibv_cq* queue, int most, struct ibv_wc* completions) {
