@@ -18,6 +18,7 @@ set(CMAKE_CXX_FLAGS_SANITIZE "-O1 -g1")
 set(SCELA_SANITIZE "" CACHE STRING
   "sanitizers of this build tree: 'address,undefined' or 'thread'")
 option(SCELA_WERROR "treat warnings as errors" OFF)
+# Not with clang: its precompiled header names files of its build tree, so that ccache would compile all again in each clone.
 option(SCELA_PCH "use precompiled headers" ON)
 set(SCELA_JOIN 8 CACHE STRING "how many source files of a room are compiled at once at most; 0: each alone")
 set(SCELA_APART "" CACHE STRING "source files that are compiled alone, with those that would be joined with them")
