@@ -131,9 +131,12 @@ void Machine::say(PeerId peer, Said said, std::uint32_t number, bool own, const 
   shake.said = said;
   shake.mode = options_.mode;
   shake.own = own;
-  // With RC nothing else tells that who closes does not come back.
+  // With RC nothing else tells that a process which closes does not come back, or that its queue
+  // pair has broken: the other would wait for answers to what it has posted.
   if (options_.mode == Mode::pairs && leaving_ && (said == Said::close || said == Said::closed))
     shake.refusal = Refusal::leaving;
+  else if (options_.mode == Mode::pairs && said == Said::close && peers_[peer].pair.qp == kNone)
+    shake.refusal = Refusal::gone;
   shake.from = self_;
   shake.to = table_.card(peer).name;
   shake.to_life = table_.card(peer).life;

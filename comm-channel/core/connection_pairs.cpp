@@ -5,7 +5,10 @@
 //            confirm ──▶          Who has accepted sends nothing before.
 //
 //   closes   close ──▶            Each has drained before it says so: what was sent has arrived.
-//            ◀── closed           Who is about to end says that too: he is not asked again.
+//            ◀── closed           A process that is about to end says that too: it is not asked
+//            again.
+//                                 So does one whose queue pair has broken (gone): nothing that the
+//                                 other has posted is answered any more, so it does not drain.
 #include <algorithm>
 
 #include "comm-channel/core/connection.h"
@@ -180,9 +183,11 @@ void Machine::pair_accepted(PeerId peer, const Handshake& shake) {
     pair.voided = std::max(pair.voided, shake.voided);
     pair.state = PairState::connecting;
     actions_.push_back(action::ConnectQp{pair.qp, table_.card(peer).address, pair.far});
-  } else if (current && pair.state >= PairState::ready) {
-    // Not where the queue pair is gone already, which it is told again and again.
-    if (pair.qp != kNone) say(peer, Said::confirm, pair.number, true);
+  } else if (current && pair.state >= PairState::connecting) {
+    // Not where the queue pair is gone already, which it is told again and again; and not before it
+    // is connected.
+    if (pair.state >= PairState::ready && pair.qp != kNone)
+      say(peer, Said::confirm, pair.number, true);
   } else if (shake.number <= numbers_) {
     say(peer, Said::close, shake.number, true);  // of a request that was given up
   }
@@ -254,6 +259,7 @@ void Machine::pair_close(PeerId peer, const Handshake& shake) {
       pair.state >= PairState::making && pair.number == shake.number && pair.mine != shake.own;
   if (current && (pair.state == PairState::ready || pair.state == PairState::draining)) {
     pair.asked = true;  // answered when this end has drained
+    if (shake.refusal == Refusal::gone) return pair_broken(peer);
     if (pair.state == PairState::ready) drain_pair(peer);
     return;
   }
@@ -279,8 +285,7 @@ void Machine::pair_broken(PeerId peer) {
     table_.set_route(peer, {});
     actions_.push_back(action::Lost{peer});
   }
-  const bool answer = pair.state == PairState::draining && pair.asked;
-  if (answer) {
+  if (pair.asked) {
     say(peer, Said::closed, pair.number, pair.mine);
     return drop_pair(peer);
   }

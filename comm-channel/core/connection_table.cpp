@@ -59,7 +59,7 @@ std::string_view table_of_states() {
 | pair | answering | close, time, peer ended | none |
 | pair | answering | confirm | ready |
 | pair | answering | leaving | closing |
-| pair | ready | peer ended | none |
+| pair | ready | close, peer ended | none |
 | pair | ready | close, wanted, time, leaving | draining |
 | pair | ready | broken | closing |
 | pair | draining | drained, peer ended | none |

@@ -52,7 +52,9 @@ bool is_whole(const Handshake& shake) {
   const bool either = shake.said == Said::close || shake.said == Said::closed;
   if (shake.from.life == 0 || shake.number == 0) return false;
   if (!either && shake.own != is_own) return false;
-  const bool ends = either && shake.mode == Mode::pairs && shake.refusal == Refusal::leaving;
+  const bool ends = either && shake.mode == Mode::pairs &&
+                    (shake.refusal == Refusal::leaving ||
+                     (shake.said == Said::close && shake.refusal == Refusal::gone));
   if ((shake.refusal != Refusal::none) != (shake.said == Said::refuse) && !ends) return false;
   if (!has_srq && shake.srq != 0) return false;
   if (shake.said != Said::accept && shake.voided != 0) return false;

@@ -181,7 +181,19 @@ void World::open(std::uint32_t number, const action::OpenReceiveQp& open) {
   tell(number, event::QpMade{open.qp, target->number, 0});
 }
 
+void World::connect_late() {
+  for (const auto& [number, action] : std::exchange(connected_late, {})) {
+    connect(number, action);
+    give(number, event::Timer{});  // carries out what that has led to
+  }
+}
+
 void World::connect(std::uint32_t number, const action::ConnectQp& connect) {
+  if (late > 0) {
+    --late;
+    connected_late.emplace_back(number, connect);
+    return;
+  }
   DeviceQp& qp = processes[number].qps[connect.qp];
   qp.far = connect.end.qpn;
   qp.connected = true;

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "comm-channel/core/connection.h"
@@ -86,6 +87,10 @@ struct World {
   std::vector<Datagram> network;
   std::uint8_t failing = 0;  // so many of the next queue pairs cannot be made
   bool failed_once = false, died_once = false;
+  // So many of the next queue pairs are connected by connect_late() only.
+  std::uint8_t late = 0;
+  std::vector<std::pair<std::uint32_t, action::ConnectQp>> connected_late;
+  void connect_late();
   Transitions* transitions = nullptr;
 
  private:

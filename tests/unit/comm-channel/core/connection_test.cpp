@@ -218,6 +218,32 @@ TEST_CASE("connection: who leaves says so with RC too, and is not asked for agai
   }
 }
 
+TEST_CASE("connection: who hears that a queue pair is gone does not drain its own") {
+  World world({0, 1}, options_for(Mode::pairs));
+  connect_to(world, 0, 1);
+  world.give(1, event::Broken{0});
+  world.deliver(0);
+  CHECK(world.processes[0].draining[1] == 0);
+  CHECK(world.processes[0].outcomes[1] == Outcome::lost);
+  deliver_all(world);
+  connect_to(world, 0, 1);
+}
+
+TEST_CASE("connection: an acceptance that is repeated while the queue pair is being connected") {
+  World world({0, 1}, options_for(Mode::pairs));
+  want(world, 0, 1);
+  world.deliver(0);  // the request, which is accepted
+  world.late = 1;
+  world.deliver(0, true);
+  REQUIRE(world.connected_late.size() == 1);
+  world.deliver(0);  // the acceptance once more
+  CHECK(world.network.empty());
+  world.connect_late();
+  deliver_all(world);
+  CHECK(world.processes[0].outcomes[1] == Outcome::ready);
+  CHECK(world.judge(true).empty());
+}
+
 TEST_CASE("connection: queues' numbers are known for good where nobody needs to hold anything") {
   World world({0, 1, 1, 2}, options_for(Mode::owned, 1));
   connect_to(world, 0, 1);

@@ -89,7 +89,7 @@ TEST_CASE("handshake: what has a field that it does not need, or lacks one, is r
   shake = example(Said::accept);
   shake.refusal = Refusal::gone;
   CHECK_FALSE(decode(encode(shake)));
-  // Only with RC, and only that.
+  // Only with RC: that the sender is leaving, and of close that its queue pair is gone.
   for (const Said said : {Said::close, Said::closed}) {
     shake = example(said);
     shake.refusal = Refusal::leaving;
@@ -97,6 +97,8 @@ TEST_CASE("handshake: what has a field that it does not need, or lacks one, is r
     shake.mode = Mode::pairs;
     CHECK(decode(encode(shake)) == shake);
     shake.refusal = Refusal::gone;
+    CHECK(decode(encode(shake)).has_value() == (said == Said::close));
+    shake.refusal = Refusal::resources;
     CHECK_FALSE(decode(encode(shake)));
   }
 }
