@@ -288,7 +288,7 @@ unsigned NetworkLink::poll(NetworkUser& user) {
   // What a rank sent before it was lost comes first: all of it, if nothing has come since the loss
   // was known.
   if (received == 0 && (dead_ || !is_receiving())) count += tell_ends(user, lost);
-  return count + static_cast<unsigned>(lost_.size());
+  return count + static_cast<unsigned>(lost_.size() + over_.size());  // to be told by the next poll
 }
 
 unsigned NetworkLink::poll_receives(NetworkUser& user) {

@@ -56,7 +56,7 @@ class PortLinks {
     connect::UdAddress peer;  // it is connected to
     bool last_told = false;   // the device has told that its last receive is complete
     connect::Time closed{};   // when close() put it among the dying
-    std::optional<std::uint64_t> read_after;  // all is received once that look has found nothing
+    std::optional<std::uint64_t> read_after;  // all is received once that look was not cut short
   };
   class User {
    public:
@@ -144,7 +144,7 @@ class PortLinks {
   connect::Card self_;
   std::optional<connect::Machine> machine_;
   std::vector<std::unique_ptr<Pair>> pairs_;  // by QpId
-  std::vector<std::unique_ptr<Pair>> dying_;  // closed; requests are under way
+  std::vector<std::unique_ptr<Pair>> dying_;  // closed; not destroyed yet, see bury()
   std::deque<connect::Action> actions_;
   std::vector<connect::action::ConnectQp> late_;  // wait for what comes by an earlier pair
   bool carrying_out_ = false;

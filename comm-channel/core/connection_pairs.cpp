@@ -5,10 +5,10 @@
 //            confirm ──▶          Who has accepted sends nothing before.
 //
 //   closes   close ──▶            Each has drained before it says so: what was sent has arrived.
-//            ◀── closed           A process that is about to end says that too: it is not asked
-//            again.
-//                                 So does one whose queue pair has broken (gone): nothing that the
-//                                 other has posted is answered any more, so it does not drain.
+//            ◀── closed           A process that is about to end says that too, and is not asked.
+//                                 Of a queue pair that has broken, close says that it is gone:
+//                                 nothing that the other has posted is answered, so the other does
+//                                 not drain.
 #include <algorithm>
 
 #include "comm-channel/core/connection.h"
