@@ -108,8 +108,8 @@ struct Handshake {
   Refusal refusal =
       Refusal::none;          // refuse; with RC also: leaving of close and closed, gone of close
   bool own = false;           // the number is the sender's, not the receiver's
-  Card from;                  // who says it
-  Name to;                    // whom to
+  Card from;                  // the sender
+  Name to;                    // the receiver
   std::uint64_t to_life = 0;  // 0: whichever
   std::uint32_t number = 0;
   std::uint32_t voided = 0;  // accept: the sender's requests to the receiver up to this are void

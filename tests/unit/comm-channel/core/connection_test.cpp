@@ -218,7 +218,7 @@ TEST_CASE("connection: who leaves says so with RC too, and is not asked for agai
   }
 }
 
-TEST_CASE("connection: who hears that a queue pair is gone does not drain its own") {
+TEST_CASE("connection: a process that hears that a queue pair is gone does not drain its own") {
   World world({0, 1}, options_for(Mode::pairs));
   connect_to(world, 0, 1);
   world.give(1, event::Broken{0});
