@@ -33,8 +33,8 @@ void Machine::handle(const Event& event, Time now) {
                  [&](const event::QpMade& made) { qp_made(made); },
                  [&](const event::QpConnected& connected) {
                    const QpOwner owner = qps_[connected.qp];
-                   owner.use == QpUse::pair ? pair_connected(owner.index)
-                                            : link_connected(owner.index);
+                   if (owner.use == QpUse::link) link_connected(owner.index);
+                   if (owner.use == QpUse::pair) pair_connected(owner.index);
                  },
                  [&](const event::QpFailed& failed) { qp_failed(failed); },
                  [&](const event::Drained& drained_one) {
@@ -135,8 +135,7 @@ void Machine::say(PeerId peer, Said said, std::uint32_t number, bool own, const 
   // pair has broken: the other would wait for answers to what it has posted.
   if (options_.mode == Mode::pairs && leaving_ && (said == Said::close || said == Said::closed))
     shake.refusal = Refusal::leaving;
-  else if (options_.mode == Mode::pairs && said == Said::close && peers_[peer].pair.qp == kNone)
-    shake.refusal = Refusal::gone;
+  shake.gone = options_.mode == Mode::pairs && said == Said::close && peers_[peer].pair.qp == kNone;
   shake.from = self_;
   shake.to = table_.card(peer).name;
   shake.to_life = table_.card(peer).life;

@@ -259,7 +259,7 @@ void Machine::pair_close(PeerId peer, const Handshake& shake) {
       pair.state >= PairState::making && pair.number == shake.number && pair.mine != shake.own;
   if (current && (pair.state == PairState::ready || pair.state == PairState::draining)) {
     pair.asked = true;  // answered when this end has drained
-    if (shake.refusal == Refusal::gone) return pair_broken(peer);
+    if (shake.gone) return pair_broken(peer);
     if (pair.state == PairState::ready) drain_pair(peer);
     return;
   }
@@ -339,9 +339,16 @@ void Machine::leave_pairs() {
     }
     if (pair.state == PairState::queued) pair.state = PairState::none;
     if (pair.state == PairState::ready) drain_pair(peer);
-    if (pair.state == PairState::asking) close_qp(pair.qp);
-    // Who has been accepted may be sending already.
-    if (pair.state == PairState::asking || pair.state == PairState::answering) close_pair(peer);
+    const bool connects = pair.state == PairState::connecting;
+    if (connects && !pair.mine) {  // the other has had no answer yet
+      refuse(peer, pair.number, Refusal::leaving);
+      drop_pair(peer);
+      continue;
+    }
+    const bool asks = pair.state == PairState::asking || connects;
+    if (asks) close_qp(pair.qp);
+    // A process that has been accepted may be sending already.
+    if (asks || pair.state == PairState::answering) close_pair(peer);
   }
 }
 

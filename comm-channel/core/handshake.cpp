@@ -5,9 +5,10 @@
 namespace scela::channel::connect {
 namespace {
 
-constexpr std::uint32_t kMagic = 0x6C634574;  // also the version: another has another
+constexpr std::uint32_t kMagic = 0x6C634575;  // also the version: another has another
 constexpr std::uint32_t kQpnBits = 0x00ff'ffff;
-constexpr std::uint8_t kLargestMtu = 5;  // IBV_MTU_4096
+constexpr std::uint8_t kOwn = 1, kGone = 2;  // bits of one byte
+constexpr std::uint8_t kLargestMtu = 5;      // IBV_MTU_4096
 
 void put(ByteWriter& out, const Name& name) {
   out.u64(name.job);
@@ -52,9 +53,8 @@ bool is_whole(const Handshake& shake) {
   const bool either = shake.said == Said::close || shake.said == Said::closed;
   if (shake.from.life == 0 || shake.number == 0) return false;
   if (!either && shake.own != is_own) return false;
-  const bool ends = either && shake.mode == Mode::pairs &&
-                    (shake.refusal == Refusal::leaving ||
-                     (shake.said == Said::close && shake.refusal == Refusal::gone));
+  const bool ends = either && shake.mode == Mode::pairs && shake.refusal == Refusal::leaving;
+  if (shake.gone && (shake.said != Said::close || shake.mode != Mode::pairs)) return false;
   if ((shake.refusal != Refusal::none) != (shake.said == Said::refuse) && !ends) return false;
   if (!has_srq && shake.srq != 0) return false;
   if (shake.said != Said::accept && shake.voided != 0) return false;
@@ -97,7 +97,7 @@ std::string encode(const Handshake& handshake) {
   out.u8(static_cast<std::uint8_t>(handshake.said));
   out.u8(static_cast<std::uint8_t>(handshake.mode));
   out.u8(static_cast<std::uint8_t>(handshake.refusal));
-  out.flag(handshake.own);
+  out.u8(static_cast<std::uint8_t>((handshake.own ? kOwn : 0) | (handshake.gone ? kGone : 0)));
   put(out, handshake.from);
   put(out, handshake.to);
   out.u64(handshake.to_life);
@@ -116,17 +116,18 @@ std::optional<Handshake> decode(std::string_view bytes) {
   if (bytes.size() != kHandshakeBytes || in.u32() != kMagic) return std::nullopt;
   Handshake shake;
   shake.secret = in.u64();
-  const std::uint8_t said = in.u8(), mode = in.u8(), refusal = in.u8(), own = in.u8();
+  const std::uint8_t said = in.u8(), mode = in.u8(), refusal = in.u8(), flags = in.u8();
   if (said < static_cast<std::uint8_t>(Said::connect) ||
       said > static_cast<std::uint8_t>(Said::leave) ||
       mode > static_cast<std::uint8_t>(Mode::pairs) ||
-      refusal > static_cast<std::uint8_t>(Refusal::mode) || own > 1) {
+      refusal > static_cast<std::uint8_t>(Refusal::mode) || flags > (kOwn | kGone)) {
     return std::nullopt;
   }
   shake.said = static_cast<Said>(said);
   shake.mode = static_cast<Mode>(mode);
   shake.refusal = static_cast<Refusal>(refusal);
-  shake.own = own == 1;
+  shake.own = (flags & kOwn) != 0;
+  shake.gone = (flags & kGone) != 0;
   shake.from = card_from(in);
   shake.to = name_from(in);
   shake.to_life = in.u64();

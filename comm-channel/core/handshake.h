@@ -105,12 +105,12 @@ struct Handshake {
   std::uint64_t secret = 0;
   Said said = Said::connect;
   Mode mode = Mode::shared;
-  Refusal refusal =
-      Refusal::none;          // refuse; with RC also: leaving of close and closed, gone of close
-  bool own = false;           // the number is the sender's, not the receiver's
-  Card from;                  // the sender
-  Name to;                    // the receiver
-  std::uint64_t to_life = 0;  // 0: whichever
+  Refusal refusal = Refusal::none;  // refuse; with RC also: leaving of close and closed
+  bool own = false;                 // the number is the sender's, not the receiver's
+  bool gone = false;                // close with RC: the sender's queue pair is there no more
+  Card from;                        // the sender
+  Name to;                          // the receiver
+  std::uint64_t to_life = 0;        // 0: whichever
   std::uint32_t number = 0;
   std::uint32_t voided = 0;  // accept: the sender's requests to the receiver up to this are void
   std::uint32_t srq = 0;     // accept, joined: where the sender receives

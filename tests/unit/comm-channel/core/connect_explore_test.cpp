@@ -200,4 +200,29 @@ TEST_CASE("connections: three processes, each a node, connect in a ring, and one
   }
 }
 
+TEST_CASE("connections: with RC queue pairs connect late, and anything may happen before they do") {
+  Scenario scenario;
+  scenario.options = options_for(Mode::pairs);
+  scenario.nodes = {0, 1};
+  scenario.wants = {{0, 1}, {1, 0}};
+  scenario.late = 2;
+  Scenario leaving = scenario;
+  leaving.leaves = {0, 1};
+  Scenario dying = scenario;
+  dying.late = 1;
+  dying.mortal = {0, 1};
+  dying.deaths = 1;
+  dying.losses = 1;
+  Scenario breaking = scenario;
+  breaking.wants = {{0, 1}};
+  breaking.breaks = 1;
+  breaking.leaves = {1};
+  Scenario few = scenario;
+  few.options.most_links = 1;
+  few.nodes = {0, 1, 2};
+  few.wants = {{0, 1}, {0, 2}, {0, 1}};
+  for (const Scenario& one : {leaving, dying, breaking, few})
+    check(one, 500);
+}
+
 }  // namespace connect_explore_test

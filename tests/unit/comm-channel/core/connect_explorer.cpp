@@ -20,10 +20,13 @@ enum class Do : std::uint8_t {
   tell,
   drained,
   broken,
-  failing
+  failing,
+  late,     // the next queue pair is connected later
+  connect,  // those that are late
 };
-constexpr const char* kNames[] = {"deliver", "lose", "copy",    "wake",   "want",   "leave",
-                                  "die",     "tell", "drained", "broken", "failing"};
+constexpr const char* kNames[] = {"deliver", "lose", "copy",   "wake",    "want",
+                                  "leave",   "die",  "tell",   "drained", "broken",
+                                  "failing", "late", "connect"};
 
 struct Step {
   Do what = Do::deliver;
@@ -33,7 +36,7 @@ struct Step {
 struct State {
   World world;
   std::uint32_t wanted = 0, left = 0;  // bits of what the scenario has asked for
-  int losses = 0, copies = 0, deaths = 0, early = 0, breaks = 0, failing = 0;
+  int losses = 0, copies = 0, deaths = 0, early = 0, breaks = 0, failing = 0, late = 0;
   std::uint32_t again = 0;  // bits of who wants again what was lost: process * 4 + peer
 };
 
@@ -75,11 +78,16 @@ std::uint64_t fingerprint(const State& state) {
     out.u32(datagram.to);
     out.raw(datagram.bytes);
   }
+  for (const auto& [number, action] : state.world.connected_late) {
+    out.u32(number);
+    out.u32(action.qp);
+  }
   out.u32(state.wanted);
   out.u32(state.left);
   out.u32(state.again);
-  for (const int budget : {state.losses, state.copies, state.deaths, state.early, state.breaks,
-                           state.failing, int{state.world.failing}}) {
+  for (const int budget :
+       {state.losses, state.copies, state.deaths, state.early, state.breaks, state.failing,
+        int{state.world.failing}, state.late, int{state.world.late}}) {
     out.u8(static_cast<std::uint8_t>(budget));
   }
   return hash(out.bytes());
@@ -99,6 +107,7 @@ class Explorer {
     first.early = scenario_.early;
     first.breaks = scenario_.breaks;
     first.failing = scenario_.failing;
+    first.late = scenario_.late;
     visit(std::move(first), 0, {});
     while (!queue_.empty() && explored_.wrong.empty()) {
       const auto [state, index] = std::move(queue_.front());
@@ -160,7 +169,7 @@ class Explorer {
 
   // Nothing more happens but by somebody's wish, or an accident.
   bool is_at_rest(const State& state) const {
-    if (!state.world.network.empty()) return false;
+    if (!state.world.network.empty() || !state.world.connected_late.empty()) return false;
     for (std::uint32_t number = 0; number < state.world.processes.size(); ++number) {
       const Process& process = state.world.processes[number];
       if (process.gone()) continue;
@@ -183,6 +192,7 @@ class Explorer {
         }
       }
       if (process.gone()) continue;
+      if (rest && process.leaving) return std::to_string(number) + " leaves, and is never through";
       const std::size_t most = scenario_.options.most_links != 0 ? scenario_.options.most_links
                                : world.mode == Mode::pairs       ? world.processes.size() - 1
                                                                  : process.machine.peers().nodes();
@@ -243,6 +253,8 @@ class Explorer {
       if (state.deaths > 0 && !world.processes[number].gone()) add(Do::die, number);
     }
     if (state.failing > 0 && world.failing == 0) add(Do::failing, 0);
+    if (state.late > 0 && world.late == 0) add(Do::late, 0);
+    if (!world.connected_late.empty()) add(Do::connect, 0);
     for (std::size_t number = 0; number < world.processes.size(); ++number)
       steps_of_process(state, number, add);
     return steps;
@@ -253,8 +265,8 @@ class Explorer {
     const World& world = state.world;
     const Process& process = world.processes[number];
     if (process.gone()) return;
-    if (process.machine.next_wake() && (world.network.empty() || state.early > 0))
-      add(Do::wake, number);
+    const bool coming = !world.network.empty() || !world.connected_late.empty();
+    if (process.machine.next_wake() && (!coming || state.early > 0)) add(Do::wake, number);
     for (PeerId peer = 0; peer < world.processes.size(); ++peer) {
       if (world.processes[peer].gone() && process.told[peer] == 0) add(Do::tell, number, peer);
       if (process.draining[peer] != 0) add(Do::drained, number, peer);
@@ -283,7 +295,7 @@ class Explorer {
         --state.copies;
         return world.deliver(step.process, true);
       case Do::wake:
-        if (!world.network.empty()) --state.early;
+        if (!world.network.empty() || !world.connected_late.empty()) --state.early;
         world.processes[step.process].clock = *world.processes[step.process].machine.next_wake();
         return world.give(step.process, event::Timer{});
       case Do::want: {
@@ -319,6 +331,12 @@ class Explorer {
         --state.failing;
         world.failing = 1;
         return;
+      case Do::late:
+        --state.late;
+        world.late = 1;
+        return;
+      case Do::connect:
+        return world.connect_late();
     }
   }
 

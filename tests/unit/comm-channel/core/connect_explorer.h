@@ -21,6 +21,7 @@ struct Scenario {
   int early = 0;    // wake-ups while something is on its way: others only come when nothing is
   int breaks = 0;   // sends that fail without anybody's death
   int failing = 0;  // queue pairs that cannot be made
+  int late = 0;     // queue pairs of RC that are connected some time after that was wanted
   std::size_t most_states = 3'000'000;
 };
 

@@ -203,6 +203,8 @@ void World::connect(std::uint32_t number, const action::ConnectQp& connect) {
 void World::close(std::uint32_t number, QpId qp) {
   auto& qps = processes[number].qps;
   if (qp >= qps.size() || qps[qp].kind == DeviceQp::Kind::none) return;
+  std::erase_if(connected_late,
+                [&](const auto& one) { return one.first == number && one.second.qp == qp; });
   if (qps[qp].kind == DeviceQp::Kind::receive) {
     for (Target& target : targets) {
       if (target.number == qps[qp].number) target.holders &= ~(1U << (number % 32));

@@ -229,6 +229,34 @@ TEST_CASE("connection: a process that hears that a queue pair is gone does not d
   connect_to(world, 0, 1);
 }
 
+TEST_CASE("connection: a process hears that a queue pair is gone while it drains its own") {
+  World world({0, 1}, options_for(Mode::pairs));
+  connect_to(world, 0, 1);
+  world.give(0, event::Leave{});
+  REQUIRE(world.processes[0].draining[1] == 1);
+  world.give(1, event::Broken{0});
+  world.deliver(0);
+  CHECK(world.processes[0].draining[1] == 0);
+  deliver_all(world);
+  CHECK(world.processes[0].left);
+}
+
+TEST_CASE("connection: a process that leaves tells of a queue pair that is gone, too") {
+  World world({0, 1}, options_for(Mode::pairs));
+  connect_to(world, 0, 1);
+  world.give(1, event::Broken{0});
+  world.network.clear();  // the first word is lost
+  world.give(1, event::Leave{});
+  world.processes[1].clock = *world.processes[1].machine.next_wake();
+  world.give(1, event::Timer{});
+  REQUIRE(world.network.size() == 1);
+  CHECK(said(world.network[0]).refusal == Refusal::leaving);
+  CHECK(said(world.network[0]).gone);
+  deliver_all(world);
+  CHECK(world.processes[0].draining[1] == 0);
+  CHECK(world.processes[1].left);
+}
+
 TEST_CASE("connection: an acceptance that is repeated while the queue pair is being connected") {
   World world({0, 1}, options_for(Mode::pairs));
   want(world, 0, 1);

@@ -89,16 +89,24 @@ TEST_CASE("handshake: what has a field that it does not need, or lacks one, is r
   shake = example(Said::accept);
   shake.refusal = Refusal::gone;
   CHECK_FALSE(decode(encode(shake)));
-  // Only with RC: that the sender is leaving, and of close that its queue pair is gone.
+  // Only with RC: that the sender is leaving, and of close also that its queue pair is gone.
   for (const Said said : {Said::close, Said::closed}) {
     shake = example(said);
     shake.refusal = Refusal::leaving;
     CHECK_FALSE(decode(encode(shake)));
     shake.mode = Mode::pairs;
     CHECK(decode(encode(shake)) == shake);
-    shake.refusal = Refusal::gone;
-    CHECK(decode(encode(shake)).has_value() == (said == Said::close));
+    shake.gone = true;
+    CHECK((decode(encode(shake)) == shake) == (said == Said::close));
+    shake.refusal = Refusal::none;
+    CHECK((decode(encode(shake)) == shake) == (said == Said::close));
+    shake.mode = Mode::shared;
+    CHECK_FALSE(decode(encode(shake)));
+    shake.mode = Mode::pairs;
+    shake.gone = false;
     shake.refusal = Refusal::resources;
+    CHECK_FALSE(decode(encode(shake)));
+    shake.refusal = Refusal::gone;
     CHECK_FALSE(decode(encode(shake)));
   }
 }
