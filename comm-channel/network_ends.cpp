@@ -10,6 +10,7 @@
 namespace scela::channel {
 
 namespace event = connect::event;
+using connect::PeerId;
 
 namespace {
 
@@ -286,7 +287,7 @@ void NetworkLink::lose(Remote& remote, std::string why) {
   if (remote.lost) return;
   remote.lost = true;
   std::erase(in_hand_, link_to(remote.rank));
-  lost_.emplace_back(remote.rank, std::move(why));
+  lost_.push_back({remote.rank, std::move(why), looks_.mark()});
 }
 
 // Its engine has ended, or the system has taken it away.
@@ -303,8 +304,15 @@ void NetworkLink::lose_device() {
   }
 }
 
-// Of the ranks that are lost: of the first `most`.
-unsigned NetworkLink::tell_ends(NetworkUser& user, std::size_t most) {
+// What a rank sent before it was lost comes first.
+bool NetworkLink::is_known_to_the_last(const Loss& loss) const {
+  if (dead_) return true;
+  const PeerId id = remotes_[static_cast<std::size_t>(loss.rank)]->roads.front().id;
+  return looks_.has_passed(loss.known) &&
+         (id == connect::kNone || !ports_.front()->is_receiving(id));
+}
+
+unsigned NetworkLink::tell_ends(NetworkUser& user) {
   unsigned count = 0;
   while (!over_.empty()) {
     const auto [operation, outcome] = over_.back();
@@ -312,11 +320,16 @@ unsigned NetworkLink::tell_ends(NetworkUser& user, std::size_t most) {
     ++count;
     user.moved(*operation, outcome);
   }
-  for (; most != 0 && !lost_.empty(); --most) {
-    const auto [rank, why] = std::move(lost_.front());
-    lost_.erase(lost_.begin());
+  // The user may add to them.
+  for (std::size_t i = 0; i < lost_.size();) {
+    if (!is_known_to_the_last(lost_[i])) {
+      ++i;
+      continue;
+    }
+    const Loss loss = std::move(lost_[i]);
+    lost_.erase(lost_.begin() + static_cast<std::ptrdiff_t>(i));
     ++count;
-    user.lost(rank, why);
+    user.lost(loss.rank, loss.why);
   }
   return count;
 }

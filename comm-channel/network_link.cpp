@@ -84,6 +84,7 @@ Result<void> NetworkLink::make(const connect::Watchword& word, int file) {
     good = into(srq_, verbs::create_srq(symbols, pd_, buffers));
   }
   if (!good) return good;
+  looks_.hold(static_cast<std::uint64_t>(receive_cq_->cqe));
   registrations_ = std::make_unique<verbs::Registrations>(symbols, pd_, kUnusedRegistered);
   most_moved_ = verbs::longest_message(device_.capability.ports);
   // An offloaded channel is one queue pair, and goes by one port.
@@ -220,7 +221,7 @@ void NetworkLink::changed() {
   for (const auto& port : ports_) {
     const connect::Counts counts = port->counts();
     links += counts.links;
-    pairs += counts.links + counts.held;
+    pairs += counts.links + counts.held + static_cast<std::uint32_t>(port->dying());
   }
   connections_most_ = std::max(connections_most_, links);
   queue_pairs_most_ = std::max(queue_pairs_most_, pairs);

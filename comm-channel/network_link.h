@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "comm-channel/bootstrap/bootstrap.h"
+#include "comm-channel/core/completion_looks.h"
 #include "comm-channel/core/connection.h"
 #include "comm-channel/core/flow.h"
 #include "comm-channel/core/sequence.h"
@@ -138,6 +139,12 @@ class NetworkLink final : public Network, private PortLinks::User {
     std::size_t questioned = 0;            // for so many of them
     std::deque<Flow::Note> notes;
   };
+  // A rank is lost.
+  struct Loss {
+    int rank = -1;
+    std::string why;
+    CompletionLooks::Mark known;  // when
+  };
   using Clock = std::chrono::steady_clock;
   // On all queue pairs: beyond, messages wait here.
   static constexpr std::uint32_t kMostUnderWay = 1024;
@@ -209,7 +216,8 @@ class NetworkLink final : public Network, private PortLinks::User {
   bool is_awaited(const Remote& remote) const;
   void lose(Remote& remote, std::string why);
   void lose_device();
-  unsigned tell_ends(NetworkUser& user, std::size_t most);
+  unsigned tell_ends(NetworkUser& user);
+  bool is_known_to_the_last(const Loss& loss) const;
 
   unsigned poll_sends(NetworkUser& user);
   unsigned poll_receives(NetworkUser& user);
@@ -245,9 +253,9 @@ class NetworkLink final : public Network, private PortLinks::User {
   std::vector<std::pair<Operation*, Outcome>> over_;  // to be told at the next poll
   Pool<Work> works_;
   Pool<Move> moves_;
-  std::vector<std::pair<int, std::string>> lost_;  // to be told at the next poll
+  std::vector<Loss> lost_;  // not told yet
   std::uint32_t sends_under_way_ = 0;
-  Looks looks_;
+  CompletionLooks looks_;  // at receive_cq_
   std::uint64_t rnr_events_ = 0, resent_ = 0;
   std::uint32_t connections_most_ = 0, queue_pairs_most_ = 0;
   bool leaving_ = false;

@@ -276,7 +276,6 @@ bool NetworkLink::is_receiving() const {
 }
 
 unsigned NetworkLink::poll(NetworkUser& user) {
-  const std::size_t lost = lost_.size();
   const unsigned received = poll_receives(user);
   unsigned count = received + poll_sends(user);
   if (!dead_) {
@@ -285,10 +284,9 @@ unsigned NetworkLink::poll(NetworkUser& user) {
     settle();
     send_notes();
   }
-  // What a rank sent before it was lost comes first: all of it, if nothing has come since the loss
-  // was known.
-  if (received == 0 && (dead_ || !is_receiving())) count += tell_ends(user, lost);
-  return count + static_cast<unsigned>(lost_.size() + over_.size());  // to be told by the next poll
+  count += tell_ends(user);
+  // What the next poll tells. What must wait for the device to tell is looked for by until_timer().
+  return count + static_cast<unsigned>(over_.size() + (is_receiving() ? 0 : lost_.size()));
 }
 
 unsigned NetworkLink::poll_receives(NetworkUser& user) {
@@ -296,8 +294,7 @@ unsigned NetworkLink::poll_receives(NetworkUser& user) {
   const int count =
       ::ibv_poll_cq(receive_cq_.get(), static_cast<int>(completions.size()), completions.data());
   if (count < 0) lose_device();
-  ++looks_.count;
-  if (count < static_cast<int>(completions.size())) looks_.empty = looks_.count;
+  looks_.looked(static_cast<std::size_t>(std::max(0, count)), completions.size());
   for (int i = 0; i < count; ++i) {
     auto* const buffer =
         reinterpret_cast<std::byte*>(completions[static_cast<std::size_t>(i)].wr_id);

@@ -27,8 +27,11 @@ namespace {
 
 constexpr std::size_t kDatagrams = 64;
 constexpr std::size_t kGrh = 40;  // before each datagram that comes
-// How long a closed pair waits for IBV_EVENT_QP_LAST_WQE_REACHED: not every device tells of it.
-constexpr connect::Time kLastPatience = std::chrono::milliseconds(20);
+// How long a closed pair waits for IBV_EVENT_QP_LAST_WQE_REACHED: not every device tells of it. A
+// device that does may be a process that waits for a processor.
+constexpr connect::Time kLastPatience = std::chrono::milliseconds(500);
+// Between two looks for such an event where nothing else happens.
+constexpr connect::Time kBetweenEvents = std::chrono::milliseconds(1);
 // Where there are few links, of a request: so that who does not answer does not keep others from
 // theirs.
 constexpr std::uint8_t kTriesOfFew = 5;
@@ -104,10 +107,6 @@ std::uint8_t PortLinks::reads() const {
 // ---- what the machine wants ----
 
 void PortLinks::tell(const Event& event) {
-  // A process that leaves receives nothing more, in whatever order.
-  if (std::holds_alternative<event::Leave>(event))
-    for (const action::ConnectQp& action : std::exchange(late_, {}))
-      connect_qp(action);
   machine_->handle(event, user_.now());
   user_.changed();
   auto& actions = machine_->actions();
@@ -134,10 +133,10 @@ void PortLinks::carry_out(const Action& action) {
                  [&](const action::SendDatagram& one) { send(one); },
                  [&](const action::CreateSendQp& one) { create(one); },
                  [&](const action::ConnectQp& one) {
-                   if (is_in_order(one))
-                     connect_qp(one);
-                   else
+                   if (is_receiving(one.at))
                      late_.push_back(one);
+                   else
+                     connect_qp(one);
                  },
                  [&](const action::CreateReceiveQp& one) { create(one); },
                  [&](const action::OpenReceiveQp& one) { open(one); },
@@ -207,10 +206,10 @@ void PortLinks::create(const action::CreateSendQp& action) {
 void PortLinks::connect_qp(const action::ConnectQp& action) {
   const verbs::Symbols& symbols = *parts_.device.symbols;
   Pair& pair = *pairs_[action.qp];
-  pair.peer = action.at;
   const std::uint8_t reads = std::min(action.end.reads, this->reads());
   Result<void> done =
       verbs::to_receive(symbols, pair.qp, port(), target_of(action.at, action.end), reads);
+  if (done) pair.peer = action.at;
   if (done) done = verbs::to_send(symbols, pair.qp, pair.first_packet, reads, verbs::Patience{});
   used_ = used_ || done;
   if (done)
@@ -252,30 +251,30 @@ void PortLinks::close(QpId id) {
 void PortLinks::bury() {
   // In the error state nothing more arrives, but a device may show what has arrived at any time
   // until it tells of the last receive (the affiliated asynchronous event Last WQE Reached of the
-  // InfiniBand specification). The look that comes after that has found all of it if it was not cut
-  // short.
-  for (const auto& one : dying_)
-    if (!one->read_after && (one->last_told || user_.now() - one->closed >= kLastPatience))
-      one->read_after = parts_.looks.count + 1;
+  // InfiniBand specification).
+  for (const auto& one : dying_) {
+    if (one->complete || !one->peer) continue;
+    if (one->last_told || user_.now() - one->closed >= kLastPatience)
+      one->complete = parts_.looks.mark();
+  }
   std::erase_if(dying_,
                 [this](const auto& one) { return one->under_way == 0 && is_received(*one); });
 }
 
 // With XRC, completions are the shared receive queue's, and stay.
 bool PortLinks::is_received(const Pair& pair) const {
-  return !by_rank() || (pair.read_after && parts_.looks.empty >= *pair.read_after);
+  return !by_rank() || !pair.peer || (pair.complete && parts_.looks.has_passed(*pair.complete));
 }
 
-// Whether nothing comes any more by an earlier pair of the same two processes: what comes by the
-// new one is behind it.
-bool PortLinks::is_in_order(const action::ConnectQp& action) const {
-  return std::ranges::none_of(
-      dying_, [&](const auto& one) { return one->peer == action.at && !is_received(*one); });
+// What comes by a new pair of the same two processes is behind what may still come.
+bool PortLinks::is_receiving(const UdAddress& from) const {
+  return std::ranges::any_of(
+      dying_, [&](const auto& one) { return one->peer == from && !is_received(*one); });
 }
 
 void PortLinks::connect_late() {
   for (std::size_t i = 0; i < late_.size();) {
-    if (!is_in_order(late_[i])) {
+    if (is_receiving(late_[i].at)) {
       ++i;
       continue;
     }
@@ -290,6 +289,13 @@ void PortLinks::last_reached(const ibv_qp* qp) {
   for (const auto* const pairs : {&pairs_, &dying_})
     for (const auto& pair : *pairs)
       if (pair && pair->qp.get() == qp) pair->last_told = true;
+}
+
+std::optional<connect::Time> PortLinks::next_wake() const {
+  const auto due = machine_->next_wake();
+  if (!is_receiving()) return due;
+  const connect::Time look = user_.now() + kBetweenEvents;
+  return due ? std::min(*due, look) : look;
 }
 
 // ---- datagrams ----

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "comm-channel/core/completion_looks.h"
 #include "comm-channel/core/connection.h"
 #include "comm-channel/network_buffers.h"
 #include "comm-channel/verbs/factory.h"
@@ -22,11 +23,6 @@ namespace scela::channel {
 
 // Requests under way on a queue pair: beyond, messages wait.
 inline constexpr std::uint32_t kPairDepth = 128;
-
-// At what has come: how often it was looked, and which look was the last that found nothing more.
-struct Looks {
-  std::uint64_t count = 0, empty = 0;
-};
 
 // What all ports have in common, and is there for longer than they.
 struct PortParts {
@@ -37,7 +33,7 @@ struct PortParts {
   const verbs::CompChannel& events;
   const verbs::Cq& sends;
   const verbs::Cq& receives;
-  const Looks& looks;  // at `receives`
+  const CompletionLooks& looks;  // at `receives`
 };
 
 class PortLinks {
@@ -53,10 +49,11 @@ class PortLinks {
     std::uint32_t first_packet = 0;
     std::uint32_t under_way = 0;
     bool broken = false;
-    connect::UdAddress peer;  // it is connected to
-    bool last_told = false;   // the device has told that its last receive is complete
-    connect::Time closed{};   // when close() put it among the dying
-    std::optional<std::uint64_t> read_after;  // all is received once that look was not cut short
+    std::optional<connect::UdAddress> peer;  // it is connected to, and may receive from
+    bool last_told = false;  // the device has told that its last receive is complete
+    connect::Time closed{};  // when close() put it among the dying
+    // When all that it has received was in the completion queue.
+    std::optional<CompletionLooks::Mark> complete;
   };
   class User {
    public:
@@ -89,22 +86,23 @@ class PortLinks {
   // None: there is none any more.
   Pair* pair(connect::QpId qp) const { return qp < pairs_.size() ? pairs_[qp].get() : nullptr; }
   connect::Counts counts() const { return machine_->counts(); }
+  // Queue pairs that are closed and not destroyed yet.
+  std::size_t dying() const { return dying_.size(); }
   std::uint64_t registered() const { return out_->registered() + in_->registered(); }
 
   void tell(const connect::Event& event);
   // How many datagrams came, or are sent; and what is due.
   unsigned poll();
-  std::optional<connect::Time> next_wake() const {
-    return late_.empty() ? machine_->next_wake() : user_.now();
-  }
+  std::optional<connect::Time> next_wake() const;
   void arm() { ::ibv_req_notify_cq(datagram_cq_.get(), 0); }
   // Destroys the pairs that are closed, once nothing is under way on them and all that has come by
   // them was received.
   void bury();
-  // Whether messages may still come by a pair that is closed.
+  // Whether messages may still come by a pair that is closed; and from that peer.
   bool is_receiving() const {
     return std::ranges::any_of(dying_, [this](const auto& one) { return !is_received(*one); });
   }
+  bool is_receiving(connect::PeerId peer) const { return is_receiving(peers().card(peer).address); }
   // The device has told that the last receive of that pair, closed or not, is complete
   // (IBV_EVENT_QP_LAST_WQE_REACHED).
   void last_reached(const ibv_qp* qp);
@@ -115,7 +113,7 @@ class PortLinks {
 
  private:
   bool is_received(const Pair& pair) const;
-  bool is_in_order(const connect::action::ConnectQp& action) const;
+  bool is_receiving(const connect::UdAddress& from) const;
   void connect_late();
   bool by_rank() const { return parts_.device.capability.mode == verbs::Mode::rc; }
   const verbs::Port& port() const { return parts_.device.capability.ports[index_]; }

@@ -24,11 +24,24 @@ target_include_directories(late_verbs SYSTEM PRIVATE ${SCELA_VERBS_INCLUDE})
 target_link_libraries(late_verbs PRIVATE scela-ibverbs)
 set_target_properties(late_verbs PROPERTIES LIBRARY_OUTPUT_DIRECTORY "${SCELA_INTEROP_BIN}" POSITION_INDEPENDENT_CODE ON)
 target_link_options(late_verbs PRIVATE -Wl,--no-as-needed)
+set(late --env SCELA_CHANNEL_VERBS=$<TARGET_FILE:late_verbs>)
+set(late_breaks ${late} --env SCELA_HCA_STRICT=7 --env SCELA_HCA_FAULTS=not-ready=20)
+set(some "[1-9][0-9]*")
+set(shown_late --err "late_verbs: ${some} receives were shown late, .*")
+set(shown_after_failure --err "late_verbs: ${some} receives were shown late, ${some} after .*")
 foreach(way read write)
-  channel_test("connections break without XRC, what came is shown late, by ${way}" CHECK --out "channel: broken, 4 ranks on 2 nodes"
-    RUN ${pairs_of_two} --env SCELA_CHANNEL_VERBS=$<TARGET_FILE:late_verbs> --env SCELA_HCA_STRICT=7
-      --env SCELA_HCA_FAULTS=not-ready=20 --env SCELA_CHANNEL_RENDEZVOUS=${way} ${probe} broken)
+  channel_test("connections break without XRC, what came is shown late, by ${way}"
+    CHECK --out "channel: broken, 4 ranks on 2 nodes" ${shown_after_failure}
+    RUN ${pairs_of_two} ${late_breaks} --env SCELA_CHANNEL_RENDEZVOUS=${way} ${probe} broken)
 endforeach()
+channel_test("connections break without XRC, what came is shown late, and no event tells of it"
+  CHECK --out "channel: broken, 4 ranks on 2 nodes" ${shown_after_failure}
+  RUN ${pairs_of_two} ${late_breaks} --env LATE_VERBS_SILENT=1 ${probe} broken)
+channel_test("few connections without XRC, what came is shown late" CHECK --out "channel: few, 4 ranks on 4 nodes" ${shown_late}
+  RUN ${run} --pmi fd --sim-nodes 4 -n 4 ${pairs} ${late} --env SCELA_CHANNEL_MOST_LINKS=1 ${probe} few)
+channel_test("a rank is killed, without XRC, what came is shown late" CHECK --status 137 --out "channel: killed, 8 ranks on 4 nodes"
+    ${shown_late}
+  RUN ${run} --pmi fd --sim-nodes 4 --ppn 2 ${pairs} ${late} --on-failure wait ${probe} killed)
 set(losing_pairs --env SCELA_CHANNEL_UNREACHABLE_AFTER=1 --on-failure wait)
 channel_test("a rank is killed, between nodes without XRC" CHECK --status 137 --out "channel: killed, 8 ranks on 4 nodes"
   RUN ${run} --pmi fd --sim-nodes 4 --ppn 2 ${pairs} --on-failure wait ${probe} killed)
