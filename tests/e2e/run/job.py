@@ -258,20 +258,19 @@ class JobTest(unittest.TestCase):
         self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
         self.temporary = os.path.join(self.folder, "tmp")
         os.mkdir(self.temporary)
-        self.mark = uuid.uuid4().hex
         self.segments = set(os.listdir(SEGMENTS))
         fifo_path = os.path.join(self.folder, "ready")
         os.mkfifo(fifo_path)
         self.fifo = os.open(fifo_path, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
         self.addCleanup(os.close, self.fifo)
         self.news, self.partial_news = [], ""
-        self.jobs = []
         self.environment = {
             "PATH": f"{MPICH}:/usr/local/bin:/usr/bin:/bin", "HOME": self.folder, "LANG": "C", "TMPDIR": self.temporary,
             "SCELA_AGENT": os.environ["SCELA_AGENT"], MARK: self.mark, READY: fifo_path}
 
     def run(self, result=None):
         """As TestCase's; a test that is interrupted ends its jobs and removes its files before it ends itself."""
+        self.mark, self.jobs = uuid.uuid4().hex, []  # before setUp(), which a signal may interrupt too
         try:
             return super().run(result)
         except KeyboardInterrupt:

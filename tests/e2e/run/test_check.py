@@ -1,5 +1,6 @@
 """The check after each test sees what a job leaves behind."""
 import os
+import select
 import signal
 import subprocess
 import tempfile
@@ -70,6 +71,7 @@ class CheckTest(unittest.TestCase):
                     [job.PYTHON, "-B", "-c", program], cwd=os.path.dirname(os.path.abspath(__file__)), stdout=subprocess.PIPE,
                     stderr=subprocess.PIPE, text=True) as held:
                 self.addCleanup(held.kill)
+                self.assertTrue(select.select([held.stdout], [], [], job.DEADLINE_S)[0], "the test did not begin")
                 mark, folder = held.stdout.readline().split()
                 held.send_signal(signo)
                 _, said = held.communicate(timeout=job.DEADLINE_S)

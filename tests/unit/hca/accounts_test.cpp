@@ -22,15 +22,6 @@ SendRequest send_of(std::uint64_t wr_id, std::uint32_t flags = send_flag::kSigna
   return request;
 }
 
-Answer make_srq(Program& program, std::uint32_t requests) {
-  Ask ask;
-  ask.operation = Operation::create_srq;
-  ask.pd = program.pd;
-  ask.cap.recv_requests = requests;
-  ask.cap.recv_sges = 2;
-  return program.request(ask);
-}
-
 // Two programs, a queue pair of each, connected.
 struct Two {
   explicit Two(QpType type = QpType::rc)
@@ -86,7 +77,7 @@ TEST_CASE("hca accounts: what processes have is counted for each and for the nod
   away.lid = 9;
   for (int i = 0; i < 2; ++i)
     REQUIRE(connect(two.b, two.b.make_qp(QpType::rc), QpType::rc, 5, away) == 0);
-  const Answer srq = make_srq(two.a, 4000);
+  const Answer srq = two.a.make_srq(4000);
   for (std::uint32_t i = 0; i < 3000; ++i)
     two.a.post_srq(srq, i, {buffer.sge(0, 60), buffer.sge(60, 40)});
   const Accounts all = two.fabric.engine.accounts();
@@ -227,7 +218,7 @@ TEST_CASE("hca accounts: retries are counted by their cause, and who is woken") 
 TEST_CASE("hca accounts: counters that a process has spoilt are counted as far as they can be") {
   Two two;
   two.connect_both();
-  const Answer srq = make_srq(two.a, 16);
+  const Answer srq = two.a.make_srq(16);
   auto* head = reinterpret_cast<RequestRing*>(srq.recv.offset);
   head->posted.store(~0ULL);
   auto* entry = reinterpret_cast<RecvRequest*>(srq.recv.offset + kEntriesOffset);

@@ -337,6 +337,22 @@ class Program {
     if ((ask.create_flags & create_flag::kManagedSend) != 0) holds_sends_.insert(made.handle);
     return made;
   }
+  // A shared receive queue for so many requests; events name it by `cookie`.
+  Answer make_srq(std::uint32_t requests, std::uint64_t cookie = 0) {
+    Ask ask;
+    ask.operation = Operation::create_srq;
+    ask.pd = pd;
+    ask.cap.recv_requests = requests;
+    ask.cap.recv_sges = 2;
+    ask.cookie = cookie;
+    return this->request(ask);
+  }
+  // A queue pair of RC that receives from it.
+  QueuePair make_qp(const Answer& srq) {
+    Ask ask;
+    ask.srq = srq.handle;
+    return make_qp(ask);
+  }
   QueuePair make_qp(QpType type) {
     Ask ask;
     ask.qp_type = type;

@@ -189,17 +189,9 @@ TEST_CASE("hca: an adapter without XRC refuses all of it, whoever asks, and says
 TEST_CASE("hca: a shared receive queue says once that it has fallen below its limit") {
   Fabric fabric;
   Program a(fabric, 1), b(fabric, 2);
-  Ask ask;
-  ask.operation = Operation::create_srq;
-  ask.pd = b.pd;
-  ask.cap.recv_requests = 8;
-  ask.cap.recv_sges = 1;
-  ask.cookie = 5;
-  const Answer srq = b.request(ask);
+  const Answer srq = b.make_srq(8, 5);
   REQUIRE(srq.error == 0);
-  Ask make;
-  make.srq = srq.handle;
-  QueuePair to = b.make_qp(make), from = a.make_qp(QpType::rc);
+  QueuePair to = b.make_qp(srq), from = a.make_qp(QpType::rc);
   REQUIRE(connect(a, from, QpType::rc, to.handle) == 0);
   REQUIRE(connect(b, to, QpType::rc, from.handle) == 0);
   const Buffer mine = a.buffer(8), theirs = b.buffer(8);
@@ -310,20 +302,13 @@ TEST_CASE(
     "hca: a request of a shared queue that a queue pair had begun to fill is filled by another") {
   Fabric fabric;
   Program a(fabric, 1), b(fabric, 2);
-  Ask ask;
-  ask.operation = Operation::create_srq;
-  ask.pd = b.pd;
-  ask.cap.recv_requests = 1;
-  ask.cap.recv_sges = 1;
-  const Answer srq = b.request(ask);
+  const Answer srq = b.make_srq(1);
   const std::size_t bytes = 4'000'000;
   const Buffer mine = a.buffer(bytes, 1), theirs = b.buffer(bytes);
   const bool resets = GENERATE(true, false);
   b.post_srq(srq, 7, {theirs.all()});
-  Ask make;
-  make.srq = srq.handle;
   for (int i = 0; i < 3; ++i) {
-    QueuePair to = b.make_qp(make), from = a.make_qp(QpType::rc);
+    QueuePair to = b.make_qp(srq), from = a.make_qp(QpType::rc);
     REQUIRE(connect(a, from, QpType::rc, to.handle) == 0);
     REQUIRE(connect(b, to, QpType::rc, from.handle) == 0);
     a.post_send(from, request(Opcode::send), {mine.all()});
