@@ -81,7 +81,8 @@ class Messenger final : private NetworkUser, private OffloadUser {
         // What it sent before comes first.
         while (poll() != 0) {
         }
-        if (!has_ended(rank)) ended(rank);
+        const bool comes_yet = network_ && network_->is_receiving(rank);
+        if (!has_ended(rank) && !comes_yet) ended(rank);
       }
   }
   void ended(int rank, std::string why = {});

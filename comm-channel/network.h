@@ -58,6 +58,8 @@ class Network {
   // False: this process keeps so much already; others shall offer what they send.
   virtual void keep_eager(bool keep) = 0;
   virtual void ended(int rank) = 0;
+  // Whether messages of the rank may still come by a connection that is closed.
+  virtual bool is_receiving(int) const { return false; }
   // For who waits, and nothing comes: whether those that it speaks with are there. May be called
   // often.
   virtual void look_around() = 0;
@@ -76,9 +78,9 @@ class Network {
   // something comes, and after what time poll() is to be called in any case.
   virtual int events() const = 0;
   virtual Limit until_timer() const = 0;
-  // Whether processors do its work, besides those that wait for it.
   // Not: this process's device is gone, and so is everybody else by it.
   virtual bool works() const { return true; }
+  // Whether processors do its work, besides those that wait for it.
   virtual bool is_software() const = 0;
   virtual void account(Accounts& accounts) const = 0;
   virtual std::string describe() const = 0;

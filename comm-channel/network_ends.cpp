@@ -306,10 +306,13 @@ void NetworkLink::lose_device() {
 
 // What a rank sent before it was lost comes first.
 bool NetworkLink::is_known_to_the_last(const Loss& loss) const {
-  if (dead_) return true;
-  const PeerId id = remotes_[static_cast<std::size_t>(loss.rank)]->roads.front().id;
-  return looks_.has_passed(loss.known) &&
-         (id == connect::kNone || !ports_.front()->is_receiving(id));
+  return looks_.has_passed(loss.known) && !is_receiving(loss.rank);
+}
+
+bool NetworkLink::is_receiving(int rank) const {
+  const auto& known = remotes_[static_cast<std::size_t>(rank)];
+  const PeerId id = known ? known->roads.front().id : connect::kNone;
+  return !dead_ && id != connect::kNone && ports_.front()->is_receiving(id);
 }
 
 unsigned NetworkLink::tell_ends(NetworkUser& user) {

@@ -64,6 +64,7 @@ class NetworkLink final : public Network, private PortLinks::User {
   bool takes_eager(int rank) const override;
   void keep_eager(bool keep) override { flow_.keep_eager(keep); }
   void ended(int rank) override;
+  bool is_receiving(int rank) const override;
   void look_around() override;
   bool idle() const override;
   bool leave() override;

@@ -272,7 +272,8 @@ bool NetworkLink::read(int rank, Operation& operation, std::span<std::byte> to, 
 // ---- in ----
 
 bool NetworkLink::is_receiving() const {
-  return std::ranges::any_of(ports_, [](const auto& port) { return port->is_receiving(); });
+  return !dead_ &&
+         std::ranges::any_of(ports_, [](const auto& port) { return port->is_receiving(); });
 }
 
 unsigned NetworkLink::poll(NetworkUser& user) {
@@ -367,6 +368,8 @@ unsigned NetworkLink::poll_sends(NetworkUser& user) {
     const ibv_wc& wc = completions[static_cast<std::size_t>(i)];
     sent(*reinterpret_cast<Work*>(wc.wr_id), wc, user);
   }
+  for (const auto& port : ports_)
+    port->bury();
   return static_cast<unsigned>(count);
 }
 
@@ -389,7 +392,6 @@ void NetworkLink::sent(Work& work, const ibv_wc& wc, NetworkUser& user) {
       if (move != nullptr) tell_moved(*move, Outcome::none, user);
     }
   }
-  ports_[port]->bury();
   drained(to, port);
 }
 

@@ -29,12 +29,15 @@ constexpr std::size_t kDatagrams = 64;
 constexpr std::size_t kGrh = 40;  // before each datagram that comes
 // How long a closed pair waits for IBV_EVENT_QP_LAST_WQE_REACHED: not every device tells of it. A
 // device that does may be a process that waits for a processor.
-constexpr connect::Time kLastPatience = std::chrono::milliseconds(500);
+constexpr connect::Time kLastPatience = std::chrono::milliseconds(200);
 // Between two looks for such an event where nothing else happens.
 constexpr connect::Time kBetweenEvents = std::chrono::milliseconds(1);
 // Where there are few links, of a request: so that who does not answer does not keep others from
 // theirs.
 constexpr std::uint8_t kTriesOfFew = 5;
+// A request, whose repeats come after ever longer waits, outlasts a queue pair that is connected
+// late.
+static_assert(connect::Options{}.first_wait * ((1 << kTriesOfFew) - 1) > kLastPatience);
 
 std::uint32_t first_packet() {
   return static_cast<std::uint32_t>(std::chrono::steady_clock::now().time_since_epoch().count() >>
@@ -240,6 +243,7 @@ void PortLinks::open(const action::OpenReceiveQp& action) {
 // would go with it, though its sender knows that it has arrived.
 void PortLinks::close(QpId id) {
   std::erase_if(late_, [id](const auto& one) { return one.qp == id; });
+  if (id >= pairs_.size()) return;  // it could not be made
   std::unique_ptr<Pair> pair = std::move(pairs_[id]);
   if (!pair || (pair->under_way == 0 && !by_rank())) return;
   if (!pair->broken) static_cast<void>(verbs::to_error(*parts_.device.symbols, pair->qp));
@@ -252,10 +256,11 @@ void PortLinks::bury() {
   // In the error state nothing more arrives, but a device may show what has arrived at any time
   // until it tells of the last receive (the affiliated asynchronous event Last WQE Reached of the
   // InfiniBand specification).
+  if (dying_.empty()) return;
+  const connect::Time time = user_.now();
   for (const auto& one : dying_) {
     if (one->complete || !one->peer) continue;
-    if (one->last_told || user_.now() - one->closed >= kLastPatience)
-      one->complete = parts_.looks.mark();
+    if (one->last_told || time - one->closed >= kLastPatience) one->complete = parts_.looks.mark();
   }
   std::erase_if(dying_,
                 [this](const auto& one) { return one->under_way == 0 && is_received(*one); });

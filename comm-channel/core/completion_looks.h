@@ -15,7 +15,7 @@ class CompletionLooks {
     std::uint64_t looks = 0, found = 0;
   };
 
-  // `capacity`: completions that the queue holds at most.
+  // `capacity`: completions that the queue holds at most. Until it is told, an empty look counts.
   void hold(std::uint64_t capacity) { capacity_ = capacity; }
   // One poll asked for `most` completions, and got `found`.
   void looked(std::size_t found, std::size_t most) {
@@ -33,7 +33,7 @@ class CompletionLooks {
   }
 
  private:
-  std::uint64_t capacity_ = 0;
+  std::uint64_t capacity_ = ~std::uint64_t{0};
   std::uint64_t looks_ = 0, found_ = 0;
   std::uint64_t emptied_ = 0;  // the last look that emptied the queue
 };

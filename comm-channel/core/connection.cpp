@@ -135,7 +135,9 @@ void Machine::say(PeerId peer, Said said, std::uint32_t number, bool own, const 
   // pair has broken: the other would wait for answers to what it has posted.
   if (options_.mode == Mode::pairs && leaving_ && (said == Said::close || said == Said::closed))
     shake.refusal = Refusal::leaving;
-  shake.gone = options_.mode == Mode::pairs && said == Said::close && peers_[peer].pair.qp == kNone;
+  const Pair& pair = peers_[peer].pair;
+  shake.gone = options_.mode == Mode::pairs && said == Said::close &&
+               (pair.qp == kNone || pair.number != number || pair.mine != own);
   shake.from = self_;
   shake.to = table_.card(peer).name;
   shake.to_life = table_.card(peer).life;

@@ -195,7 +195,12 @@ void Machine::pair_accepted(PeerId peer, const Handshake& shake) {
 
 void Machine::pair_confirmed(PeerId peer, const Handshake& shake) {
   const Pair& pair = peers_[peer].pair;
-  if (pair.state == PairState::answering && pair.number == shake.number) pair_ready(peer);
+  if (pair.number != shake.number || pair.mine) {
+    // Of an acceptance that was given up: nothing is there at this end.
+    if (shake.number <= pair.voided) say(peer, Said::close, shake.number, false);
+  } else if (pair.state == PairState::answering) {
+    pair_ready(peer);
+  }
 }
 
 void Machine::pair_ready(PeerId peer) {
@@ -265,7 +270,8 @@ void Machine::pair_close(PeerId peer, const Handshake& shake) {
   }
   say(peer, Said::closed, shake.number, !shake.own);
   if (current && pair.state == PairState::asking) {
-    // It had accepted, which is still on its way, and means nothing any more.
+    // It had accepted, or was about to, and that means nothing any more.
+    if (peers_[peer].leaving) return drop_pair(peer);
     if (!ask_pair_anew(peer)) pair_unanswered(peer, Said::connect);
     return;
   }
@@ -339,16 +345,10 @@ void Machine::leave_pairs() {
     }
     if (pair.state == PairState::queued) pair.state = PairState::none;
     if (pair.state == PairState::ready) drain_pair(peer);
-    const bool connects = pair.state == PairState::connecting;
-    if (connects && !pair.mine) {  // the other has had no answer yet
-      refuse(peer, pair.number, Refusal::leaving);
-      drop_pair(peer);
-      continue;
-    }
-    const bool asks = pair.state == PairState::asking || connects;
-    if (asks) close_qp(pair.qp);
+    const bool unconnected = pair.state == PairState::asking || pair.state == PairState::connecting;
+    if (unconnected) close_qp(pair.qp);
     // A process that has been accepted may be sending already.
-    if (asks || pair.state == PairState::answering) close_pair(peer);
+    if (unconnected || pair.state == PairState::answering) close_pair(peer);
   }
 }
 

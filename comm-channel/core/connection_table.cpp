@@ -46,16 +46,18 @@ std::string_view table_of_states() {
 | pair | none | wanted | queued |
 | pair | none | connect, wanted | making |
 | pair | queued | peer ended | none |
-| pair | queued | closed, time, peer ended | making |
+| pair | queued | close, closed, time, peer ended | making |
 | pair | making | failed | none |
 | pair | making | made | asking |
 | pair | making | made | connecting |
 | pair | asking | refuse, close, time, peer ended | none |
 | pair | asking | connect, accept | connecting |
 | pair | asking | leaving | closing |
+| pair | connecting | close, peer ended | none |
 | pair | connecting | connected | answering |
 | pair | connecting | connected | ready |
 | pair | connecting | connected | draining |
+| pair | connecting | leaving | closing |
 | pair | answering | close, time, peer ended | none |
 | pair | answering | confirm | ready |
 | pair | answering | leaving | closing |
@@ -66,7 +68,7 @@ std::string_view table_of_states() {
 | pair | draining | connect | making |
 | pair | draining | drained | closing |
 | pair | closing | close, closed, time, peer ended | none |
-| pair | closing | closed, time | queued |
+| pair | closing | close, closed, time | queued |
 | pair | closing | connect, close, closed, time | making |
 )";
 }

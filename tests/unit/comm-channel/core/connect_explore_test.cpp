@@ -221,8 +221,12 @@ TEST_CASE("connections: with RC queue pairs connect late, and anything may happe
   few.options.most_links = 1;
   few.nodes = {0, 1, 2};
   few.wants = {{0, 1}, {0, 2}, {0, 1}};
-  for (const Scenario& one : {leaving, dying, breaking, few})
-    check(one, 500);
+  Scenario slow = scenario;
+  slow.wants = {{0, 1}};
+  slow.late = 1;
+  slow.early = options_for(Mode::pairs).tries;
+  for (const Scenario& one : {leaving, dying, breaking, few, slow})
+    check(one, 200);
 }
 
 }  // namespace connect_explore_test

@@ -108,6 +108,8 @@ class Explorer {
     first.breaks = scenario_.breaks;
     first.failing = scenario_.failing;
     first.late = scenario_.late;
+    // What is given up while its answer is on its way is a dead queue pair until that is told.
+    first.world.died_once = gives_up_early();
     visit(std::move(first), 0, {});
     while (!queue_.empty() && explored_.wrong.empty()) {
       const auto [state, index] = std::move(queue_.front());
@@ -128,6 +130,9 @@ class Explorer {
     std::uint32_t from = 0;
     Step step;
   };
+
+  // A process may give up what is on its way.
+  bool gives_up_early() const { return scenario_.early >= scenario_.options.tries; }
 
   void visit(State&& state, std::uint32_t from, Step step) {
     if (!seen_.insert(fingerprint(state)).second) return;
@@ -207,7 +212,7 @@ class Explorer {
     return {};
   }
 
-  static std::string judge_outcome(const World& world, const Process& process, PeerId peer) {
+  std::string judge_outcome(const World& world, const Process& process, PeerId peer) const {
     const Process& other = world.processes[peer];
     if (process.outcomes[peer] == Outcome::wanted) return "is wanted, and nothing comes of it";
     if (process.outcomes[peer] != Outcome::failed) return {};
@@ -217,7 +222,9 @@ class Explorer {
       case Failure::leaving:
         return process.leaving || other.leaving || other.gone() ? "" : "is said to leave";
       case Failure::unreachable:
-        return other.gone() || other.leaving || process.leaving ? "" : "is said not to answer";
+        return other.gone() || other.leaving || process.leaving || gives_up_early()
+                   ? ""
+                   : "is said not to answer";
       case Failure::resources:
       case Failure::refused:
         return world.failed_once ? "" : "is said to lack resources";

@@ -34,6 +34,7 @@ std::string observed() {
     dying.mortal = {0, 1, 2};
     dying.deaths = 1;
     dying.losses = 1;
+    dying.late = mode == Mode::pairs ? 1 : 0;
     Scenario failing = scenario_for(mode);
     failing.wants = {{0, 1}, {0, 2}};
     failing.failing = 1;
@@ -43,6 +44,7 @@ std::string observed() {
     crossing.wants = {{0, 1}, {1, 0}};
     crossing.leaves = {0, 1};
     crossing.losses = 1;
+    crossing.late = mode == Mode::pairs ? 1 : 0;
     Scenario few = scenario_for(mode);
     few.nodes = {0, 1, 2};
     few.options.most_links = 1;

@@ -257,6 +257,54 @@ TEST_CASE("connection: a process that leaves tells of a queue pair that is gone,
   CHECK(world.processes[1].left);
 }
 
+TEST_CASE("connection: a process that was accepted where the other leaves by now hears of it") {
+  World world({0, 1}, options_for(Mode::pairs));
+  want(world, 0, 1);
+  world.deliver(0);       // the request, which is accepted
+  world.network.clear();  // the acceptance is lost
+  world.give(1, event::Leave{});
+  world.deliver(0);
+  REQUIRE(world.network.size() == 1);  // the answer, and no other request
+  CHECK(world.processes[0].failures[1] == Failure::leaving);
+  CHECK(world.processes[0].machine.pair_of(1) == PairState::none);
+  deliver_all(world);
+  CHECK(world.processes[1].left);
+}
+
+TEST_CASE("connection: a request is told again that the other leaves until that was heard") {
+  World world({0, 1}, options_for(Mode::pairs));
+  want(world, 0, 1);
+  world.late = 1;
+  world.deliver(0);  // the request, whose queue pair is connected late
+  world.give(1, event::Leave{});
+  world.network.clear();  // the first word of that is lost
+  CHECK_FALSE(world.processes[1].left);
+  world.processes[1].clock = *world.processes[1].machine.next_wake();
+  world.give(1, event::Timer{});
+  deliver_all(world);
+  CHECK(world.processes[1].left);
+  CHECK(world.processes[0].failures[1] == Failure::leaving);
+}
+
+TEST_CASE("connection: a confirmation of what was given up is answered") {
+  World world({0, 1}, options_for(Mode::pairs));
+  want(world, 0, 1);
+  world.deliver(0);  // the request, which is accepted
+  world.late = 1;
+  world.deliver(0);  // the acceptance; the queue pair is connected late
+  while (world.processes[1].machine.pair_of(0) != PairState::none) {
+    world.processes[1].clock = *world.processes[1].machine.next_wake();
+    world.give(1, event::Timer{});
+    world.network.clear();
+  }
+  world.connect_late();
+  deliver_all(world);
+  CHECK(world.processes[0].outcomes[1] == Outcome::lost);
+  CHECK_FALSE(world.processes[0].machine.peers().route(1));
+  CHECK(world.queue_pairs() == 0);
+  connect_to(world, 0, 1);
+}
+
 TEST_CASE("connection: an acceptance that is repeated while the queue pair is being connected") {
   World world({0, 1}, options_for(Mode::pairs));
   want(world, 0, 1);

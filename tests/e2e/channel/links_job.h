@@ -1,0 +1,155 @@
+// Ranks with the way to other nodes by the software adapter, in one process and without a launcher:
+// who has ended is told by the test, or by nobody. For the tests of this folder.
+#pragma once
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <cstdlib>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "comm-channel/network_link.h"
+#include "comm-channel/operation.h"
+#include "common/os/fd.h"
+#include "tests/e2e/hca/verbs_program.h"
+
+namespace links_test {
+
+using namespace scela::channel;
+using scela::test::Place;
+using Clock = std::chrono::steady_clock;
+
+inline constexpr std::chrono::seconds kUnreachableAfter{1};
+inline constexpr connect::Watchword kWord{0x1234567, 0x89abcdef01234567};
+
+// Of the device that a rank has opened, before it is used.
+using ChangeDevice = std::function<void(int rank, verbs::Device&)>;
+
+// Three ranks on two nodes: 0, and 1 beside 2.
+struct Rank final : NetworkUser {
+  Rank(int rank, std::vector<std::string>& cards, verbs::Mode mode, int file,
+       const ChangeDevice& change) {
+    World world;
+    world.rank = rank;
+    world.size = 3;
+    world.job = "links";
+    world.node_of = {0, 1, 1};
+    world.nodes = 2;
+    Options options;
+    options.unreachable_after = static_cast<std::size_t>(kUnreachableAfter.count());
+    auto device = verbs::open_device({.library = "scela", .device = {}});
+    if (!device) FAIL(device.error().text());
+    REQUIRE(device->capability.mode == mode);
+    if (change) change(rank, *device);
+    auto made = NetworkLink::open(world, options, kWord, std::move(*device), file);
+    if (!made) FAIL(made.error().text());
+    link = std::move(*made);
+    link->look_up_with([&cards](int other) -> scela::Result<std::string> {
+      return cards[static_cast<std::size_t>(other)];
+    });
+    cards[static_cast<std::size_t>(rank)] = link->card();
+  }
+  void arrived(int rank, const Header& header, std::span<const std::byte>) override {
+    came[rank].push_back(header.tag);
+  }
+  void moved(Operation&, Outcome outcome) override { told = outcome; }
+  void lost(int rank, const std::string& why) override { gone[rank] = why; }
+
+  Accounts accounts() const {
+    Accounts now;
+    link->account(now);
+    return now;
+  }
+
+  std::unique_ptr<NetworkLink> link;
+  std::map<int, std::vector<int>> came;
+  std::map<int, std::string> gone;
+  std::optional<Outcome> told;  // of what was moved
+};
+
+struct Job {
+  explicit Job(verbs::Mode mode = verbs::Mode::rc, const ChangeDevice& change = {}) {
+    if (mode == verbs::Mode::rc) ::setenv("SCELA_HCA_NO_XRC", "1", 1);
+    for (int rank = 0; rank < 3; ++rank)
+      ranks.push_back(
+          std::make_unique<Rank>(rank, cards, mode, rank == 0 ? -1 : file.get(), change));
+  }
+  Job(const Job&) = delete;
+  Job& operator=(const Job&) = delete;
+  ~Job() {
+    ranks.clear();
+    ::unsetenv("SCELA_HCA_NO_XRC");
+  }
+  Rank& operator[](std::size_t rank) { return *ranks[rank]; }
+  void end(std::size_t rank) { ranks[rank].reset(); }
+
+  void poll(const std::vector<std::size_t>& those) {
+    for (const std::size_t rank : those)
+      if (ranks[rank]) ranks[rank]->link->poll(*ranks[rank]);
+  }
+  // Who is lost gets nothing any more.
+  void must_reach(std::size_t from, int to) const {
+    const auto lost = ranks[from]->gone.find(to);
+    if (lost != ranks[from]->gone.end())
+      FAIL("rank " << from << " has lost rank " << to << ": " << lost->second);
+  }
+  template <class Holds>
+  void poll_until(const std::vector<std::size_t>& those, Holds holds) {
+    while (!holds())
+      poll(those);
+  }
+  // Until who was doubted before would have been given up: so long by those who look.
+  void poll_on(const std::vector<std::size_t>& those) {
+    constexpr Clock::duration kMostOfALook = Clock::duration(kUnreachableAfter) / 10;
+    Clock::duration looked{};
+    for (auto last = Clock::now(); looked < kUnreachableAfter + kUnreachableAfter / 2;) {
+      poll(those);
+      const auto now = Clock::now();
+      looked += std::min(now - last, kMostOfALook);
+      last = now;
+    }
+  }
+  bool give(int from, int to, int tag) {
+    Header header;
+    header.source = from;
+    header.tag = tag;
+    must_reach(static_cast<std::size_t>(from), to);
+    return (*this)[static_cast<std::size_t>(from)].link->send(to, header, {});
+  }
+  // Or something that went before it has come back already.
+  void begin(int from, int to, int tag) {
+    const auto one = static_cast<std::size_t>(from), other = static_cast<std::size_t>(to);
+    poll_until({one, other},
+               [&] { return give(from, to, tag) || (*this)[one].accounts().resent > 0; });
+  }
+  void send(int from, int to, int tag) {
+    poll_until({static_cast<std::size_t>(from), static_cast<std::size_t>(to)},
+               [&] { return give(from, to, tag); });
+    const auto& came = (*this)[static_cast<std::size_t>(to)].came[from];
+    poll_until({static_cast<std::size_t>(from), static_cast<std::size_t>(to)}, [&] {
+      must_reach(static_cast<std::size_t>(from), to);
+      return !came.empty() && came.back() == tag;
+    });
+  }
+
+  const Place place;
+  const scela::Fd file{::memfd_create("links", MFD_CLOEXEC)};  // of the second node
+  std::vector<std::string> cards = std::vector<std::string>(3);
+  std::vector<std::unique_ptr<Rank>> ranks;
+};
+
+template <class Made>
+auto must(Made made) {
+  if (!made) FAIL(made.error().text());
+  return std::move(*made);
+}
+
+}  // namespace links_test
