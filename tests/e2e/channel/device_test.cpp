@@ -88,7 +88,7 @@ TEST_CASE(
   job.poll_until({0, 1}, [&] { return job[1].link->leave(); });
   job.poll_until({0}, [&] { return job[0].link->is_receiving(1); });
   REQUIRE_FALSE(late.own.held.empty());
-  static_cast<void>(job.give(0, 1, 3));  // which nobody answers any more
+  static_cast<void>(job.give(0, 1, 3));  // rank 1 answers nothing any more
   for (int times = 0; times < 20; ++times)
     job.poll({0});
   CHECK(job[0].gone.empty());

@@ -1,5 +1,5 @@
 // Ranks with the way to other nodes by the software adapter, in one process and without a launcher:
-// who has ended is told by the test, or by nobody. For the tests of this folder.
+// the end of a rank is told by the test, or not at all. For the tests of this folder.
 #pragma once
 
 #include <sys/mman.h>
@@ -95,7 +95,7 @@ struct Job {
     for (const std::size_t rank : those)
       if (ranks[rank]) ranks[rank]->link->poll(*ranks[rank]);
   }
-  // Who is lost gets nothing any more.
+  // A rank that is lost is sent nothing more.
   void must_reach(std::size_t from, int to) const {
     const auto lost = ranks[from]->gone.find(to);
     if (lost != ranks[from]->gone.end())
@@ -106,7 +106,7 @@ struct Job {
     while (!holds())
       poll(those);
   }
-  // Until who was doubted before would have been given up: so long by those who look.
+  // Until a rank that was doubted before would have been given up, by the time of those that look.
   void poll_on(const std::vector<std::size_t>& those) {
     constexpr Clock::duration kMostOfALook = Clock::duration(kUnreachableAfter) / 10;
     Clock::duration looked{};
