@@ -9,6 +9,7 @@
 #include "comm-channel/account_file.h"
 #include "comm-channel/bootstrap/bootstrap.h"
 #include "comm-channel/error_words.h"
+#include "comm-channel/inside.h"
 #include "comm-channel/opening.h"
 #include "comm-channel/progress.h"
 #include "comm-channel/settings.h"
@@ -36,6 +37,23 @@ Operation& sent_at_once() {
   return sent;
 }
 
+// What a child process gets that uses its parent's channel.
+Operation& of_child() {
+  static Operation& failed = *[] {
+    auto* const one = new Operation;
+    one->everybodys = true;
+    one->phase = Phase::complete;
+    one->status.error = error_of_child();
+    return one;
+  }();
+  return failed;
+}
+
+template <class Byte>
+bool is_buffer(std::span<Byte> bytes) {
+  return bytes.data() != nullptr || bytes.empty();
+}
+
 }  // namespace
 
 struct Channel::State {
@@ -48,32 +66,44 @@ struct Channel::State {
       options.eager_shm = std::min(options.eager_shm, node->most());
   }
   static std::unique_ptr<Channel> channel(std::unique_ptr<State> state) {
-    return std::unique_ptr<Channel>(new Channel(std::move(state)));
+    return std::unique_ptr<Channel>(new Channel(std::move(state), true));
   }
 
   const World& world() const { return own_world; }
 
   // None: it can be.
-  ChannelError wrong_send(int peer, int tag) const {
+  ChannelError wrong_send(int peer, int tag, std::span<const std::byte> bytes = {}) const {
     if (peer < 0 || peer >= world().size)
       return told(Code::argument,
                   cat("send to rank ", peer, ": there are ranks 0 to ", world().size - 1), peer);
     if (tag < 0)
       return told(Code::argument,
                   cat("send to rank ", peer, " with tag ", tag, ": tags are 0 to ", kMaxTag), peer);
+    if (!is_buffer(bytes))
+      return told(Code::argument,
+                  cat("send ", bytes.size(), " bytes to rank ", peer, ": their address is null"),
+                  peer);
     return {};
   }
-  bool can_send(int peer, int tag) const { return peer >= 0 && peer < world().size && tag >= 0; }
-  bool can_receive(int source, int tag) const {
-    return source >= 0 && source < world().size && tag >= 0;
+  // Whether it is neither wrong nor a child's.
+  bool can_send(int peer, int tag, std::span<const std::byte> bytes) const {
+    return peer >= 0 && peer < world().size && tag >= 0 && is_buffer(bytes) && !progress.is_copy();
   }
-  ChannelError wrong_receive(int source, int tag) const {
+  bool can_receive(int source, int tag, std::span<std::byte> bytes) const {
+    return source >= 0 && source < world().size && tag >= 0 && is_buffer(bytes) &&
+           !progress.is_copy();
+  }
+  ChannelError wrong_receive(int source, int tag, std::span<const std::byte> bytes = {}) const {
     if (source != kAnySource && (source < 0 || source >= world().size))
       return told(Code::argument,
                   cat("receive from rank ", source, ": there are ranks 0 to ", world().size - 1),
                   source);
     if (tag != kAnyTag && tag < 0)
       return told(Code::argument, cat("receive with tag ", tag, ": tags are 0 to ", kMaxTag),
+                  source);
+    if (!is_buffer(bytes))
+      return told(Code::argument,
+                  cat("receive ", bytes.size(), " bytes with tag ", tag, ": their address is null"),
                   source);
     return {};
   }
@@ -82,14 +112,15 @@ struct Channel::State {
 
   // True: nothing is left to be waited for.
   bool send_at_once(int peer, int tag, std::span<const std::byte> bytes, Context context) {
-    return can_send(peer, tag) && progress.with([&](Messenger& messenger) {
+    return can_send(peer, tag, bytes) && progress.with([&](Messenger& messenger) {
       return messenger.send_at_once(peer, tag, bytes, context);
     });
   }
 
   Operation& send(int peer, int tag, std::span<const std::byte> bytes, Context context,
                   bool synchronous, Begin when) {
-    ChannelError wrong = wrong_send(peer, tag);
+    if (progress.is_copy()) return of_child();
+    ChannelError wrong = wrong_send(peer, tag, bytes);
     return progress.with([&](Messenger& messenger) -> Operation& {
       Operation& operation = messenger.send_operation(peer, tag, bytes, context);
       operation.progress = &progress;
@@ -98,11 +129,13 @@ struct Channel::State {
     });
   }
   Operation& receive(int source, int tag, std::span<std::byte> bytes, Context context, Begin when) {
+    const bool simple = when == Begin::now && can_receive(source, tag, bytes);
+    if (!simple && progress.is_copy()) return of_child();
     return progress.with([&](Messenger& messenger) -> Operation& {
       Operation& operation = messenger.receive_operation(source, tag, bytes, context);
       operation.progress = &progress;
-      if (when == Begin::later || !can_receive(source, tag)) [[unlikely]]
-        return begin(messenger, operation, wrong_receive(source, tag), when);
+      if (!simple) [[unlikely]]
+        return begin(messenger, operation, wrong_receive(source, tag, bytes), when);
       messenger.begin(operation);
       return operation;
     });
@@ -128,7 +161,8 @@ struct Channel::State {
   Options options;
   const World own_world;
   std::unique_ptr<Bootstrap> bootstrap;  // none: the links came without
-  Context next_reserved = 0x8000'0000;
+  std::atomic<Context> next_reserved = 0x8000'0000;
+  std::shared_ptr<void> kept_for_user;  // Inside::kept_for
   Progress progress;
 };
 
@@ -153,7 +187,15 @@ const Status& ProbedMessage::status() const {
   return state_ ? state_->status : nothing;
 }
 
-Channel::Channel(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Channel::Channel(std::shared_ptr<State> state, bool closes)
+    : state_(std::move(state)), closes_(closes) {}
+
+std::unique_ptr<Channel> Inside::share(Channel& channel) {
+  return std::unique_ptr<Channel>(new Channel(channel.state_, false));
+}
+std::shared_ptr<void>& Inside::kept_for(Channel& channel) {
+  return channel.state_->kept_for_user;
+}
 
 namespace {
 
@@ -173,6 +215,7 @@ Channel::Opened already_open() {
 
 // What was sent goes first: others may wait for it. Then others hear that they should send no more.
 Channel::~Channel() {
+  if (!closes_ && !state_->progress.is_copy()) return;
   if (state_->progress.is_copy()) {
     // What it would end is the parent's.
     static_cast<void>(new std::shared_ptr<State>(std::move(state_)));
@@ -291,6 +334,7 @@ Status Channel::send(int peer, int tag, std::span<const std::byte> bytes, Contex
 Status Channel::recv(int source, int tag, std::span<std::byte> bytes, Context context,
                      Limit limit) {
   Request request = irecv(source, tag, bytes, context);
+  if (request.operation_->everybodys) return request.operation_->status;
   const bool is_complete = request.completes(limit);
   // Of one that says whose message it takes, that needs not be loaded.
   const Status& got = request.operation_->status;
@@ -332,6 +376,7 @@ Pattern pattern_of(int source, int tag, Context context) {
 std::optional<Status> Channel::iprobe(int source, int tag, Context context) {
   if (state_->wrong_receive(source, tag))
     return Status{-1, -1, 0, state_->wrong_receive(source, tag)};
+  if (state_->progress.is_copy()) return Status{-1, -1, 0, error_of_child()};
   return state_->progress.with([&](Messenger& messenger) -> std::optional<Status> {
     state_->progress.poll();
     const Unexpected* const message = messenger.probe(pattern_of(source, tag, context));
@@ -343,6 +388,7 @@ std::optional<Status> Channel::iprobe(int source, int tag, Context context) {
 
 Status Channel::probe(int source, int tag, Context context, Limit limit) {
   if (ChannelError wrong = state_->wrong_receive(source, tag)) return {-1, -1, 0, std::move(wrong)};
+  if (state_->progress.is_copy()) return {-1, -1, 0, error_of_child()};
   Status status;
   const bool found = state_->progress.wait_until(
       [&](Messenger& messenger) {
@@ -363,6 +409,7 @@ Status Channel::probe(int source, int tag, Context context, Limit limit) {
 std::optional<ProbedMessage> Channel::improbe(int source, int tag, Context context) {
   auto state = std::make_unique<ProbedMessage::State>();
   state->status.error = state_->wrong_receive(source, tag);
+  if (state_->progress.is_copy()) state->status.error = error_of_child();
   if (state->status.error) return ProbedMessage(std::move(state));
   return state_->progress.with([&](Messenger& messenger) -> std::optional<ProbedMessage> {
     state_->progress.poll();
@@ -378,6 +425,7 @@ std::optional<ProbedMessage> Channel::improbe(int source, int tag, Context conte
 }
 
 Request Channel::imrecv(ProbedMessage message, std::span<std::byte> bytes) {
+  if (state_->progress.is_copy()) return Request(&of_child());
   return state_->progress.with([&](Messenger& messenger) {
     if (message.state_ == nullptr || message.state_->kept == nullptr) {
       ChannelError wrong =
@@ -401,36 +449,47 @@ Request Channel::imrecv(ProbedMessage message, std::span<std::byte> bytes) {
 Context Channel::reserve_contexts(Context count) {
   // The last one is who wakes himself (collectives/executors).
   constexpr Context kEnd = 0xffff'0000;
-  Context& next = state_->next_reserved;
-  if (count > kEnd - next) return kWorld;
-  next += count;
-  return next - count;
+  std::atomic<Context>& next = state_->next_reserved;
+  Context first = next;
+  do {
+    if (count > kEnd - first) return kWorld;
+  } while (!next.compare_exchange_weak(first, first + count));
+  return first;
 }
 
-void Channel::discard(Context context) {
-  state_->progress.with([&](Messenger& messenger) { messenger.discard(context); });
+void Channel::discard(Context first, Context count) {
+  if (state_->progress.is_copy()) return;
+  state_->progress.with([&](Messenger& messenger) { messenger.discard(first, count); });
+}
+
+void Channel::accept(Context first, Context count) {
+  if (state_->progress.is_copy()) return;
+  state_->progress.with([&](Messenger& messenger) { messenger.accept(first, count); });
 }
 
 bool Channel::progress() {
+  if (state_->progress.is_copy()) return false;
   return state_->progress.with([&](Messenger&) { return state_->progress.poll(); });
 }
 
 bool Channel::ended(int rank) const {
-  if (rank < 0 || rank >= size()) return false;
+  if (rank < 0 || rank >= size() || state_->progress.is_copy()) return false;
   return state_->progress.with([&](Messenger& messenger) { return messenger.has_ended(rank); });
 }
 
 PeerAccounts Channel::accounts(int peer) const {
-  if (peer < 0 || peer >= size()) return {};
+  if (peer < 0 || peer >= size() || state_->progress.is_copy()) return {};
   return state_->progress.with([&](Messenger& messenger) { return messenger.accounts(peer); });
 }
 
 Accounts Channel::accounts() const {
+  if (state_->progress.is_copy()) return {};
   return state_->progress.with([](Messenger& messenger) { return messenger.accounts(); });
 }
 
 std::string Channel::describe() const {
   std::string text = cat("rank ", rank(), " of ", size(), ", node ", node(), " of ", nodes());
+  if (state_->progress.is_copy()) return text + "; a child's copy: the channel is its parent's";
   if (state_->bootstrap) text += cat("; ", state_->bootstrap->describe());
   state_->progress.with([&](Messenger& messenger) {
     if (const shm::NodeLink* const link = messenger.node())

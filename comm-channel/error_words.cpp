@@ -24,4 +24,13 @@ ChannelError error_with(Code code, const Operation& operation) {
   return error_with(code, operation.pattern.source, tried_to("receive from", operation.pattern));
 }
 
+const ChannelError& error_of_child() {
+  static const ChannelError& error = *new ChannelError{
+      Code::closed, -1,
+      std::make_shared<const std::string>(
+          "use a channel of the parent process: a child (fork) has no part in it, and nothing was "
+          "sent or received; let the parent communicate, or start the child by the launcher")};
+  return error;
+}
+
 }  // namespace scela::channel

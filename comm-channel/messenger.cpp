@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <set>
 #include <utility>
 
 #include "comm-channel/error_words.h"
@@ -304,25 +305,42 @@ void Messenger::drop(Unexpected& unexpected) {
   recycle(message);
 }
 
-// Asked for by any tag: offloaded channels of this context are given up, and what is in them comes.
-void Messenger::discard(Context context) {
-  const auto place = std::ranges::lower_bound(discarded_, context);
-  if (place != discarded_.end() && *place == context) return;
-  discarded_.insert(place, context);
-  while (Unexpected* const message = take({context, kAny, kAny}))
+void Messenger::drop_all(const Pattern& pattern) {
+  while (Unexpected* const message = take(pattern))
     drop(*message);
 }
 
-void Messenger::drop_discarded() {
-  looked_through_ = matcher_.counts().waited;
-  for (Unexpected* message = matcher_.first_message(); message != nullptr;) {
-    const Envelope& envelope = message->envelope;
-    Unexpected* const taken = std::ranges::binary_search(discarded_, envelope.context)
-                                  ? take({envelope.context, envelope.source, envelope.tag})
-                                  : nullptr;
-    if (taken != nullptr) drop(*taken);
-    message = taken != nullptr ? matcher_.first_message() : Matcher::after(*message);
+// Asked for by any tag: offloaded channels of a context are given up, and what is in them comes.
+void Messenger::drop_all(const ContextSet::Run& contexts) {
+  // More than so many are not asked for one by one.
+  constexpr Context kFew = 64;
+  std::set<Context> some;
+  if (contexts.last - contexts.first < kFew) {
+    for (Context context = contexts.first; context < contexts.last; ++context)
+      some.insert(context);
+    some.insert(contexts.last);
+  } else {
+    const auto add = [&](const Envelope& envelope) {
+      if (envelope.context >= contexts.first && envelope.context <= contexts.last)
+        some.insert(envelope.context);
+    };
+    for (const Unexpected* message = matcher_.first_message(); message != nullptr;
+         message = Matcher::after(*message))
+      add(message->envelope);
+    if (offloader_) offloader_->each_incoming(add);
   }
+  for (const Context context : some)
+    drop_all({context, kAny, kAny});
+}
+
+void Messenger::discard(Context first, Context count) {
+  if (count == 0) return;
+  for (const ContextSet::Run& news : matcher_.unwant({first, first + (count - 1)}))
+    drop_all(news);
+}
+
+void Messenger::accept(Context first, Context count) {
+  if (count != 0) matcher_.want({first, first + (count - 1)});
 }
 
 void Messenger::recycle(Kept& message) {
@@ -371,7 +389,8 @@ unsigned Messenger::poll() {
     count += network_->poll(*this);
   }
   if (offloader_) count += offloader_->poll();
-  if (!discarded_.empty() && matcher_.counts().waited != looked_through_) drop_discarded();
+  while (const auto unwanted = matcher_.next_unwanted())
+    drop_all(*unwanted);
   // Who waits for room looks whether it was that before it sleeps.
   if (!busy_.empty() && send_blocked()) {
     ++count;

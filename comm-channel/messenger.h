@@ -59,8 +59,10 @@ class Messenger final : private NetworkUser, private OffloadUser {
   void receive(Operation& operation, Unexpected& unexpected);
   // Of what was taken, and will not be received.
   void drop(Unexpected& unexpected);
-  // Nobody receives anything of the context any more: what has come, and what poll() finds.
-  void discard(Context context);
+  // Nothing is received in these contexts any more: what has come is dropped, and what poll()
+  // finds. accept(): what comes is kept again.
+  void discard(Context first, Context count = 1);
+  void accept(Context first, Context count);
 
   // How many messages came, and one more if something went that had waited for room. 0: nothing
   // has changed.
@@ -216,7 +218,8 @@ class Messenger final : private NetworkUser, private OffloadUser {
   void received(Operation& operation, const Envelope& envelope, std::uint64_t bytes);
   void truncated(Operation& operation, const Envelope& envelope);
   void recycle(Kept& message);
-  void drop_discarded();
+  void drop_all(const Pattern& pattern);
+  void drop_all(const ContextSet::Run& contexts);
   void complete(Operation& operation, ChannelError error = {});
   static ChannelError error_of(Code code, int rank, std::string words);
   static ChannelError error_of_closing();
@@ -230,8 +233,6 @@ class Messenger final : private NetworkUser, private OffloadUser {
   std::vector<Peer> peers_;
   Matcher matcher_;
   std::unique_ptr<Offloader> offloader_;  // none: there are no other nodes, or it is turned off
-  std::vector<Context> discarded_;        // in order
-  std::uint64_t looked_through_ = 0;      // messages that had waited then
   std::vector<int> ended_;
   Pool<Operation> operations_;
   Pool<Kept> kept_;

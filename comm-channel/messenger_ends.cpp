@@ -124,6 +124,8 @@ bool Messenger::end_requests() {
 
 std::size_t Messenger::close() {
   closed_ = true;
+  for (Peer& one : peers_)
+    one.local = -1;  // nothing more is sent at once
   offloader_.reset();
   network_.reset();
   node_.reset();

@@ -72,6 +72,12 @@ class Offloader final : private OffloadLink::User {
   // Before this process ends: others do not wait for it.
   void leave();
   void account(Accounts& accounts) const;
+  // What is received by each channel.
+  template <class Act>
+  void each_incoming(Act act) const {
+    for (const auto& [place, incoming] : incoming_)
+      act(incoming.envelope);
+  }
 
  private:
   using LaneId = OffloadLink::LaneId;

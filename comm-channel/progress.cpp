@@ -1,7 +1,5 @@
 #include "comm-channel/progress.h"
 
-#include <pthread.h>
-
 #include <ctime>
 #include <thread>
 
@@ -29,12 +27,6 @@ Limit shorter(const Limit& limit, std::chrono::nanoseconds most) {
 }
 
 }  // namespace
-
-unsigned Progress::forks() {
-  static const int counted = ::pthread_atfork(nullptr, nullptr, [] { ++forks_until_here_; });
-  static_cast<void>(counted);
-  return forks_until_here_.load(std::memory_order_relaxed);
-}
 
 void Progress::look_for_ends() {
   if (messenger_.network() != nullptr) {

@@ -14,6 +14,7 @@
 #include "comm-channel/include/scela/channel.h"
 #include "comm-channel/messenger.h"
 #include "comm-channel/opening.h"
+#include "common/os/fork_guard.h"
 
 namespace scela::channel {
 
@@ -22,8 +23,7 @@ class Progress {
   Progress(const World& world, const Options& options, Links links)
       : messenger_(world, options, std::move(links.node), std::move(links.network)),
         failed_(std::move(links.failed)),
-        several_(options.threads == Threads::multiple),
-        forks_(forks()) {}
+        several_(options.threads == Threads::multiple) {}
 
   Messenger& messenger() { return messenger_; }
 
@@ -37,9 +37,7 @@ class Progress {
   void let_go() { const std::shared_ptr<void> last = std::move(whole_); }
 
   // Whether this is a copy in a child process: the channel is the parent's.
-  bool is_copy() const { return forks_ != forks_until_here_.load(std::memory_order_relaxed); }
-  // How many have led to this process.
-  static unsigned forks();
+  bool is_copy() const { return made_here_.is_copy(); }
 
   // Everything that touches the messenger is done within.
   template <class Act>
@@ -150,8 +148,7 @@ class Progress {
   std::uint32_t deaths_seen_ = 0;
   std::uint32_t moved_without_a_look_ = 0;
   std::chrono::nanoseconds looked_{};
-  inline static std::atomic<unsigned> forks_until_here_{0};
-  const unsigned forks_;
+  const ForkGuard made_here_;
   std::shared_ptr<void> whole_;
   std::size_t requests_left_ = 0;
   std::mutex mutex_;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "comm-channel/error_words.h"
+#include "comm-channel/inside.h"
 #include "comm-channel/operation.h"
 #include "comm-channel/progress.h"
 
@@ -36,10 +37,16 @@ std::size_t wait_for_any(std::size_t count, At at, const Limit& limit) {
     }
     return !any_waits;
   };
-  if (progress == nullptr)
+  // In a child process nothing completes any more; a wait for it says why.
+  if (progress == nullptr || progress->is_copy()) {
     is_found();
-  else
+    for (std::size_t i = 0; progress != nullptr && i < count && found == count; ++i)
+      if (const Operation* const operation = at(i);
+          operation != nullptr && operation->phase == Phase::waiting)
+        found = i;
+  } else {
     progress->wait_until([&](Messenger&) { return is_found(); }, limit);
+  }
   return found;
 }
 
@@ -76,11 +83,18 @@ void Request::reset() {
 }
 
 bool Request::test() {
-  if (operation_ == nullptr || operation_->everybodys) return true;
+  if (operation_ == nullptr || operation_->everybodys || operation_->progress->is_copy())
+    return true;
   return operation_->progress->with([&](Messenger&) {
     if (operation_->phase == Phase::waiting) operation_->progress->poll();
     return operation_->phase != Phase::waiting;
   });
+}
+
+bool Inside::is_complete(const Request& request) {
+  const Operation* const operation = request.operation_;
+  if (operation == nullptr || operation->everybodys || operation->progress->is_copy()) return true;
+  return operation->progress->with([&](Messenger&) { return operation->phase != Phase::waiting; });
 }
 
 // Before the limit is over.
@@ -91,7 +105,9 @@ bool Request::completes(Limit limit) {
 }
 
 Status Request::wait(Limit limit) {
-  if (operation_ == nullptr || operation_->everybodys) return {};
+  if (operation_ == nullptr) return {};
+  if (operation_->everybodys) return operation_->status;
+  if (operation_->progress->is_copy()) return {-1, -1, 0, error_of_child()};
   if (completes(limit)) return operation_->status;
   return {-1, -1, 0, error_with(Code::timed_out, *operation_)};
 }
@@ -101,7 +117,8 @@ const Status& Request::status() const {
 }
 
 bool Request::cancel() {
-  if (operation_ == nullptr || operation_->everybodys) return false;
+  if (operation_ == nullptr || operation_->everybodys || operation_->progress->is_copy())
+    return false;
   return operation_->progress->with(
       [&](Messenger& messenger) { return messenger.cancel(*operation_); });
 }
@@ -110,6 +127,7 @@ ChannelError Request::start() {
   if (operation_ == nullptr || !operation_->persistent)
     return {Code::argument, -1,
             std::make_shared<const std::string>("start a request that is not persistent")};
+  if (operation_->progress->is_copy()) return error_of_child();
   return operation_->progress->with([&](Messenger& messenger) -> ChannelError {
     if (operation_->phase == Phase::waiting)
       return {Code::argument, -1,

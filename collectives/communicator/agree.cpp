@@ -16,10 +16,6 @@ namespace scela::collectives {
 
 namespace {
 
-// Its messages are not a communicator's own, of which nothing is received once a rank has ended.
-constexpr std::uint32_t kAgreementContext = 0xffff'fffe;
-// Of a communicator's own context, which begin at 2^31: its tag there.
-constexpr std::uint32_t kTagBits = 0x7fff'ffff;
 // Operations that others may wait for get on as well, so often.
 constexpr std::chrono::milliseconds kBetweenAgreeLooks{2};
 
@@ -29,7 +25,8 @@ class Talk {
   Talk(Communicator::State& group, Transport& transport, Word own)
       : group_(group),
         transport_(transport),
-        route_{kAgreementContext, group.context & kTagBits},
+        // A communicator's own messages are not received any more once a rank has ended.
+        route_(beside(group.context, kAgreementContext)),
         ranks_(static_cast<int>(group.ranks.size())),
         agreement_(group.rank, ranks_, std::move(own)),
         heard_(group.ranks.size()) {}
@@ -175,12 +172,13 @@ class Talk {
 
 }  // namespace
 
-Decision agree_on(Communicator::State& group, bool yes, AgreementCall call) {
+Decision agree_on(Communicator::State& group, bool yes, AgreementCall call,
+                  ContextNumbers::Number proposed) {
   Engine& engine = *group.engine;
   if (!engine.transport) engine.transport = engine.make_transport();
   Word own(static_cast<int>(group.ranks.size()));
   own.flags = yes ? 1 : 0;
-  own.highest = engine.next_context;
+  own.highest = proposed;
   own.calls = static_cast<std::uint32_t>(call);
   engine.executor->count(group.context, group.begun++, group.ranks);
   Decision decision;

@@ -18,7 +18,8 @@ struct Decision {
 };
 
 // Blocks until all that live have decided. What is agreed on: who has ended, flag 0 (yes), and the
-// next context that is free everywhere.
-Decision agree_on(Communicator::State& group, bool yes, AgreementCall call);
+// highest of the numbers that they propose for a communicator (contexts.h).
+Decision agree_on(Communicator::State& group, bool yes, AgreementCall call,
+                  ContextNumbers::Number proposed);
 
 }  // namespace scela::collectives

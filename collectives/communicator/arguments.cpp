@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <limits>
 #include <numeric>
 
 #include "collectives/communicator/reductions.h"
@@ -41,6 +42,9 @@ class Reader {
     read_.in_place = is_in_place();
     if (call_.input.element_bytes() == 0 || call_.output.element_bytes() == 0)
       unsure(Refusal::elements, "elements of no bytes");
+    else if (!check_length("input", call_.input.count(), call_.input.element_bytes()) ||
+             !check_length("output", call_.output.count(), call_.output.element_bytes()))
+      return read_;
     else if (call_.has_parts)
       read_parts();
     else
@@ -62,6 +66,17 @@ class Reader {
     read_.error = error_of(CollectiveCode::argument, rank_,
                            cat(name_of(call_.operation), " by rank ", rank_, " of ", ranks_, ": ",
                                why, "; nothing was sent or received by this rank"));
+  }
+
+  // What does not fit into 63 bits, for all ranks together, is no memory's size, and sums of it
+  // would begin again at 0.
+  bool check_length(const char* which, std::size_t count, std::size_t element) {
+    constexpr std::uint64_t kMost = std::numeric_limits<std::int64_t>::max();
+    if (count <= kMost / ranks_ / element) return true;
+    unsure(Refusal::sizes,
+           cat("the ", which, " has ", count, " elements of ", element, " bytes: for ", ranks_,
+               ranks_ == 1 ? " rank" : " ranks", " that is more than 2^63 - 1 bytes"));
+    return false;
   }
 
   bool is_in_place() const {

@@ -1,9 +1,12 @@
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <tuple>
 #include <utility>
 
 #include "collectives/communicator/agree.h"
+#include "collectives/communicator/families.h"
 #include "collectives/communicator/group.h"
 #include "collectives/communicator/maker.h"
 #include "collectives/communicator/request.h"
@@ -12,6 +15,7 @@
 #include "collectives/offload/factory.h"
 #endif
 #include "comm-channel/include/scela/channel.h"
+#include "comm-channel/inside.h"
 #include "common/core/text.h"
 
 namespace scela {
@@ -25,6 +29,13 @@ int collectives::count_nodes(std::vector<int> nodes) {
 
 namespace {
 
+// What a child process (fork) gets that uses its parent's communicator.
+CollectiveError of_child(const Communicator::State& state) {
+  return error_of(CollectiveCode::misuse, state.rank,
+                  "a child process (fork) has no part in its parent's communicator: let the parent "
+                  "communicate, or start the child by the launcher");
+}
+
 CollectiveError of_nobody() {
   return error_of(
       CollectiveCode::misuse, -1,
@@ -32,14 +43,46 @@ CollectiveError of_nobody() {
       "this rank is not of it");
 }
 
+// Instead of a communicator's number: there is none.
+constexpr std::uint64_t kNoNumber = ~std::uint64_t{0};
+
+CollectiveError too_many_live(const Communicator::State& state) {
+  return error_of(CollectiveCode::resources, state.rank,
+                  cat("make a communicator of ranks of another, on rank ", state.rank, " of ",
+                      state.ranks.size(), ": a rank of it has ", kContextsOfOne,
+                      " communicators already: free some"));
+}
+
+// What ranks say to each other of the call by which they make communicators.
+constexpr std::uint64_t kWrongCall = 0;
+constexpr std::uint64_t kSplit = 1;
+
+// Neither of the two: FNV-1a (Fowler, Noll, Vo) of the ranks that a subgroup is to have.
+std::uint64_t digest_of(std::span<const int> ranks) {
+  std::uint64_t digest = 0xcbf2'9ce4'8422'2325;
+  for (const int rank : ranks)
+    digest = (digest ^ static_cast<std::uint32_t>(rank)) * 0x100'0000'01b3;
+  return digest | 2;
+}
+
+std::string differs(std::uint64_t said, std::size_t rank, const Communicator::State& here) {
+  return cat("make communicators of ranks of another, on rank ", here.rank, " of ",
+             here.ranks.size(), ": rank ", rank,
+             said == kWrongCall ? ": its call was refused; its own error says why"
+             : said == kSplit   ? " has called split, and this rank subgroup"
+                                : " has called subgroup with other ranks than this one");
+}
+
 Result<std::shared_ptr<Engine>> engine_of(const CommunicatorMaker& maker) {
-  auto engine = std::make_shared<Engine>();
-  engine->next_context = maker.first_context;
+  auto engine =
+      std::make_shared<Engine>(ContextNumbers(maker.first_context, maker.contexts, maker.life));
+  engine->ended = maker.ended;
   auto table = table_of(maker.options.table, maker.environment);
   if (!table) return fail(table.error());
   engine->table = std::move(*table);
   engine->make_transport = maker.transport;
   engine->discard = maker.discard;
+  engine->accept = maker.accept;
   const auto said = maker.environment("SCELA_COLL_CHECK");
   engine->checks = said && !said->empty() ? *said != "0" : maker.options.check;
   auto transport = maker.transport();
@@ -87,9 +130,7 @@ ThreadPlacement beside_ranks(const channel::Channel& channel) {
 Communicator CommunicatorMaker::make() const {
   auto engine = engine_of(*this);
   if (!engine) return Communicator(error_of(CollectiveCode::argument, rank, engine.error().text()));
-  auto state = std::make_shared<Communicator::State>();
-  state->engine = std::move(*engine);
-  state->context = state->engine->next_context++;
+  auto state = std::make_shared<Communicator::State>(std::move(*engine), 0);
   state->rank = rank;
   state->nodes = nodes;
   state->node_count = count_nodes(nodes);
@@ -109,10 +150,28 @@ std::size_t CommunicatorMaker::queue_pairs(const Communicator& communicator) {
 }
 
 Communicator Communicator::over(channel::Channel& channel, const CommunicatorOptions& options) {
+  std::vector<const char*> environment;
+  for (char** word = environ; word != nullptr && *word != nullptr; ++word)
+    environment.push_back(*word);
+  if (const auto checked = check_variables(environment); !checked)
+    return Communicator(error_of(CollectiveCode::argument, channel.rank(), checked.error().text()));
+  // The program may close its channel before the communicator is gone.
+  const std::shared_ptr<channel::Channel> shared = channel::Inside::share(channel);
+  const std::shared_ptr<Families> families = Families::of(channel);
+  const Families::Family family = families->take(channel);
+  if (family.error) return Communicator(family.error);
   CommunicatorMaker maker;
   if (options.run_by == RunBy::thread && options.bind_thread) maker.threads = beside_ranks(channel);
-  maker.transport = [&channel] { return make_channel_transport(channel); };
-  maker.discard = [&channel](std::uint32_t context) { channel.discard(context); };
+  maker.transport = [shared] { return make_channel_transport(*shared); };
+  maker.discard = [shared](std::uint32_t first, std::uint32_t count) {
+    shared->discard(first, count);
+  };
+  maker.accept = [shared](std::uint32_t first, std::uint32_t count) {
+    shared->accept(first, count);
+  };
+  maker.ended = [shared, families, family](std::uint32_t life_after) {
+    families->give_back(*shared, family, life_after);
+  };
 #ifdef SCELA_WITH_ENGINE
   maker.by_engine = make_engine;
 #endif
@@ -120,11 +179,8 @@ Communicator Communicator::over(channel::Channel& channel, const CommunicatorOpt
   for (int rank = 0; rank < channel.size(); ++rank)
     maker.nodes.push_back(channel.node_of(rank));
   maker.options = options;
-  maker.first_context = channel.reserve_contexts(kContextsOfOne);
-  if (maker.first_context == channel::kWorld)
-    return Communicator(error_of(CollectiveCode::resources, maker.rank,
-                                 "make a communicator of all ranks: too many were made before: "
-                                 "take others of one (dup), or keep it"));
+  maker.first_context = family.first_context;
+  maker.life = family.life;
   return maker.make();
 }
 
@@ -153,13 +209,14 @@ std::string Communicator::describe() const {
 }
 
 void Communicator::free() {
-  if (state_) state_->leave();
+  if (state_ && !state_->engine->made_here.is_copy()) state_->leave();
   state_.reset();
   error_ = of_nobody();
 }
 
 CollectiveError Communicator::run(const Collective& collective) {
   if (!state_) return of_nobody();
+  if (state_->engine->made_here.is_copy()) return of_child(*state_);
   if (std::optional<CollectiveError> known = state_->run_known(*collective.inside()))
     return *std::move(known);
   // Both are there until this returns: neither gets another owner.
@@ -183,6 +240,7 @@ CollectiveRequest Communicator::prepare(const Collective& collective) {
 
 CollectiveRequest Communicator::prepare_as(const Collective& collective, bool persistent) {
   if (!state_) return CollectiveRequest(of_nobody());
+  if (state_->engine->made_here.is_copy()) return CollectiveRequest(of_child(*state_));
   return CollectiveRequest(
       std::make_unique<CollectiveRequest::State>(state_, collective.inside(), persistent));
 }
@@ -195,7 +253,12 @@ Agreed Communicator::agree(bool yes) {
     agreed.error = of_nobody();
     return agreed;
   }
-  const Decision made = agree_on(*state_, yes, AgreementCall::agree);
+  if (state_->engine->made_here.is_copy()) {
+    agreed.error = of_child(*state_);
+    return agreed;
+  }
+  const Decision made =
+      agree_on(*state_, yes, AgreementCall::agree, state_->engine->contexts.next());
   agreed.error = made.error;
   if (agreed.error) return agreed;
   agreed.all = (made.word.flags & 1) != 0;
@@ -206,12 +269,21 @@ Agreed Communicator::agree(bool yes) {
 
 Communicator Communicator::shrink() {
   if (!state_) return Communicator(of_nobody());
-  const Decision made = agree_on(*state_, true, AgreementCall::shrink);
+  if (state_->engine->made_here.is_copy()) return Communicator(of_child(*state_));
+  ContextNumbers& contexts = state_->engine->contexts;
+  Decision made = agree_on(*state_, true, AgreementCall::shrink, contexts.next());
+  // Once contexts come again, all that live ask each other whether they have left that one.
+  while (!made.error && !contexts.is_first(made.word.highest)) {
+    const ContextNumbers::Number asked = made.word.highest;
+    const auto own = contexts.free_from(asked);
+    if (own) state_->engine->accept_context(*own);
+    made = agree_on(*state_, own == asked, AgreementCall::shrink, own.value_or(kNoNumber));
+    if (made.error) break;
+    if (made.word.highest == kNoNumber) return Communicator(too_many_live(*state_));
+    if ((made.word.flags & 1) != 0) break;
+  }
   if (made.error) return Communicator(made.error);
-  state_->engine->next_context = static_cast<std::uint32_t>(made.word.highest) + 1;
-  auto state = std::make_shared<State>();
-  state->engine = state_->engine;
-  state->context = static_cast<std::uint32_t>(made.word.highest);
+  auto state = std::make_shared<State>(state_->engine, made.word.highest);
   for (int rank = 0; rank < size(); ++rank) {
     if (made.word.has_ended(rank)) continue;
     if (rank == state_->rank) state->rank = static_cast<int>(state->ranks.size());
@@ -224,34 +296,65 @@ Communicator Communicator::shrink() {
 
 // ---- others of some of its ranks ----
 
+// All ranks of the communicator call it with the same number, in whose context there was a
+// communicator before. Gives them the lowest from there on in whose context none of them has one
+// any more, and in which all keep messages again. kNoNumber: there is none.
+CollectiveError Communicator::agree_on_number(std::uint64_t& number) {
+  Engine& engine = *state_->engine;
+  for (;;) {
+    const auto free = engine.contexts.free_from(number);
+    if (free) engine.accept_context(*free);
+    const std::array<std::uint64_t, 1> own{free.value_or(kNoNumber)};
+    std::vector<std::uint64_t> all(state_->ranks.size());
+    if (CollectiveError failed = run(Collective::allgather(own, all))) return failed;
+    const auto [lowest, highest] = std::ranges::minmax(all);
+    number = highest;
+    if (lowest == highest || highest == kNoNumber) return {};
+  }
+}
+
 Communicator Communicator::split(int color, int key) {
   if (!state_) return Communicator(of_nobody());
-  // The others are not left waiting: to them it is a rank that wants none.
-  CollectiveError wrong;
-  if (color < kNoColor)
-    wrong = error_of(CollectiveCode::argument, state_->rank,
-                     cat("split by rank ", state_->rank, ": there is no color ", color,
-                         ": colors are 0 and up, or kNoColor"));
-  using Word = std::array<std::int64_t, 3>;
-  const std::vector<Word> own{Word{std::max(color, kNoColor), key, state_->engine->next_context}};
+  if (color >= kNoColor) return split(color, key, kSplit, "");
+  return split(kNoColor, 0, kWrongCall,
+               cat("split by rank ", state_->rank, ": there is no color ", color,
+                   ": colors are 0 and up, or kNoColor"));
+}
+
+// `alike`: what all ranks must say alike, kWrongCall if this one cannot say it, for the reason
+// `wrong`.
+Communicator Communicator::split(int color, int key, std::uint64_t alike,
+                                 const std::string& wrong) {
+  ContextNumbers& contexts = state_->engine->contexts;
+  using Word = std::array<std::uint64_t, 3>;
+  const auto bits = [](int value) { return std::uint64_t{static_cast<std::uint32_t>(value)}; };
+  const std::vector<Word> own{Word{bits(color) << 32 | bits(key), contexts.next(), alike}};
   std::vector<Word> all(state_->ranks.size());
   if (const CollectiveError failed = run(Collective::allgather(own, all)))
     return Communicator(failed);
-  // Nobody of these has it, so that no message of theirs meets another communicator's.
-  std::int64_t context = 0;
+  const auto color_of = [&](std::size_t rank) { return static_cast<int>(all[rank][0] >> 32); };
+  const auto key_of = [&](std::size_t rank) { return static_cast<int>(all[rank][0]); };
+  // None of these ranks has had it, so that no message of theirs meets another communicator's.
+  std::uint64_t number = 0;
   for (const Word& word : all)
-    context = std::max(context, word[2]);
-  state_->engine->next_context = static_cast<std::uint32_t>(context) + 1;
-  if (wrong) return Communicator(std::move(wrong));
+    number = std::max(number, word[1]);
+  if (!contexts.is_first(number)) {
+    if (const CollectiveError failed = agree_on_number(number)) return Communicator(failed);
+    if (number == kNoNumber) return Communicator(too_many_live(*state_));
+  }
+  contexts.pass(number);
+  if (!wrong.empty()) return Communicator(error_of(CollectiveCode::argument, state_->rank, wrong));
+  for (std::size_t rank = 0; rank < all.size(); ++rank)
+    if (all[rank][2] != alike)
+      return Communicator(error_of(CollectiveCode::mismatch, static_cast<int>(rank),
+                                   differs(all[rank][2], rank, *state_)));
   if (color == kNoColor) return Communicator();
 
   std::vector<std::size_t> members;
   for (std::size_t rank = 0; rank < all.size(); ++rank)
-    if (all[rank][0] == color) members.push_back(rank);
-  std::ranges::stable_sort(members, {}, [&](std::size_t rank) { return all[rank][1]; });
-  auto state = std::make_shared<State>();
-  state->engine = state_->engine;
-  state->context = static_cast<std::uint32_t>(context);
+    if (color_of(rank) == color) members.push_back(rank);
+  std::ranges::stable_sort(members, {}, key_of);
+  auto state = std::make_shared<State>(state_->engine, number);
   for (std::size_t i = 0; i < members.size(); ++i) {
     if (members[i] == static_cast<std::size_t>(state_->rank)) state->rank = static_cast<int>(i);
     state->ranks.push_back(state_->ranks[members[i]]);
@@ -283,11 +386,11 @@ Communicator Communicator::subgroup(std::span<const int> ranks) {
     named[rank] = true;
     if (ranks[i] == state_->rank) place = static_cast<int>(i);
   }
-  // All ranks name the same, so all of them refuse.
+  // The others may have named other ranks, and are not left waiting.
   if (!wrong.empty())
-    return Communicator(error_of(CollectiveCode::argument, state_->rank,
-                                 cat("subgroup of ", state_->ranks.size(), " ranks: ", wrong)));
-  return split(place == kNoColor ? kNoColor : 0, place);
+    return split(kNoColor, 0, kWrongCall,
+                 cat("subgroup of ", state_->ranks.size(), " ranks: ", wrong));
+  return split(place == kNoColor ? kNoColor : 0, place, digest_of(ranks), "");
 }
 
 Communicator Communicator::node() {

@@ -15,10 +15,6 @@ using namespace collectives;
 
 namespace {
 
-// Operations of a communicator that may be under way at once, those that were prepared besides. An
-// offloaded channel is used by a tag that comes again, so there are not more.
-constexpr std::uint32_t kTags = 1024;
-
 BlockSizes cut_into(const BlockSizes& whole, std::uint32_t cut, std::uint64_t unit) {
   return cut == 1 ? whole : BlockSizes::segmented(whole, cut, unit);
 }
@@ -42,6 +38,22 @@ Layout layout_of(const Arguments& arguments, const Template& made, int rank) {
   return layout;
 }
 
+// What ranks that call alike have in common, and what a list is built by; never 0. FNV-1a (Fowler,
+// Noll, Vo), folded.
+std::uint16_t kind_of(const Shape& shape, const Algorithm& algorithm) {
+  std::uint64_t digest = 0xcbf2'9ce4'8422'2325;
+  const auto add = [&](std::uint64_t word) { digest = (digest ^ word) * 0x100'0000'01b3; };
+  add(static_cast<std::uint64_t>(shape.operation));
+  add(static_cast<std::uint64_t>(has_root(shape.operation) ? shape.root : 0));
+  add(shape.segments);
+  add(shape.radix);
+  for (const char c : algorithm.name)
+    add(static_cast<unsigned char>(c));
+  const auto folded =
+      static_cast<std::uint16_t>(digest ^ digest >> 16 ^ digest >> 32 ^ digest >> 48);
+  return folded == 0 ? 1 : folded;
+}
+
 bool is_known_to_root_only(const Collective::Inside& call) {
   return call.has_parts &&
          (call.operation == Operation::gather || call.operation == Operation::scatter);
@@ -49,9 +61,30 @@ bool is_known_to_root_only(const Collective::Inside& call) {
 
 }  // namespace
 
+// The executors' messages are over before another family may have their contexts.
+Engine::~Engine() {
+  executor.reset();
+  polled.reset();
+  transport.reset();
+  if (ended) ended(contexts.life_after());
+}
+
+Communicator::State::State(std::shared_ptr<Engine> whose, ContextNumbers::Number numbered)
+    : engine(std::move(whose)), context_number(numbered), context(engine->contexts.id(numbered)) {
+  engine->contexts.take(context_number);
+}
+
+// A child process (fork) has no thread that would end what its parent has begun.
 Communicator::State::~State() {
-  if (engine && engine->executor) engine->executor->forget(context);
-  if (is_freed && engine->discard) engine->discard(context);
+  if (engine->made_here.is_copy()) {
+    static_cast<void>(new std::shared_ptr<Engine>(engine));
+    return;
+  }
+  engine->executor->forget(context);
+  engine->contexts.give_back(context_number);
+  if (!engine->discard) return;
+  const ContextNumbers::Span unused = engine->contexts.unused_around(context_number);
+  engine->discard(unused.first, unused.count);
 }
 
 void Communicator::State::leave() {
@@ -61,7 +94,7 @@ void Communicator::State::leave() {
   what.context = context;
   what.rank = ranks[static_cast<std::size_t>(rank)];
   what.refusal = Refusal::freed;
-  what.if_more = true;
+  what.about = About::left;
   what.begun = begun;
   engine->executor->leave(what, ranks);
 }
@@ -173,6 +206,7 @@ Prepared Communicator::State::prepare_anew(const Collective::Inside& call) {
     if (choice.algorithm->has_nodes) shape.nodes = node_map();
     shape.in_place = arguments.in_place;
     shape.commutes = !call.reducer || call.reducer->commutes();
+    prepared.kind = kind_of(shape, *choice.algorithm);
     CollectiveError wrong;
     prepared.made = template_of(*choice.algorithm, shape, wrong);
     if (wrong && !prepared.error) {
@@ -212,29 +246,16 @@ void Communicator::State::check(const Collective::Inside& call, Arguments argume
       std::make_unique<Checked>(checking_, record, std::move(sizes), rank, ranks.size());
 }
 
-std::optional<std::uint32_t> Communicator::State::take_tag() {
-  const auto tag = pass_tag();
-  if (tag) tags_taken_[*tag] = true;
-  return tag;
-}
-
-std::optional<std::uint32_t> Communicator::State::pass_tag() {
-  if (tags_taken_.empty()) tags_taken_.resize(std::min(kTags, engine->tags / 2));
+std::uint32_t Communicator::State::next_tag() {
   const std::uint32_t tag = next_tag_;
-  if (tags_taken_[tag]) return std::nullopt;
-  if (++next_tag_ == tags_taken_.size()) next_tag_ = 0;
+  next_tag_ = (tag + 1) % std::max(engine->tags / 2, 1U);
   return tag;
-}
-
-void Communicator::State::give_back_tag(std::uint32_t tag) {
-  if (tag < tags_taken_.size()) tags_taken_[tag] = false;
 }
 
 std::optional<std::uint32_t> Communicator::State::keep_tag() {
-  const std::uint32_t tag = std::min(kTags, engine->tags / 2) + kept_tags_;
-  if (tag >= engine->tags) return std::nullopt;
-  ++kept_tags_;
-  return tag;
+  const std::uint32_t once = engine->tags / 2;
+  if (kept_tags_ >= engine->tags - once) return std::nullopt;
+  return once + kept_tags_++;
 }
 
 }  // namespace scela

@@ -13,33 +13,44 @@
 #include "collectives/choice/choice.h"
 #include "collectives/communicator/arguments.h"
 #include "collectives/communicator/checking.h"
+#include "collectives/communicator/contexts.h"
 #include "collectives/communicator/memo.h"
 #include "collectives/executors/factory.h"
 #include "collectives/include/scela/communicator.h"
+#include "common/os/fork_guard.h"
 
 namespace scela {
 namespace collectives {
 
-// Contexts of communicators that come of each other. Those below 2^31 are the program's own
-// messages'.
-inline constexpr std::uint32_t kContextsOfOne = 1U << 22;
-
 // One for all communicators that come of the same transport.
 struct Engine {
+  explicit Engine(ContextNumbers numbers) : contexts(std::move(numbers)) {}
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+  ~Engine();
+
+  const ForkGuard made_here;
+  ContextNumbers contexts;
+  // Told when all of it is over, with a life that none of its communicators has had; may be none.
+  std::function<void(std::uint32_t life_after)> ended;
   Table table;
   bool checks = false;  // calls are compared before they are run
   RunPool pool;
-  RunPool short_runs;      // whose memory is small, and kept by forms of calls
-  std::uint32_t tags = 0;  // of a context
-  // No communicator of this process has this context, or a higher one.
-  std::uint32_t next_context = 0;
+  RunPool short_runs;                // whose memory is small, and kept by forms of calls
+  std::uint32_t tags = 0;            // of a context
   std::unique_ptr<Executor> polled;  // what `executor` moves besides, where it runs at once
   std::unique_ptr<Executor> executor;
   // What agreements speak by, made when there is one: who calls moves their messages.
   std::function<std::unique_ptr<Transport>()> make_transport;
   std::unique_ptr<Transport> transport;
-  // Of a context in which this rank receives nothing more; none: others wait for what they send.
-  std::function<void(std::uint32_t context)> discard;
+  // Of contexts in which this rank receives nothing more: what comes there need not be kept. None:
+  // it is kept. accept(): it is kept again from now on.
+  std::function<void(std::uint32_t first, std::uint32_t count)> discard;
+  std::function<void(std::uint32_t first, std::uint32_t count)> accept;
+
+  void accept_context(ContextNumbers::Number number) const {
+    if (accept) accept(static_cast<std::uint32_t>(contexts.id(number)), 1);
+  }
 };
 
 int count_nodes(std::vector<int> nodes);
@@ -61,6 +72,7 @@ struct Prepared {
   std::shared_ptr<Checked> checked;  // where calls are
   std::shared_ptr<const Layout> layout;
   std::uint64_t layout_number = 0;  // no other of this process has it
+  std::uint16_t kind = 0;           // of the call, as all ranks have it
   Reduction reduction;
 };
 
@@ -78,10 +90,11 @@ struct Known {
 }  // namespace collectives
 
 struct Communicator::State {
-  State() = default;
+  // The communicator with this number, of no ranks yet.
+  State(std::shared_ptr<collectives::Engine> whose, collectives::ContextNumbers::Number numbered);
   State(const State&) = delete;
   State& operator=(const State&) = delete;
-  // What the executor has kept for its context goes.
+  // What the executor has kept for its context goes, and the context may be another's.
   ~State();
 
   // Never none. Calls of one form share it.
@@ -95,18 +108,19 @@ struct Communicator::State {
   // None: the run went well.
   CollectiveError error_of_run(const collectives::Prepared& prepared,
                                const Collective::Inside& call, const collectives::Run& run) const;
-  // The tag of the next operation, which is taken from now on; nothing: too many are under way.
-  std::optional<std::uint32_t> take_tag();
-  void give_back_tag(std::uint32_t tag);
-  // The same for an operation that is over before the next begins.
-  std::optional<std::uint32_t> pass_tag();
-  // Of one that may be started again and again.
+  // The tag of the next operation that is started once. Ranks count alike, whatever they have
+  // waited for. The tags come round after half of those that the transport has (2^30 by the
+  // channel): an operation that is under way for longer than that would meet another's messages.
+  std::uint32_t next_tag();
+  // The tag of an operation that may be started again and again: from the other half. Nothing, on
+  // all ranks alike: as many were prepared in this communicator's life.
   std::optional<std::uint32_t> keep_tag();
   // Nothing more is started by this rank.
   void leave();
 
-  std::shared_ptr<collectives::Engine> engine;
-  std::uint32_t context = 0;
+  const std::shared_ptr<collectives::Engine> engine;
+  const collectives::ContextNumbers::Number context_number;
+  const collectives::ContextId context;
   int rank = 0;
   std::vector<int> ranks;  // the transport's, by rank
   std::vector<int> nodes;  // by rank
@@ -135,7 +149,6 @@ struct Communicator::State {
   std::shared_ptr<const collectives::Plan> checking_;
   std::shared_ptr<const collectives::NodeMap> node_map_;
   collectives::Memo<collectives::Known> memo_;
-  std::vector<bool> tags_taken_;
   std::uint32_t next_tag_ = 0;
   std::uint32_t kept_tags_ = 0;
 };

@@ -51,6 +51,7 @@ Call Communicator::State::call_of(const Prepared& prepared, const Collective::In
   bound.reduction = prepared.reduction;
   bound.route = {context, tag};
   bound.number = number;
+  bound.kind = prepared.kind;
   bound.rank = rank;
   bound.peers = ranks;
   if (prepared.checked) bound.prelude = prepared.checked->prelude();
@@ -86,10 +87,8 @@ std::optional<CollectiveError> Communicator::State::run_known(const Collective::
     if (known->is_long) return std::nullopt;
     known->run = std::move(run);
   }
-  const auto tag = pass_tag();
-  if (!tag) return std::nullopt;
   Run& run = *known->run;
-  run.bind_again(call.input.data(), call.output.data(), {context, *tag}, begun++);
+  run.bind_again(call.input.data(), call.output.data(), {context, next_tag()}, begun++);
   engine->executor->run(run);
   return error_of_run(*known->prepared, call, run);
 }

@@ -11,6 +11,8 @@ using namespace collectives;
 
 namespace {
 
+constexpr const char* kOfParent = "its process is the parent of this one (fork)";
+
 CollectiveError of_nothing() {
   return error_of(CollectiveCode::misuse, -1,
                   "a request of nothing cannot be waited for or started: it was moved from, or "
@@ -24,7 +26,7 @@ CollectiveRequest::State::State(std::shared_ptr<Communicator::State> communicato
                                 bool is_persistent)
     : group(std::move(communicator)), call(std::move(inside)), persistent(is_persistent) {
   // Also for a call that is refused: others count the operation, and so does this rank.
-  const auto taken = persistent ? group->keep_tag() : group->take_tag();
+  const auto taken = persistent ? group->keep_tag() : group->next_tag();
   prepared = group->prepare(*call);
   if (taken) {
     tag = *taken;
@@ -32,8 +34,8 @@ CollectiveRequest::State::State(std::shared_ptr<Communicator::State> communicato
   } else {
     lacks = error_of(CollectiveCode::resources, group->rank,
                      cat(name_of(call->operation), " by rank ", group->rank,
-                         ": too many operations of this communicator are under way, or prepared: "
-                         "wait for some, or take another communicator (dup)"));
+                         ": too many operations of this communicator were prepared: start those "
+                         "that there are again, or take another communicator (dup)"));
   }
 }
 
@@ -45,7 +47,9 @@ void CollectiveRequest::State::operator delete(void* memory) noexcept {
   Recycled<sizeof(State)>::give_back(memory);
 }
 
+// In a child process (fork) all of it is the parent's.
 CollectiveRequest::State::~State() {
+  if (is_copy()) return;
   if (run != nullptr) {
     if (stage == Stage::under_way && !run->is_over()) {
       group->engine->executor->cancel(
@@ -54,7 +58,6 @@ CollectiveRequest::State::~State() {
     }
     group->engine->pool.give_back(*run);
   }
-  if (has_tag && !persistent) group->give_back_tag(tag);
 }
 
 CollectiveError CollectiveRequest::State::misuse(const std::string& why) const {
@@ -65,6 +68,7 @@ CollectiveError CollectiveRequest::State::misuse(const std::string& why) const {
 // Others wait for this rank, also where it cannot do what it was asked for: it goes through its
 // list with notes. Where nobody can know its list, all operations of the communicator end.
 CollectiveError CollectiveRequest::State::start(bool waits) {
+  if (is_copy()) return misuse(kOfParent);
   if (stage == Stage::under_way)
     return misuse("it was started twice: wait for it before it is started again");
   if (group->is_freed) return misuse("its communicator was freed: nothing more is started by it");
@@ -118,11 +122,12 @@ Result<void> CollectiveRequest::State::bind() {
 }
 
 bool CollectiveRequest::State::test() {
-  if (stage != Stage::under_way) return true;
+  if (stage != Stage::under_way || is_copy()) return true;
   return group->engine->executor->test(*run);
 }
 
 CollectiveError CollectiveRequest::State::wait(Limit limit) {
+  if (is_copy()) return misuse(kOfParent);
   if (own && stage == Stage::ready) {  // refused at once
     stage = Stage::over;
     return own;
@@ -141,8 +146,6 @@ CollectiveError CollectiveRequest::State::end() {
   if (!persistent) {
     group->engine->pool.give_back(*run);
     run = nullptr;
-    group->give_back_tag(tag);
-    has_tag = false;
   }
   return error;
 }

@@ -32,6 +32,7 @@ struct CollectiveRequest::State {
   Result<void> bind();
   CollectiveError misuse(const std::string& why) const;
   std::string describe() const;
+  bool is_copy() const { return group->engine->made_here.is_copy(); }
 
   std::shared_ptr<Communicator::State> group;
   std::shared_ptr<const Collective::Inside> call;

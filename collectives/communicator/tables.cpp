@@ -1,5 +1,6 @@
 #include "collectives/communicator/tables.h"
 
+#include <algorithm>
 #include <cctype>
 #include <cstdlib>
 #include <fstream>
@@ -36,6 +37,30 @@ std::string variable_of(Operation operation) {
   for (const char c : name_of(operation))
     name += static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
   return name;
+}
+
+Result<void> check_variables(std::span<const char* const> environment) {
+  constexpr std::string_view kPrefix = "SCELA_COLL_";
+  for (const char* const entry : environment) {
+    const std::string_view text(entry);
+    if (!text.starts_with(kPrefix)) continue;
+    const std::string_view name = text.substr(0, text.find('='));
+    const std::string_view value = text.substr(std::min(name.size() + 1, text.size()));
+    std::string known = "SCELA_COLL_CHECK, SCELA_COLL_TABLE";
+    bool found = name == "SCELA_COLL_CHECK" || name == "SCELA_COLL_TABLE";
+    for (int i = 0; i <= static_cast<int>(kLast); ++i) {
+      const std::string variable = variable_of(static_cast<Operation>(i));
+      found = found || name == variable;
+      known += cat(", ", variable);
+    }
+    if (!found)
+      return fail({ErrorKind::usage, "read the environment variables of collective operations",
+                   std::string(name), "there is no such variable", cat("the names are: ", known)});
+    if (name == "SCELA_COLL_CHECK" && !value.empty() && value != "0" && value != "1")
+      return fail({ErrorKind::usage, "read the environment variables of collective operations",
+                   std::string(text), "its value is neither 0 nor 1", ""});
+  }
+  return {};
 }
 
 Result<std::vector<Source>> sources_of(std::string_view own, const Environment& environment) {

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,6 +23,9 @@ Environment environment_of_process();
 // The same, source by source, in the order in which they are asked.
 Result<std::vector<Source>> sources_of(std::string_view own, const Environment& environment);
 std::string variable_of(Operation operation);
+// Of "NAME=value" words those that begin with SCELA_COLL_: a name that is none, or a value that
+// cannot be, is an error. A misspelt one would do nothing, in silence.
+Result<void> check_variables(std::span<const char* const> environment);
 Result<Table> table_of(std::string_view own, const Environment& environment);
 
 }  // namespace scela::collectives

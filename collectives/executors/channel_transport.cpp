@@ -15,6 +15,7 @@
 #include "collectives/executors/factory.h"
 #include "collectives/executors/looking.h"
 #include "comm-channel/include/scela/channel.h"
+#include "comm-channel/inside.h"
 #include "common/core/text.h"
 
 namespace scela::collectives {
@@ -47,13 +48,11 @@ Outcome outcome_of(const channel::Status& status) {
 // How often who calls looks what others tell of ends.
 constexpr std::chrono::milliseconds kBetweenChannelLooks{50};
 
-constexpr std::uint32_t kGivenUpContext = 0xffff'fffd;
-
 // What others tell of contexts is received by any of a channel's transports, and concerns another
 // one as well as not: so it is passed on to all of them.
 class Words {
  public:
-  explicit Words(const channel::Channel& channel) : channel_(channel) {
+  explicit Words(channel::Channel& channel) : channel_(&channel::Inside::kept_for(channel)) {
     const std::lock_guard lock(all().mutex);
     all().words.push_back(this);
   }
@@ -67,7 +66,7 @@ class Words {
   void pass_on(const GivenUp& what) {
     const std::lock_guard lock(all().mutex);
     for (Words* const other : all().words) {
-      if (other == this || &other->channel_ != &channel_) continue;
+      if (other == this || other->channel_ != channel_) continue;
       // Not every transport is asked for them.
       constexpr std::size_t kMost = 1024;
       if (other->kept_.size() == kMost) other->kept_.pop_front();
@@ -92,7 +91,7 @@ class Words {
     return all;
   }
 
-  const channel::Channel& channel_;
+  const void* channel_;       // what all that share it have in common
   std::deque<GivenUp> kept_;  // under the lock
 };
 
@@ -112,34 +111,38 @@ int next_wake_tag() {
 class ChannelTransport final : public Transport {
  public:
   explicit ChannelTransport(channel::Channel& channel)
-      : channel_(channel),
+      : shared_(channel::Inside::share(channel)),
+        channel_(*shared_),
         words_(channel),
         wake_tag_(next_wake_tag()),
         known_(static_cast<std::size_t>(channel.size()), false) {}
 
   Ticket send(int peer, Route route, std::span<const std::byte> bytes) override {
-    channel::Request request =
-        channel_.isend(peer, static_cast<int>(route.tag), bytes, route.context);
+    channel::Request request = channel_.isend(peer, tag_of(route), bytes, context_of(route));
     // A small message is gone: nothing of it is kept.
     if (request.test() && !request.status().error) return kGone;
     return keep(std::move(request));
   }
   Ticket receive(int peer, Route route, std::span<std::byte> bytes) override {
-    return keep(channel_.irecv(peer, static_cast<int>(route.tag), bytes, route.context));
+    return keep(channel_.irecv(peer, tag_of(route), bytes, context_of(route)));
   }
 
   Outcome test(Ticket ticket) override {
     if (ticket == kGone) return {true, 0, nullptr};
     channel::Request& request = requests_[ticket];
-    if (!request.test()) return {};
+    const bool is_over =
+        tests_ == Tests::look ? channel::Inside::is_complete(request) : request.test();
+    if (!is_over) return {};
     Outcome outcome = outcome_of(request.status());
     let_go(ticket);
     return outcome;
   }
+  void let_tests(Tests tests) override { tests_ = tests; }
+  void move() override { channel_.progress(); }
   // Others may tell of ends meanwhile, so it is no longer than they may be left unheard.
   Outcome take(int peer, Route route, std::span<std::byte> bytes) override {
-    const channel::Status status = channel_.recv(peer, static_cast<int>(route.tag), bytes,
-                                                 route.context, kBetweenChannelLooks);
+    const channel::Status status =
+        channel_.recv(peer, tag_of(route), bytes, context_of(route), kBetweenChannelLooks);
     if (status.error.code == channel::Code::timed_out) return {};
     return outcome_of(status);
   }
@@ -211,9 +214,23 @@ class ChannelTransport final : public Transport {
   void withdraw(Ticket ticket) override {
     if (ticket != kGone) requests_[ticket].cancel();
   }
-  void drop(std::uint32_t context) override { channel_.discard(context); }
+  void drop(ContextId context) override {
+    channel_.discard(static_cast<channel::Context>(context));
+  }
 
  private:
+  // What is left of an earlier life has other tags than this one's, as far apart as may be.
+  static int tag_of(const Route& route) {
+    constexpr std::uint64_t kApart = 0x9e37'79b1;
+    const std::uint64_t life = route.context >> 32;
+    if (life == 0) [[likely]]
+      return static_cast<int>(route.tag);
+    return static_cast<int>((route.tag + life % channel::kMaxTag * kApart) % channel::kMaxTag);
+  }
+  static channel::Context context_of(const Route& route) {
+    return static_cast<channel::Context>(route.context);
+  }
+
   std::optional<GivenUp> received() {
     auto message = channel_.improbe(channel::kAnySource, 0, kGivenUpContext);
     if (!message || message->status().error) return std::nullopt;
@@ -258,11 +275,13 @@ class ChannelTransport final : public Transport {
     free_.push_back(ticket);
   }
 
+  const std::unique_ptr<channel::Channel> shared_;
   channel::Channel& channel_;
   Words words_;
   const int wake_tag_;
   channel::Request wake_;
   bool listens_ = false;
+  Tests tests_ = Tests::move;
   std::vector<channel::Request> requests_;
   std::vector<Ticket> free_;
   std::vector<channel::Request> waited_;

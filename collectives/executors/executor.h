@@ -46,17 +46,17 @@ class Executor {
   // these ranks in it end with that fault, those that are started later too.
   virtual void give_up(const GivenUp& what, std::span<const int> ranks) = 0;
   // Null: this context is not known to be given up. What it points to stays.
-  virtual const GivenUp* given_up(std::uint32_t context) const = 0;
+  virtual const GivenUp* given_up(ContextId context) const = 0;
   // This rank begins nothing more in this context than what.begun operations: who begins more
   // would wait for it. The next of these ranks is told, and gives the context up if it goes on.
   virtual void leave(const GivenUp& what, std::span<const int> ranks) = 0;
   // An operation of this context that somebody else runs, the one with this number: it is not
   // begun either by a rank that has left.
-  virtual void count(std::uint32_t context, std::uint64_t number, std::span<const int> ranks) = 0;
+  virtual void count(ContextId context, std::uint64_t number, std::span<const int> ranks) = 0;
   // No more runs of this context are started: what was kept for it goes when the last is over.
-  virtual void forget(std::uint32_t context) = 0;
+  virtual void forget(ContextId context) = 0;
   // Of an adapter, for the runs of this context.
-  virtual std::size_t queue_pairs(std::uint32_t) const { return 0; }
+  virtual std::size_t queue_pairs(ContextId) const { return 0; }
   // For people: where it runs.
   virtual std::string describe() const = 0;
 

@@ -46,8 +46,8 @@ Result<std::unique_ptr<Executor>> make_thread(std::unique_ptr<Transport> transpo
                                               const ThreadPlacement& placement = {},
                                               std::unique_ptr<Transport> bell = nullptr);
 
-// Over a channel, which must outlive it. Contexts are the channel's; kWakeContext is taken.
-inline constexpr std::uint32_t kWakeContext = 0xffff'ffff;
+// Over a channel. It keeps what the channel is made of: once the program has closed the channel,
+// messages end with a fault that says so.
 std::unique_ptr<Transport> make_channel_transport(channel::Channel& channel);
 
 }  // namespace scela::collectives

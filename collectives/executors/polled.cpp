@@ -51,12 +51,12 @@ class Polled final : public Executor {
   void give_up(const GivenUp& what, std::span<const int> ranks) override {
     runs_.give_up(what, ranks);
   }
-  const GivenUp* given_up(std::uint32_t context) const override { return runs_.given_up(context); }
+  const GivenUp* given_up(ContextId context) const override { return runs_.given_up(context); }
   void leave(const GivenUp& what, std::span<const int> ranks) override { runs_.leave(what, ranks); }
-  void count(std::uint32_t context, std::uint64_t number, std::span<const int> ranks) override {
+  void count(ContextId context, std::uint64_t number, std::span<const int> ranks) override {
     runs_.count(context, number, ranks);
   }
-  void forget(std::uint32_t context) override { runs_.forget(context); }
+  void forget(ContextId context) override { runs_.forget(context); }
   std::string describe() const override { return "polled by the caller"; }
 
  private:
@@ -82,16 +82,14 @@ class Inline final : public Executor {
   void give_up(const GivenUp& what, std::span<const int> ranks) override {
     polled_.give_up(what, ranks);
   }
-  const GivenUp* given_up(std::uint32_t context) const override {
-    return polled_.given_up(context);
-  }
+  const GivenUp* given_up(ContextId context) const override { return polled_.given_up(context); }
   void leave(const GivenUp& what, std::span<const int> ranks) override {
     polled_.leave(what, ranks);
   }
-  void count(std::uint32_t context, std::uint64_t number, std::span<const int> ranks) override {
+  void count(ContextId context, std::uint64_t number, std::span<const int> ranks) override {
     polled_.count(context, number, ranks);
   }
-  void forget(std::uint32_t context) override { polled_.forget(context); }
+  void forget(ContextId context) override { polled_.forget(context); }
   std::string describe() const override { return "by the caller, at once"; }
 
  private:

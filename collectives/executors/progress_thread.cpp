@@ -107,18 +107,18 @@ class ProgressThread final : public Executor {
   void leave(const GivenUp& what, std::span<const int> ranks) override {
     tell(Does::leave, what, ranks);
   }
-  void count(std::uint32_t context, std::uint64_t number, std::span<const int> ranks) override {
+  void count(ContextId context, std::uint64_t number, std::span<const int> ranks) override {
     GivenUp what;
     what.context = context;
     what.begun = number;
     tell(Does::count, what, ranks);
   }
-  void forget(std::uint32_t context) override {
+  void forget(ContextId context) override {
     GivenUp what;
     what.context = context;
     tell(Does::forget, what, {});
   }
-  const GivenUp* given_up(std::uint32_t context) const override {
+  const GivenUp* given_up(ContextId context) const override {
     const std::lock_guard lock(mutex_);
     const auto found = std::find_if(given_up_.rbegin(), given_up_.rend(),
                                     [&](const GivenUp& what) { return what.context == context; });

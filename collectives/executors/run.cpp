@@ -186,6 +186,7 @@ void Run::begin(Transport& transport) {
   abandoned_ = false;
   signals_.store(0, std::memory_order_relaxed);
   under_way_ = true;
+  looks_ = 0;
   claim();
   if (call_.refused && call_.prelude == nullptr) give_up(kNoTask, *call_.refused);
 }
@@ -205,7 +206,7 @@ void Run::end_elsewhere(const Fault* fault) {
 
 bool Run::advance(Ends* ends) {
   const bool goes_on = get_on();
-  if (ends != nullptr && error_ && error_->fault.code == FaultCode::peer_ended) tell(*ends);
+  if (ends != nullptr && error_ && is_lasting()) tell(*ends);
   if (!goes_on) finish();
   return goes_on;
 }
@@ -249,11 +250,23 @@ bool Run::end_prelude() {
   return true;
 }
 
+// Whether other operations of its context fail for the same reason. After a message of another
+// length than expected the lists of the ranks are not known to meet any more; that is not so where
+// calls are compared before anything else is sent, or where a rank goes through its list with
+// notes.
+bool Run::is_lasting() const {
+  const Fault& fault = error_->fault;
+  return fault.code == FaultCode::peer_ended ||
+         (fault.code == FaultCode::mismatch && fault.refusal == Refusal::none &&
+          error_->task != kNoTask);
+}
+
 void Run::tell(Ends& ends) const {
   const int place = error_->fault.rank;
   const std::size_t ranks = call_.peers.empty() ? ~std::size_t{0} : call_.peers.size();
   if (place < 0 || place == call_.rank || static_cast<std::size_t>(place) >= ranks) return;
-  ends.ended = peer_of(place);
+  ends.rank = peer_of(place);
+  ends.refusal = error_->fault.code == FaultCode::peer_ended ? Refusal::none : Refusal::other;
   ends.peers.assign(call_.peers.begin(), call_.peers.end());
   for (int rank = 0; call_.peers.empty() && rank < plan_->ranks(); ++rank)
     ends.peers.push_back(rank);

@@ -54,6 +54,7 @@ struct Call {
   Reduction reduction;
   Route route;
   std::uint64_t number = 0;    // of the operations that this rank has begun in the context
+  std::uint16_t kind = 0;      // the same on all ranks that call alike; 0: it is not known
   int rank = 0;                // this one's, in the list's numbers
   std::span<const int> peers;  // by rank of the list: the transport's; empty: the same
   // This rank cannot do it: it only tells those who wait for it, and needs no buffers.
@@ -104,10 +105,11 @@ class Run {
   // It is not over from claim() on, which any thread may call before begin().
   void claim() { over_.store(false, std::memory_order_relaxed); }
   void begin(Transport& transport);
-  // Of a run that has failed for a rank that has ended: that one, and all, as the transport numbers
-  // them.
+  // Of a run that has failed for a rank after which nothing more can be done in its context: that
+  // one, and all, as the transport numbers them.
   struct Ends {
-    int ended = -1;  // nobody
+    int rank = -1;                    // none
+    Refusal refusal = Refusal::none;  // none: it has ended
     std::vector<int> peers;
   };
   // Does all that can be done without blocking. False: it is over, and whoever waits for it may
@@ -127,8 +129,12 @@ class Run {
   void abandon(Fault why);
   // Of one that is under way: the place in its list of a rank of the transport; -1: it has none.
   int place_of(int rank) const;
-  std::uint32_t context() const { return call_.route.context; }
+  ContextId context() const { return call_.route.context; }
   std::uint64_t number() const { return call_.number; }
+  std::uint16_t kind() const { return call_.kind; }
+  int own_rank() const { return peer_of(call_.rank); }
+  // Of one that is under way: how often this was called.
+  unsigned looked_at() { return looks_++; }
   std::span<const int> peers() const { return call_.peers; }
 
   // Executors that need no transport, instead of begin() and advance(): they see what it is bound
@@ -187,6 +193,7 @@ class Run {
   std::vector<bool> under_way() const;
   bool drained();
   bool get_on();
+  bool is_lasting() const;
   void tell(Ends& ends) const;
   void send(const Plan::Step& step);
   void receive(const Plan::Step& step);
@@ -228,6 +235,7 @@ class Run {
   std::byte* next_spaces_[3] = {};
   Transport* transport_ = nullptr;
   bool under_way_ = false;
+  unsigned looks_ = 0;
   bool abandoned_ = false;
   std::vector<std::uint32_t> left_;  // of one that is: messages that are not over
   std::uint32_t position_ = 0;       // in the steps

@@ -1,6 +1,7 @@
 #include "collectives/executors/run_set.h"
 
 #include <algorithm>
+#include <ctime>
 #include <utility>
 
 #include "common/core/text.h"
@@ -15,14 +16,34 @@ constexpr std::uint32_t kUnheard = 16;
 // Words of ranks that have freed what this one may have freed before: nobody asks for those.
 constexpr std::size_t kWords = 1024;
 
+// How often it is looked for runs that wait for long: those that are there for the second time are.
+constexpr std::chrono::milliseconds kBetweenLooks{250};
+constexpr int kMostAsked = 16;  // at a time
+// Of more runs than so many not all are looked at each time, nor are messages moved for each that
+// is; nor are more waited for, and those only for a while then.
+constexpr std::size_t kFew = 32;
+constexpr std::chrono::milliseconds kShortWait{1};
+
 GivenUp now(GivenUp what) {
-  what.if_more = false;
+  what.about = About::given_up;
   return what;
+}
+
+// To the tick, and cheaper than the exact one.
+std::chrono::nanoseconds coarse_now() {
+  timespec time{};
+  ::clock_gettime(CLOCK_MONOTONIC_COARSE, &time);
+  return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
+}
+
+void keep_few(std::map<ContextId, GivenUp>& all, const GivenUp& what) {
+  all[what.context] = what;
+  if (all.size() > kWords) all.erase(all.begin());
 }
 
 }  // namespace
 
-RunSet::Group& RunSet::remember(std::uint32_t context, std::span<const int> ranks) {
+RunSet::Group& RunSet::remember(ContextId context, std::span<const int> ranks) {
   if (!groups_.empty() && groups_.back().context == context) return groups_.back();
   const auto found = std::ranges::find(groups_, context, &Group::context);
   if (found != groups_.end()) {
@@ -38,28 +59,69 @@ void RunSet::leave(const GivenUp& what, std::span<const int> ranks) {
   transport_.give_up(ranks.subspan((own + 1) % ranks.size(), 1), what);
 }
 
-void RunSet::count(std::uint32_t context, std::uint64_t number, std::span<const int> ranks) {
+std::uint16_t RunSet::Group::kind_of(std::uint64_t number) const {
+  if (number >= begun || begun - number > kinds.size()) return 0;
+  return kinds[number % kinds.size()];
+}
+
+void RunSet::compare(const Group& group, const GivenUp& what) {
+  const std::uint16_t own = group.kind_of(what.begun);
+  if (own == 0 || what.kind == 0 || own == what.kind) return;
+  GivenUp other;
+  other.context = what.context;
+  other.rank = what.rank;
+  other.refusal = Refusal::other;
+  give_up(other, group.ranks);
+}
+
+void RunSet::ask_for_stalled() {
+  const std::chrono::nanoseconds now = coarse_now();
+  if (now - looked_ < kBetweenLooks) return;
+  looked_ = now;
+  int asked = 0;
+  for (Run* const run : runs_) {
+    if (run == nullptr || run->kind() == 0 || run->peers().size() < 2 || run->looked_at() != 1)
+      continue;
+    GivenUp what;
+    what.context = run->context();
+    what.rank = run->own_rank();
+    what.about = About::calls;
+    what.kind = run->kind();
+    what.begun = run->number();
+    leave(what, run->peers());
+    if (++asked == kMostAsked) return;
+  }
+}
+
+void RunSet::count(ContextId context, std::uint64_t number, std::span<const int> ranks,
+                   std::uint16_t kind) {
   Group& group = remember(context, ranks);
   group.begun = std::max(group.begun, number + 1);
-  if (left_.empty()) return;
-  const auto found = left_.find(context);
-  if (found != left_.end() && group.begun > found->second.begun)
+  group.kinds[number % group.kinds.size()] = kind;
+  if (left_.empty() && calls_.empty()) return;
+  if (const auto found = left_.find(context);
+      found != left_.end() && group.begun > found->second.begun)
     give_up(now(found->second), group.ranks);
+  if (const auto found = calls_.find(context);
+      found != calls_.end() && found->second.begun < group.begun) {
+    compare(group, found->second);
+    calls_.erase(found);
+  }
 }
 
 void RunSet::heard_of_one_that_left(const GivenUp& what) {
-  left_[what.context] = what;
-  if (left_.size() > kWords) left_.erase(left_.begin());
+  keep_few(left_, what);
   const auto group = std::ranges::find(groups_, what.context, &Group::context);
   if (group != groups_.end() && group->begun > what.begun) give_up(now(what), group->ranks);
 }
 
-void RunSet::forget(std::uint32_t context) {
+void RunSet::forget(ContextId context) {
   std::erase_if(groups_, [context](const Group& group) { return group.context == context; });
   left_.erase(context);
+  calls_.erase(context);
 }
 
-const GivenUp* RunSet::given_up(std::uint32_t context) const {
+const GivenUp* RunSet::given_up(ContextId context) const {
   const auto found = std::find_if(given_up_.rbegin(), given_up_.rend(),
                                   [&](const GivenUp& what) { return what.context == context; });
   return found == given_up_.rend() ? nullptr : &*found;
@@ -79,7 +141,7 @@ void RunSet::give_up(const GivenUp& what, std::span<const int> peers, const Run*
   undropped_.push_back(what);
   transport_.give_up(peers, what);
   for (Run* const run : runs_)
-    if (run != over && run->context() == what.context) abandon(*run, what);
+    if (run != nullptr && run != over && run->context() == what.context) abandon(*run, what);
   drop(over);
 }
 
@@ -89,7 +151,8 @@ void RunSet::drop(const Run* over) {
     const auto group = std::ranges::find(groups_, what.context, &Group::context);
     if (group != groups_.end() && group->begun < what.begun) return false;
     const bool goes_on = std::ranges::any_of(runs_, [&](const Run* run) {
-      return run != over && run->context() == what.context && run->number() < what.begun;
+      return run != nullptr && run != over && run->context() == what.context &&
+             run->number() < what.begun;
     });
     if (!goes_on) transport_.drop(what.context);
     return !goes_on;
@@ -98,25 +161,33 @@ void RunSet::drop(const Run* over) {
 
 void RunSet::hear() {
   while (const auto what = transport_.given_up()) {
-    if (what->if_more) {
+    if (what->about == About::left) {
       heard_of_one_that_left(*what);
       continue;
     }
     const auto group = std::ranges::find(groups_, what->context, &Group::context);
+    if (what->about == About::calls) {
+      if (group != groups_.end() && what->begun < group->begun)
+        compare(*group, *what);
+      else
+        keep_few(calls_, *what);
+      continue;
+    }
     give_up(*what, group == groups_.end() ? std::span<const int>() : group->ranks);
   }
 }
 
 bool RunSet::get_on(Run& run) {
-  const std::uint32_t context = run.context();
-  ends_.ended = -1;
+  const ContextId context = run.context();
+  ends_.rank = -1;
   const bool goes_on = run.advance(&ends_);
-  if (ends_.ended < 0) return goes_on;
+  if (ends_.rank < 0) return goes_on;
   if (const GivenUp* const known = given_up(context); known != nullptr && known->begun == 0)
     return goes_on;
   GivenUp what;
   what.context = context;
-  what.rank = ends_.ended;
+  what.rank = ends_.rank;
+  what.refusal = ends_.refusal;
   give_up(what, ends_.peers, goes_on ? nullptr : &run);
   if (!goes_on) return false;
   abandon(run, what);
@@ -129,57 +200,102 @@ void RunSet::add(Run& run, Caller caller) {
   const bool hears_later = caller == Caller::waits && run.receives() && given_up_.empty();
   if (!hears_later || ++unheard_ % kUnheard == 0) hear();
   run.begin(transport_);
-  count(run.context(), run.number(), run.peers());
+  count(run.context(), run.number(), run.peers(), run.kind());
   if (!given_up_.empty())
     if (const GivenUp* const what = given_up(run.context())) abandon(run, *what);
   // Others that are under way would not get on meanwhile.
-  if (caller == Caller::waits && runs_.empty() && given_up_.empty() && run.hurry()) return;
-  if (get_on(run))
+  if (caller == Caller::waits && empty() && given_up_.empty() && run.hurry()) return;
+  if (get_on(run)) {
     runs_.push_back(&run);
-  else if (!undropped_.empty())
+    ++count_;
+  } else if (!undropped_.empty())
     drop(nullptr);
 }
 
+// Those that were begun first are looked at each time, since their messages come first, mostly; of
+// the others as many, in turn.
 bool RunSet::advance() {
   hear();
+  if (empty()) return false;
+  ask_for_stalled();
   bool ended = false;
-  for (std::size_t i = 0; i < runs_.size();) {
-    if (get_on(*runs_[i])) {
-      ++i;
-      continue;
-    }
-    // Nobody's place is asked for, and who is over is not touched.
-    runs_[i] = runs_.back();
-    runs_.pop_back();
-    ended = true;
+  if (count_ <= kFew) {
+    for (std::size_t i = first_; i < runs_.size(); ++i)
+      ended = look_at(i) || ended;
+  } else {
+    transport_.move();
+    transport_.let_tests(Transport::Tests::look);
+    std::size_t from = first_;
+    ended = look_at_some(from);
+    cursor_ = std::max(cursor_, from);
+    if (cursor_ >= runs_.size()) cursor_ = from;
+    ended = look_at_some(cursor_) || ended;
+    transport_.let_tests(Transport::Tests::move);
   }
+  while (first_ < runs_.size() && runs_[first_] == nullptr)
+    ++first_;
+  if (empty() || runs_.size() > 2 * (count_ + kFew)) pack();
   if (!undropped_.empty()) drop(nullptr);
   return ended;
 }
 
+// Whether it has ended. One that has is its owner's again, and is not touched.
+bool RunSet::look_at(std::size_t place) {
+  if (runs_[place] == nullptr || get_on(*runs_[place])) return false;
+  runs_[place] = nullptr;
+  --count_;
+  return true;
+}
+
+// At so many from there on, which is behind them then.
+bool RunSet::look_at_some(std::size_t& from) {
+  bool ended = false;
+  for (std::size_t looks = 0; from < runs_.size() && looks < kFew; ++from) {
+    if (runs_[from] != nullptr) ++looks;
+    ended = look_at(from) || ended;
+  }
+  return ended;
+}
+
+void RunSet::pack() {
+  std::erase(runs_, nullptr);
+  first_ = cursor_ = 0;
+}
+
 void RunSet::cancel(Run& run, Fault why) {
-  if (std::erase(runs_, &run) != 0) run.cancel(std::move(why));
+  const auto found = std::ranges::find(runs_, &run);
+  if (found == runs_.end()) return;
+  *found = nullptr;
+  --count_;
+  run.cancel(std::move(why));
 }
 
 void RunSet::wait_undisturbed() {
-  if (runs_.size() == 1)
-    transport_.wait(runs_.front()->waits_for());
+  const auto single =
+      count_ == 1 ? std::ranges::find_if(runs_, [](const Run* run) { return run != nullptr; })
+                  : runs_.end();
+  if (single != runs_.end())
+    transport_.wait((*single)->waits_for());
   else
     wait({});
 }
 
 bool RunSet::wait(Transport::Limit limit) {
-  tickets_.clear();
-  for (const Run* const run : runs_)
-    tickets_.push_back(run->waits_for());
-  return transport_.wait_any(tickets_, limit);
+  gather_tickets();
+  const auto most = tickets_.size() < count_ ? kShortWait : Transport::kLongWait;
+  const bool is_shorter = limit && *limit < most;
+  return transport_.wait_any(tickets_, is_shorter ? *limit : most) || !is_shorter;
 }
 
 bool RunSet::add_requests(std::vector<channel::Request*>& all) {
+  gather_tickets();
+  return tickets_.size() == count_ && transport_.add_requests(tickets_, all);
+}
+
+void RunSet::gather_tickets() {
   tickets_.clear();
-  for (const Run* const run : runs_)
-    tickets_.push_back(run->waits_for());
-  return transport_.add_requests(tickets_, all);
+  for (std::size_t i = first_; i < runs_.size() && tickets_.size() < kFew; ++i)
+    if (runs_[i] != nullptr) tickets_.push_back(runs_[i]->waits_for());
 }
 
 }  // namespace scela::collectives

@@ -31,13 +31,14 @@ Fault fault_of(const GivenUp& what, int rank) {
             what.refusal};
   return {FaultCode::mismatch, rank,
           cat("rank ", rank, ": ", reason_of(what.refusal),
-              "; nobody knows what it would have sent, so that nothing more can be done with this "
-              "communicator: shrink() gives another"),
+              "; the others do not know what it would have sent, so that nothing more can be done "
+              "with this communicator: shrink() gives another"),
           what.refusal};
 }
 
 std::string reason_of(Refusal refusal) {
-  return cat(refusal == Refusal::freed ? "" : "its call was refused: ", words_of(refusal));
+  const bool was_refused = refusal != Refusal::freed && refusal != Refusal::other;
+  return cat(was_refused ? "its call was refused: " : "", words_of(refusal));
 }
 
 std::string_view words_of(Refusal refusal) {
@@ -64,6 +65,8 @@ std::string_view words_of(Refusal refusal) {
       return "its algorithm cannot be";
     case Refusal::freed:
       return "it has freed this communicator";
+    case Refusal::other:
+      return "it was called otherwise than by others";
   }
   return "it cannot be";
 }

@@ -131,17 +131,15 @@ class EngineExecutor final : public Executor {
     advance();
   }
 
-  const GivenUp* given_up(std::uint32_t context) const override {
-    return polled_->given_up(context);
-  }
+  const GivenUp* given_up(ContextId context) const override { return polled_->given_up(context); }
   void leave(const GivenUp& what, std::span<const int> ranks) override {
     polled_->leave(what, ranks);
   }
-  void count(std::uint32_t context, std::uint64_t number, std::span<const int> ranks) override {
+  void count(ContextId context, std::uint64_t number, std::span<const int> ranks) override {
     polled_->count(context, number, ranks);
   }
 
-  void forget(std::uint32_t context) override {
+  void forget(ContextId context) override {
     polled_->forget(context);
     const auto at = groups_.find(context);
     if (at == groups_.end()) return;
@@ -149,7 +147,7 @@ class EngineExecutor final : public Executor {
     if (at->second->empty()) groups_.erase(at);
   }
 
-  std::size_t queue_pairs(std::uint32_t context) const override {
+  std::size_t queue_pairs(ContextId context) const override {
     const auto at = groups_.find(context);
     return at == groups_.end() ? 0 : at->second->queue_pairs();
   }
@@ -237,7 +235,7 @@ class EngineExecutor final : public Executor {
   std::unique_ptr<Executor> polled_;
   std::unique_ptr<Transport> transport_;
   Parting parting_;
-  std::map<std::uint32_t, std::unique_ptr<OffloadGroup>> groups_;  // by context
+  std::map<ContextId, std::unique_ptr<OffloadGroup>> groups_;  // by context
   Clock::time_point next_look_;
 };
 

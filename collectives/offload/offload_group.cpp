@@ -53,7 +53,7 @@ void Parting::sweep() {
 // ---- one communicator ----
 
 OffloadGroup::OffloadGroup(Adapter& adapter, Transport& transport, Parting& parting,
-                           std::uint32_t context)
+                           ContextId context)
     : adapter_(adapter), transport_(transport), parting_(parting), context_(context) {}
 
 OffloadGroup::~OffloadGroup() {
@@ -65,8 +65,7 @@ OffloadGroup::~OffloadGroup() {
 }
 
 Route OffloadGroup::route(bool watch) const {
-  const std::uint32_t pairs = transport_.tags() / 2;
-  return {kEngineContext, context_ % pairs * 2 + (watch ? 1 : 0)};
+  return beside(context_, watch ? kEngineNoteContext : kEngineContext);
 }
 
 int OffloadGroup::transport_rank(const Run& run, int peer) const {

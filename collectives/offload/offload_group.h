@@ -57,7 +57,7 @@ class Parting {
 
 class OffloadGroup {
  public:
-  OffloadGroup(Adapter& adapter, Transport& transport, Parting& parting, std::uint32_t context);
+  OffloadGroup(Adapter& adapter, Transport& transport, Parting& parting, ContextId context);
   OffloadGroup(const OffloadGroup&) = delete;
   OffloadGroup& operator=(const OffloadGroup&) = delete;
   ~OffloadGroup();
@@ -132,7 +132,7 @@ class OffloadGroup {
   Adapter& adapter_;
   Transport& transport_;
   Parting& parting_;
-  const std::uint32_t context_;
+  const ContextId context_;
   std::unique_ptr<QueueSet> queues_;
   std::map<int, Peer> peers_;  // by rank of the transport
   OffloadTemplates templates_;

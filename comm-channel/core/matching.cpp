@@ -65,6 +65,15 @@ void Matcher::count(Unexpected& message) {
   counts_.unexpected_most = std::max(counts_.unexpected_most, ++counts_.unexpected);
   counts_.bytes += message.kept;
   counts_.bytes_most = std::max(counts_.bytes_most, counts_.bytes);
+  if (!unwanted_.empty() && unwanted_.contains(message.envelope.context))
+    unwanted_came_.push_back(pattern_of(message.envelope, Wild::none));
+}
+
+std::optional<Pattern> Matcher::next_unwanted() {
+  if (unwanted_came_.empty()) return std::nullopt;
+  const Pattern last = unwanted_came_.back();
+  unwanted_came_.pop_back();
+  return last;
 }
 
 bool Matcher::cancel(Posted& receive) {

@@ -14,7 +14,10 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <vector>
 
+#include "comm-channel/core/context_set.h"
 #include "comm-channel/core/envelope.h"
 #include "comm-channel/core/matching_index.h"
 
@@ -144,6 +147,13 @@ class Matcher {
 
   const Counts& counts() const { return counts_; }
 
+  // Contexts in which messages are not wanted: those that are kept there from now on are told of,
+  // each once. Returns the contexts that were wanted until now.
+  std::vector<ContextSet::Run> unwant(ContextSet::Run contexts) { return unwanted_.add(contexts); }
+  void want(ContextSet::Run contexts) { unwanted_.remove(contexts); }
+  // What it was; it may have been received since.
+  std::optional<Pattern> next_unwanted();
+
  private:
   Unexpected* find(const Pattern& pattern);
   void index_messages(Wild wild);
@@ -165,6 +175,8 @@ class Matcher {
   // Only what somebody has looked for while these messages waited is kept up.
   std::array<bool, 4> indexed_{true, false, false, false};
   Counts counts_;
+  ContextSet unwanted_;
+  std::vector<Pattern> unwanted_came_;
 };
 
 }  // namespace scela::channel

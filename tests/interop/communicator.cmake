@@ -6,6 +6,13 @@ target_include_directories(communicator_probe PRIVATE ${PROJECT_SOURCE_DIR})
 set_target_properties(communicator_probe PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${SCELA_INTEROP_BIN}")
 set(probe ${bin}/communicator_probe)
 
+# Over the public interface alone.
+add_executable(communicator_bounds programs/communicator_bounds.cpp)
+target_link_libraries(communicator_bounds PRIVATE scela_collectives_communicator scela_comm_channel)
+target_include_directories(communicator_bounds PRIVATE ${PROJECT_SOURCE_DIR})
+set_target_properties(communicator_bounds PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${SCELA_INTEROP_BIN}")
+set(bounds ${bin}/communicator_bounds)
+
 # communicator_test(<name> CHECK check_run's options... RUN COMMAND...)
 function(communicator_test name)
   cmake_parse_arguments(PARSE_ARGV 1 TEST "" "" "CHECK;RUN")
@@ -88,4 +95,22 @@ if(between)
     RUN ${run} --pmi fd ${between} ${probe} last polled)
   communicator_test("wrongly, sizes, between nodes, where calls are checked" CHECK --quiet --out "communicator: sizes polled, 4 ranks on 2 nodes"
     RUN ${run} --pmi fd ${between} --env SCELA_COLL_CHECK=1 ${probe} sizes polled)
+endif()
+
+# Beyond each number that a communicator could run out of, and used by what has no part in it.
+foreach(by polled thread)
+  foreach(case outstanding early families kinds subgroups child closed)
+    communicator_test("bounds, ${case} ${by}" CHECK --quiet --out "communicator: ${case} ${by} went well"
+      RUN ${run} --pmi fd -n 3 ${bounds} ${case} ${by})
+  endforeach()
+endforeach()
+communicator_test("bounds, dups polled" CHECK --quiet --out "communicator: dups polled went well"
+  RUN ${run} --pmi fd -n 3 ${bounds} dups polled)
+communicator_test("bounds, early at once" CHECK --quiet --out "communicator: early once went well"
+  RUN ${run} --pmi fd -n 3 ${bounds} early once)
+if(between)
+  foreach(case outstanding early families kinds subgroups child closed)
+    communicator_test("bounds, ${case} between nodes" CHECK --quiet --out "communicator: ${case} polled went well"
+      RUN ${run} --pmi fd ${between} ${bounds} ${case} polled)
+  endforeach()
 endif()

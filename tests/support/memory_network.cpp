@@ -92,7 +92,7 @@ class MemoryTransport final : public Transport {
     end.over = true;
     end.fault = std::make_shared<const Fault>(Fault{FaultCode::cancelled, -1, "withdrawn"});
   }
-  void drop(std::uint32_t context) override {
+  void drop(ContextId context) override {
     const std::lock_guard lock(network_.mutex_);
     network_.drop_context(rank_, context);
   }
@@ -243,7 +243,7 @@ void MemoryNetwork::drop(Message& message) {
   changed_.notify_all();
 }
 
-void MemoryNetwork::drop_context(int rank, std::uint32_t context) {
+void MemoryNetwork::drop_context(int rank, ContextId context) {
   dropped_.insert({rank, context});
   for (auto& [key, queue] : waiting_) {
     if (key.to != rank || key.context != context) continue;

@@ -55,7 +55,7 @@ class MemoryNetwork {
   struct Key {
     int from = 0;
     int to = 0;
-    std::uint32_t context = 0;
+    ContextId context = 0;
     std::uint32_t tag = 0;
     friend auto operator<=>(const Key&, const Key&) = default;
   };
@@ -78,7 +78,7 @@ class MemoryNetwork {
   void meet(Message& message);
   void drop(Message& message);
   void kill_now(int rank);
-  void drop_context(int rank, std::uint32_t context);
+  void drop_context(int rank, ContextId context);
   static void end(End*& end, std::uint64_t bytes, std::shared_ptr<const Fault> fault);
   std::shared_ptr<const Fault> fault_of(int asker, const Key& key) const;
 
@@ -91,8 +91,8 @@ class MemoryNetwork {
   std::vector<bool> dead_;
   std::vector<int> messages_left_;  // by rank; 0: any number
   std::vector<std::shared_ptr<const Fault>> next_fault_;
-  std::vector<std::vector<GivenUp>> given_up_;       // to be told, by rank
-  std::set<std::pair<int, std::uint32_t>> dropped_;  // rank and context
+  std::vector<std::vector<GivenUp>> given_up_;   // to be told, by rank
+  std::set<std::pair<int, ContextId>> dropped_;  // rank and context
   bool delivers_ = false;
 };
 

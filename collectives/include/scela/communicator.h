@@ -364,6 +364,8 @@ class Communicator {
   explicit Communicator(std::shared_ptr<State> state);
   explicit Communicator(CollectiveError error);
   CollectiveRequest prepare_as(const Collective& collective, bool persistent);
+  Communicator split(int color, int key, std::uint64_t alike, const std::string& wrong);
+  CollectiveError agree_on_number(std::uint64_t& number);
   std::shared_ptr<State> state_;
   CollectiveError error_;
 };

@@ -116,8 +116,8 @@ class Channel {
   };
   // By what the launcher has put into the environment (PMIx, PMI-2, PMI-1), or alone. Every rank
   // calls it; blocks until all have. One at a time in a process, and one in all where the
-  // launcher speaks with it but once (PMI_FD). A child process has no part in its
-  // parent's: there the object does nothing when it ends.
+  // launcher speaks with it but once (PMI_FD). A child process (fork) has no part in its
+  // parent's: there every call fails with Code::closed, and the object does nothing when it ends.
   static Opened open(const Options& options = {});
   Channel(const Channel&) = delete;
   Channel& operator=(const Channel&) = delete;
@@ -132,7 +132,8 @@ class Channel {
   // by the kernel's numbers; none of a rank that did not say.
   std::vector<std::vector<int>> processors_of_node() const;
 
-  // A rank, a tag from 0 to kMaxTag, bytes. Errors of arguments come with the request.
+  // A rank, a tag from 0 to kMaxTag, bytes; their address may be null only if there are none.
+  // Errors of arguments come with the request (Code::argument).
   Request isend(int peer, int tag, std::span<const std::byte> bytes, Context context = kWorld);
   Request issend(int peer, int tag, std::span<const std::byte> bytes, Context context = kWorld);
   Request irecv(int source, int tag, std::span<std::byte> bytes, Context context = kWorld);
@@ -154,11 +155,14 @@ class Channel {
   Request imrecv(ProbedMessage message, std::span<std::byte> bytes);
 
   // The first of so many contexts that nobody else gets, from 2^31 up; kWorld: there are not so
-  // many left. Ranks whose calls are alike get the same.
+  // many left. Ranks whose calls are alike get the same. Any thread, if several may call.
   Context reserve_contexts(Context count);
-  // Nobody receives in this context any more, but by receives that there are: whatever has come and
-  // comes is thrown away when this rank calls something, and its sender is told that it arrived.
-  void discard(Context context);
+  // Nothing is received in `count` contexts any more, but by receives that there are: whatever has
+  // come and comes is thrown away when this rank calls something, and its sender is told that it
+  // arrived.
+  void discard(Context first, Context count = 1);
+  // What comes there is kept again from now on.
+  void accept(Context first, Context count = 1);
   // Moves what can be moved, without waiting. True: something was.
   bool progress();
   // Whether it is known that the rank has ended: all calls that wait find out, and all that move.
@@ -171,8 +175,10 @@ class Channel {
   struct State;
 
  private:
-  explicit Channel(std::unique_ptr<State> state);
+  friend struct Inside;
+  explicit Channel(std::shared_ptr<State> state, bool closes);
   std::shared_ptr<State> state_;  // requests that are left keep it
+  bool closes_;                   // with the object
 };
 
 }  // namespace scela::channel

@@ -55,6 +55,7 @@ class Request {
 
  private:
   friend class Channel;
+  friend struct Inside;
   friend std::size_t wait_any(std::span<Request> requests, Limit limit);
   friend std::size_t wait_any(std::span<Request* const> requests, Limit limit);
   explicit Request(Operation* operation) : operation_(operation) {}

@@ -21,6 +21,7 @@ std::string everyone(MemoryNetwork& network, const World& world, const Body& bod
         maker.nodes.push_back(other / world.per_node);
       maker.options.run_by = world.run_by;
       maker.options.table = world.table;
+      maker.contexts = world.contexts;
       maker.environment = [&](const std::string& name) -> std::optional<std::string> {
         const auto found = world.environment.find(name);
         if (found == world.environment.end()) return std::nullopt;

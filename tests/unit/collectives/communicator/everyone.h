@@ -17,6 +17,7 @@ struct World {
   int per_node = 2;
   std::string table = {};
   std::map<std::string, std::string> environment = {};
+  std::uint32_t contexts = kContextsOfOne;
 };
 
 // What a rank says is wrong; empty: nothing.

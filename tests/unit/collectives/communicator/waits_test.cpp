@@ -1,5 +1,6 @@
 // One wait for several requests; with messages of a channel, where this process is alone with
 // itself.
+#include <algorithm>
 #include <array>
 #include <catch2/catch.hpp>
 #include <span>
@@ -124,12 +125,51 @@ TEST_CASE("waits: contexts are given out once") {
   CHECK(first >= 0x8000'0000);
   CHECK(channel.reserve_contexts(1) == first + 10);
   CHECK(channel.reserve_contexts(0x7fff'0000) == channel::kWorld);
-  int made = 0;
-  while (Communicator::over(channel) && made < 1000)
-    ++made;
-  CHECK(made > 100);
-  CHECK(made < 1000);
-  CHECK(Communicator::over(channel).error().code == CollectiveCode::resources);
+}
+
+TEST_CASE("waits: threads that reserve contexts at once get different ones") {
+  channel::Options options;
+  options.threads = channel::Threads::multiple;
+  const channel::Channel::Opened opened = channel::Channel::open(options);
+  REQUIRE(opened.channel);
+  constexpr std::size_t kThreads = 4, kEach = 20'000;
+  std::vector<channel::Context> all(kThreads * kEach);
+  std::vector<std::thread> threads;
+  for (std::size_t thread = 0; thread < kThreads; ++thread)
+    threads.emplace_back([&, thread] {
+      for (std::size_t i = 0; i < kEach; ++i)
+        all[thread * kEach + i] = opened.channel->reserve_contexts(1);
+    });
+  for (std::thread& thread : threads)
+    thread.join();
+  std::ranges::sort(all);
+  CHECK(std::ranges::adjacent_find(all) == all.end());
+  CHECK(all.back() - all.front() == all.size() - 1);
+}
+
+TEST_CASE("waits: communicators over a channel come again, but for those that live") {
+  const channel::Channel::Opened opened = channel::Channel::open();
+  REQUIRE(opened.channel);
+  channel::Channel& channel = *opened.channel;
+  std::vector<Communicator> live;
+  for (int made = 0; made < 5'000; ++made)
+    REQUIRE(Communicator::over(channel));
+  while (live.size() < 5'000) {
+    Communicator one = Communicator::over(channel);
+    if (!one) {
+      CHECK(one.error().code == CollectiveCode::resources);
+      CHECK(one.error().text().find("free some") != std::string::npos);
+      break;
+    }
+    live.push_back(std::move(one));
+  }
+  CHECK(live.size() > 1'000);
+  CHECK(live.size() < 5'000);
+  live.pop_back();
+  Communicator another = Communicator::over(channel);
+  REQUIRE(another);
+  CHECK_FALSE(another.barrier());
+  CHECK_FALSE(Communicator::over(channel));
 }
 
 }  // namespace

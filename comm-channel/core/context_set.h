@@ -1,0 +1,65 @@
+// A set of contexts, kept as runs of neighbours: contexts are given out one after the other, and
+// given up so, mostly.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <map>
+#include <utility>
+#include <vector>
+
+namespace scela::channel {
+
+class ContextSet {
+ public:
+  // From the first to the last, both inclusive.
+  struct Run {
+    std::uint32_t first = 0;
+    std::uint32_t last = 0;
+    friend bool operator==(const Run&, const Run&) = default;
+  };
+
+  bool empty() const { return runs_.empty(); }
+  std::size_t runs() const { return runs_.size(); }
+
+  bool contains(std::uint32_t context) const {
+    const auto above = runs_.upper_bound(context);
+    return above != runs_.begin() && std::prev(above)->second >= context;
+  }
+
+  // Returns those that were not in it, in order.
+  std::vector<Run> add(Run added) {
+    std::vector<Run> news;
+    std::uint64_t next = added.first;
+    auto at = runs_.upper_bound(added.first);
+    // The run before belongs to it as well if it touches it.
+    if (at != runs_.begin() && std::uint64_t{std::prev(at)->second} + 1 >= added.first) --at;
+    while (at != runs_.end() && at->first <= std::uint64_t{added.last} + 1) {
+      if (at->first > next) news.push_back({static_cast<std::uint32_t>(next), at->first - 1});
+      next = std::max(next, std::uint64_t{at->second} + 1);
+      added = {std::min(added.first, at->first), std::max(added.last, at->second)};
+      at = runs_.erase(at);
+    }
+    if (next <= added.last) news.push_back({static_cast<std::uint32_t>(next), added.last});
+    runs_.emplace(added.first, added.last);
+    return news;
+  }
+
+  void remove(Run removed) {
+    auto at = runs_.upper_bound(removed.first);
+    if (at != runs_.begin() && std::prev(at)->second >= removed.first) --at;
+    while (at != runs_.end() && at->first <= removed.last) {
+      const Run run{at->first, at->second};
+      at = runs_.erase(at);
+      if (run.first < removed.first) runs_.emplace(run.first, removed.first - 1);
+      if (run.last > removed.last) runs_.emplace(removed.last + 1, run.last);
+    }
+  }
+
+ private:
+  std::map<std::uint32_t, std::uint32_t> runs_;  // by the first: the last
+};
+
+}  // namespace scela::channel
