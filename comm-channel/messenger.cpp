@@ -389,8 +389,10 @@ unsigned Messenger::poll() {
     count += network_->poll(*this);
   }
   if (offloader_) count += offloader_->poll();
-  while (const auto unwanted = matcher_.next_unwanted())
+  while (const auto unwanted = matcher_.next_unwanted()) {
+    ++unwanted_looks_;
     drop_all(*unwanted);
+  }
   // Who waits for room looks whether it was that before it sleeps.
   if (!busy_.empty() && send_blocked()) {
     ++count;

@@ -63,6 +63,8 @@ class Messenger final : private NetworkUser, private OffloadUser {
   // finds. accept(): what comes is kept again.
   void discard(Context first, Context count = 1);
   void accept(Context first, Context count);
+  // How many messages were looked at for that.
+  std::uint64_t unwanted_looks() const { return unwanted_looks_; }
 
   // How many messages came, and one more if something went that had waited for room. 0: nothing
   // has changed.
@@ -241,6 +243,7 @@ class Messenger final : private NetworkUser, private OffloadUser {
   std::uint64_t longest_offered_ = 0;  // to ranks of the node, since nothing was under way
   std::vector<std::byte> piece_;
   GuardedCopy guarded_copy_;
+  std::uint64_t unwanted_looks_ = 0;
   bool closed_ = false;
 };
 

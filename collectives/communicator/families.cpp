@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "collectives/communicator/collective.h"
 #include "collectives/communicator/maker.h"
+#include "collectives/executors/factory.h"
 #include "comm-channel/inside.h"
 #include "common/core/text.h"
 

@@ -192,6 +192,53 @@ TEST_CASE(
   CHECK(other == small);
 }
 
+TEST_CASE("channel: what comes in a context that is accepted again is kept") {
+  Ranks ranks(2);
+  const Data small = data_of(8, 1), large = data_of(90000, 2);
+  std::vector<Operation*> thrown, kept;
+  for (const Data* const data : {&small, &large})
+    thrown.push_back(&ranks.send(0, 1, 1, *data, 1'000'007, true));
+  ranks.settle();
+  CHECK_FALSE(thrown[0]->complete());
+  ranks[1].discard(5, 2'000'000);
+  ranks.settle();
+  ranks[1].accept(7, 1);
+  for (const Context context : {6u, 7u, 8u})
+    for (const Data* const data : {&small, &large})
+      (context == 7 ? kept : thrown).push_back(&ranks.send(0, 1, 1, *data, context, true));
+  ranks.settle();
+  for (const Operation* const send : thrown)
+    CHECK(send->complete());
+  for (const Operation* const send : kept)
+    CHECK_FALSE(send->complete());
+  for (const Data* const data : {&small, &large}) {
+    Data got(data->size());
+    Operation& receive = ranks.receive(1, 0, 1, got, 7);
+    ranks.settle();
+    CHECK(receive.complete());
+    CHECK(got == *data);
+  }
+  for (const Operation* const send : kept)
+    CHECK(send->complete());
+  CHECK(ranks[1].probe({8, kAny, kAny}) == nullptr);
+}
+
+// Of a million messages that wait, a discarded context makes none dearer: nothing but what comes in
+// it is looked at.
+TEST_CASE("channel: messages of other contexts are not looked at for those that are discarded") {
+  Ranks ranks(2);
+  const Data small = data_of(8, 1);
+  ranks[1].discard(5);
+  for (int i = 0; i < 100; ++i)
+    ranks.send(0, 1, i, small, 4);
+  ranks.settle();
+  CHECK(ranks[1].unwanted_looks() == 0);
+  for (int i = 0; i < 10; ++i)
+    ranks.send(0, 1, i, small, 5);
+  ranks.settle();
+  CHECK(ranks[1].unwanted_looks() == 10);
+}
+
 TEST_CASE("channel: a receive can be cancelled until a message has matched it") {
   Ranks ranks(2);
   Data got(8);

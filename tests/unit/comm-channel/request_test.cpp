@@ -5,6 +5,7 @@
 #include <catch2/catch.hpp>
 #include <cstddef>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -40,6 +41,34 @@ struct Pair {
     }
   }
 };
+
+TEST_CASE(
+    "channel requests: a null address is an error of its request, unless there are no bytes") {
+  Pair pair;
+  Channel& channel = *pair.channels[0];
+  for (const std::size_t bytes : {std::size_t{1}, std::size_t{100}, std::size_t{1} << 20}) {
+    const std::span<std::byte> nothing(static_cast<std::byte*>(nullptr), bytes);
+    std::vector<Request> requests;
+    for (const int peer : {0, 1}) {
+      requests.push_back(channel.isend(peer, 1, nothing));
+      requests.push_back(channel.issend(peer, 1, nothing));
+      requests.push_back(channel.irecv(peer, 1, nothing));
+      requests.push_back(channel.send_init(peer, 1, nothing));
+      requests.push_back(channel.recv_init(peer, 1, nothing));
+      CHECK(channel.send(peer, 1, nothing).error.code == Code::argument);
+      CHECK(channel.recv(peer, 1, nothing).error.code == Code::argument);
+    }
+    requests.push_back(channel.irecv(kAnySource, kAnyTag, nothing));
+    for (Request& request : requests) {
+      if (request.persistent()) CHECK(request.start().code == Code::argument);
+      const Status status = request.wait(std::chrono::seconds(0));
+      CHECK(status.error.code == Code::argument);
+      CHECK(status.error.text().find("null") != std::string::npos);
+    }
+  }
+  CHECK(channel.send(1, 1, {}));
+  CHECK(pair.channels[1]->recv(0, 1, {}));
+}
 
 TEST_CASE("channel requests: a send that was over at once is a request as any other") {
   Pair pair;

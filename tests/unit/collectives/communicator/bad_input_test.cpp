@@ -1,6 +1,7 @@
 // What cannot be is refused in words that say what and whose; who fails is named.
 #include <catch2/catch.hpp>
 #include <optional>
+#include <vector>
 
 #include "common/core/text.h"
 #include "tests/unit/collectives/communicator/everyone.h"
@@ -404,6 +405,46 @@ TEST_CASE("communicator: a request that goes leaves no message behind") {
     CHECK(alone.network.under_way() == 1);
   }
   CHECK(alone.network.under_way() == 0);
+}
+
+TEST_CASE(
+    "communicator: sizes that do not fit into 63 bits are refused, and do not begin again at 0") {
+  std::vector<int> numbers(8);
+  // Of one rank, which waits for no other.
+  REQUIRE(everyone({.ranks = 1}, [&](Communicator& world) -> std::string {
+            const std::size_t wraps = std::size_t{1} << 62;
+            const CollectiveError error = world.run(
+                Collective::allgather(ConstView(numbers.data(), wraps, 4, ElementType::int32),
+                                      View(numbers.data(), wraps, 4, ElementType::int32)));
+            return error.code == CollectiveCode::argument ? "" : cat("it says ", error.text());
+          }) == "");
+  for (const std::size_t count : {SIZE_MAX, SIZE_MAX / 2, std::size_t{1} << 62,
+                                  std::size_t{1} << 61, (std::size_t{1} << 60) + 1}) {
+    const ConstView in(numbers.data(), count, 4, ElementType::int32);
+    const View out(numbers.data(), count, 4, ElementType::int32);
+    refused(Collective::allgather(in, out), "more than 2^63 - 1 bytes");
+    refused(Collective::allreduce(in, out, ReduceOp::sum), "more than 2^63 - 1 bytes");
+    refused(Collective::alltoall(in, out), "more than 2^63 - 1 bytes");
+    refused(Collective::bcast(out, 0), "more than 2^63 - 1 bytes");
+    refused(Collective::allgatherv(numbers, out, {{8, 0}, {count - 8, 8}}),
+            "more than 2^63 - 1 bytes");
+  }
+}
+
+TEST_CASE(
+    "communicator: a variable of the environment that is none, or has no such value, is an error") {
+  const auto wrong_with = [](std::vector<const char*> words) {
+    const auto checked = check_variables(words);
+    return checked ? std::string() : checked.error().text();
+  };
+  CHECK(
+      wrong_with({"PATH=/bin", "SCELA_COLLECT=1", "SCELA_COLL_ALLREDUCE=ring", "SCELA_COLL_TABLE=x",
+                  "SCELA_COLL_CHECK=1", "SCELA_COLL_CHECK=0", "SCELA_COLL_CHECK="}) == "");
+  const std::string typo = wrong_with({"SCELA_COLL_ALLREDUC=ring"});
+  CHECK(typo.find("there is no such variable") != std::string::npos);
+  CHECK(typo.find("SCELA_COLL_ALLREDUCE") != std::string::npos);
+  CHECK(wrong_with({"SCELA_COLL_CHECK=yes"}).find("neither 0 nor 1") != std::string::npos);
+  CHECK(wrong_with({"SCELA_COLL_"}) != "");
 }
 
 TEST_CASE("communicator: ranks that call with other sizes are told whose") {

@@ -45,6 +45,36 @@ TEST_CASE("communicator: a subgroup has the ranks that are named, in that order"
         }) == "");
 }
 
+TEST_CASE(
+    "communicator: ranks that name different subgroups, or one that cannot be, are all told") {
+  CHECK(everyone({.ranks = 4}, [](Communicator& world) -> std::string {
+          const bool differs = world.rank() == 3;
+          const std::vector<int> right{0, 3}, turned{3, 0}, none{0, 99}, twice{0, 0};
+          const auto wrong = [&](const Communicator& part, CollectiveCode own) -> std::string {
+            if (part) return "there is one";
+            const CollectiveError& error = part.error();
+            const bool says = error.code == (differs ? own : CollectiveCode::mismatch) &&
+                              error.rank == (differs && own == CollectiveCode::mismatch ? 0 : 3);
+            return says ? "" : cat("it says ", error.text(), " of rank ", error.rank);
+          };
+          std::string said;
+          for (int time = 0; time < 2 && said.empty(); ++time) {
+            said = wrong(world.subgroup(differs ? turned : right), CollectiveCode::mismatch);
+            for (const auto* const ranks : {&none, &twice})
+              if (said.empty())
+                said = wrong(world.subgroup(differs ? *ranks : right), CollectiveCode::argument);
+            if (said.empty())
+              said = wrong(world.split(differs ? -5 : 0, 0), CollectiveCode::argument);
+            if (said.empty())
+              said = wrong(differs ? world.subgroup(right) : world.split(0, 0),
+                           CollectiveCode::mismatch);
+            Communicator part = world.subgroup(right);
+            if (said.empty()) said = wrong_with(world, part, right);
+          }
+          return said;
+        }) == "");
+}
+
 TEST_CASE("communicator: ranks of a node, and each node's first") {
   CHECK(everyone({.ranks = 5, .per_node = 2}, [](Communicator& world) -> std::string {
           if (world.nodes() != 3) return cat(world.nodes(), " nodes");
