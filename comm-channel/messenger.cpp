@@ -249,11 +249,11 @@ template void Messenger::say(int, Kind, std::uint32_t, const Offer&, const Opera
 template void Messenger::say(int, Kind, std::uint32_t, const Ready&, const Operation*);
 template void Messenger::say(int, Kind, std::uint32_t, const Done&, const Operation*);
 
-void Messenger::answer_synchronous(int rank, std::uint32_t number) {
-  if (rank != world_.rank) return say(rank, Kind::done, number, Done{});
+void Messenger::answer_synchronous(int rank, std::uint32_t number, Outcome told) {
+  if (rank != world_.rank) return say(rank, Kind::done, number, Done{0, told});
   if (Operation* const send = numbers_.find(number)) {
     forget_number(*send);
-    complete(*send);
+    complete(*send, told == Outcome::closed ? not_received(rank) : ChannelError());
   }
 }
 
@@ -291,23 +291,23 @@ void Messenger::receive(Operation& operation, Unexpected& unexpected) {
   recycle(message);
 }
 
-void Messenger::drop(Unexpected& unexpected) {
+void Messenger::drop(Unexpected& unexpected, Outcome told) {
   if (closed_) return;
   if (unexpected.parked) return offloader_->fetch(unexpected, nullptr);
   auto& message = static_cast<Kept&>(unexpected);
   const int source = message.envelope.source;
   if (message.offer && source != world_.rank)
-    say(source, Kind::done, message.number, Done{});
+    say(source, Kind::done, message.number, Done{0, told});
   else if (message.number != 0)
-    answer_synchronous(source, message.number);
+    answer_synchronous(source, message.number, told);
   else if (message.missing != 0)
     drop_stream(message);
   recycle(message);
 }
 
-void Messenger::drop_all(const Pattern& pattern) {
+void Messenger::drop_all(const Pattern& pattern, Outcome told) {
   while (Unexpected* const message = take(pattern))
-    drop(*message);
+    drop(*message, told);
 }
 
 // Asked for by any tag: offloaded channels of a context are given up, and what is in them comes.

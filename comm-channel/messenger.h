@@ -57,8 +57,9 @@ class Messenger final : private NetworkUser, private OffloadUser {
   Unexpected* take(const Pattern& pattern);
   // Of what was taken: into the receive, which completes when the bytes are there.
   void receive(Operation& operation, Unexpected& unexpected);
-  // Of what was taken, and will not be received.
-  void drop(Unexpected& unexpected);
+  // Of what was taken, and will not be received. What its sender is told: that it has arrived, or
+  // why it has not.
+  void drop(Unexpected& unexpected, Outcome told = Outcome::none);
   // Nothing is received in these contexts any more: what has come is dropped, and what poll()
   // finds. accept(): what comes is kept again.
   void discard(Context first, Context count = 1);
@@ -99,8 +100,9 @@ class Messenger final : private NetworkUser, private OffloadUser {
   static ChannelError error_of_solitude();
   // Before the process ends: what others need not wait for.
   void finish();
-  // Ends the receives of requests that are still open, those whose messages have not come. Whether
-  // nothing touches anybody's buffer any more.
+  // Ends the receives of requests that are still open, those whose messages have not come, and
+  // tells the senders of messages that have come that nothing receives them. Whether nothing
+  // touches a buffer of the program's any more.
   bool end_requests();
   // Then: what begins after it has failed. How many requests there are yet.
   std::size_t close();
@@ -161,7 +163,8 @@ class Messenger final : private NetworkUser, private OffloadUser {
   template <class Body>
   void say(int rank, Kind kind, std::uint32_t number, const Body& body,
            const Operation* of = nullptr);
-  void answer_synchronous(int rank, std::uint32_t number);
+  void answer_synchronous(int rank, std::uint32_t number, Outcome told = Outcome::none);
+  ChannelError not_received(int rank) const;
 
   // messenger_transfers.cpp: messages that are not sent at once
   void offer(Operation& operation);
@@ -220,8 +223,9 @@ class Messenger final : private NetworkUser, private OffloadUser {
   void received(Operation& operation, const Envelope& envelope, std::uint64_t bytes);
   void truncated(Operation& operation, const Envelope& envelope);
   void recycle(Kept& message);
-  void drop_all(const Pattern& pattern);
+  void drop_all(const Pattern& pattern, Outcome told = Outcome::none);
   void drop_all(const ContextSet::Run& contexts);
+  void refuse_messages();
   void complete(Operation& operation, ChannelError error = {});
   static ChannelError error_of(Code code, int rank, std::string words);
   static ChannelError error_of_closing();

@@ -1,6 +1,7 @@
 // Others' ends, and this process's own: what waits for whom fails, and what others wait for goes
 // first.
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "comm-channel/messenger.h"
@@ -112,7 +113,32 @@ bool Messenger::owes() const {
   });
 }
 
+ChannelError Messenger::not_received(int rank) const {
+  return error_of(Code::closed, rank,
+                  cat("send to rank ", rank,
+                      ": it has closed its channel, and did not receive the message: have it "
+                      "receive all messages before it closes its channel"));
+}
+
+// Of messages that wait at both ends each closes only when the other says that nothing will receive
+// them.
+void Messenger::refuse_messages() {
+  std::set<Context> of_channels;
+  if (offloader_)
+    offloader_->each_incoming(
+        [&](const Envelope& envelope) { of_channels.insert(envelope.context); });
+  for (const Context context : of_channels)
+    drop_all({context, kAny, kAny}, Outcome::closed);
+  while (const Unexpected* const message = matcher_.first_message()) {
+    const Envelope& envelope = message->envelope;
+    Unexpected* const taken = take({envelope.context, envelope.source, envelope.tag});
+    if (taken == nullptr) break;
+    drop(*taken, Outcome::closed);
+  }
+}
+
 bool Messenger::end_requests() {
+  refuse_messages();
   bool over = true;
   operations_.each([&](Operation& one) {
     if (one.progress == nullptr || one.phase != Phase::waiting) return;

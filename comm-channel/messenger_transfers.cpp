@@ -115,6 +115,8 @@ void Messenger::end_send(Operation& operation, const Step& step) {
       return complete(operation);
     case Outcome::peer_ended:
       return complete(operation, peer_ended(operation.peer));
+    case Outcome::closed:
+      return complete(operation, not_received(operation.peer));
     default:
       break;
   }
@@ -312,7 +314,7 @@ void Messenger::take_done(int rank, const Header& header, std::span<const std::b
     carry_receive(*operation, receive->done(*done));
   } else {
     forget_number(*operation);  // a synchronous one that was sent whole
-    complete(*operation);
+    complete(*operation, done->outcome == Outcome::closed ? not_received(rank) : ChannelError());
   }
 }
 

@@ -102,7 +102,8 @@ enum class Outcome : std::uint32_t {
   resources,  // memory that cannot be registered, or is not there
   device,     // the adapter, or the copy, failed
   peer_ended,
-  last = peer_ended,
+  closed,  // the receiver has closed its channel, and did not receive it
+  last = closed,
 };
 
 struct Offer {

@@ -99,7 +99,7 @@ endif()
 
 # Beyond each number that a communicator could run out of, and used by what has no part in it.
 foreach(by polled thread)
-  foreach(case outstanding early families kinds subgroups child closed)
+  foreach(case outstanding early families kinds subgroups child closed unreceived)
     communicator_test("bounds, ${case} ${by}" CHECK --quiet --out "communicator: ${case} ${by} went well"
       RUN ${run} --pmi fd -n 3 ${bounds} ${case} ${by})
   endforeach()
@@ -109,7 +109,7 @@ communicator_test("bounds, dups polled" CHECK --quiet --out "communicator: dups 
 communicator_test("bounds, early at once" CHECK --quiet --out "communicator: early once went well"
   RUN ${run} --pmi fd -n 3 ${bounds} early once)
 if(between)
-  foreach(case outstanding early families kinds subgroups child closed)
+  foreach(case outstanding early families kinds subgroups child closed unreceived)
     communicator_test("bounds, ${case} between nodes" CHECK --quiet --out "communicator: ${case} polled went well"
       RUN ${run} --pmi fd ${between} ${bounds} ${case} polled)
   endforeach()

@@ -17,7 +17,7 @@ enum class Code : unsigned char {
   device,      // this node's adapter or its engine has failed
   timed_out,   // of waits only: the request goes on
   cancelled,
-  closed,  // the channel was closed meanwhile
+  closed,  // the channel was closed meanwhile; of sends: the receiver's, which did not receive it
 };
 
 const char* name_of(Code code);

@@ -300,6 +300,32 @@ void closed(Here& here) {
   copy.free();
 }
 
+// Of each size there is a way that it goes by; to each rank, oneself included.
+void unreceived(Here& here) {
+  channel::Channel& channel = *here.channel;
+  const std::vector<std::byte> bytes(std::size_t{4} << 20);
+  std::vector<std::pair<int, channel::Request>> sends;
+  must(here.world.barrier(), "a barrier");
+  for (int peer = 0; peer < channel.size(); ++peer)
+    for (const std::size_t size :
+         {std::size_t{8}, std::size_t{10'000}, std::size_t{100'000}, bytes.size()}) {
+      const auto some = std::span(bytes).first(size);
+      for (int time = 0; time < 5; ++time)
+        sends.emplace_back(peer, channel.isend(peer, 1, some));
+      sends.emplace_back(peer, channel.issend(peer, 2, some));
+    }
+  here.world = {};
+  here.channel.reset();
+  for (auto& [peer, send] : sends) {
+    const channel::Status status = send.wait(std::chrono::nanoseconds(0));
+    if (!status.error) continue;  // a small one that was on its way
+    must(status.error.code == channel::Code::closed ||
+             status.error.code == channel::Code::peer_ended,
+         cat("a send ends so: ", status.error.text()));
+    must(status.error.peer == peer, cat("it does not name rank ", peer, ": ", status.error.text()));
+  }
+}
+
 using Case = void (*)(Here&);
 Case find(const std::string& name) {
   const std::pair<const char*, Case> all[] = {{"outstanding", outstanding},
@@ -309,7 +335,8 @@ Case find(const std::string& name) {
                                               {"kinds", kinds},
                                               {"subgroups", subgroups},
                                               {"child", child},
-                                              {"closed", closed}};
+                                              {"closed", closed},
+                                              {"unreceived", unreceived}};
   for (const auto& [known, run] : all)
     if (name == known) return run;
   return nullptr;

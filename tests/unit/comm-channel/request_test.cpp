@@ -7,6 +7,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "comm-channel/include/scela/channel.h"
@@ -41,6 +42,56 @@ struct Pair {
     }
   }
 };
+
+// Of sends that nothing receives, when both ends close: of a small one that is to be matched, one
+// that is offered, and one to itself.
+TEST_CASE(
+    "channel requests: where both ends close, sends that nothing receives end, and name the "
+    "receiver") {
+  Pair pair;
+  const std::vector<std::byte> large(1 << 20), small(8);
+  std::array<std::vector<Request>, 2> sends;
+  for (std::size_t rank = 0; rank < 2; ++rank) {
+    Channel& channel = *pair.channels[rank];
+    const int other = 1 - static_cast<int>(rank);
+    for (const int peer : {other, static_cast<int>(rank)}) {
+      sends[rank].push_back(channel.isend(peer, 1, large));
+      sends[rank].push_back(channel.issend(peer, 2, small, 7));
+      sends[rank].push_back(channel.issend(peer, 2, large));
+    }
+  }
+  std::thread first([&] { pair.channels[0].reset(); });
+  pair.channels[1].reset();
+  first.join();
+  for (std::size_t rank = 0; rank < 2; ++rank) {
+    for (std::size_t i = 0; i < sends[rank].size(); ++i) {
+      const Status status = sends[rank][i].wait(std::chrono::seconds(0));
+      const int peer = static_cast<int>(i < 3 ? 1 - rank : rank);
+      INFO(rank << " " << i << ": " << status.error.text());
+      CHECK((status.error.code == Code::closed || status.error.code == Code::peer_ended));
+      CHECK(status.error.peer == peer);
+    }
+  }
+}
+
+// It receives what has come before, and closes; the other end goes on.
+TEST_CASE(
+    "channel requests: a send to a rank that closes without receiving it ends, and no other") {
+  Pair pair;
+  const std::vector<std::byte> large(1 << 20);
+  std::vector<std::byte> got(large.size());
+  Request received = pair.channels[0]->isend(1, 1, large);
+  Request never = pair.channels[0]->isend(1, 2, large);
+  std::thread other([&] {
+    CHECK(pair.channels[1]->recv(0, 1, got));
+    pair.channels[1].reset();
+  });
+  CHECK(received.wait());
+  const Status status = never.wait();
+  other.join();
+  CHECK((status.error.code == Code::closed || status.error.code == Code::peer_ended));
+  CHECK(status.error.peer == 1);
+}
 
 TEST_CASE(
     "channel requests: a null address is an error of its request, unless there are no bytes") {
