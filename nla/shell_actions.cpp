@@ -140,7 +140,8 @@ void Shell::State::child_started(LinkId id, tl::expected<StartedAgent, SpawnFail
   ChildAgent& one = *children[id - 1];
   one.starting = false;
   if (started) {
-    one.pid = started->pid;
+    one.session = started->pid;
+    if (!started->ended) one.pid = started->pid;
     one.link->attach(std::move(started->stream));
     if (!one.contact.here()) watch_child(one);
     if (may_change(one)) plan_change(id);
@@ -203,7 +204,7 @@ void Shell::State::carry_out(action::CloseLink& close) {
   // An agent that does not read its link either is left to its guardian (even to one that was
   // stopped). If that is dead, the agent fell to us: one that was stopped reads once it goes on.
   if (child.pid == 0) {
-    for (const pid_t pid : descendants.orphaned_agents(child_pids()))
+    for (const pid_t pid : descendants.orphaned_agents(kept_sessions()))
       ::kill(pid, SIGCONT);
     return;
   }
@@ -367,27 +368,30 @@ void Shell::State::carry_out(action::EndLeftovers& end) {
   }
   leftovers = Leftovers::asked;
   check_leftovers();
-  if (leftovers == Leftovers::asked) descendants.signal_all(SIGTERM);
+  if (leftovers == Leftovers::asked) descendants.signal_all(SIGTERM, kept_sessions());
 }
 
-std::vector<pid_t> Shell::State::child_pids() const {
-  std::vector<pid_t> pids;
+// Of what stands here for other nodes' agents, ascending. A link needs it until it has ended, so
+// none of it is a leftover of this node: a guardian, or a program such as ssh and all that it runs.
+std::vector<pid_t> Shell::State::kept_sessions() const {
+  std::vector<pid_t> kept;
+  if (spawner) kept = spawner->sessions();
   for (const auto& child : children) {
-    if (child->pid != 0) pids.push_back(child->pid);
+    if (child->session != 0 && !child->gone) kept.push_back(child->session);
   }
-  std::ranges::sort(pids);
-  return pids;
+  std::ranges::sort(kept);
+  return kept;
 }
 
 void Shell::State::check_leftovers() {
-  if (descendants.any(child_pids())) return;
+  if (descendants.any(kept_sessions())) return;
   leftovers = Leftovers::none;
   if (kill_timer) kill_timer->cancel();
   emit(event::NodeEmpty{});
 }
 
 void Shell::State::kill_again() {
-  descendants.signal_all(SIGKILL);
+  descendants.signal_all(SIGKILL, kept_sessions());
   check_leftovers();
   if (leftovers != Leftovers::killing) return;
   if (!kill_timer) kill_timer.emplace(io);

@@ -30,7 +30,8 @@ struct ChildAgent {
   std::unique_ptr<Link> link;
   Contact contact;
   std::uint64_t asked_ns = 0;      // when it was to be started
-  pid_t pid = 0;                   // 0: not started, or reaped
+  pid_t session = 0;               // what stands for it here has begun it; 0: nothing does
+  pid_t pid = 0;                   // that process; 0: not started, or reaped
   int status = 0;                  // of the reaped process
   bool starting = true;            // the spawner has not answered yet
   std::optional<Heartbeat> heart;  // of links that leave the machine, once they are there
@@ -120,7 +121,7 @@ struct Shell::State final : LinkListener {
   void let_parent_go();
   void adopted(Adopter adopter);
   void child_gone_if(ChildAgent& child, LinkId id);
-  std::vector<pid_t> child_pids() const;  // ascending
+  std::vector<pid_t> kept_sessions() const;
   void check_leftovers();
   void kill_again();
   void flush_links();

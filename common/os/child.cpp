@@ -89,6 +89,8 @@ SCELA_IN_CHILD int child_main(void* argument) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (::getppid() != handover.parent) return 127;  // it has died before that
   }
+  // Survives execve. Where the system cannot, daemons fall to the parent as ever.
+  if (spec.keeps_orphans) ::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
   default_signals();
   if (!place_descriptors(spec.descriptors)) return give_up(ChildStep::descriptors);
   if (spec.group == ChildGroup::own_terminal && !take_terminal()) {

@@ -60,6 +60,7 @@ struct ChildSpec {
   ChildGroup group = ChildGroup::own_group;
   const CpuMask* cpus = nullptr;  // nullptr: the parent's
   bool dies_with_parent = false;  // by SIGKILL
+  bool keeps_orphans = false;     // what it starts stays below it, daemons too, while it lives
 };
 
 // The child's process id once it has executed the program. A child that failed has been reaped.

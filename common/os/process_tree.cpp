@@ -58,6 +58,13 @@ void append_pids(std::string_view text, std::vector<pid_t>& out) {
   }
 }
 
+bool is_kept(pid_t pid, const std::vector<pid_t>& kept) {
+  if (kept.empty()) return false;
+  if (std::ranges::binary_search(kept, pid)) return true;
+  ProcessFacts facts;
+  return facts_of(pid, facts) && std::ranges::binary_search(kept, facts.session);
+}
+
 bool has_children_files() {
   static const bool has = ::access("/proc/thread-self/children", R_OK) == 0;
   return has;
@@ -133,18 +140,23 @@ bool Descendants::is_agent(pid_t pid) const {
   return facts_of(pid, process) && process.session == pid;
 }
 
-void Descendants::collect(pid_t parent, int depth, std::vector<pid_t>& out) const {
+bool Descendants::is_left(pid_t pid, const std::vector<pid_t>& kept) const {
+  return !is_kept(pid, kept) && !is_agent(pid);
+}
+
+void Descendants::collect(pid_t parent, int depth, const std::vector<pid_t>& kept,
+                          std::vector<pid_t>& out) const {
   if (depth > kMostAncestors) return;
   for (const pid_t pid : children_of(parent)) {
-    if (is_agent(pid)) continue;
+    if (!is_left(pid, kept)) continue;
     out.push_back(pid);
-    collect(pid, depth + 1, out);
+    collect(pid, depth + 1, kept, out);
   }
 }
 
-std::size_t Descendants::signal_all(int signo) const {
+std::size_t Descendants::signal_all(int signo, const std::vector<pid_t>& kept) const {
   std::vector<pid_t> found;
-  collect(::getpid(), 0, found);
+  collect(::getpid(), 0, kept, found);
   std::size_t reached = 0;
   for (const pid_t pid : found) {
     // The descriptor pins the process, so that its number cannot come to mean another one between
@@ -167,21 +179,21 @@ std::size_t Descendants::signal_all(int signo) const {
   return reached;
 }
 
-bool Descendants::any(const std::vector<pid_t>& known) const {
+bool Descendants::any(const std::vector<pid_t>& kept) const {
   siginfo_t ended{};
   if (::waitid(P_ALL, 0, &ended, WEXITED | WNOHANG | WNOWAIT) != 0 && errno == ECHILD) return false;
   for (const pid_t pid : children_of(::getpid())) {
-    if (std::binary_search(known.begin(), known.end(), pid) || is_agent(pid)) continue;
+    if (!is_left(pid, kept)) continue;
     if (::kill(pid, 0) != 0 && errno == EPERM) continue;
     return true;
   }
   return false;
 }
 
-std::vector<pid_t> Descendants::orphaned_agents(const std::vector<pid_t>& known) const {
+std::vector<pid_t> Descendants::orphaned_agents(const std::vector<pid_t>& kept) const {
   std::vector<pid_t> found;
   for (const pid_t pid : children_of(::getpid())) {
-    if (!std::binary_search(known.begin(), known.end(), pid) && is_agent(pid)) found.push_back(pid);
+    if (!is_kept(pid, kept) && is_agent(pid)) found.push_back(pid);
   }
   return found;
 }

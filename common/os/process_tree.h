@@ -4,6 +4,11 @@
 // has no descendants. Agents of other nodes that happen to live below this process are not touched,
 // nor what is below them: they are recognised as session leaders that run the agent's own
 // executable (a child between clone and execve runs that executable too, but leads no session).
+//
+// A caller names the further processes that it needs: `kept`, the numbers of sessions (ascending),
+// each of which is the number of the process that it was begun with. What is in such a session, and
+// all that is below, is no leftover: it is neither signalled nor counted. A session's number is not
+// given to another process as long as one of its processes lives, even if its first has ended.
 #pragma once
 
 #include <sys/types.h>
@@ -25,20 +30,21 @@ class Descendants {
   // Sends `signo` to every living descendant (SIGCONT after it, so that a stopped one acts on it);
   // number of processes it was sent to. Those that may not be signalled (another user's) do not
   // count.
-  std::size_t signal_all(int signo) const;
+  std::size_t signal_all(int signo, const std::vector<pid_t>& kept = {}) const;
 
-  // True if a child is left that is not an agent, dead but not reaped ones included. Children in
-  // `known` (ascending) are agents without asking. Processes that may not be signalled do not
-  // count.
-  bool any(const std::vector<pid_t>& known = {}) const;
+  // True if a child is left that is not an agent, dead but not reaped ones included. Processes that
+  // may not be signalled do not count.
+  bool any(const std::vector<pid_t>& kept = {}) const;
 
-  // Children that are agents, but for those in `known` (ascending): whose guardian is dead, so that
-  // they fell to this process.
-  std::vector<pid_t> orphaned_agents(const std::vector<pid_t>& known) const;
+  // Children that are agents, but for those that are kept: whose guardian is dead, so that they
+  // fell to this process.
+  std::vector<pid_t> orphaned_agents(const std::vector<pid_t>& kept) const;
 
  private:
   bool is_agent(pid_t pid) const;
-  void collect(pid_t parent, int depth, std::vector<pid_t>& out) const;
+  bool is_left(pid_t pid, const std::vector<pid_t>& kept) const;
+  void collect(pid_t parent, int depth, const std::vector<pid_t>& kept,
+               std::vector<pid_t>& out) const;
 
   std::uint64_t device_ = 0;
   std::uint64_t inode_ = 0;

@@ -58,6 +58,14 @@ class AnySpawner final : public Spawner {
     }
   }
 
+  std::vector<pid_t> sessions() const override {
+    std::vector<pid_t> out;
+    for (const UnderWay& one : sessions_) {
+      if (one.session->pid() != 0) out.push_back(one.session->pid());
+    }
+    return out;
+  }
+
  private:
   struct Waiting {
     Contact contact;
@@ -115,7 +123,8 @@ class AnySpawner final : public Spawner {
           // Not now: both are in the middle of a call.
           boost::asio::post(io_, [over] {});
           if (stream) {
-            done(StartedAgent{std::move(*stream), over.session->pid()});
+            const bool ended = over.session->exit_status() >= 0;
+            done(StartedAgent{std::move(*stream), over.session->pid(), ended});
           } else {
             done(tl::unexpected(std::move(stream.error())));
           }

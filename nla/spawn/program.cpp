@@ -157,6 +157,7 @@ class ProgramSession final : public Executor {
     spec.envp = environ;
     spec.descriptors = descriptors;
     spec.group = ChildGroup::own_session;  // it asks nothing at a terminal, and no ^C reaches it
+    spec.keeps_orphans = true;  // a process that it leaves its connection to is no leftover
     const tl::expected<pid_t, ChildError> pid = start_child(spec);
     if (!pid) return failed(text_of(pid.error(), *program));
     pid_ = *pid;

@@ -21,8 +21,9 @@ namespace scela::nla {
 
 struct StartedAgent {
   std::unique_ptr<Transport> stream;  // the link to it
-  pid_t pid = 0;  // of the child that stands for it here, if there is one: once that has ended and
-                  // the stream is closed, nothing is left of the node
+  pid_t pid = 0;  // of the child that stands for it here, if there is one, which began a session:
+                  // once that has ended and the stream is closed, nothing is left of the node
+  bool ended = false;  // that child has been reaped already
 };
 
 struct SpawnFailure {
@@ -54,6 +55,8 @@ class Spawner {
     static_cast<void>(pid);
     static_cast<void>(status);
   }
+  // The sessions of the processes by which agents are being started: until `done` was called.
+  virtual std::vector<pid_t> sessions() const { return {}; }
 };
 
 }  // namespace scela::nla

@@ -141,4 +141,69 @@ TEST_CASE("agents of other nodes and what is below them are left alone") {
   std::filesystem::remove(agent);
 }
 
+TEST_CASE("sessions that are kept are left alone, and all below them") {
+  become_subreaper();
+  const Descendants below("/nonexistent");
+  // As an ssh client with a process of its own, one of which begins a further session.
+  const pid_t client =
+      start({"/bin/sh", "-c", "sleep 1000 & setsid sleep 1000 & wait"}, ChildGroup::own_session);
+  const pid_t left = start_shell("sleep 1000 & (setsid sleep 1000 &) ; wait");
+  REQUIRE(eventually([&] {
+    // The daemon has fallen to this process.
+    return below_shell(client) == 2 && below_shell(left) == 1 &&
+           children_of(::getpid()).size() == 3;
+  }));
+  const std::vector<pid_t> kept = {client};
+  CHECK(below.any(kept));
+  CHECK(below.signal_all(SIGKILL, kept) == 3);
+  CHECK(eventually([&] {
+    reap_all();
+    return !below.any(kept);
+  }));
+  CHECK(below.any());
+  CHECK(below_shell(client) == 2);
+  CHECK(kill_until_empty(below));
+}
+
+TEST_CASE("a session is kept after its first process has ended, and another is not") {
+  become_subreaper();
+  const Descendants below("/nonexistent");
+  const pid_t first = start({"/bin/sh", "-c", "sleep 1000 & exit 0"}, ChildGroup::own_session);
+  REQUIRE(eventually([&] { return reap_all() == 1; }));
+  REQUIRE(children_of(::getpid()).size() == 1);
+  CHECK_FALSE(below.any({first}));
+  CHECK(below.signal_all(SIGKILL, {first}) == 0);
+  CHECK(below.any({::getpid()}));
+  CHECK(below.signal_all(SIGKILL, {::getpid()}) == 1);
+  CHECK(kill_until_empty(below));
+}
+
+TEST_CASE("daemons of a process that keeps its orphans stay below it while it lives") {
+  become_subreaper();
+  const Descendants below("/nonexistent");
+  Command command({"/bin/sh", "-c", "(setsid sleep 1000 &); exec sleep 1000"});
+  command.spec.group = ChildGroup::own_session;
+  command.spec.keeps_orphans = true;
+  const auto client = start_child(command.spec);
+  REQUIRE(client);
+  const auto daemons = [&] {
+    std::vector<pid_t> found;
+    for (const pid_t pid : children_of(*client)) {
+      ProcessFacts facts;
+      if (facts_of(pid, facts) && facts.session == pid) found.push_back(pid);
+    }
+    return found;
+  };
+  REQUIRE(eventually([&] { return daemons().size() == 1; }));
+  const pid_t daemon = daemons().front();
+  CHECK(children_of(::getpid()) == std::vector<pid_t>{*client});
+  CHECK(below.signal_all(SIGKILL, {*client}) == 0);
+  // Then it falls to this process, and is left.
+  ::kill(*client, SIGKILL);
+  REQUIRE(eventually([] { return reap_all() == 1; }));
+  CHECK(children_of(::getpid()) == std::vector<pid_t>{daemon});
+  CHECK(below.any({*client}));
+  CHECK(kill_until_empty(below));
+}
+
 }  // namespace process_tree_test
