@@ -52,7 +52,10 @@ void Messenger::ended(int rank, std::string why) {
       complete(*outgoing.operation, peer_ended(rank));
   const std::vector<Operation*> under_way = numbers_.all();
   for (Operation* const operation : under_way)
-    if (operation->peer == rank) end_transfer(*operation);
+    if (operation->peer == rank) {
+      operation->memory.keep_not();  // it may live, and go on with what was offered to it
+      end_transfer(*operation);
+    }
   // Those that have not begun do not come back: nothing touches their buffers.
   for (const Outgoing& outgoing : unmoved)
     if (outgoing.act == Act::write || outgoing.act == Act::read)

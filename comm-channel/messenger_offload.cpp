@@ -67,6 +67,7 @@ void Messenger::peer_gone(Operation& operation, int rank) {
 }
 
 void Messenger::unreachable(int rank, const std::string& why) {
+  if (network_ && !has_ended(rank)) network_->give_up(rank);
   lost(rank, why);
 }
 

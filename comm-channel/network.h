@@ -58,6 +58,8 @@ class Network {
   // False: this process keeps so much already; others shall offer what they send.
   virtual void keep_eager(bool keep) = 0;
   virtual void ended(int rank) = 0;
+  // The rank lives, and this process cannot go on with it: it is told. ended() follows.
+  virtual void give_up(int rank) { static_cast<void>(rank); }
   // Whether messages of the rank may still come by a connection that is closed.
   virtual bool is_receiving(int) const { return false; }
   // For who waits, and nothing comes: whether those that it speaks with are there. May be called

@@ -94,9 +94,10 @@ void NetworkLink::came_back(Work& work, const ibv_wc& wc, NetworkUser& user) {
     return tell_moved(move, ended ? Outcome::peer_ended : Outcome::device, user);
   }
   // Where it receives is gone: it has ended.
-  if (message && refused)
-    lose(to, wc.status == IBV_WC_REM_INV_REQ_ERR ? std::string()
-                                                 : cat("it refuses what is sent to it: ", what));
+  if (message && refused && wc.status == IBV_WC_REM_INV_REQ_ERR)
+    lose(to, {}, Tells::no);
+  else if (message && refused)
+    lose(to, cat("it refuses what is sent to it: ", what));
   if (to.lost || (message && work.bytes == nullptr)) return free_work(work);
   ++resent_;
   go_again(to, work);
@@ -236,7 +237,7 @@ void NetworkLink::look_around() {
       continue;
     if (is_awaited(*one)) {
       // It may have ended well before there was a connection: then nothing is left to answer.
-      if (has_left_ && has_left_(one->rank)) lose(*one, {});
+      if (has_left_ && has_left_(one->rank)) lose(*one, {}, Tells::no);
       ++asked;
       continue;
     }
@@ -280,28 +281,54 @@ void NetworkLink::not_connected(Remote& remote, connect::Failure why) {
     remote.ask_after = now() + std::min(now() - *remote.unanswered, kLongestPause);
     return;
   }
-  lose(remote, connect::explain(why, ports_.front()->peers().card(remote.roads.front().id)).text());
+  Error error = connect::explain(why, ports_.front()->peers().card(remote.roads.front().id));
+  const std::string& refused = ports_.front()->why_no_pair();
+  if (why == connect::Failure::resources && !refused.empty()) error.why += cat(": ", refused);
+  if (why == connect::Failure::mode)
+    error.why += cat("; this one's is ", device_.capability.describe());
+  const bool knows = why == connect::Failure::ended || why == connect::Failure::leaving;
+  lose(remote, error.text(), knows ? Tells::no : Tells::yes);
 }
 
-void NetworkLink::lose(Remote& remote, std::string why) {
+void NetworkLink::lose(Remote& remote, std::string why, Tells tells) {
   if (remote.lost) return;
   remote.lost = true;
   std::erase(in_hand_, link_to(remote.rank));
   lost_.push_back({remote.rank, std::move(why), looks_.mark()});
+  const PeerId id = remote.roads.front().id;
+  if (tells == Tells::yes && id != connect::kNone) ports_.front()->give_up(id);
 }
 
-// Its engine has ended, or the system has taken it away.
-void NetworkLink::lose_device() {
-  if (dead_ || leaving_) return;
+// For who has found out by itself that it cannot go on with a rank.
+void NetworkLink::give_up(int rank) {
+  Remote& one = *remote(rank);
+  if (one.roads.front().id != connect::kNone) ports_.front()->give_up(one.roads.front().id);
+}
+
+// Its engine has ended, or the system has taken it away, or it does not do what it is told.
+void NetworkLink::lose_device(const std::string& why) {
+  if (dead_) return;
   dead_ = true;
+  if (leaving_) return;  // nobody waits for anything
   for (int rank = 0; rank < world_.size; ++rank) {
     if (node_of(rank) == world_.node()) continue;
-    auto& known = remotes_[static_cast<std::size_t>(rank)];
-    if (!known) known = std::make_unique<Remote>();
-    known->rank = rank;
-    lose(*known, cat("this node's adapter is gone: ", device_.capability.device, " of ",
-                     device_.capability.library, " has ended, or was taken away"));
+    lose(*remote(rank),
+         cat("this node's adapter is gone: ", device_.capability.device, " of ",
+             device_.capability.library, " has ended, or was taken away (", why, ")"));
   }
+}
+
+// Before anybody is told: what is under way may not come back, and nothing is to touch memory that
+// belongs to the program again.
+void NetworkLink::abandon() {
+  for (const auto& port : ports_)
+    port->abandon();
+  works_.each([this](Work& work) {
+    if (!std::exchange(work.posted, false)) return;
+    --sends_under_way_;
+    --remotes_[static_cast<std::size_t>(work.rank)]->roads[work.port].under_way;
+    end(work, Outcome::device);
+  });
 }
 
 // What a rank sent before it was lost comes first.

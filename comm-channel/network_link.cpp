@@ -216,6 +216,17 @@ void NetworkLink::not_connected(std::size_t port, PeerId peer, connect::Failure 
   remote->roads[port].not_before = now() + kPauseOfPort;
 }
 
+void NetworkLink::gave_up(std::size_t port, PeerId peer) {
+  Remote* const remote = port == 0 ? remote_of(port, peer) : nullptr;
+  if (remote != nullptr)
+    lose(*remote, "it has given this rank up, as its own adapter has failed", Tells::no);
+}
+
+// Without another port than the first there is less of everything.
+void NetworkLink::failed(std::size_t port, const std::string& why) {
+  if (port == 0) lose_device(why);
+}
+
 void NetworkLink::changed() {
   std::uint32_t links = 0, pairs = 0;
   for (const auto& port : ports_) {

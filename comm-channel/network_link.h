@@ -64,6 +64,7 @@ class NetworkLink final : public Network, private PortLinks::User {
   bool takes_eager(int rank) const override;
   void keep_eager(bool keep) override { flow_.keep_eager(keep); }
   void ended(int rank) override;
+  void give_up(int rank) override;
   bool is_receiving(int rank) const override;
   void look_around() override;
   bool idle() const override;
@@ -102,6 +103,7 @@ class NetworkLink final : public Network, private PortLinks::User {
     ibv_wr_opcode opcode = IBV_WR_SEND;
     std::uint64_t remote_address = 0;
     std::uint32_t key = 0;
+    bool posted = false;
     Work* next_free = nullptr;
   };
   // To a rank by one port.
@@ -161,6 +163,8 @@ class NetworkLink final : public Network, private PortLinks::User {
   }
 
   Result<void> post_receive(std::byte* buffer);
+  void post_again(std::byte* buffer);
+  void post_those_left();
 
   Remote* remote(int rank);
   Remote* remote_of(std::size_t port, connect::PeerId peer);
@@ -192,6 +196,8 @@ class NetworkLink final : public Network, private PortLinks::User {
   void drain(std::size_t port, connect::PeerId peer) override;
   void posted_is_lost(std::size_t port, connect::PeerId peer) override;
   void not_connected(std::size_t port, connect::PeerId peer, connect::Failure why) override;
+  void gave_up(std::size_t port, connect::PeerId peer) override;
+  void failed(std::size_t port, const std::string& why) override;
   void changed() override;
 
   // network_ends.cpp: what came back, and who is there no more
@@ -215,8 +221,11 @@ class NetworkLink final : public Network, private PortLinks::User {
   void trust_node_of(int rank);
   void not_connected(Remote& remote, connect::Failure why);
   bool is_awaited(const Remote& remote) const;
-  void lose(Remote& remote, std::string why);
-  void lose_device();
+  // Whether the other is to be told: it may live, and wait for this process.
+  enum class Tells : bool { no, yes };
+  void lose(Remote& remote, std::string why, Tells tells = Tells::yes);
+  void lose_device(const std::string& why);
+  void abandon();
   unsigned tell_ends(NetworkUser& user);
   bool is_known_to_the_last(const Loss& loss) const;
 
@@ -261,7 +270,9 @@ class NetworkLink final : public Network, private PortLinks::User {
   std::uint32_t connections_most_ = 0, queue_pairs_most_ = 0;
   bool leaving_ = false;
   bool armed_ = false;
-  bool dead_ = false;  // the device is
+  bool dead_ = false;                 // the device is
+  std::vector<std::byte*> unposted_;  // receive buffers that the device has not taken
+  Trouble receiving_, sending_;
   connect::Time looked_around_{};
   connect::Time listened_{};    // how long it was looked for what those say that are unsettled
   connect::Time settled_at_{};  // the last time

@@ -37,6 +37,22 @@ Result<void> NetworkLink::post_receive(std::byte* buffer) {
   return {};
 }
 
+// Until it is posted there is less room than others believe: what meets none comes again.
+void NetworkLink::post_again(std::byte* buffer) {
+  if (!post_receive(buffer)) unposted_.push_back(buffer);
+}
+
+void NetworkLink::post_those_left() {
+  while (!unposted_.empty()) {
+    if (auto posted = post_receive(unposted_.back()); !posted) {
+      if (receiving_.lasts(now())) lose_device(posted.error().text());
+      return;
+    }
+    unposted_.pop_back();
+    receiving_.over();
+  }
+}
+
 Result<verbs::Registration> NetworkLink::registered(std::span<const std::byte> bytes,
                                                     verbs::Registrations::For what) {
   return registrations_->get(const_cast<std::byte*>(bytes.data()), bytes.size(), what);
@@ -115,7 +131,13 @@ bool NetworkLink::post(std::size_t port, const Way& way, Work& work) {
   work.pair = way.pair;
   work.port = port;
   work.qp = way.route.qp;
-  if (::ibv_post_send(way.pair->qp.get(), &request, &bad) != 0) return false;
+  if (const int error = ::ibv_post_send(way.pair->qp.get(), &request, &bad); error != 0) {
+    if (sending_.lasts(now()))
+      lose_device(verbs::verbs_error("post a send", device_.context.get(), error).text());
+    return false;
+  }
+  sending_.over();
+  work.posted = true;
   ++way.pair->under_way;
   ++sends_under_way_;
   ++to.roads[port].under_way;
@@ -279,12 +301,15 @@ bool NetworkLink::is_receiving() const {
 unsigned NetworkLink::poll(NetworkUser& user) {
   const unsigned received = poll_receives(user);
   unsigned count = received + poll_sends(user);
-  if (!dead_) {
+  if (dead_) {
+    count += ports_.front()->poll();  // who is told of it may not have heard yet
+  } else {
     for (const auto& port : ports_)
       count += port->poll();
     settle();
     send_notes();
   }
+  if (dead_) abandon();
   count += tell_ends(user);
   // What the next poll tells. What must wait for the device to tell is looked for by until_timer().
   return count + static_cast<unsigned>(over_.size() + (is_receiving() ? 0 : lost_.size()));
@@ -294,15 +319,16 @@ unsigned NetworkLink::poll_receives(NetworkUser& user) {
   std::array<ibv_wc, 32> completions;
   const int count =
       ::ibv_poll_cq(receive_cq_.get(), static_cast<int>(completions.size()), completions.data());
-  if (count < 0) lose_device();
+  if (count < 0) lose_device("poll the completion queue of receives");
+  post_those_left();
   looks_.looked(static_cast<std::size_t>(std::max(0, count)), completions.size());
   for (int i = 0; i < count; ++i) {
     auto* const buffer =
         reinterpret_cast<std::byte*>(completions[static_cast<std::size_t>(i)].wr_id);
     if (completions[static_cast<std::size_t>(i)].status == IBV_WC_SUCCESS)
       take({buffer, completions[static_cast<std::size_t>(i)].byte_len}, user, buffer);
-    else if (!post_receive(buffer))
-      lose_device();
+    else
+      post_again(buffer);
   }
   const unsigned heard = hear_device();
   for (const auto& port : ports_)
@@ -335,12 +361,12 @@ void NetworkLink::take(std::span<const std::byte> bytes, NetworkUser& user, std:
       rank >= 0 && rank < world_.size && rank != world_.rank ? remote(rank) : nullptr;
   std::uint32_t number = 0;
   if (from == nullptr || !from->flow.connected() || message->payload.size() < sizeof number)
-    return static_cast<void>(post_receive(buffer));
+    return post_again(buffer);
   const auto payload = message->payload.first(message->payload.size() - sizeof number);
   std::memcpy(&number, payload.data() + payload.size(), sizeof number);
   const Sequence::Seen seen = from->sequence.arrived(number);
   if (seen == Sequence::Seen::missing) lose(*from, "a message of it is missing");
-  if (seen != Sequence::Seen::next) return static_cast<void>(post_receive(buffer));
+  if (seen != Sequence::Seen::next) return post_again(buffer);
   Header header = message->header;
   header.length = static_cast<std::uint32_t>(payload.size());
   std::optional<Credit> credit;
@@ -348,13 +374,13 @@ void NetworkLink::take(std::span<const std::byte> bytes, NetworkUser& user, std:
   flow_.arrived(from->flow, header, credit ? &*credit : nullptr);
   if (header.kind == Kind::eager) {
     user.arrived(rank, header, payload);
-    static_cast<void>(post_receive(buffer));
+    post_again(buffer);
     return flow_.reposted(from->flow, room_of(header));
   }
   std::array<std::byte, kMostSaid> copied;
   const std::size_t size = std::min(payload.size(), copied.size());
   std::memcpy(copied.data(), payload.data(), size);
-  static_cast<void>(post_receive(buffer));
+  post_again(buffer);
   flow_.reposted(from->flow, room_of(header));
   if (header.kind != Kind::credit) user.arrived(rank, header, std::span(copied).first(size));
 }
@@ -362,21 +388,23 @@ void NetworkLink::take(std::span<const std::byte> bytes, NetworkUser& user, std:
 unsigned NetworkLink::poll_sends(NetworkUser& user) {
   if (sends_under_way_ == 0) return 0;
   std::array<ibv_wc, 32> completions;
-  const int count = std::max(
-      0, ::ibv_poll_cq(send_cq_.get(), static_cast<int>(completions.size()), completions.data()));
+  const int count =
+      ::ibv_poll_cq(send_cq_.get(), static_cast<int>(completions.size()), completions.data());
+  if (count < 0) lose_device("poll the completion queue of sends");
   for (int i = 0; i < count; ++i) {
     const ibv_wc& wc = completions[static_cast<std::size_t>(i)];
     sent(*reinterpret_cast<Work*>(wc.wr_id), wc, user);
   }
   for (const auto& port : ports_)
     port->bury();
-  return static_cast<unsigned>(count);
+  return static_cast<unsigned>(std::max(0, count));
 }
 
 void NetworkLink::sent(Work& work, const ibv_wc& wc, NetworkUser& user) {
   Remote& to = *remotes_[static_cast<std::size_t>(work.rank)];
   Pair& pair = *work.pair;
   const std::size_t port = work.port;
+  work.posted = false;
   --pair.under_way;
   --sends_under_way_;
   --to.roads[port].under_way;
@@ -397,27 +425,26 @@ void NetworkLink::sent(Work& work, const ibv_wc& wc, NetworkUser& user) {
 
 // What came before it was armed is found by the next poll.
 bool NetworkLink::arm() {
-  if (dead_) {
-    until_timer_.reset();
-    return true;
-  }
-  if (armed_) {
+  if (armed_ || dead_) {
     until_timer_.reset();
     for (const auto& port : ports_)
       if (const auto due = port->next_wake()) {
         const std::chrono::nanoseconds left = std::max(connect::Time(0), *due - now());
         until_timer_ = std::min(until_timer_.value_or(left), left);
       }
+    if (dead_) return true;
     if (offload_ && offload_->must_look())
       until_timer_ = std::min(until_timer_.value_or(kBetweenLooks), kBetweenLooks);
     return true;
   }
+  // What cannot be armed would wake nobody: then this process looks again and again.
+  bool good = true;
   for (verbs::Cq* const cq : {&send_cq_, &receive_cq_})
-    ::ibv_req_notify_cq(cq->get(), 0);
+    good = ::ibv_req_notify_cq(cq->get(), 0) == 0 && good;
   for (const auto& port : ports_)
-    port->arm();
-  if (offload_) offload_->arm_events();
-  armed_ = true;
+    good = port->arm() && good;
+  if (offload_) good = offload_->arm_events() && good;
+  armed_ = good;
   return false;
 }
 

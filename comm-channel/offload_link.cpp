@@ -321,10 +321,11 @@ unsigned OffloadLink::poll(User& user) {
   return total;
 }
 
-void OffloadLink::arm_events() {
-  if (came_cq_) ::ibv_req_notify_cq(came_cq_.get(), 0);
+bool OffloadLink::arm_events() {
+  bool good = !came_cq_ || ::ibv_req_notify_cq(came_cq_.get(), 0) == 0;
   if (sent_cq_ && device_.capability.executor == verbs::Executor::engine)
-    ::ibv_req_notify_cq(sent_cq_.get(), 0);
+    good = ::ibv_req_notify_cq(sent_cq_.get(), 0) == 0 && good;
+  return good;
 }
 
 bool OffloadLink::must_look() const {

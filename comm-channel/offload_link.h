@@ -87,7 +87,7 @@ class OffloadLink {
 
   unsigned poll(User& user);
   // Before sleeping at the events. must_look(): who executes tasks here raises none.
-  void arm_events();
+  bool arm_events();  // false: they cannot be
   bool must_look() const;
 
   std::size_t queue_pairs() const { return lanes_.size(); }

@@ -372,7 +372,7 @@ void Offloader::lane_broken(LaneId lane, const std::string& why) {
   const auto at = places_.find(lane);
   if (at == places_.end()) return;
   unreachable_.emplace_back(at->second.rank,
-                            cat("the adapter cannot reach it by an offloaded channel: ", why));
+                            cat("an offloaded channel to it, or from it, has failed: ", why));
 }
 
 unsigned Offloader::poll() {

@@ -215,6 +215,9 @@ Result<std::unique_ptr<Network>> link_of_network(Bootstrap& bootstrap, const Opt
     return fail(std::move(all.error()));
   (*link)->look_up_with([&bootstrap](int rank) {
     auto said = bootstrap.get(rank, "scela.card");
+    if (said && said->starts_with(kWhyNot))
+      said =
+          fail(Error{ErrorKind::launch, "it has not opened its channel", "", said->substr(1), ""});
     if (said && !said->empty()) said->erase(0, 1);
     return said;
   });

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "common/core/overloaded.h"
+#include "common/core/text.h"
 
 namespace scela::channel {
 
@@ -81,17 +82,24 @@ Result<void> PortLinks::make(const Card& self, const Job& job) {
   std::memcpy(self_.address.gid.data(), port().gid.raw, self_.address.gid.size());
   self_.address.lid = port().lid;
   self_.address.qpn = datagrams_->qp_num;
-  machine_.emplace(self_, options());
+  auto options = this->options();
+  if (!options) return fail(std::move(options.error()));
+  machine_.emplace(self_, *options);
+  give_ups_ = connect::GiveUps(self_, {.mode = options->mode, .secret = options->secret});
   return {};
 }
 
-connect::Options PortLinks::options() const {
+Result<connect::Options> PortLinks::options() const {
   const verbs::Capability& capability = parts_.device.capability;
   connect::Options options;
   options.mode = capability.mode == verbs::Mode::rc ? Mode::pairs
                  : capability.open_qp               ? Mode::shared
                                                     : Mode::owned;
-  if (options.mode != Mode::pairs) ::ibv_get_srq_num(parts_.srq.get(), &options.srq);
+  const int error =
+      options.mode == Mode::pairs ? 0 : ::ibv_get_srq_num(parts_.srq.get(), &options.srq);
+  if (error != 0)
+    return fail(verbs::verbs_error("read the number of a shared receive queue",
+                                   parts_.device.context.get(), error));
   options.secret = job_.word.secret;
   options.ranks = job_.ranks;
   options.mtu = static_cast<std::uint8_t>(port().mtu);
@@ -156,34 +164,65 @@ void PortLinks::carry_out(const Action& action) {
 
 void PortLinks::send(const action::SendDatagram& action) {
   user_.addressed(index_, action.peer);
+  say(action.to, action.bytes);
+}
+
+// What cannot be said now is said again.
+void PortLinks::say(const UdAddress& to, const std::string& bytes) {
   std::byte* const buffer = out_->take();
-  if (buffer == nullptr) return;  // it is said again
+  if (buffer == nullptr) return;
   verbs::Target target;
-  target.lid = action.to.lid;
-  std::memcpy(target.gid.raw, action.to.gid.data(), sizeof target.gid.raw);
+  target.lid = to.lid;
+  std::memcpy(target.gid.raw, to.gid.data(), sizeof target.gid.raw);
   auto ah = verbs::create_ah(*parts_.device.symbols, parts_.pd, verbs::address_of(port(), target));
-  std::memcpy(buffer, action.bytes.data(), action.bytes.size());
-  ibv_sge piece{reinterpret_cast<std::uint64_t>(buffer),
-                static_cast<std::uint32_t>(action.bytes.size()), out_->key_of(buffer)};
+  std::memcpy(buffer, bytes.data(), bytes.size());
+  ibv_sge piece{reinterpret_cast<std::uint64_t>(buffer), static_cast<std::uint32_t>(bytes.size()),
+                out_->key_of(buffer)};
   ibv_send_wr request{}, *bad = nullptr;
   request.wr_id = reinterpret_cast<std::uint64_t>(buffer);
   request.sg_list = &piece;
   request.num_sge = 1;
   request.opcode = IBV_WR_SEND;
   request.send_flags = IBV_SEND_SIGNALED;
+  Result<void> posted;
   if (ah) {
     request.wr.ud.ah = ah->get();
-    request.wr.ud.remote_qpn = action.to.qpn;
+    request.wr.ud.remote_qpn = to.qpn;
     request.wr.ud.remote_qkey = job_.word.key;
+    if (const int error = ::ibv_post_send(datagrams_.get(), &request, &bad); error != 0)
+      posted = fail(verbs::verbs_error("send a datagram", parts_.device.context.get(), error));
+  } else {
+    posted = fail(std::move(ah.error()));
   }
-  if (!ah || ::ibv_post_send(datagrams_.get(), &request, &bad) != 0) return out_->give_back(buffer);
+  if (!posted) {
+    out_->give_back(buffer);
+    return in_trouble(saying_, "say anything to others", posted.error());
+  }
+  saying_.over();
   ways_.emplace_back(buffer, std::move(*ah));  // until it is sent
+}
+
+void PortLinks::in_trouble(Trouble& trouble, const char* what, const Error& error) {
+  if (trouble.lasts(user_.now())) user_.failed(index_, cat(what, ": ", error.text()));
+}
+
+void PortLinks::give_up(connect::PeerId peer) {
+  give_ups_.give_up(peers().card(peer), user_.now());
+  say_give_ups();
+}
+
+void PortLinks::say_give_ups() {
+  for (const connect::GiveUps::Saying& one : std::exchange(give_ups_.sayings(), {}))
+    say(one.to.address, one.bytes);
 }
 
 // An answer that the machine waits for.
 void PortLinks::made(QpId id, Result<verbs::Qp> qp, std::uint32_t psn, const Result<void>& ready,
                      bool gone) {
-  if (!qp || !ready) return tell(event::QpFailed{id, gone});
+  if (!qp || !ready) {
+    why_no_pair_ = (qp ? ready.error() : qp.error()).text();
+    return tell(event::QpFailed{id, gone});
+  }
   if (pairs_.size() <= id) pairs_.resize(id + 1);
   pairs_[id] = std::make_unique<Pair>();
   pairs_[id]->qp = std::move(*qp);
@@ -208,6 +247,7 @@ void PortLinks::create(const action::CreateSendQp& action) {
 
 void PortLinks::connect_qp(const action::ConnectQp& action) {
   const verbs::Symbols& symbols = *parts_.device.symbols;
+  if (this->pair(action.qp) == nullptr) return tell(event::QpFailed{action.qp, false});
   Pair& pair = *pairs_[action.qp];
   const std::uint8_t reads = std::min(action.end.reads, this->reads());
   Result<void> done =
@@ -215,10 +255,9 @@ void PortLinks::connect_qp(const action::ConnectQp& action) {
   if (done) pair.peer = action.at;
   if (done) done = verbs::to_send(symbols, pair.qp, pair.first_packet, reads, verbs::Patience{});
   used_ = used_ || done;
-  if (done)
-    tell(event::QpConnected{action.qp});
-  else
-    tell(event::QpFailed{action.qp, false});
+  if (done) return tell(event::QpConnected{action.qp});
+  why_no_pair_ = done.error().text();
+  tell(event::QpFailed{action.qp, false});
 }
 
 void PortLinks::create(const action::CreateReceiveQp& action) {
@@ -250,6 +289,12 @@ void PortLinks::close(QpId id) {
   pair->broken = true;
   pair->closed = user_.now();
   dying_.push_back(std::move(pair));
+}
+
+void PortLinks::abandon() {
+  late_.clear();
+  dying_.clear();
+  pairs_.clear();
 }
 
 void PortLinks::bury() {
@@ -297,7 +342,8 @@ void PortLinks::last_reached(const ibv_qp* qp) {
 }
 
 std::optional<connect::Time> PortLinks::next_wake() const {
-  const auto due = machine_->next_wake();
+  auto due = machine_->next_wake();
+  if (const auto other = give_ups_.next_wake()) due = std::min(due.value_or(*other), *other);
   if (!is_receiving()) return due;
   const connect::Time look = user_.now() + kBetweenEvents;
   return due ? std::min(*due, look) : look;
@@ -318,11 +364,27 @@ Result<void> PortLinks::post(std::byte* buffer) {
   return {};
 }
 
+void PortLinks::post_those_left() {
+  while (!unposted_.empty()) {
+    if (auto posted = post(unposted_.back()); !posted)
+      return in_trouble(hearing_, "hear what others say", posted.error());
+    unposted_.pop_back();
+    hearing_.over();
+  }
+}
+
+void PortLinks::hear(const std::string& bytes) {
+  if (!give_ups_.take(bytes, user_.now())) return tell(event::Datagram{bytes});
+  for (const Card& card : give_ups_.take_those_that_did())
+    user_.gave_up(index_, machine_->add(card));
+}
+
 unsigned PortLinks::poll() {
   std::array<ibv_wc, 16> completions;
-  const int count = std::max(
-      0,
-      ::ibv_poll_cq(datagram_cq_.get(), static_cast<int>(completions.size()), completions.data()));
+  const int count =
+      ::ibv_poll_cq(datagram_cq_.get(), static_cast<int>(completions.size()), completions.data());
+  if (count < 0) user_.failed(index_, "poll the completion queue of datagrams");
+  post_those_left();
   for (int i = 0; i < count; ++i) {
     const ibv_wc& wc = completions[static_cast<std::size_t>(i)];
     auto* const buffer = reinterpret_cast<std::byte*>(wc.wr_id);
@@ -333,12 +395,14 @@ unsigned PortLinks::poll() {
     std::string bytes;
     if (wc.status == IBV_WC_SUCCESS && wc.byte_len >= kGrh)
       bytes.assign(reinterpret_cast<const char*>(buffer) + kGrh, wc.byte_len - kGrh);
-    static_cast<void>(post(buffer));
-    if (!bytes.empty()) tell(event::Datagram{bytes});
+    if (!post(buffer)) unposted_.push_back(buffer);
+    if (!bytes.empty()) hear(bytes);
   }
   connect_late();
   if (const auto due = machine_->next_wake(); due && *due <= user_.now()) tell(event::Timer{});
-  return static_cast<unsigned>(count);
+  give_ups_.wake(user_.now());
+  say_give_ups();
+  return static_cast<unsigned>(std::max(0, count));
 }
 
 }  // namespace scela::channel

@@ -16,7 +16,9 @@
 
 #include "comm-channel/core/completion_looks.h"
 #include "comm-channel/core/connection.h"
+#include "comm-channel/core/give_ups.h"
 #include "comm-channel/network_buffers.h"
+#include "comm-channel/trouble.h"
 #include "comm-channel/verbs/factory.h"
 
 namespace scela::channel {
@@ -63,6 +65,10 @@ class PortLinks {
     virtual void drain(std::size_t port, connect::PeerId peer) = 0;
     virtual void posted_is_lost(std::size_t port, connect::PeerId peer) = 0;
     virtual void not_connected(std::size_t port, connect::PeerId peer, connect::Failure why) = 0;
+    // The peer lives, and has given this process up.
+    virtual void gave_up(std::size_t port, connect::PeerId peer) = 0;
+    // Nothing can be said by it any more, or heard.
+    virtual void failed(std::size_t port, const std::string& why) = 0;
     // counts() may be others.
     virtual void changed() = 0;
     virtual connect::Time now() const = 0;
@@ -94,7 +100,14 @@ class PortLinks {
   // How many datagrams came, or are sent; and what is due.
   unsigned poll();
   std::optional<connect::Time> next_wake() const;
-  void arm() { ::ibv_req_notify_cq(datagram_cq_.get(), 0); }
+  // False: it cannot be.
+  bool arm() { return ::ibv_req_notify_cq(datagram_cq_.get(), 0) == 0; }
+  // Tells a peer that lives that this process has given it up.
+  void give_up(connect::PeerId peer);
+  // What the device said when a queue pair could not be made or connected the last time.
+  const std::string& why_no_pair() const { return why_no_pair_; }
+  // Destroys all pairs at once, with what is under way on them: the device is not used any more.
+  void abandon();
   // Destroys the pairs that are closed, once nothing is under way on them and all that has come by
   // them was received.
   void bury();
@@ -107,7 +120,7 @@ class PortLinks {
   // (IBV_EVENT_QP_LAST_WQE_REACHED).
   void last_reached(const ibv_qp* qp);
   // After event::Leave: nothing is left, and its last words have gone.
-  bool left() const { return left_ && ways_.empty(); }
+  bool left() const { return left_ && ways_.empty() && give_ups_.settled(); }
   // Whether there has ever been a connection.
   bool used() const { return used_; }
 
@@ -117,9 +130,14 @@ class PortLinks {
   void connect_late();
   bool by_rank() const { return parts_.device.capability.mode == verbs::Mode::rc; }
   const verbs::Port& port() const { return parts_.device.capability.ports[index_]; }
-  connect::Options options() const;
+  Result<connect::Options> options() const;
   std::uint8_t reads() const;
   Result<void> post(std::byte* buffer);
+  void post_those_left();
+  void hear(const std::string& bytes);
+  void say(const connect::UdAddress& to, const std::string& bytes);
+  void say_give_ups();
+  void in_trouble(Trouble& trouble, const char* what, const Error& error);
   void carry_out();
   void carry_out(const connect::Action& action);
   void send(const connect::action::SendDatagram& action);
@@ -141,6 +159,10 @@ class PortLinks {
   std::vector<std::pair<std::byte*, verbs::Ah>> ways_;  // of datagrams that are under way
   connect::Card self_;
   std::optional<connect::Machine> machine_;
+  connect::GiveUps give_ups_;
+  std::vector<std::byte*> unposted_;  // buffers for datagrams, which the device has not taken
+  Trouble saying_, hearing_;
+  std::string why_no_pair_;
   std::vector<std::unique_ptr<Pair>> pairs_;  // by QpId
   std::vector<std::unique_ptr<Pair>> dying_;  // closed; not destroyed yet, see bury()
   std::deque<connect::Action> actions_;

@@ -122,6 +122,9 @@ void Machine::dispatch(PeerId peer, const Handshake& shake) {
       return told_to_leave(peer, shake.number);
     case Said::confirm:
       return;  // of RC only
+    case Said::give_up:
+    case Said::given_up:
+      return;  // give_ups.h
   }
 }
 

@@ -130,6 +130,9 @@ void Machine::pair_dispatch(PeerId peer, const Handshake& shake) {
     case Said::joined:
     case Said::leave:
       return;  // of XRC only
+    case Said::give_up:
+    case Said::given_up:
+      return;  // give_ups.h
   }
 }
 

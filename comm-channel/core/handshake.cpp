@@ -5,7 +5,7 @@
 namespace scela::channel::connect {
 namespace {
 
-constexpr std::uint32_t kMagic = 0x6C634575;  // also the version: another has another
+constexpr std::uint32_t kMagic = 0x6C634576;  // also the version: another has another
 constexpr std::uint32_t kQpnBits = 0x00ff'ffff;
 constexpr std::uint8_t kOwn = 1, kGone = 2;  // bits of one byte
 constexpr std::uint8_t kLargestMtu = 5;      // IBV_MTU_4096
@@ -48,8 +48,8 @@ Card card_from(ByteReader& in) {
 bool is_whole(const Handshake& shake) {
   const bool has_end = shake.said == Said::connect || shake.said == Said::accept;
   const bool has_srq = shake.said == Said::accept || shake.said == Said::joined;
-  const bool is_own =
-      shake.said == Said::connect || shake.said == Said::confirm || shake.said == Said::join;
+  const bool is_own = shake.said == Said::connect || shake.said == Said::confirm ||
+                      shake.said == Said::join || shake.said == Said::give_up;
   const bool either = shake.said == Said::close || shake.said == Said::closed;
   if (shake.from.life == 0 || shake.number == 0) return false;
   if (!either && shake.own != is_own) return false;
@@ -85,8 +85,9 @@ bool is_secret(std::uint64_t said, std::uint64_t secret) {
 }
 
 std::string_view name_of(Said said) {
-  constexpr std::string_view kNames[] = {"",       "connect", "accept", "confirm", "join",
-                                         "joined", "refuse",  "close",  "closed",  "leave"};
+  constexpr std::string_view kNames[] = {"",       "connect", "accept",  "confirm",
+                                         "join",   "joined",  "refuse",  "close",
+                                         "closed", "leave",   "give_up", "given_up"};
   return kNames[static_cast<int>(said)];
 }
 
@@ -118,7 +119,7 @@ std::optional<Handshake> decode(std::string_view bytes) {
   shake.secret = in.u64();
   const std::uint8_t said = in.u8(), mode = in.u8(), refusal = in.u8(), flags = in.u8();
   if (said < static_cast<std::uint8_t>(Said::connect) ||
-      said > static_cast<std::uint8_t>(Said::leave) ||
+      said > static_cast<std::uint8_t>(Said::given_up) ||
       mode > static_cast<std::uint8_t>(Mode::pairs) ||
       refusal > static_cast<std::uint8_t>(Refusal::mode) || flags > (kOwn | kGone)) {
     return std::nullopt;

@@ -10,6 +10,7 @@
 //   join               joined, refuse    XRC: who has a connection to the node, to one more there
 //   close              closed            who wants no more by it, or holds it no longer
 //   leave              close             XRC: a process of the node, which is about to end
+//   give_up            given_up          who lives, and whose device has failed for that process
 //
 // Every datagram has one length, and every value one form, and the job's secret in it: without it
 // nothing that it says is believed. Values only.
@@ -90,6 +91,8 @@ enum class Said : std::uint8_t {
   close,
   closed,
   leave,
+  give_up,
+  given_up,
 };
 std::string_view name_of(Said said);
 

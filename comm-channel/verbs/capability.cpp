@@ -89,8 +89,10 @@ std::string try_rc(const Symbols& symbols, const Context& context, const Pd& pd)
   return qp ? "" : qp.error().text();
 }
 
-// A domain, a queue and both ends of XRC, made and given back. Empty: it works.
-std::string try_xrc(const Symbols& symbols, const Context& context, const Pd& pd, bool* open_qp) {
+// A domain, a queue and both ends of XRC, made and given back. Empty: it works. `no_open_qp`: why
+// the far end cannot be opened.
+std::string try_xrc(const Symbols& symbols, const Context& context, const Pd& pd,
+                    std::string& no_open_qp) {
   auto xrcd = open_xrcd(context, -1);
   if (!xrcd) return xrcd.error().text();
   auto cq = create_cq(symbols, context, 1, {});
@@ -101,7 +103,8 @@ std::string try_xrc(const Symbols& symbols, const Context& context, const Pd& pd
   if (!sender) return sender.error().text();
   auto target = create_xrc_recv_qp(symbols, context, *xrcd);
   if (!target) return target.error().text();
-  *open_qp = open_xrc_recv_qp(symbols, context, *xrcd, (*target)->qp_num).has_value();
+  const auto opened = open_xrc_recv_qp(symbols, context, *xrcd, (*target)->qp_num);
+  if (!opened) no_open_qp = opened.error().text();
   return "";
 }
 
@@ -165,10 +168,11 @@ Capability probe(const Symbols& symbols, const Context& context) {
   // The bit first, so that a driver without XRC is not asked for it; then the deed.
   std::string no_xrc = cat(found.device, " shows no XRC");
   if ((device.device_cap_flags & IBV_DEVICE_XRC) != 0) {
-    no_xrc = try_xrc(symbols, context, *pd, &found.open_qp);
+    no_xrc = try_xrc(symbols, context, *pd, found.reason);
   }
   if (no_xrc.empty()) {
     found.mode = Mode::xrc;
+    found.open_qp = found.reason.empty();
   } else {
     const std::string no_rc = try_rc(symbols, context, *pd);
     found.mode = no_rc.empty() ? Mode::rc : Mode::none;
@@ -186,8 +190,8 @@ std::string Capability::describe() const {
                                                               : "no tasks";
   return cat(name,
              mode == Mode::rc ? cat("RC with a shared receive queue (", reason, ")")
-             : open_qp        ? "XRC with ibv_open_qp"
-                              : "XRC without ibv_open_qp",
+             : open_qp        ? std::string("XRC with ibv_open_qp")
+                              : cat("XRC without ibv_open_qp (", reason, ")"),
              ", ports ", ports.size(), ", ", tasks_by);
 }
 

@@ -40,7 +40,7 @@ struct Limits {
 
 struct Capability {
   Mode mode = Mode::none;
-  std::string reason;    // of mode none; of rc: why not xrc
+  std::string reason;    // of mode none; of rc: why not xrc; of xrc: why not open_qp
   bool open_qp = false;  // of mode xrc: ibv_open_qp works, so a node's processes share a target
   Executor executor = Executor::none;
   const TaskSymbols* tasks = nullptr;  // none: Executor::none

@@ -27,6 +27,7 @@ Registration& Registration::operator=(Registration&& other) noexcept {
   if (this != &other) {
     reset();
     owner_ = std::exchange(other.owner_, nullptr);
+    kept_ = std::exchange(other.kept_, true);
     id_ = other.id_;
     lkey_ = other.lkey_;
     rkey_ = other.rkey_;
@@ -35,7 +36,7 @@ Registration& Registration::operator=(Registration&& other) noexcept {
 }
 
 void Registration::reset() {
-  if (owner_ != nullptr) std::exchange(owner_, nullptr)->release(id_);
+  if (owner_ != nullptr) std::exchange(owner_, nullptr)->release(id_, std::exchange(kept_, true));
 }
 
 Registrations::Registrations(const Symbols& symbols, const Pd& pd, std::uint64_t max_unused)
@@ -169,9 +170,10 @@ Registration Registrations::enter(Mr mr, const Range& range, const Looked& looke
   return use(id);
 }
 
-void Registrations::release(RegistrationMap::Id id) {
+void Registrations::release(RegistrationMap::Id id, bool kept) {
   std::vector<Kept> gone;
   const std::lock_guard lock(mutex_);
+  if (!kept) map_.invalidate(regions_.at(id).range);
   map_.release(id);
   gone = take_dropped();
 }

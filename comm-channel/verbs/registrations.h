@@ -33,10 +33,14 @@ class Registration {
   std::uint32_t rkey() const { return rkey_; }
   explicit operator bool() const { return owner_ != nullptr; }
   void reset();
+  // Its memory is not to stay registered for later uses: others know its key, and could reach it
+  // when it belongs to the program again.
+  void keep_not() { kept_ = false; }
 
  private:
   friend class Registrations;
   Registrations* owner_ = nullptr;
+  bool kept_ = true;
   RegistrationMap::Id id_ = 0;
   std::uint32_t lkey_ = 0, rkey_ = 0;
 };
@@ -70,7 +74,7 @@ class Registrations {
   friend class Registration;
   using Range = RegistrationMap::Range;
   Registration use(RegistrationMap::Id id);
-  void release(RegistrationMap::Id id);
+  void release(RegistrationMap::Id id, bool kept);
   void take_news();
   bool may_keep(const Range& range) const;
   void forget(const Range& range);

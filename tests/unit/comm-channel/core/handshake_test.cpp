@@ -15,7 +15,8 @@ Handshake example(Said said) {
   shake.secret = 0x0123456789abcdef;
   shake.said = said;
   shake.mode = Mode::owned;
-  shake.own = said == Said::connect || said == Said::confirm || said == Said::join;
+  shake.own =
+      said == Said::connect || said == Said::confirm || said == Said::join || said == Said::give_up;
   shake.from.name = {0x1122334455667788, 63};
   shake.from.life = 99;
   shake.from.node = 0xAABBCCDD;
@@ -37,7 +38,8 @@ Handshake example(Said said) {
 }  // namespace
 
 TEST_CASE("handshake: what is said is read as it was said, and has one length") {
-  for (int said = static_cast<int>(Said::connect); said <= static_cast<int>(Said::leave); ++said) {
+  for (int said = static_cast<int>(Said::connect); said <= static_cast<int>(Said::given_up);
+       ++said) {
     const Handshake shake = example(static_cast<Said>(said));
     const std::string bytes = encode(shake);
     INFO(name_of(shake.said));

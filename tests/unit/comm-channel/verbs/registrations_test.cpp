@@ -168,6 +168,37 @@ TEST_CASE("who uses a registration has it until he lets go, whatever becomes of 
   CHECK(regions == before);
 }
 
+TEST_CASE("memory that others may still reach is registered no longer than it is used") {
+  Fake fake;
+  {
+    Registrations cache(fake.symbols, fake.pd, 8 * kBytes);
+    must_cache(cache);
+    void* const at = map_at(nullptr);
+    auto offered = cache.get(at, kBytes, For::transfer);
+    auto used_too = cache.get(at, kBytes, For::transfer);
+    REQUIRE(offered);
+    REQUIRE(used_too);
+    CHECK(regions == 1);
+    const std::uint32_t key = offered->rkey();
+    offered->keep_not();
+    offered->reset();
+    CHECK(regions == 1);  // of the other use
+    CHECK(key_of(cache, at) != key);
+    used_too->reset();
+    CHECK(regions == 1);  // the new one
+    // Moved from one place to another, it is the same still.
+    auto last = cache.get(at, kBytes, For::transfer);
+    REQUIRE(last);
+    last->keep_not();
+    Registration moved;
+    moved = std::move(*last);
+    moved.reset();
+    CHECK(regions == 0);
+    ::munmap(at, kBytes);
+  }
+  CHECK(regions == 0);
+}
+
 TEST_CASE("no more stays registered than is allowed") {
   Fake fake;
   Registrations cache(fake.symbols, fake.pd, 2 * kBytes);
