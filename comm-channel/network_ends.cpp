@@ -327,7 +327,7 @@ void NetworkLink::abandon() {
     if (!std::exchange(work.posted, false)) return;
     --sends_under_way_;
     --remotes_[static_cast<std::size_t>(work.rank)]->roads[work.port].under_way;
-    end(work, Outcome::device);
+    end(work, Outcome::peer_ended);
   });
 }
 
@@ -344,12 +344,15 @@ bool NetworkLink::is_receiving(int rank) const {
 
 unsigned NetworkLink::tell_ends(NetworkUser& user) {
   unsigned count = 0;
-  while (!over_.empty()) {
-    const auto [operation, outcome] = over_.back();
-    over_.pop_back();
-    ++count;
-    user.moved(*operation, outcome);
-  }
+  const auto tell_what_is_over = [&] {
+    while (!over_.empty()) {
+      const auto [operation, outcome] = over_.back();
+      over_.pop_back();
+      ++count;
+      user.moved(*operation, outcome);
+    }
+  };
+  if (!dead_) tell_what_is_over();
   // The user may add to them.
   for (std::size_t i = 0; i < lost_.size();) {
     if (!is_known_to_the_last(lost_[i])) {
@@ -361,6 +364,8 @@ unsigned NetworkLink::tell_ends(NetworkUser& user) {
     ++count;
     user.lost(loss.rank, loss.why);
   }
+  // Why it is, is known by then.
+  if (dead_ && lost_.empty()) tell_what_is_over();
   return count;
 }
 

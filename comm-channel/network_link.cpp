@@ -182,10 +182,10 @@ NetworkLink::Remote* NetworkLink::remote_of(std::size_t port, PeerId peer) {
 void NetworkLink::connect_flow(Remote& remote) {
   if (remote.flow.connected() || remote.lost) return;
   const std::uint32_t count = flow_.connect(remote.flow);
-  bool good = receives_->add(count).has_value();
+  Result<void> good = receives_->add(count);
   for (std::uint32_t i = 0; i < count && good; ++i)
-    good = post_receive(receives_->take()).has_value();
-  if (!good) lose(remote, "there is no memory for its messages");
+    good = post_receive(receives_->take());
+  if (!good) lose(remote, cat("there is no memory for its messages: ", good.error().text()));
 }
 
 // ---- what ports tell ----
@@ -218,8 +218,12 @@ void NetworkLink::not_connected(std::size_t port, PeerId peer, connect::Failure 
 
 void NetworkLink::gave_up(std::size_t port, PeerId peer) {
   Remote* const remote = port == 0 ? remote_of(port, peer) : nullptr;
-  if (remote != nullptr)
-    lose(*remote, "it has given this rank up, as its own adapter has failed", Tells::no);
+  if (remote == nullptr) return;
+  const std::string& here = ports_.front()->why_no_pair();
+  lose(*remote,
+       here.empty() ? "it has given this rank up, as its own adapter has failed"
+                    : cat("it has given this rank up, whose own adapter had failed: ", here),
+       Tells::no);
 }
 
 // Without another port than the first there is less of everything.

@@ -65,7 +65,8 @@ class LeftoversTest(JobTest):
         script = self.put("head", "/etc/ssh/rsh", '#!/bin/sh\nexec 3<&0\nssh -x -T "$@" <&3 3<&- &\n', 0o755)
         for host in self.cluster.hosts:
             self.put(host, script, self.read("head", script), 0o755)
-        self.check(":", launch=f"rsh:{script}")
+        # Who waited for that process would be given up after twice the grace.
+        self.check(":", "--grace", "60", launch=f"rsh:{script}", leftovers=LEFTOVERS[:-1])
 
     def test_of_an_agent_that_is_shipped(self):
         self.check(":", "--agent", "/nonexistent")

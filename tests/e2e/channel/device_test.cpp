@@ -109,6 +109,12 @@ TEST_CASE("channel links without XRC: a queue pair that cannot be made is an err
     job.poll_until({0, 1}, is_lost);
     INFO(job[0].gone.at(1));
     CHECK(few.own.refuses == 0);
+    // The other waits, and would wait for what never comes: it is told, and so is why, where that
+    // is known.
+    job.poll_until({0, 1}, [&] { return job[1].gone.contains(0); });
+    const std::string& why = rank == 0 ? job[0].gone.at(1) : job[1].gone.at(0);
+    CHECK(why.find("create an RC queue pair on scela_hca0: ") != std::string::npos);
+    CHECK(job[1].gone.at(0).find("it has given this rank up") == 0);
     // Others are reached nevertheless.
     job.send(0, 2, 2);
     job.send(2, 0, 3);

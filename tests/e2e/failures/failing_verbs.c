@@ -127,12 +127,14 @@ static void keep(void* object) {
     REAL(int, name, parameters);                 \
     return real arguments;                       \
   }
-/* One that destroys: what it has not destroyed is not the caller's to free. */
-#define DESTROYS(name, type)                                   \
-  int name(type* object) {                                     \
-    if (fails(SHORT(name))) return keep(object), error_number; \
-    REAL(int, name, (type*));                                  \
-    return real(object);                                       \
+/* One that destroys: what it has not destroyed, also for what was not before, is not the caller's
+ * to free. */
+#define DESTROYS(name, type)                                            \
+  int name(type* object) {                                              \
+    REAL(int, name, (type*));                                           \
+    const int error = fails(SHORT(name)) ? error_number : real(object); \
+    if (error != 0) keep(object);                                       \
+    return error;                                                       \
   }
 /* One that returns 0, or -1 with errno. */
 #define ANSWERS(name, parameters, arguments) \
@@ -242,8 +244,9 @@ static struct ibv_xrcd* open_xrcd(struct ibv_context* context,
   return fails("open_xrcd") ? NULL : tables.open_xrcd(context, attributes);
 }
 static int close_xrcd(struct ibv_xrcd* domain) {
-  if (fails("close_xrcd")) return keep(domain), error_number;
-  return tables.close_xrcd(domain);
+  const int error = fails("close_xrcd") ? error_number : tables.close_xrcd(domain);
+  if (error != 0) keep(domain);
+  return error;
 }
 static struct ibv_srq* create_srq_ex(struct ibv_context* context,
                                      struct ibv_srq_init_attr_ex* attributes) {
