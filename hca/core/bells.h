@@ -72,6 +72,12 @@ template <class Ring>
 void want_bells(Ring& ring) {
   ring.ring_on_post.store(1, std::memory_order_seq_cst);
 }
+// All that may be executed is posted: what is posted behind it needs no bell.
+template <class Ring>
+void want_no_bells(Ring& ring) {
+  if (ring.ring_on_post.load(std::memory_order_relaxed) != 0)
+    ring.ring_on_post.store(0, std::memory_order_seq_cst);
+}
 template <class Ring>
 std::uint64_t posted_to(const Ring& ring) {
   return ring.posted.load(std::memory_order_seq_cst);

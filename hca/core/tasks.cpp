@@ -48,7 +48,10 @@ Status Engine::State::enable(const Qp& qp, const Outgoing& out) {
   if (!ring.managed) return Status::local_qp_operation;
   ring.enabled += out.request.wait_until;
   if (out.request.opcode == Opcode::send_enable) {
-    if (ring.head && ring.enabled > ring.end()) want_bells(*ring.head);
+    if (ring.head && ring.enabled > ring.end())
+      want_bells(*ring.head);
+    else if (ring.head && target->state == QpState::rts)
+      want_no_bells(*ring.head);
     schedule(*target);
   }
   return Status::success;

@@ -288,6 +288,15 @@ TEST_CASE("hca: what is held is told by a bell only where it was enabled before,
   a.post_send(from, request(Opcode::send, 2), {});
   fabric.run();
   CHECK(b.poll().size() == 1);
+  // No longer, once one is enabled that is posted already.
+  a.post_send(from, request(Opcode::send, 3), {});
+  a.post_send(manager, enable, {});
+  fabric.run();
+  CHECK(b.poll().size() == 1);
+  CHECK_FALSE(a.wants_bell(from));
+  a.post_send(manager, enable, {});
+  fabric.run();
+  CHECK(a.wants_bell(from));
   QpAttributes attributes;
   attributes.state = QpState::reset;
   REQUIRE(a.modify(from, attributes, attribute::kState) == 0);
