@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <span>
 
+#include "collectives/core/depths.h"
 #include "collectives/core/layout.h"
 #include "collectives/core/shape.h"
 #include "collectives/core/task_list.h"
@@ -25,6 +26,17 @@ inline constexpr std::uint64_t kMostBlocks = std::uint64_t{1} << 26;
 // ranks; or each rank's. The error names rank, task and the task's text.
 Result<void> check(const Shape& shape, std::span<const TaskList> lists, std::uint32_t parts = 1,
                    std::span<const Layout> layouts = {});
+
+// What becomes of a list behind a message whose queue has no room: the message waits beside the
+// queue (depths.h), as it does at run time; or the list is held up.
+enum class NoRoom : std::uint8_t { beside, holds_up };
+
+// Proves that lists which check() has taken come to their ends on adapters whose queues hold no
+// more than this, as they are posted: what plan_offload() makes of each list, in its order. A
+// message completes only when its receive has been announced; nobody looks at completions but to
+// post more. The error names the circle of those who wait for each other, and what has no room.
+Result<void> check_posting(std::span<const TaskList> lists, const QueueDepths& depths,
+                           std::span<const Layout> layouts = {}, NoRoom rule = NoRoom::beside);
 
 // What check() and execute() refuse before they look at a task.
 Result<void> check_shape(const Shape& shape, std::span<const TaskList> lists, std::uint32_t parts,

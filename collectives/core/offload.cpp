@@ -263,7 +263,16 @@ std::string text_of(const OffloadPlace& place) {
   return cat(kNames[static_cast<std::size_t>(place.memory)], "@", place.offset, "+", place.bytes);
 }
 
-std::string text_of(const OffloadTask& task) {
+}  // namespace
+
+OffloadPlan plan_offload(const TaskList& list, const Layout& layout) {
+  Planner planner(layout);
+  for (const Task& task : list.tasks)
+    planner.take(task);
+  return planner.made();
+}
+
+std::string to_text(const OffloadTask& task) {
   switch (task.kind) {
     case Do::announce:
       return cat("announce ", task.peer, " ", text_of(task.to));
@@ -286,19 +295,10 @@ std::string text_of(const OffloadTask& task) {
   return "signal";
 }
 
-}  // namespace
-
-OffloadPlan plan_offload(const TaskList& list, const Layout& layout) {
-  Planner planner(layout);
-  for (const Task& task : list.tasks)
-    planner.take(task);
-  return planner.made();
-}
-
 std::string to_text(const OffloadPlan& plan) {
   std::string text;
   for (const OffloadTask& task : plan.tasks)
-    text += text_of(task) + "\n";
+    text += to_text(task) + "\n";
   return text;
 }
 

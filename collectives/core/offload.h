@@ -71,5 +71,6 @@ OffloadPlan plan_offload(const TaskList& list, const Layout& layout);
 // out@8+8", "wait copies 1", "reduce scratch@0+8 -> out@0+8" (out = scratch op out), "reduce
 // out@0+8 <- ...".
 std::string to_text(const OffloadPlan& plan);
+std::string to_text(const OffloadTask& task);  // without the end of the line
 
 }  // namespace scela::collectives
