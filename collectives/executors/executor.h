@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -12,6 +13,15 @@
 #include "collectives/executors/transport.h"
 
 namespace scela::collectives {
+
+// Runs that an adapter was given. A run that was not posted whole when it was started needs steps
+// of this process before it is over.
+struct PostedRuns {
+  std::uint64_t all = 0;
+  std::uint64_t connecting = 0;  // not posted whole: peers, its own or those of one before it, were
+                                 // not connected yet
+  std::uint64_t in_parts = 0;    // not posted whole: the queues do not hold so much
+};
 
 class Executor {
  public:
@@ -57,6 +67,7 @@ class Executor {
   virtual void forget(ContextId context) = 0;
   // Of an adapter, for the runs of this context.
   virtual std::size_t queue_pairs(ContextId) const { return 0; }
+  virtual PostedRuns posted(ContextId) const { return {}; }
   // For people: where it runs.
   virtual std::string describe() const = 0;
 

@@ -152,6 +152,11 @@ class EngineExecutor final : public Executor {
     return at == groups_.end() ? 0 : at->second->queue_pairs();
   }
 
+  PostedRuns posted(std::uint32_t context) const override {
+    const auto at = groups_.find(context);
+    return at == groups_.end() ? PostedRuns() : at->second->posted();
+  }
+
   std::string describe() const override {
     return cat("by the engine of ", adapter_->device.capability.describe());
   }

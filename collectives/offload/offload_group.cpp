@@ -87,6 +87,7 @@ void OffloadGroup::start(Run& run) {
     spare_.pop_back();
   }
   started->run = &run;
+  ++posted_.all;
   started->made = templates_.of(run);
   for (const Space space : {Space::input, Space::output, Space::scratch})
     started->memory[static_cast<std::size_t>(space)] = run.space(space);
@@ -229,6 +230,24 @@ bool OffloadGroup::cannot_post(const Error& why) {
   return false;
 }
 
+// Some of it needs this process once more.
+void OffloadGroup::put_off(Started& started, Late why) {
+  started.late = why;
+  const bool connects = why == Late::connecting;
+  if (std::exchange(connects ? started.connected_late : started.in_parts, true)) return;
+  ++(connects ? posted_.connecting : posted_.in_parts);
+}
+
+// Those behind one that is not posted whole are not posted either.
+void OffloadGroup::put_off_behind(std::size_t first) {
+  const Late why = runs_[first]->late;
+  const auto is_counted = [why](const Started& run) {
+    return why == Late::connecting ? run.connected_late : run.in_parts;
+  };
+  for (std::size_t i = runs_.size(); --i > first && !is_counted(*runs_[i]);)
+    put_off(*runs_[i], why);
+}
+
 bool OffloadGroup::post_next(Started& started) {
   static const OffloadTask end;  // a signal
   const bool is_end = started.posted == started.plan().tasks.size();
@@ -238,7 +257,10 @@ bool OffloadGroup::post_next(Started& started) {
     if (const auto done = queues_->flush(); !done) return cannot_post(done.error());
     queues_->drain_all();
     queues_->over();
-    if (!queues_->has_room(task, rank)) return false;
+    if (queues_->is_full_for(task)) {
+      put_off(started, Late::full);
+      return false;
+    }
   }
   const auto piece_of = [&](const OffloadPlace& place) {
     const auto index = static_cast<std::size_t>(place.memory);
@@ -250,9 +272,11 @@ bool OffloadGroup::post_next(Started& started) {
     piece.rkey = started.registered[index].rkey();
     return piece;
   };
+  const std::size_t waiting = queues_->waiting();
   const auto posted = queues_->post(task, rank, piece_of(task.from), piece_of(task.to),
                                     started.run->call().reduction.calculation);
   if (!posted) return cannot_post(posted.error());
+  if (queues_->waiting() != waiting) put_off(started, Late::full);
   if (is_end) started.last = *posted;
   if (!is_end && task.kind == OffloadTask::Kind::signal) started.signals.push_back(*posted);
   ++started.posted;
@@ -270,7 +294,10 @@ bool OffloadGroup::post(Started& started) {
     }
     queues_ = std::move(*made);
   }
-  if (!connect(started)) return false;
+  if (!connect(started)) {
+    put_off(started, Late::connecting);
+    return false;
+  }
   if (started.posted == 0) {
     if (const auto done = register_memory(started); !done) {
       break_off({FaultCode::resources, -1, done.error().text()});
@@ -286,9 +313,14 @@ bool OffloadGroup::post(Started& started) {
 
 bool OffloadGroup::advance() {
   const std::size_t before = runs_.size();
+  if (!broken_ && queues_)
+    if (const auto done = queues_->refill(); !done) cannot_post(done.error());
   // What breaks off ends all runs, also while they are gone through.
-  for (std::size_t i = 0; !broken_ && i < runs_.size(); ++i)
-    if (!post(*runs_[i])) break;
+  for (std::size_t i = 0; !broken_ && i < runs_.size(); ++i) {
+    if (post(*runs_[i])) continue;
+    if (!broken_) put_off_behind(i);
+    break;
+  }
   if (broken_) {
     end_all();
     return before != 0;
@@ -331,6 +363,8 @@ void OffloadGroup::drop_first() {
   first->last = 0;
   first->signals.clear();
   first->passed = 0;
+  first->connected_late = false;
+  first->in_parts = false;
   spare_.push_back(std::move(first));
 }
 

@@ -74,6 +74,7 @@ class OffloadGroup {
 
   bool has(const Run& run) const;
   bool empty() const { return runs_.empty(); }
+  PostedRuns posted() const { return posted_; }
   std::size_t queue_pairs() const { return queues_ ? queues_->queue_pairs() : 0; }
   // Whether the first run waits for messages of the transport: these.
   bool connects(std::vector<Transport::Ticket>& tickets) const;
@@ -95,6 +96,7 @@ class OffloadGroup {
     EngineWord note;
     std::shared_ptr<const Fault> ended;
   };
+  enum class Late : std::uint8_t { connecting, full };
   // Those that are over give their memory to those that come.
   struct Started {
     Run* run = nullptr;
@@ -102,7 +104,10 @@ class OffloadGroup {
     std::size_t posted = 0;  // of its tasks; one more: its end
     std::uint64_t last = 0;  // task of the queue: its end
     std::vector<std::uint64_t> signals;
-    std::size_t passed = 0;     // of them
+    std::size_t passed = 0;  // of them
+    Late late = Late::full;  // why it was not posted whole the last time
+    // When it was started peers were not connected; its queues did not hold all of it.
+    bool connected_late = false, in_parts = false;
     std::byte* memory[4] = {};  // by OffloadPlace::Memory
     channel::verbs::Registration registered[4];
     const OffloadPlan& plan() const { return made->plan; }
@@ -115,6 +120,8 @@ class OffloadGroup {
   bool heard(int rank, Peer& peer);
   bool post(Started& started);
   bool post_next(Started& started);
+  void put_off(Started& started, Late why);
+  void put_off_behind(std::size_t first);
   bool cannot_post(const Error& why);
   Result<void> register_memory(Started& started);
   bool finish();
@@ -138,6 +145,7 @@ class OffloadGroup {
   OffloadTemplates templates_;
   std::vector<std::unique_ptr<Started>> runs_;  // in their order
   std::vector<std::unique_ptr<Started>> spare_;
+  PostedRuns posted_;
   std::optional<Clock::time_point> suspected_;
   std::optional<Fault> broken_;  // ranks are the transport's, or -1: this one
 };

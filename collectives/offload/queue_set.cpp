@@ -17,13 +17,11 @@ namespace {
 
 using Do = OffloadTask::Kind;
 
-constexpr std::uint32_t kDepth = QueueSet::kDepth;
-constexpr std::uint32_t kTasks = 2048;
-// Tasks ahead of which the queue says how far it is, so that there is room again.
-constexpr std::uint64_t kSays = 256;
-// Completions that nobody has looked at yet, in the worst case, with those of an end.
-constexpr int kCompletions = 8 * kDepth;
-static_assert(kMostCopies <= kDepth);
+// Completions that nobody has looked at yet, in the worst case, with those of an end; of so many
+// messages each way.
+int completions(std::uint32_t messages) {
+  return static_cast<int>(8 * messages);
+}
 
 // All of them have the adapter's channel, though only the tasks' is ever armed: polls that find
 // nothing in a queue without one may sleep (hca/library/park.h), and who looks at these has others
@@ -43,6 +41,14 @@ Result<verbs::Qp> held_qp(const Adapter& adapter, const verbs::Cq& sends, const 
 
 ibv_sge sge_of(const Piece& piece) {
   return {reinterpret_cast<std::uint64_t>(piece.address), piece.bytes, piece.lkey};
+}
+
+scela_task enabling(const verbs::Qp& qp, std::uint32_t count) {
+  scela_task task{};
+  task.opcode = SCELA_TASK_SEND_ENABLE;
+  task.u.enable.qp = qp.get();
+  task.u.enable.count = count;
+  return task;
 }
 
 Result<void> join(const Adapter& adapter, const verbs::Qp& qp, const verbs::Target& to,
@@ -100,15 +106,16 @@ Result<std::unique_ptr<QueueSet>> QueueSet::make(Adapter& adapter) {
 }
 
 Result<void> QueueSet::make_own() {
-  auto done = task_cq(adapter_, kTasks);
+  auto done = task_cq(adapter_, static_cast<int>(depths_.tasks));
   if (!done) return fail(std::move(done.error()));
   done_ = std::move(*done);
-  for (verbs::Cq* const cq : {&copied_, &aside_}) {
-    auto made = task_cq(adapter_, cq == &aside_ ? 8 * kCompletions : kCompletions);
-    if (!made) return fail(std::move(made.error()));
-    *cq = std::move(*made);
-  }
-  auto self = held_qp(adapter_, copied_, copied_, kDepth, 1);
+  auto copied = task_cq(adapter_, completions(depths_.copies));
+  if (!copied) return fail(std::move(copied.error()));
+  copied_ = std::move(*copied);
+  auto aside = task_cq(adapter_, static_cast<int>(depths_.announcements));
+  if (!aside) return fail(std::move(aside.error()));
+  aside_ = std::move(*aside);
+  auto self = held_qp(adapter_, copied_, copied_, depths_.copies, 1);
   if (!self) return fail(std::move(self.error()));
   self_ = std::move(*self);
   const verbs::Port& port = adapter_.port();
@@ -119,26 +126,27 @@ Result<void> QueueSet::make_own() {
       !ready)
     return ready;
   auto manager =
-      verbs::ManagementQueue::make(adapter_.device.capability, adapter_.pd, done_, kTasks);
+      verbs::ManagementQueue::make(adapter_.device.capability, adapter_.pd, done_, depths_.tasks);
   if (!manager) return fail(std::move(manager.error()));
   manager_.emplace(std::move(*manager));
   return {};
 }
 
 Result<void> QueueSet::add(int rank) {
-  Peer peer;
+  const std::uint32_t depth = depths_.messages;
+  Peer peer(depth);
   for (verbs::Cq* const cq : {&peer.sent, &peer.came, &peer.told}) {
-    auto made = task_cq(adapter_, kCompletions);
+    auto made = task_cq(adapter_, completions(depth));
     if (!made) return fail(std::move(made.error()));
     *cq = std::move(*made);
   }
-  auto out = held_qp(adapter_, peer.sent, peer.sent, 2 * kDepth, 1);
+  auto out = held_qp(adapter_, peer.sent, peer.sent, 2 * depth, 1);
   if (!out) return fail(std::move(out.error()));
   peer.out = std::move(*out);
-  auto in = held_qp(adapter_, peer.came, peer.came, 1, kDepth);
+  auto in = held_qp(adapter_, peer.came, peer.came, 1, depth);
   if (!in) return fail(std::move(in.error()));
   peer.in = std::move(*in);
-  auto tell = held_qp(adapter_, aside_, peer.told, kDepth, 2 * kDepth);
+  auto tell = held_qp(adapter_, aside_, peer.told, depth, 2 * depth);
   if (!tell) return fail(std::move(tell.error()));
   peer.tell = std::move(*tell);
   const verbs::Symbols& symbols = adapter_.task_symbols;
@@ -150,7 +158,7 @@ Result<void> QueueSet::add(int rank) {
   peer.first_packet =
       static_cast<std::uint32_t>(std::chrono::steady_clock::now().time_since_epoch().count() >> 4) &
       0xffffff;
-  for (std::uint32_t i = 0; i < kDepth; ++i)
+  for (std::uint32_t i = 0; i < depth; ++i)
     if (auto posted = await_announcement(peer); !posted) return posted;
   peers_.insert_or_assign(rank, std::move(peer));
   return {};
@@ -187,13 +195,12 @@ Result<void> QueueSet::connect(int rank, const QueueEnd& other) {
 
 // ---- posting ----
 
-bool QueueSet::has_room(const OffloadTask& task, int rank) const {
-  if (tasks_ - over_ >= kTasks) return false;
-  if (task.kind == Do::copy) return copying_ < kDepth;
+bool QueueSet::has_room(const OffloadTask& task, int rank) {
+  if (is_full_for(task)) return false;
   if (task.kind != Do::announce && task.kind != Do::send) return true;
-  const Peer& peer = peers_.at(rank);
-  if (task.kind == Do::send) return peer.posted - peer.gone < kDepth;
-  return peer.expected.size() < kDepth && peer.telling < kDepth;
+  const Peer& peer = peer_of(rank);
+  if (task.kind == Do::send) return !peer.sends.empty() || has_room_to_send(peer);
+  return !peer.receives.empty() || has_room_to_receive(peer);
 }
 
 Result<void> QueueSet::failed(const char* what, int error) const {
@@ -206,8 +213,16 @@ Result<void> QueueSet::await_announcement(const Peer& peer) {
   return failed("post a receive of no bytes", ::ibv_post_recv(peer.tell.get(), &request, &bad));
 }
 
-// The write needs no memory at the other end: it has no bytes.
 Result<void> QueueSet::announce(Peer& peer, const Piece& to) {
+  if (peer.receives.keeps(to, has_room_to_receive(peer)))
+    ++waiting_;
+  else if (auto done = post_receive(peer, to); !done)
+    return done;
+  return manage(enabling(peer.tell, 1), false);
+}
+
+// The write needs no memory at the other end: it has no bytes.
+Result<void> QueueSet::post_receive(Peer& peer, const Piece& to) {
   ibv_sge sge = sge_of(to);
   ibv_recv_wr receive{}, *bad_receive = nullptr;
   receive.sg_list = &sge;
@@ -224,16 +239,21 @@ Result<void> QueueSet::announce(Peer& peer, const Piece& to) {
       !done)
     return done;
   ++peer.telling;
-  scela_task enable{};
-  enable.opcode = SCELA_TASK_SEND_ENABLE;
-  enable.u.enable.qp = peer.tell.get();
-  enable.u.enable.count = 1;
-  return manage(enable, false);
+  ++telling_;
+  return {};
+}
+
+Result<void> QueueSet::send(Peer& peer, const Piece& from) {
+  if (peer.sends.keeps(from, has_room_to_send(peer)))
+    ++waiting_;
+  else if (auto done = post_send(peer, from); !done)
+    return done;
+  return manage(enabling(peer.out, 2), false);
 }
 
 // A receive more for each send, so that no announcement meets none though this program may not look
 // for long.
-Result<void> QueueSet::send(Peer& peer, const Piece& from) {
+Result<void> QueueSet::post_send(Peer& peer, const Piece& from) {
   if (auto done = await_announcement(peer); !done) return done;
   scela_task wait{};
   wait.opcode = SCELA_TASK_WAIT;
@@ -251,11 +271,22 @@ Result<void> QueueSet::send(Peer& peer, const Piece& from) {
   if (auto done = failed("post a send", ::ibv_post_send(peer.out.get(), &request, &bad)); !done)
     return done;
   ++peer.posted;
-  scela_task enable{};
-  enable.opcode = SCELA_TASK_SEND_ENABLE;
-  enable.u.enable.qp = peer.out.get();
-  enable.u.enable.count = 2;
-  return manage(enable, false);
+  return {};
+}
+
+// What enables them has been posted: they go on by themselves.
+Result<void> QueueSet::refill() {
+  if (waiting_ == 0) return {};
+  told();
+  for (auto& [rank, peer] : peers_) {
+    if (peer.sends.empty() && peer.receives.empty()) continue;
+    drain(rank);
+    for (; !peer.receives.empty() && has_room_to_receive(peer); --waiting_)
+      if (auto done = post_receive(peer, peer.receives.take()); !done) return done;
+    for (; !peer.sends.empty() && has_room_to_send(peer); --waiting_)
+      if (auto done = post_send(peer, peer.sends.take()); !done) return done;
+  }
+  return {};
 }
 
 Result<void> QueueSet::copy(const Piece& from, const Piece& to) {
@@ -270,23 +301,23 @@ Result<void> QueueSet::copy(const Piece& from, const Piece& to) {
   if (auto done = failed("post a copy", ::ibv_post_send(self_.get(), &write, &bad)); !done)
     return done;
   ++copying_;
-  scela_task enable{};
-  enable.opcode = SCELA_TASK_SEND_ENABLE;
-  enable.u.enable.qp = self_.get();
-  enable.u.enable.count = 1;
-  return manage(enable, false);
+  return manage(enabling(self_, 1), false);
 }
 
-Result<void> QueueSet::manage(scela_task task, bool tells, std::span<const ibv_sge> pieces) {
+Result<void> QueueSet::manage(const scela_task& made, bool tells, std::span<const ibv_sge> pieces) {
+  scela_task& task = batch_[batched_];
+  task = made;
   ++tasks_;
   task.wr_id = tasks_;
-  task.send_flags = tells || tasks_ % kSays == 0 ? unsigned{IBV_SEND_SIGNALED} : 0u;
+  const bool says = tasks_ == next_said_;
+  if (says) next_said_ += depths_.says();
+  task.send_flags = tells || says ? unsigned{IBV_SEND_SIGNALED} : 0u;
   if (!pieces.empty()) {
     std::ranges::copy(pieces, pieces_[batched_].begin());
     task.u.calc.sg_list = pieces_[batched_].data();
     task.u.calc.num_sge = static_cast<int>(pieces.size());
   }
-  batch_[batched_++] = task;
+  ++batched_;
   return batched_ == batch_.size() ? flush() : Result<void>{};
 }
 
@@ -308,16 +339,16 @@ Result<std::uint64_t> QueueSet::post(const OffloadTask& task, int rank, const Pi
   };
   switch (task.kind) {
     case Do::announce:
-      done = announce(peers_.at(rank), to);
+      done = announce(peer_of(rank), to);
       break;
     case Do::send:
-      done = send(peers_.at(rank), from);
+      done = send(peer_of(rank), from);
       break;
     case Do::wait_sent:
-      wait_for(peers_.at(rank).sent, task.count);
+      wait_for(peer_of(rank).sent, task.count);
       break;
     case Do::wait_received:
-      wait_for(peers_.at(rank).came, task.count);
+      wait_for(peer_of(rank).came, task.count);
       break;
     case Do::copy:
       done = copy(from, to);
@@ -420,9 +451,7 @@ void QueueSet::drain(int rank) {
   });
 }
 
-void QueueSet::drain_all() {
-  for (auto& [rank, peer] : peers_)
-    drain(rank);
+void QueueSet::told() {
   poll_all(aside_, [this](const ibv_wc& wc) {
     const auto of = [&](const auto& entry) {
       return reinterpret_cast<std::uint64_t>(&entry.second) == wc.wr_id;
@@ -430,8 +459,15 @@ void QueueSet::drain_all() {
     const auto at = std::ranges::find_if(peers_, of);
     if (at == peers_.end()) return;
     --at->second.telling;
+    --telling_;
     if (wc.status != IBV_WC_SUCCESS) complain(at->first, wc, "an announcement to it");
   });
+}
+
+void QueueSet::drain_all() {
+  for (auto& [rank, peer] : peers_)
+    drain(rank);
+  told();
   poll_all(copied_, [this](const ibv_wc& wc) {
     --copying_;
     if (wc.status != IBV_WC_SUCCESS) complain(-1, wc, "a copy in its own memory");
@@ -442,7 +478,9 @@ void QueueSet::drain_all() {
 bool QueueSet::needs(int rank) const {
   const auto at = peers_.find(rank);
   if (at == peers_.end()) return false;
-  return !at->second.expected.empty() || at->second.announced < at->second.posted;
+  const Peer& peer = at->second;
+  return !peer.expected.empty() || peer.announced < peer.posted || !peer.sends.empty() ||
+         !peer.receives.empty();
 }
 
 }  // namespace scela::collectives

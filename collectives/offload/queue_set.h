@@ -11,10 +11,12 @@
 // a message.
 //
 // What is posted is enabled, waited for and computed by the management queue, one task for each of
-// an OffloadPlan. Not for two threads at once.
+// an OffloadPlan. A message that finds no room on its queue waits beside it (depths.h), while what
+// enables it stands on the management queue already. Not for two threads at once.
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -22,7 +24,10 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
+#include <vector>
 
+#include "collectives/core/depths.h"
 #include "collectives/core/offload.h"
 #include "collectives/executors/factory.h"
 #include "comm-channel/verbs/factory.h"
@@ -44,6 +49,7 @@ struct Adapter {
   channel::verbs::Pd pd;
   channel::verbs::CompChannel events;
   std::unique_ptr<channel::verbs::Registrations> registrations;
+  QueueDepths depths;  // of queue sets that are made from now on
 };
 
 // What the other end of a peer's queue pairs must know.
@@ -63,9 +69,6 @@ struct Piece {
 
 class QueueSet {
  public:
-  // Messages that are posted with a peer, one way; a list that has more is posted as they complete.
-  static constexpr std::uint32_t kDepth = 128;
-
   // What has gone wrong with a peer.
   struct Trouble {
     int peer = -1;
@@ -80,8 +83,14 @@ class QueueSet {
   QueueEnd end_of(int rank) const;
   Result<void> connect(int rank, const QueueEnd& other);
 
-  // Room for the requests of a task. Where there is none, drain() may make some.
-  bool has_room(const OffloadTask& task, int rank) const;
+  // Room for the requests of a task. Where there is none, drain() may make some. Behind messages
+  // that wait for room there is always some.
+  bool has_room(const OffloadTask& task, int rank);
+  // Whether a task that finds no room must be posted later, and all behind it. A message need not.
+  bool is_full_for(const OffloadTask& task) const {
+    return tasks_ - over_ >= depths_.tasks ||
+           (task.kind == OffloadTask::Kind::copy && copying_ >= depths_.copies);
+  }
   // The task's number, counted from 1; the adapter does it once flush() was called. Of a signal,
   // over() says it when the list has come there.
   Result<std::uint64_t> post(const OffloadTask& task, int rank, const Piece& from, const Piece& to,
@@ -90,6 +99,9 @@ class QueueSet {
   Result<void> flush();
   // The number of the last task that is known to be over.
   std::uint64_t over();
+  // Messages that wait for room; refill() posts those that find some.
+  std::size_t waiting() const { return waiting_; }
+  Result<void> refill();
 
   // Looks at what has completed with a peer. trouble(): the first that there ever was.
   void drain(int rank);
@@ -106,16 +118,18 @@ class QueueSet {
   // Bytes of messages, as their receives were posted.
   class Expected {
    public:
+    explicit Expected(std::uint32_t depth) : bytes_(std::bit_ceil(depth)) {}
     bool empty() const { return put_ == taken_; }
     std::uint64_t size() const { return put_ - taken_; }
-    void push(std::uint32_t bytes) { bytes_[put_++ % kDepth] = bytes; }
-    std::uint32_t pop() { return bytes_[taken_++ % kDepth]; }
+    void push(std::uint32_t bytes) { bytes_[put_++ & (bytes_.size() - 1)] = bytes; }
+    std::uint32_t pop() { return bytes_[taken_++ & (bytes_.size() - 1)]; }
 
    private:
-    std::array<std::uint32_t, kDepth> bytes_{};
+    std::vector<std::uint32_t> bytes_;
     std::uint64_t put_ = 0, taken_ = 0;
   };
   struct Peer {
+    explicit Peer(std::uint32_t depth) : expected(depth) {}
     channel::verbs::Cq sent, came, told;
     channel::verbs::Qp out, in, tell;
     std::uint32_t first_packet = 0;
@@ -123,34 +137,56 @@ class QueueSet {
     std::uint64_t posted = 0, gone = 0;  // sends
     std::uint64_t announced = 0;         // by the peer
     Expected expected;
+    Beside<Piece> sends, receives;  // that wait for room
   };
 
-  explicit QueueSet(Adapter& adapter) : adapter_(adapter) {}
+  explicit QueueSet(Adapter& adapter)
+      : adapter_(adapter), depths_(adapter.depths), next_said_(depths_.says()) {}
   Result<void> make_own();
+  // What stands next on the list often has to do with the same one.
+  Peer& peer_of(int rank) {
+    if (rank != last_.first || last_.second == nullptr) last_ = {rank, &peers_.at(rank)};
+    return *last_.second;
+  }
+  bool has_room_to_send(const Peer& peer) const {
+    return peer.posted - peer.gone < depths_.messages;
+  }
+  bool has_room_to_receive(const Peer& peer) const {
+    return peer.expected.size() < depths_.messages && peer.telling < depths_.messages &&
+           telling_ < depths_.announcements;
+  }
   Result<void> announce(Peer& peer, const Piece& to);
+  Result<void> post_receive(Peer& peer, const Piece& to);
   Result<void> send(Peer& peer, const Piece& from);
+  Result<void> post_send(Peer& peer, const Piece& from);
   Result<void> copy(const Piece& from, const Piece& to);
   Result<void> await_announcement(const Peer& peer);
-  Result<void> manage(scela_task task, bool tells, std::span<const ibv_sge> pieces = {});
+  Result<void> manage(const scela_task& made, bool tells, std::span<const ibv_sge> pieces = {});
   Result<void> failed(const char* what, int error) const;
   void sent(int rank, Peer& peer, const ibv_wc& wc);
   void came(int rank, Peer& peer, const ibv_wc& wc);
+  void told();
   void complain(int peer, const ibv_wc& wc, const char* what);
   void complain(Trouble trouble);
 
   Adapter& adapter_;
+  const QueueDepths depths_;
   channel::verbs::Cq done_;    // of tasks
   channel::verbs::Cq copied_;  // of writes to the rank itself
   channel::verbs::Cq aside_;   // of announcements, for room
   channel::verbs::Qp self_;
   std::optional<channel::verbs::ManagementQueue> manager_;
   std::map<int, Peer> peers_;
+  std::pair<int, Peer*> last_{-1, nullptr};  // that was asked for
   static constexpr std::size_t kBatch = 64;
   std::array<scela_task, kBatch> batch_{};
   std::array<std::array<ibv_sge, 3>, kBatch> pieces_{};  // of calculations
   std::size_t batched_ = 0;
   std::uint32_t copying_ = 0;
+  std::uint32_t telling_ = 0;  // announcements under way, to all peers
+  std::size_t waiting_ = 0;
   std::uint64_t tasks_ = 0, over_ = 0;
+  std::uint64_t next_said_;  // the next task that says how far the queue is
   std::optional<Trouble> trouble_;
 };
 

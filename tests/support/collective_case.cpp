@@ -380,4 +380,26 @@ std::vector<Case> cases(int ranks, std::uint64_t turn) {
   return out;
 }
 
+std::vector<Case> long_cases(int ranks, std::uint32_t segments) {
+  std::vector<Case> out;
+  for (const Algorithm& algorithm : algorithms()) {
+    Shape shape;
+    shape.operation = algorithm.operation;
+    shape.ranks = ranks;
+    if (algorithm.has_segments) shape.segments = segments;
+    if (algorithm.has_nodes) shape.nodes = nodes_of(ranks, 1);
+    for (const int root : {0, ranks - 1}) {
+      if (root != 0 && !has_root(algorithm.operation)) continue;
+      shape.root = root;
+      if (algorithm.fits != nullptr && !algorithm.fits(shape)) continue;
+      // A few bytes each segment, and an odd rest.
+      const std::uint64_t bytes = (segments * 3 + 2) * kElement;
+      std::vector<std::uint64_t> sizes = sizes_of(shape, 0);
+      std::ranges::fill(sizes, bytes);
+      out.push_back({&algorithm, shape, std::move(sizes), false});
+    }
+  }
+  return out;
+}
+
 }  // namespace scela::collectives::test

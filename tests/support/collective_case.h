@@ -77,4 +77,8 @@ class Member {
 // too much: all turns together have all.
 std::vector<Case> cases(int ranks, std::uint64_t turn);
 
+// A shape or two of every algorithm, with as many segments where it has any: more messages than a
+// queue may hold.
+std::vector<Case> long_cases(int ranks, std::uint32_t segments);
+
 }  // namespace scela::collectives::test

@@ -16,6 +16,7 @@
 
 #include "collectives/algorithms/algorithms.h"
 #include "collectives/offload/factory.h"
+#include "collectives/offload/queue_set.h"
 #include "common/core/text.h"
 #include "tests/e2e/hca/verbs_program.h"
 #include "tests/support/collective_case.h"
@@ -66,7 +67,8 @@ struct Rank {
 // Ranks are threads, each with a device of its own.
 class EngineJob {
  public:
-  explicit EngineJob(int ranks) : network(ranks, 23), ranks_(ranks) {
+  explicit EngineJob(int ranks, const QueueDepths& depths = {})
+      : network(ranks, 23), ranks_(ranks), depths_(depths) {
     ::setenv("SCELA_CHANNEL_VERBS", "scela", 1);
     network.deliver_in_waits();
   }
@@ -82,10 +84,15 @@ class EngineJob {
       threads.emplace_back([&, rank] {
         auto others = std::make_unique<Others>(make_polled(network.transport(rank)));
         const Others& counted = *others;
-        auto made = make_engine(std::move(others), network.transport(rank));
+        auto adapter = Adapter::open();
         std::optional<Rank> here;
-        if (made) here.emplace(Rank{rank, std::move(*made), counted});
-        std::string said = made ? body(*here) : cat("no engine: ", made.error().text());
+        if (adapter) {
+          (*adapter)->depths = depths_;
+          here.emplace(Rank{
+              rank, make_engine_on(std::move(*adapter), std::move(others), network.transport(rank)),
+              counted});
+        }
+        std::string said = adapter ? body(*here) : cat("no engine: ", adapter.error().text());
         // Queues stay until all have done with them.
         ++there;
         while (there < ranks_)
@@ -104,6 +111,7 @@ class EngineJob {
  private:
   scela::test::Place place_;
   int ranks_;
+  QueueDepths depths_;
 };
 
 struct Started {
