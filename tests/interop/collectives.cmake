@@ -23,6 +23,8 @@ foreach(kind IN LISTS kinds)
     collectives_test("${kind}, ${ranks} ranks of a node" CHECK --quiet --out "collectives: ${kind}, ${ranks} ranks on 1 nodes"
       RUN ${run} --pmi fd -n ${ranks} ${bin}/collectives_probe ${kind})
   endforeach()
+  collectives_test("${kind}, many messages a peer" CHECK --quiet --out "collectives: ${kind} long, 3 ranks on 1 nodes"
+    RUN ${run} --pmi fd -n 3 ${bin}/collectives_probe ${kind} long)
   collectives_test("${kind}, a rank is killed" CHECK --status 137 --out "collectives: ${kind} killed, 4 ranks on 1 nodes"
     RUN ${run} --pmi fd -n 4 --on-failure wait ${bin}/collectives_probe ${kind} killed)
   if(TARGET scela-ibverbs AND TARGET scela-hca)
@@ -31,6 +33,9 @@ foreach(kind IN LISTS kinds)
       collectives_test("${kind}, ${ranks} ranks on two nodes" CHECK --quiet --out "collectives: ${kind}, ${ranks} ranks on 2 nodes"
         RUN ${between} -n ${ranks} ${bin}/collectives_probe ${kind})
     endforeach()
+    collectives_test("${kind}, many messages a peer, between nodes" CHECK --quiet
+        --out "collectives: ${kind} long, 4 ranks on 2 nodes"
+      RUN ${between} -n 4 ${bin}/collectives_probe ${kind} long)
     collectives_test("${kind}, a rank is killed, between nodes" CHECK --status 137
         --out "collectives: ${kind} killed, 4 ranks on 2 nodes"
       RUN ${between} -n 4 --on-failure wait ${bin}/collectives_probe ${kind} killed)
@@ -47,6 +52,9 @@ if(TARGET scela_collectives_offload AND TARGET scela-ibverbs AND TARGET scela-hc
           --out "collectives: engine, ${ranks} ranks on ${nodes} nodes"
         RUN ${by_engine} --sim-nodes ${nodes} -n ${ranks} ${bin}/collectives_probe engine)
     endforeach()
+    collectives_test("engine, many messages a peer, ${nodes} nodes" CHECK --quiet
+        --out "collectives: engine long, 4 ranks on ${nodes} nodes"
+      RUN ${by_engine} --sim-nodes ${nodes} -n 4 ${bin}/collectives_probe engine long)
     collectives_test("engine, all ends while a rank is stopped, ${nodes} nodes" CHECK
         --out "collectives: engine stopped, 4 ranks on ${nodes} nodes"
       RUN ${by_engine} --sim-nodes ${nodes} -n 4 ${bin}/collectives_probe engine stopped)
@@ -67,6 +75,8 @@ if(TARGET scela_collectives_offload AND TARGET scela-ibverbs AND TARGET scela-hc
       collectives_test("engine, tasks by a thread, ${nodes} nodes" CHECK --quiet --out "collectives: engine, 4 ranks on ${nodes} nodes"
         RUN ${by_thread} --sim-nodes ${nodes} -n 4 ${bin}/collectives_probe engine)
     endforeach()
+    collectives_test("engine, many messages a peer, tasks by a thread" CHECK --quiet --out "collectives: engine long, 4 ranks on 2 nodes"
+      RUN ${by_thread} --sim-nodes 2 -n 4 ${bin}/collectives_probe engine long)
   endif()
 endif()
 

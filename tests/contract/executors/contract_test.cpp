@@ -68,6 +68,25 @@ TEST_CASE("contract of executors: every algorithm gives every rank its definitio
   }
 }
 
+// As many as no queue of an adapter holds, both ways.
+TEST_CASE("contract of executors: every algorithm comes to its end with many messages a peer") {
+  const std::vector<Case> every = long_cases(3, 300);
+  each_job(3, [&](Job& job, ExecutorKind) {
+    const std::string wrong = job.run([&](int rank, Executor& executor) -> std::string {
+      std::uint32_t tag = 0;
+      for (const Case& one : every) {
+        Started started(one, rank, tag++, executor);
+        if (!started.refused.empty()) return started.refused;
+        executor.wait(started.run);
+        std::string said = started.wrong();
+        if (!said.empty()) return said;
+      }
+      return {};
+    });
+    CHECK(wrong == "");
+  });
+}
+
 // Each rank waits for them in an order of its own.
 TEST_CASE("contract of executors: operations under way at once come to their ends, in any order") {
   const std::vector<Case> every = cases(3, 4);

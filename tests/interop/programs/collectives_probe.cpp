@@ -2,6 +2,7 @@
 // one line if all is well.
 //
 //   collectives_probe inline|polled|thread|engine          every algorithm
+//   collectives_probe inline|polled|thread|engine long     every algorithm, many messages a peer
 //   collectives_probe inline|polled|thread|engine killed   rank 1 is killed: all others are told
 //   its
 //                                                          name
@@ -78,7 +79,7 @@ void outlive(Channel& channel, Executor& executor) {
 int main(int argc, char** argv) {
   const auto kind = argc > 1 ? executor_kind_of(argv[1]) : std::nullopt;
   const std::string what = argc > 2 ? argv[2] : "";
-  if (!kind) failed("usage: collectives_probe inline|polled|thread|engine [killed|stopped]");
+  if (!kind) failed("usage: collectives_probe inline|polled|thread|engine [long|killed|stopped]");
   scela::channel::Options options;
   if (*kind == ExecutorKind::thread) options.threads = scela::channel::Threads::multiple;
   auto opened = Channel::open(options);
@@ -109,6 +110,9 @@ int main(int argc, char** argv) {
       const std::string wrong = stopped(channel, *executor);
       if (!wrong.empty()) failed(wrong);
 #endif
+    } else if (what == "long") {
+      const std::string wrong = probe_long(channel.rank(), channel.size(), kContext, *executor);
+      if (!wrong.empty()) failed(wrong);
     } else {
       const std::string wrong = probe(channel.rank(), channel.size(), kContext, *executor);
       if (!wrong.empty()) failed(wrong);

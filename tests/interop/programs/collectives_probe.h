@@ -2,6 +2,7 @@
 // other and several at once, on bytes that it knows.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -55,6 +56,24 @@ inline std::string probe(int rank, int size, std::uint32_t context, Executor& ex
         if (!wrong.empty()) return wrong;
       }
     }
+  }
+  return {};
+}
+
+// More messages than an adapter's queues hold, and more than anything else is asked to have under
+// way.
+inline std::string probe_long(int rank, int size, std::uint32_t context, Executor& executor) {
+  constexpr std::chrono::seconds kPatience(60);
+  std::uint32_t tag = 0;
+  for (const Case& one : long_cases(size, 300)) {
+    Begun begun(one, rank, tag++, context, executor);
+    if (begun.refused.empty() && !executor.wait(begun.run, kPatience)) {
+      executor.cancel(begun.run, {FaultCode::cancelled, rank, "it does not end"});
+      executor.wait(begun.run);
+      return text(one) + " does not end";
+    }
+    std::string wrong = begun.wrong();
+    if (!wrong.empty()) return wrong;
   }
   return {};
 }
