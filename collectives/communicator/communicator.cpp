@@ -205,7 +205,20 @@ int Communicator::nodes() const {
   return state_ ? state_->node_count : 0;
 }
 std::string Communicator::describe() const {
-  return state_ ? state_->engine->executor->describe() : "nobody's";
+  if (!state_) return "nobody's";
+  std::string text = state_->engine->executor->describe();
+  const EngineAccounts posted = engine_accounts();
+  if (posted.in_parts > 0)
+    text += cat("; ", posted.in_parts, " of ", posted.operations,
+                " operations of this communicator were not posted whole, since its queues hold no "
+                "more: they needed this process until they were");
+  return text;
+}
+
+EngineAccounts Communicator::engine_accounts() const {
+  if (!state_) return {};
+  const collectives::PostedRuns posted = state_->engine->executor->posted(state_->context);
+  return {posted.all, posted.connecting, posted.in_parts};
 }
 
 void Communicator::free() {

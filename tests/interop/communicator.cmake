@@ -1,6 +1,6 @@
 # scela::Communicator over the channel, under every launcher there is.
 add_executable(communicator_probe programs/communicator_probe.cpp programs/communicator_operations.cpp
-  programs/communicator_flights.cpp programs/communicator_binding.cpp programs/communicator_wrong.cpp)
+  programs/communicator_flights.cpp programs/communicator_binding.cpp programs/communicator_long.cpp programs/communicator_wrong.cpp)
 target_link_libraries(communicator_probe PRIVATE scela_collectives_communicator scela_comm_channel)
 target_include_directories(communicator_probe PRIVATE ${PROJECT_SOURCE_DIR})
 set_target_properties(communicator_probe PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${SCELA_INTEROP_BIN}")
@@ -37,6 +37,19 @@ if(TARGET scela-ibverbs AND TARGET scela-hca)
     communicator_test("${what}, 4 ranks on two nodes" CHECK --quiet
         --out "communicator: ${what}, 4 ranks on 2 nodes"
       RUN ${run} --pmi fd --sim-nodes 2 --ppn 2 --env SCELA_CHANNEL_VERBS=$<TARGET_FILE:scela-ibverbs> ${probe} ${words})
+  endforeach()
+endif()
+foreach(by at-once polled thread)
+  communicator_test("many messages a peer ${by}, 2 ranks of a node" CHECK --quiet --out "communicator: long ${by}, 2 ranks on 1 nodes"
+    RUN ${run} --pmi fd -n 2 ${probe} long ${by})
+endforeach()
+if(TARGET scela_collectives_offload AND TARGET scela-ibverbs AND TARGET scela-hca)
+  foreach(shape "2;1" "4;2")
+    list(GET shape 0 ranks)
+    list(GET shape 1 nodes)
+    communicator_test("many messages a peer engine, ${ranks} ranks on ${nodes} nodes" CHECK --quiet
+        --out "communicator: long engine, ${ranks} ranks on ${nodes} nodes"
+      RUN ${run} --pmi fd --sim-nodes ${nodes} --env SCELA_CHANNEL_VERBS=$<TARGET_FILE:scela-ibverbs> -n ${ranks} ${probe} long engine)
   endforeach()
 endif()
 foreach(ranks 1 2)

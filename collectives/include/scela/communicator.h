@@ -302,6 +302,16 @@ struct CommunicatorOptions {
   bool check = false;
 };
 
+// RunBy::engine: operations of one communicator that this rank gave to the adapter. One that was
+// not posted whole when it was started may need steps of this process before it is over, here or at
+// other ranks: its calls that start, test, wait and progress make them.
+struct EngineAccounts {
+  std::uint64_t operations = 0;
+  // Of these, not posted whole: since peers had still to be connected, as before the first
+  // operation with them; since the adapter's queues hold no more.
+  std::uint64_t connecting = 0, in_parts = 0;
+};
+
 // What those who live have agreed on.
 struct Agreed {
   CollectiveError error;   // none: the rest holds, and is the same on all ranks that have it
@@ -326,8 +336,9 @@ class Communicator {
   int rank() const;  // -1: of nobody
   int size() const;
   int nodes() const;
-  // For people: who runs the operations, and where.
+  // For people: who runs the operations, and where; and how many were not posted whole.
   std::string describe() const;
+  EngineAccounts engine_accounts() const;
 
   CollectiveError run(const Collective& collective);
   CollectiveRequest start(const Collective& collective);

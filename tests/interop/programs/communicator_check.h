@@ -25,6 +25,8 @@ inline void must(bool holds, const std::string& what) {
 void operations(scela::Communicator& world);
 // Several under way at once, of one communicator and of some that overlap.
 void flights(scela::Communicator& world, scela::RunBy by);
+// More messages with a peer than an adapter's queues hold.
+void longer(scela::Communicator& world, scela::RunBy by);
 // Where progress threads run. Before the channel is opened: those that there are.
 std::vector<int> leave_all_processors_but_one();
 void binding(scela::channel::Channel& channel, const scela::Communicator& world,

@@ -2,6 +2,7 @@
 // prints one line if all is well.
 //
 //   communicator_probe operations|flights at-once|polled|thread
+//   communicator_probe long at-once|polled|thread|engine
 //   communicator_probe binding thread
 //   communicator_probe WRONG at-once|polled|thread    what is done wrongly: communicator_wrong.cpp
 #include <optional>
@@ -21,6 +22,7 @@ std::optional<RunBy> run_by_of(std::string_view word) {
   if (word == "at-once") return RunBy::at_once;
   if (word == "polled") return RunBy::polled;
   if (word == "thread") return RunBy::thread;
+  if (word == "engine") return RunBy::engine;
   return std::nullopt;
 }
 
@@ -29,7 +31,9 @@ std::optional<RunBy> run_by_of(std::string_view word) {
 int main(int argc, char** argv) {
   const auto by = argc == 3 ? run_by_of(argv[2]) : std::nullopt;
   if (!by)
-    failed("usage: communicator_probe operations|flights|binding|WRONG at-once|polled|thread");
+    failed(
+        "usage: communicator_probe operations|flights|long|binding|WRONG "
+        "at-once|polled|thread|engine");
   const std::string what = argv[1];
   channel::Options options;
   if (*by == RunBy::thread) options.threads = channel::Threads::multiple;
@@ -46,6 +50,8 @@ int main(int argc, char** argv) {
     operations(world);
   else if (what == "flights")
     flights(world, *by);
+  else if (what == "long")
+    longer(world, *by);
   else if (what == "binding")
     binding(*opened.channel, world, processors);
   else if (what == "last")
