@@ -152,7 +152,7 @@ class EngineExecutor final : public Executor {
     return at == groups_.end() ? 0 : at->second->queue_pairs();
   }
 
-  PostedRuns posted(std::uint32_t context) const override {
+  PostedRuns posted(ContextId context) const override {
     const auto at = groups_.find(context);
     return at == groups_.end() ? PostedRuns() : at->second->posted();
   }
