@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <iterator>
 #include <mutex>
 #include <vector>
 
@@ -22,17 +23,20 @@ Deaths& deaths() {
   return *kept;
 }
 
-bool is_a_death(pmix_status_t status) {
-  constexpr pmix_status_t kDeaths[] = {PMIX_PROC_TERMINATED,       PMIX_ERR_PROC_TERM_WO_SYNC,
-                                       PMIX_EVENT_PROC_TERMINATED, PMIX_ERR_PROC_ABORTED_BY_SIG,
-                                       PMIX_ERR_EXIT_NONZERO_TERM,
+// How launchers call it, which differs. Asked for by name, since a server does not tell a handler
+// of everything: that of an MPI would end its process.
+constexpr pmix_status_t kDeaths[] = {
+    PMIX_PROC_TERMINATED,         PMIX_ERR_PROC_TERM_WO_SYNC, PMIX_EVENT_PROC_TERMINATED,
+    PMIX_ERR_PROC_ABORTED_BY_SIG, PMIX_ERR_EXIT_NONZERO_TERM,
 #ifdef PMIX_ERR_PROC_ABORTED
-                                       PMIX_ERR_PROC_ABORTED,
+    PMIX_ERR_PROC_ABORTED,
 #endif
 #ifdef PMIX_ERR_PROC_ABORTING
-                                       PMIX_ERR_PROC_ABORTING
+    PMIX_ERR_PROC_ABORTING,
 #endif
-  };
+};
+
+bool is_a_death(pmix_status_t status) {
   return std::ranges::find(kDeaths, status) != std::end(kDeaths);
 }
 
@@ -45,20 +49,34 @@ void note(const pmix_proc_t& who) {
   all.count.store(all.ranks.size(), std::memory_order_release);
 }
 
+// Of an attribute that names whom the event is about. False: it does not.
+bool note_named(const pmix_info_t& info) {
+  const auto is = [&](const char* key) {
+    return std::strncmp(info.key, key, PMIX_MAX_KEYLEN) == 0;
+  };
+  const pmix_value_t& value = info.value;
+  if (is(PMIX_EVENT_AFFECTED_PROC) && value.type == PMIX_PROC && value.data.proc != nullptr) {
+    note(*value.data.proc);
+    return true;
+  }
+  if (!is(PMIX_EVENT_AFFECTED_PROCS) || value.type != PMIX_DATA_ARRAY ||
+      value.data.darray == nullptr || value.data.darray->type != PMIX_PROC ||
+      value.data.darray->array == nullptr)
+    return false;
+  const auto* procs = static_cast<const pmix_proc_t*>(value.data.darray->array);
+  for (std::size_t i = 0; i < value.data.darray->size; ++i)
+    note(procs[i]);
+  return true;
+}
+
 // Some name the dead by the source, some by an attribute, and the source is who tells.
 void told(std::size_t, pmix_status_t status, const pmix_proc_t* source, pmix_info_t* infos,
           std::size_t count, pmix_info_t*, std::size_t, pmix_event_notification_cbfunc_fn_t next,
           void* data) {
   if (is_a_death(status)) {
     bool named = false;
-    for (std::size_t i = 0; i < count; ++i) {
-      const pmix_info_t& info = infos[i];
-      if (std::strncmp(info.key, PMIX_EVENT_AFFECTED_PROC, PMIX_MAX_KEYLEN) != 0 ||
-          info.value.type != PMIX_PROC || info.value.data.proc == nullptr)
-        continue;
-      named = true;
-      note(*info.value.data.proc);
-    }
+    for (std::size_t i = 0; i < count; ++i)
+      named = note_named(infos[i]) || named;
     if (!named && source != nullptr) note(*source);
   }
   if (next != nullptr) next(PMIX_EVENT_NO_ACTION_TAKEN, nullptr, 0, nullptr, nullptr, data);
@@ -66,14 +84,16 @@ void told(std::size_t, pmix_status_t status, const pmix_proc_t* source, pmix_inf
 
 }  // namespace
 
-// For all events: which of them a launcher uses for a death differs.
-void listen_for_deaths(const PmixLibrary& library, const std::string& name_space) {
+bool listen_for_deaths(const PmixLibrary& library, const std::string& name_space) {
   {
     const std::lock_guard lock(deaths().mutex);
     deaths().name_space = name_space;
   }
-  static_cast<void>(
-      library.PMIx_Register_event_handler(nullptr, 0, nullptr, 0, told, nullptr, nullptr));
+  pmix_status_t codes[std::size(kDeaths)];
+  std::ranges::copy(kDeaths, codes);
+  // The handler's number, or why there is none.
+  return library.PMIx_Register_event_handler(codes, std::size(codes), nullptr, 0, told, nullptr,
+                                             nullptr) >= 0;
 }
 
 bool is_told_dead(int rank) {

@@ -60,7 +60,8 @@ class PmixSpace : public Space {
   Result<void> begin();
   const Place& place() const override { return place_; }
   std::string describe() const override {
-    return cat("PMIx, ", version_, ", namespace ", place_.job);
+    return cat("PMIx, ", version_, ", namespace ", place_.job,
+               hears_of_deaths_ ? "" : ", whose server tells of no ranks that have ended");
   }
   Result<void> put(std::string_view key, std::string_view bytes) override;
   Result<void> fence() override;
@@ -83,6 +84,7 @@ class PmixSpace : public Space {
   const PmixLibrary& pmix_;
   pmix_proc_t self_{};
   std::string version_;
+  bool hears_of_deaths_ = false;
   Place place_;
 };
 
@@ -109,7 +111,7 @@ Result<void> PmixSpace::begin() {
                       "see what the launcher says"});
   }
   find_nodes();
-  listen_for_deaths(pmix_, place_.job);
+  hears_of_deaths_ = listen_for_deaths(pmix_, place_.job);
   return {};
 }
 
