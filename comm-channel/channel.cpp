@@ -477,6 +477,11 @@ bool Channel::ended(int rank) const {
   return state_->progress.with([&](Messenger& messenger) { return messenger.has_ended(rank); });
 }
 
+void Channel::take_for_ended(int rank) {
+  if (rank < 0 || rank >= size()) return;
+  state_->progress.with([&](Messenger&) { state_->progress.take_for_ended(rank); });
+}
+
 PeerAccounts Channel::accounts(int peer) const {
   if (peer < 0 || peer >= size() || state_->progress.is_copy()) return {};
   return state_->progress.with([&](Messenger& messenger) { return messenger.accounts(peer); });

@@ -31,7 +31,11 @@ Limit shorter(const Limit& limit, std::chrono::nanoseconds most) {
 void Progress::look_for_ends() {
   if (messenger_.network() != nullptr) {
     messenger_.network()->look_around();
-    if (failed_) messenger_.notice_failures(failed_);
+    if (failed_ || !taken_for_ended_.empty())
+      messenger_.notice_failures([this](int rank) {
+        const auto at = static_cast<std::size_t>(rank);
+        return (at < taken_for_ended_.size() && taken_for_ended_[at]) || (failed_ && failed_(rank));
+      });
   }
   shm::NodeLink* const node = messenger_.node();
   if (node != nullptr && node->deaths() != deaths_seen_) {
@@ -39,6 +43,13 @@ void Progress::look_for_ends() {
     messenger_.notice_ends();
   }
   messenger_.notice_solitude();
+}
+
+void Progress::take_for_ended(int rank) {
+  const auto at = static_cast<std::size_t>(rank);
+  if (at >= taken_for_ended_.size()) taken_for_ended_.resize(at + 1);
+  taken_for_ended_[at] = true;
+  look_for_ends();
 }
 
 // Others of the node are not asked for by who does not sleep: perhaps nobody does.

@@ -10,6 +10,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <vector>
 
 #include "comm-channel/include/scela/channel.h"
 #include "comm-channel/messenger.h"
@@ -55,6 +56,8 @@ class Progress {
   // For who never waits, within with(): moves what can be moved, and looks now and then whether
   // others have ended, as who waits does.
   bool poll();
+  // Within with(): others have said that the rank has ended.
+  void take_for_ended(int rank);
 
   // Until `done(messenger)`. False: the limit was over before.
   template <class Done>
@@ -145,6 +148,7 @@ class Progress {
   Messenger messenger_;
   const std::function<bool(int rank)> failed_;
   const bool several_;
+  std::vector<bool> taken_for_ended_;  // by rank; empty: none
   std::uint32_t deaths_seen_ = 0;
   std::uint32_t moved_without_a_look_ = 0;
   std::chrono::nanoseconds looked_{};

@@ -29,7 +29,8 @@ class Talk {
         route_(beside(group.context, kAgreementContext)),
         ranks_(static_cast<int>(group.ranks.size())),
         agreement_(group.rank, ranks_, std::move(own)),
-        heard_(group.ranks.size()) {}
+        heard_(group.ranks.size()),
+        lost_(group.ranks.size(), false) {}
   Talk(const Talk&) = delete;
   Talk& operator=(const Talk&) = delete;
   ~Talk() {
@@ -47,6 +48,7 @@ class Talk {
     for (;;) {
       notice_ends();
       send();
+      lose_the_dead();
       const bool moved = hear();
       if (error_ || (agreement_.done() && letters_.empty() && sent_.empty())) return error_;
       if (!moved) wait();
@@ -77,6 +79,17 @@ class Talk {
     for (const int ended : transport_.ended())
       for (int rank = 0; rank < ranks_; ++rank)
         if (peer(rank) == ended && !heard(rank).ticket) agreement_.ended(rank, letters_);
+  }
+
+  // Nobody waits for those any more, as it is decided that they have ended: neither may what was
+  // sent to them, where no launcher tells of them and they have no connection that could break.
+  void lose_the_dead() {
+    if (agreement_.decided() == nullptr) return;
+    for (int rank = 0; rank < ranks_; ++rank)
+      if (agreement_.has_ended(rank) && !lost_[static_cast<std::size_t>(rank)]) {
+        lost_[static_cast<std::size_t>(rank)] = true;
+        transport_.lost(peer(rank));
+      }
   }
 
   void send() {
@@ -166,6 +179,7 @@ class Talk {
   CollectiveError error_;
   std::vector<Agreement::Letter> letters_;  // to be sent
   std::vector<Heard> heard_;                // by rank
+  std::vector<bool> lost_;                  // by rank: the transport was told
   std::deque<Sent> sent_;                   // under way
   std::vector<Transport::Ticket> tickets_;
 };

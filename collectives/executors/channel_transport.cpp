@@ -192,6 +192,10 @@ class ChannelTransport final : public Transport {
     }
     return ended_;
   }
+  void lost(int peer) override {
+    channel_.take_for_ended(peer);
+    looked_for_ends_ = {};
+  }
   void give_up(std::span<const int> peers, const GivenUp& what) override {
     for (const int peer : peers) {
       if (peer == channel_.rank() || (peer == what.rank && what.refusal == Refusal::none)) continue;

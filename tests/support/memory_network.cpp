@@ -69,6 +69,7 @@ class MemoryTransport final : public Transport {
     look();
     return ended_;
   }
+  void lost(int peer) override { network_.tell(rank_, peer); }
   void give_up(std::span<const int> peers, const GivenUp& what) override {
     const std::lock_guard lock(network_.mutex_);
     if (network_.dead_[static_cast<std::size_t>(rank_)]) return;
@@ -101,7 +102,7 @@ class MemoryTransport final : public Transport {
   bool look() {
     const std::size_t before = ended_.size();
     for (std::size_t rank = 0; rank < network_.dead_.size(); ++rank)
-      if (network_.dead_[rank] &&
+      if (network_.dead_[rank] && network_.hears_of(rank_, static_cast<int>(rank)) &&
           std::find(ended_.begin(), ended_.end(), static_cast<int>(rank)) == ended_.end())
         ended_.push_back(static_cast<int>(rank));
     return ended_.size() != before;
@@ -151,7 +152,7 @@ void MemoryNetwork::end(End*& end, std::uint64_t bytes, std::shared_ptr<const Fa
 std::shared_ptr<const Fault> MemoryNetwork::fault_of(int asker, const Key& key) const {
   int peer = key.from == asker ? key.to : key.from;
   if (dead_[static_cast<std::size_t>(asker)]) peer = asker;
-  if (!dead_[static_cast<std::size_t>(peer)]) return nullptr;
+  if (!dead_[static_cast<std::size_t>(peer)] || !hears_of(asker, peer)) return nullptr;
   return std::make_shared<const Fault>(Fault{FaultCode::peer_ended, peer, "it was killed"});
 }
 
@@ -268,6 +269,10 @@ void MemoryNetwork::kill(int rank) {
 
 void MemoryNetwork::leave(int rank) {
   const std::lock_guard lock(mutex_);
+  leave_now(rank);
+}
+
+void MemoryNetwork::leave_now(int rank) {
   while (deliver_one()) {
   }
   std::map<Key, std::deque<std::unique_ptr<Message>>> sent;
@@ -279,11 +284,54 @@ void MemoryNetwork::leave(int rank) {
     waiting_[key] = std::move(queue);
 }
 
+void MemoryNetwork::leave_unheard(int rank, std::span<const int> by) {
+  const std::lock_guard lock(mutex_);
+  for (const int other : by)
+    unheard_.insert({other, rank});
+  leave_now(rank);
+}
+
+void MemoryNetwork::tell(int rank, int of_dead) {
+  const std::lock_guard lock(mutex_);
+  if (unheard_.erase({rank, of_dead}) != 0) end_all(of_dead, rank);
+}
+
 void MemoryNetwork::kill_now(int rank) {
   dead_[static_cast<std::size_t>(rank)] = true;
+  for (int other = 0; other < static_cast<int>(dead_.size()); ++other)
+    hears_of(other, rank) ? end_all(rank, other) : end_own(rank, other);
+}
+
+// What the dead rank has begun is there no more, and what it has sent is.
+void MemoryNetwork::end_own(int rank, int other) {
+  const auto leave = [&](Message& message) {
+    const std::shared_ptr<const Fault> fault = fault_of(rank, message.key);
+    if (message.key.from == rank && message.is_sent && !message.copied) {
+      message.copied = true;
+      message.copy.assign(message.from.begin(), message.from.end());
+      message.from = message.copy;
+    }
+    end(message.key.from == rank ? message.send : message.receive, 0, fault);
+  };
+  for (const std::unique_ptr<Message>& message : met_)
+    if (is_between(*message, rank, other)) leave(*message);
+  for (auto& [key, queue] : waiting_)
+    std::erase_if(queue, [&](const std::unique_ptr<Message>& one) {
+      if (!is_between(*one, rank, other)) return false;
+      leave(*one);
+      return key.to == rank && !one->is_sent;
+    });
+}
+
+bool MemoryNetwork::is_between(const Message& message, int one, int other) {
+  const Key& key = message.key;
+  return (key.from == one && key.to == other) || (key.from == other && key.to == one);
+}
+
+// All messages of the dead rank with the other one.
+void MemoryNetwork::end_all(int rank, int other) {
   const auto ends = [&](Message& message) {
-    if (message.key.from != rank && message.key.to != rank) return false;
-    const int other = message.key.from == rank ? message.key.to : message.key.from;
+    if (!is_between(message, rank, other)) return false;
     const std::shared_ptr<const Fault> fault = fault_of(other, message.key);
     end(message.send, 0, fault);
     end(message.receive, 0, fault);

@@ -11,6 +11,7 @@
 #include <memory>
 #include <mutex>
 #include <set>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -32,6 +33,10 @@ class MemoryNetwork {
   void kill(int rank);
   // It has ended, and what it has sent arrives yet.
   void leave(int rank);
+  // The same, and these others hear nothing of that until their transports lose it, or they are
+  // told.
+  void leave_unheard(int rank, std::span<const int> by);
+  void tell(int rank, int of_dead);
   // It dies when it begins the n-th message from now.
   void kill_after(int rank, int messages);
   // The next message that this rank begins, and its other end, fail with this.
@@ -78,6 +83,11 @@ class MemoryNetwork {
   void meet(Message& message);
   void drop(Message& message);
   void kill_now(int rank);
+  void leave_now(int rank);
+  void end_all(int rank, int other);
+  void end_own(int rank, int other);
+  static bool is_between(const Message& message, int one, int other);
+  bool hears_of(int asker, int rank) const { return !unheard_.contains({asker, rank}); }
   void drop_context(int rank, ContextId context);
   static void end(End*& end, std::uint64_t bytes, std::shared_ptr<const Fault> fault);
   std::shared_ptr<const Fault> fault_of(int asker, const Key& key) const;
@@ -91,8 +101,9 @@ class MemoryNetwork {
   std::vector<bool> dead_;
   std::vector<int> messages_left_;  // by rank; 0: any number
   std::vector<std::shared_ptr<const Fault>> next_fault_;
-  std::vector<std::vector<GivenUp>> given_up_;   // to be told, by rank
+  std::vector<std::vector<GivenUp>> given_up_;       // to be told, by rank
   std::set<std::pair<int, ContextId>> dropped_;  // rank and context
+  std::set<std::pair<int, int>> unheard_;            // of whom the first does not hear that it died
   bool delivers_ = false;
 };
 

@@ -167,6 +167,10 @@ class Channel {
   bool progress();
   // Whether it is known that the rank has ended: all calls that wait find out, and all that move.
   bool ended(int rank) const;
+  // The program knows that a rank has ended, as others have said: what waits for it ends with
+  // peer_ended, here and from now on, though neither the launcher nor the adapter has told. Of a
+  // rank of this node the system does tell, and nothing is done.
+  void take_for_ended(int rank);
   Accounts accounts() const;
   PeerAccounts accounts(int peer) const;
   // One line for each peer's node, and what was found out about this machine: for people.

@@ -241,6 +241,37 @@ TEST_CASE("channel ends: an answer to a rank that has ended is not kept for it")
   CHECK_FALSE(messenger.blocked());
 }
 
+// No launcher tells here, and nothing breaks.
+TEST_CASE("channel ends: a rank that the program takes for ended ends what waits for it") {
+  for (const Threads threads : {Threads::single, Threads::multiple}) {
+    World world;
+    world.size = 3;
+    world.nodes = 2;
+    world.node_of = {0, 1, 1};
+    Options options;
+    options.threads = threads;
+    std::vector<Header> sent;
+    const auto channel =
+        channel_over(world, options, Links{nullptr, std::make_unique<NoRoom>(sent), {}});
+    std::vector<std::byte> got(8), given(100'000);
+    Request receive = channel->irecv(1, 1, got), send = channel->isend(1, 2, given);
+    Request other = channel->irecv(2, 1, got);
+    for (const int none : {-1, 3})
+      channel->take_for_ended(none);
+    REQUIRE_FALSE(receive.test());
+    channel->take_for_ended(1);
+    CHECK(channel->ended(1));
+    CHECK_FALSE(channel->ended(2));
+    for (Request* const one : {&receive, &send}) {
+      REQUIRE(one->test());
+      must_name_it(one->status().error);
+    }
+    must_name_it(channel->recv(1, 1, got).error);
+    CHECK_FALSE(other.test());
+    CHECK(other.cancel());
+  }
+}
+
 TEST_CASE("channel ends: who always has messages to move hears of it, too") {
   const Left left(Threads::single);
   std::vector<std::byte> got(8), ours(8);

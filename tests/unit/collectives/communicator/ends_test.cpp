@@ -1,6 +1,13 @@
 // Ranks that die: operations fail by name, those that live agree and go on.
+#include <array>
 #include <atomic>
 #include <catch2/catch.hpp>
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <utility>
 
 #include "common/core/text.h"
 #include "tests/unit/collectives/communicator/everyone.h"
@@ -19,6 +26,40 @@ class Deaths {
 
  private:
   MemoryNetwork network_;
+};
+
+// What is done if a test is not over after a time that only a hang takes.
+class Watch {
+ public:
+  explicit Watch(std::function<void()> act)
+      : thread_([this, act = std::move(act)] {
+          std::unique_lock lock(mutex_);
+          late_ = !changed_.wait_for(lock, std::chrono::seconds(20), [this] { return over_; });
+          if (late_) act();
+        }) {}
+  ~Watch() { stop(); }
+  Watch(const Watch&) = delete;
+  Watch& operator=(const Watch&) = delete;
+  bool in_time() {
+    stop();
+    return !late_;
+  }
+
+ private:
+  void stop() {
+    {
+      const std::lock_guard lock(mutex_);
+      over_ = true;
+    }
+    changed_.notify_all();
+    if (thread_.joinable()) thread_.join();
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool over_ = false;
+  bool late_ = false;
+  std::thread thread_;
 };
 
 std::string sum_of(Communicator& group, int expected_ranks) {
@@ -226,6 +267,38 @@ TEST_CASE("ends: agree says whether all said yes, and who has ended, the same to
           return {};
         }) == "");
   CHECK(deaths.network().under_way() == 0);
+}
+
+// Only by what is decided: no launcher tells them, and nothing of theirs breaks.
+TEST_CASE("ends: an agreement ends on ranks that hear of the dead from the others alone") {
+  constexpr int kRanks = 8;
+  for (const bool shrinks : {false, true}) {
+    Deaths deaths(kRanks);
+    Watch watch([&] {
+      for (int dead = 4; dead < kRanks; ++dead)
+        for (int rank = 1; rank < 4; ++rank)
+          deaths.network().tell(rank, dead);
+    });
+    CHECK(everyone(deaths.network(), {.ranks = kRanks}, [&](Communicator& world) -> std::string {
+            const int rank = world.rank();
+            if (const auto error = world.dup().barrier()) return error.text();
+            if (rank >= 4) {
+              deaths.network().leave_unheard(rank, std::array{1, 2, 3});
+              return {};
+            }
+            if (shrinks) {
+              Communicator four = world.shrink();
+              return four ? sum_of(four, 4) : four.error().text();
+            }
+            const Agreed agreed = world.agree(true);
+            if (agreed.ended != std::vector<int>{4, 5, 6, 7}) return "it does not know the dead";
+            // Nobody is waited for afterwards.
+            const auto later = first_error(world, {Collective::barrier()});
+            return later.code == CollectiveCode::peer_ended ? "" : later.text();
+          }) == "");
+    CHECK(watch.in_time());
+    CHECK(deaths.network().under_way() == 0);
+  }
 }
 
 TEST_CASE("ends: ranks that agree on something else than others are told so, all of them") {
