@@ -208,7 +208,7 @@ Result<std::vector<std::string>> Bootstrap::exchange(std::string_view bytes) {
   return given;
 }
 
-bool Bootstrap::has_failed(int rank) const {
+bool Bootstrap::has_failed(int rank) {
   return space_ && rank >= 0 && rank < world_.size && space_->has_failed(rank);
 }
 

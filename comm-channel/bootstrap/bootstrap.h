@@ -60,9 +60,10 @@ class Bootstrap {
   // Puts, fences, gets: what each rank gives, by rank. All ranks must call it equally often.
   Result<std::vector<std::string>> exchange(std::string_view bytes);
 
-  // Whether the launcher says that the rank has failed: a look at memory under scela-run (PMI),
-  // which is always false under launchers that do not tell.
-  bool has_failed(int rank) const;
+  // Whether the launcher says that the rank has failed: a look at memory under scela-run and where
+  // PMIx events tell; where scela-run shares none, a question to it a few times a second. Always
+  // false under launchers that do not tell.
+  bool has_failed(int rank);
   // Whether it has ended or taken leave, also well, as far as the launcher knows by now: who wants
   // to know asks again. scela-run (PMI) tells; elsewhere always false. A question to the launcher.
   bool has_left(int rank);

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "comm-channel/bootstrap/chunks.h"
+#include "comm-channel/bootstrap/dead_list.h"
 #include "comm-channel/bootstrap/pmi_spaces.h"
 #include "common/core/text.h"
 
@@ -26,11 +27,9 @@ class Pmi1Space : public Space {
   Result<void> put(std::string_view key, std::string_view bytes) override;
   Result<void> fence() override;
   Result<std::string> get(int rank, std::string_view key) override;
-  bool has_failed(int rank) const override {
-    return connection_.reader() && connection_.reader()->dead(static_cast<std::uint64_t>(rank));
-  }
+  bool has_failed(int rank) override;
   bool has_left(int rank) override;
-  bool shows_texts() const override { return pmi::client::is_job_of_scela(place_.job); }
+  bool shows_texts() const override { return is_of_scela_; }
   void abort(int code, std::string_view text) override;
   Result<void> leave() override;
 
@@ -45,6 +44,8 @@ class Pmi1Space : public Space {
   Connection connection_;
   std::string by_;
   Place place_;
+  bool is_of_scela_ = false;
+  DeadList dead_;                 // without the node's segment
   std::size_t value_max_ = 1024;  // with the terminating zero
 };
 
@@ -81,6 +82,7 @@ Result<void> Pmi1Space::begin() {
   }
   value_max_ = static_cast<std::size_t>(value_max);
   place_ = Place{connection_.rank(), connection_.size(), *job, {}};
+  is_of_scela_ = pmi::client::is_job_of_scela(place_.job);
   connection_.attach(place_.job);
   if (const auto mapping = find("PMI_process_mapping")) {
     place_.node_names = node_names_of(*mapping, place_.size);
@@ -133,9 +135,14 @@ Result<std::string> Pmi1Space::get(int rank, std::string_view key) {
   });
 }
 
+bool Pmi1Space::has_failed(int rank) {
+  if (connection_.reader()) return connection_.reader()->dead(static_cast<std::uint64_t>(rank));
+  return is_of_scela_ && dead_.has(rank, [this] { return find("PMI_dead_processes"); });
+}
+
 // A scela-run that does not know the question says so, and then nothing is known.
 bool Pmi1Space::has_left(int rank) {
-  if (!pmi::client::is_job_of_scela(place_.job)) return false;
+  if (!is_of_scela_) return false;
   const auto answer = connection_.ask(cat("cmd=scela_left rank=", rank), "scela_left_result");
   return answer && answer->ok() && answer->number("left") == 1;
 }

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "comm-channel/bootstrap/chunks.h"
+#include "comm-channel/bootstrap/dead_list.h"
 #include "comm-channel/bootstrap/pmi_spaces.h"
 #include "common/core/text.h"
 #include "pmi/protocol/limits.h"
@@ -27,15 +28,14 @@ class Pmi2Space : public Space {
   Result<void> put(std::string_view key, std::string_view bytes) override;
   Result<void> fence() override;
   Result<std::string> get(int rank, std::string_view key) override;
-  bool has_failed(int rank) const override {
-    return connection_.reader() && connection_.reader()->dead(static_cast<std::uint64_t>(rank));
-  }
-  bool shows_texts() const override { return pmi::client::is_job_of_scela(place_.job); }
+  bool has_failed(int rank) override;
+  bool shows_texts() const override { return is_of_scela_; }
   void abort(int code, std::string_view text) override;
   Result<void> leave() override;
 
  private:
   Result<Pmi2Message> ask(const Pmi2Writer& request, const char* command, const char* what);
+  std::optional<std::string> of_job(const char* key);
   static std::string name_of(int rank, std::string_view key, std::size_t piece) {
     return cat("scela-", rank, "-", key, "-", piece);
   }
@@ -43,6 +43,8 @@ class Pmi2Space : public Space {
   Connection connection_;
   std::string by_;
   Place place_;
+  bool is_of_scela_ = false;
+  DeadList dead_;  // without the node's segment
 };
 
 int number_in(const Pmi2Message& message, std::string_view key, int otherwise) {
@@ -88,13 +90,24 @@ Result<void> Pmi2Space::begin() {
                               " in job '", place_.job, "'"),
                           "see what the launcher says"));
   }
+  is_of_scela_ = pmi::client::is_job_of_scela(place_.job);
   connection_.attach_framed(place_.job);
-  const auto mapping = ask(Pmi2Writer("info-getjobattr").add("key", "PMI_process_mapping"),
-                           "info-getjobattr", "learn where ranks are");
-  if (mapping && mapping->find("found") == "TRUE") {
-    place_.node_names = node_names_of(mapping->find("value").value_or(""), place_.size);
-  }
+  if (const auto mapping = of_job("PMI_process_mapping"))
+    place_.node_names = node_names_of(*mapping, place_.size);
   return {};
+}
+
+// An attribute of the job; none: it has no such.
+std::optional<std::string> Pmi2Space::of_job(const char* key) {
+  const auto told =
+      ask(Pmi2Writer("info-getjobattr").add("key", key), "info-getjobattr", "learn of the job");
+  if (!told || told->find("found") != "TRUE") return std::nullopt;
+  return std::string(told->find("value").value_or(""));
+}
+
+bool Pmi2Space::has_failed(int rank) {
+  if (connection_.reader()) return connection_.reader()->dead(static_cast<std::uint64_t>(rank));
+  return is_of_scela_ && dead_.has(rank, [this] { return of_job("PMI_dead_processes"); });
 }
 
 Result<void> Pmi2Space::put(std::string_view key, std::string_view bytes) {

@@ -66,7 +66,7 @@ class PmixSpace : public Space {
   Result<void> put(std::string_view key, std::string_view bytes) override;
   Result<void> fence() override;
   Result<std::string> get(int rank, std::string_view key) override;
-  bool has_failed(int rank) const override { return is_told_dead(rank); }
+  bool has_failed(int rank) override { return is_told_dead(rank); }
   bool shows_texts() const override { return pmi::client::is_job_of_scela(place_.job); }
   void abort(int code, std::string_view text) override;
   Result<void> leave() override;

@@ -26,7 +26,7 @@ class Space {
   virtual Result<void> put(std::string_view key, std::string_view bytes) = 0;
   virtual Result<void> fence() = 0;
   virtual Result<std::string> get(int rank, std::string_view key) = 0;
-  virtual bool has_failed(int) const { return false; }
+  virtual bool has_failed(int) { return false; }
   // Asks the launcher whether it knows yet that a rank has taken leave, or has ended.
   virtual bool has_left(int) { return false; }
   // Whether the launcher shows the text of an abort to the user.

@@ -1,0 +1,31 @@
+# Ranks that end, and are named on all others by the launcher alone, whatever it speaks with them.
+add_executable(deaths_probe programs/deaths_probe.cpp)
+target_link_libraries(deaths_probe PRIVATE scela_collectives_communicator scela_comm_channel)
+target_include_directories(deaths_probe PRIVATE ${PROJECT_SOURCE_DIR})
+set_target_properties(deaths_probe PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${SCELA_INTEROP_BIN}")
+
+# The adapter does not find out for so long, so what ends in time was told.
+set(told --on-failure wait --env SCELA_CHANNEL_UNREACHABLE_AFTER=3600)
+foreach(pmi IN LISTS every_pmi)
+  ends_under(${pmi} options suffix)
+  set(status_exit 1)
+  set(status__exit 1)
+  set(status_kill 137)
+  set(status_well 137)
+  foreach(how exit _exit kill well)
+    set(where -n 4)
+    foreach(nodes 1 2)
+      if(nodes EQUAL 2)
+        if(NOT TARGET scela-ibverbs OR NOT TARGET scela-hca)
+          continue()
+        endif()
+        set(where --sim-nodes 2 --ppn 2 --env SCELA_CHANNEL_VERBS=$<TARGET_FILE:scela-ibverbs>)
+      elseif(how STREQUAL "well")
+        continue()  # ranks of a node look by themselves
+      endif()
+      channel_test("deaths: ${how}, ${nodes} nodes${suffix}" CHECK --status ${status_${how}}
+          --out "deaths: ${how}, 4 ranks on ${nodes} nodes"
+        RUN ${run} ${options} ${told} ${where} ${bin}/deaths_probe ${how})
+    endforeach()
+  endforeach()
+endforeach()
