@@ -29,3 +29,9 @@ foreach(pmi IN LISTS every_pmi)
     endforeach()
   endforeach()
 endforeach()
+# No memory of the agent is shared with them.
+if(TARGET scela-ibverbs AND TARGET scela-hca)
+  channel_test("deaths: kill, ranks that were spawned" CHECK --status 137 --count 2 "deaths: kill, 4 ranks on [12] nodes"
+    RUN ${run} --pmi fd ${told} --usize 8 --sim-nodes 2 -n 2 --env SCELA_CHANNEL_VERBS=$<TARGET_FILE:scela-ibverbs>
+      ${bin}/bootstrap_spawn ${bin}/deaths_probe 4 kill)
+endif()
