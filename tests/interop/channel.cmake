@@ -23,10 +23,14 @@ endforeach()
 channel_test("alone" CHECK --quiet --out "channel: all, 1 ranks on 1 nodes" RUN ${probe})
 channel_test("all, two ranks" CHECK --quiet --out "channel: all, 2 ranks on 1 nodes" RUN ${run} --pmi fd -n 2 ${probe})
 channel_test("a ring of sixteen" CHECK --quiet --out "channel: ring, 16 ranks on 1 nodes" RUN ${run} --pmi fd -n 16 ${probe} ring)
-channel_test("a rank is killed" CHECK --status 137 --out "channel: killed, 4 ranks on 1 nodes"
-  RUN ${run} --pmi fd -n 4 --on-failure wait ${probe} killed)
-channel_test("a rank is killed, and the others never wait" CHECK --status 137 --out "channel: polled, 4 ranks on 1 nodes"
-  RUN ${run} --pmi fd -n 4 --on-failure wait ${probe} polled)
+foreach(pmi IN LISTS every_pmi)
+  ends_under(${pmi} options suffix)
+  channel_test("a rank is killed${suffix}" CHECK --status 137 --out "channel: killed, 4 ranks on 1 nodes"
+    RUN ${run} ${options} -n 4 --on-failure wait ${probe} killed)
+  channel_test("a rank is killed, and the others never wait${suffix}" CHECK --status 137
+      --out "channel: polled, 4 ranks on 1 nodes"
+    RUN ${run} ${options} -n 4 --on-failure wait ${probe} polled)
+endforeach()
 foreach(part all threads)
   channel_test("${part}, where one process may not read another's memory" CHECK --said 1 ".*" --said 1
       "libscela: rank [0-3]: copy 8 bytes .*kernel refuses process_vm_readv .*large messages go in pieces.*" --out "channel: ${part}, 4 ranks on 1 nodes"
@@ -173,10 +177,14 @@ if(TARGET scela-ibverbs AND TARGET scela-hca)
   endforeach()
   channel_test("who sleeps at the node's bell is woken by other nodes" CHECK --out "channel: woken, 4 ranks on 2 nodes"
     RUN ${run} --pmi fd ${between} ${probe} woken)
-  channel_test("a rank is killed, between nodes" CHECK --status 137 --out "channel: killed, 4 ranks on 2 nodes"
-    RUN ${run} --pmi fd ${between} --on-failure wait ${probe} killed)
-  channel_test("a rank is killed between nodes, and the others never wait" CHECK --status 137 --out "channel: polled, 4 ranks on 2 nodes"
-    RUN ${run} --pmi fd ${between} --on-failure wait ${probe} polled)
+  foreach(pmi IN LISTS every_pmi)
+    ends_under(${pmi} options suffix)
+    channel_test("a rank is killed, between nodes${suffix}" CHECK --status 137 --out "channel: killed, 4 ranks on 2 nodes"
+      RUN ${run} ${options} ${between} --on-failure wait ${probe} killed)
+    channel_test("a rank is killed between nodes, and the others never wait${suffix}" CHECK --status 137
+        --out "channel: polled, 4 ranks on 2 nodes"
+      RUN ${run} ${options} ${between} --on-failure wait ${probe} polled)
+  endforeach()
   channel_test("order, between nodes" CHECK --out "channel: order, 4 ranks on 2 nodes" RUN ${run} --pmi fd ${between} ${probe} order)
   channel_test("connections break, and each message comes once and in order" CHECK --out "channel: broken, 4 ranks on 2 nodes"
     RUN ${run} --pmi fd ${between} --env SCELA_HCA_STRICT=7 --env SCELA_HCA_FAULTS=not-ready=20 ${probe} broken)
@@ -186,7 +194,11 @@ if(TARGET scela-ibverbs AND TARGET scela-hca)
     RUN ${run} --pmi fd --sim-nodes 5 -n 5 --env SCELA_CHANNEL_VERBS=$<TARGET_FILE:scela-ibverbs> --env SCELA_CHANNEL_MOST_LINKS=1 ${probe} few)
   set(losing --env SCELA_CHANNEL_UNREACHABLE_AFTER=1 --on-failure wait)
   channel_test("an adapter's engine is killed" CHECK --out "channel: engine, 4 ranks on 2 nodes" RUN ${run} --pmi fd ${between} ${losing} ${probe} engine)
-  channel_test("a node's agent is killed" CHECK --status 68 --out "channel: node, 4 ranks on 2 nodes" RUN ${run} --pmi fd ${between} ${losing} ${probe} node)
+  foreach(pmi IN LISTS every_pmi)
+    ends_under(${pmi} options suffix)
+    channel_test("a node's agent is killed${suffix}" CHECK --status 68 --out "channel: node, 4 ranks on 2 nodes"
+      RUN ${run} ${options} ${between} ${losing} ${probe} node)
+  endforeach()
   channel_test("all, between four nodes" CHECK --quiet --out "channel: all, 4 ranks on 4 nodes"
     RUN ${run} --pmi fd --sim-nodes 4 -n 4 --env SCELA_CHANNEL_VERBS=$<TARGET_FILE:scela-ibverbs> ${probe})
 

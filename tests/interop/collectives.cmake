@@ -25,8 +25,18 @@ foreach(kind IN LISTS kinds)
   endforeach()
   collectives_test("${kind}, many messages a peer" CHECK --quiet --out "collectives: ${kind} long, 3 ranks on 1 nodes"
     RUN ${run} --pmi fd -n 3 ${bin}/collectives_probe ${kind} long)
-  collectives_test("${kind}, a rank is killed" CHECK --status 137 --out "collectives: ${kind} killed, 4 ranks on 1 nodes"
-    RUN ${run} --pmi fd -n 4 --on-failure wait ${bin}/collectives_probe ${kind} killed)
+  foreach(pmi IN LISTS every_pmi)
+    ends_under(${pmi} options suffix)
+    collectives_test("${kind}, a rank is killed${suffix}" CHECK --status 137
+        --out "collectives: ${kind} killed, 4 ranks on 1 nodes"
+      RUN ${run} ${options} -n 4 --on-failure wait ${bin}/collectives_probe ${kind} killed)
+    if(TARGET scela-ibverbs AND TARGET scela-hca)
+      collectives_test("${kind}, a rank is killed, between nodes${suffix}" CHECK --status 137
+          --out "collectives: ${kind} killed, 4 ranks on 2 nodes"
+        RUN ${run} ${options} --sim-nodes 2 --env SCELA_CHANNEL_VERBS=$<TARGET_FILE:scela-ibverbs> -n 4 --on-failure wait
+          ${bin}/collectives_probe ${kind} killed)
+    endif()
+  endforeach()
   if(TARGET scela-ibverbs AND TARGET scela-hca)
     set(between ${run} --pmi fd --sim-nodes 2 --env SCELA_CHANNEL_VERBS=$<TARGET_FILE:scela-ibverbs>)
     foreach(ranks 2 4)
@@ -36,9 +46,6 @@ foreach(kind IN LISTS kinds)
     collectives_test("${kind}, many messages a peer, between nodes" CHECK --quiet
         --out "collectives: ${kind} long, 4 ranks on 2 nodes"
       RUN ${between} -n 4 ${bin}/collectives_probe ${kind} long)
-    collectives_test("${kind}, a rank is killed, between nodes" CHECK --status 137
-        --out "collectives: ${kind} killed, 4 ranks on 2 nodes"
-      RUN ${between} -n 4 --on-failure wait ${bin}/collectives_probe ${kind} killed)
   endif()
 endforeach()
 
@@ -58,9 +65,13 @@ if(TARGET scela_collectives_offload AND TARGET scela-ibverbs AND TARGET scela-hc
     collectives_test("engine, all ends while a rank is stopped, ${nodes} nodes" CHECK
         --out "collectives: engine stopped, 4 ranks on ${nodes} nodes"
       RUN ${by_engine} --sim-nodes ${nodes} -n 4 ${bin}/collectives_probe engine stopped)
-    collectives_test("engine, a rank is killed, ${nodes} nodes" CHECK --status 137
-        --out "collectives: engine killed, 4 ranks on ${nodes} nodes"
-      RUN ${by_engine} --sim-nodes ${nodes} -n 4 --on-failure wait ${bin}/collectives_probe engine killed)
+    foreach(pmi IN LISTS every_pmi)
+      ends_under(${pmi} options suffix)
+      collectives_test("engine, a rank is killed, ${nodes} nodes${suffix}" CHECK --status 137
+          --out "collectives: engine killed, 4 ranks on ${nodes} nodes"
+        RUN ${run} ${options} --env SCELA_CHANNEL_VERBS=$<TARGET_FILE:scela-ibverbs> --sim-nodes ${nodes} -n 4 --on-failure wait
+          ${bin}/collectives_probe engine killed)
+    endforeach()
   endforeach()
 endif()
 
