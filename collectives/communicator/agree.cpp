@@ -81,8 +81,8 @@ class Talk {
         if (peer(rank) == ended && !heard(rank).ticket) agreement_.ended(rank, letters_);
   }
 
-  // Nobody waits for those any more, as it is decided that they have ended: neither may what was
-  // sent to them, where no launcher tells of them and they have no connection that could break.
+  // It is decided that these ranks have ended: what was sent to one of them must not be waited for,
+  // though no launcher has told of its end and it has no connection that could break.
   void lose_the_dead() {
     if (agreement_.decided() == nullptr) return;
     for (int rank = 0; rank < ranks_; ++rank)

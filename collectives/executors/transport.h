@@ -160,8 +160,8 @@ class Transport {
   // Ranks that are known to have ended, in the order in which that was found out. What they have
   // sent may still come.
   virtual std::span<const int> ended() { return {}; }
-  // This rank has ended, as others say who have agreed on it: messages with it end with peer_ended,
-  // whatever was told of it here.
+  // The others have agreed that this rank has ended: messages with it end with peer_ended, whatever
+  // was told of it here.
   virtual void lost(int /*peer*/) {}
   // Tells these ranks, as soon as they look.
   virtual void give_up(std::span<const int> /*peers*/, const GivenUp& /*what*/) {}

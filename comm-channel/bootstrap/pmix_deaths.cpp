@@ -49,7 +49,7 @@ void note(const pmix_proc_t& who) {
   all.count.store(all.ranks.size(), std::memory_order_release);
 }
 
-// Of an attribute that names whom the event is about. False: it does not.
+// If the attribute names the ranks that the event is about. False: it does not.
 bool note_named(const pmix_info_t& info) {
   const auto is = [&](const char* key) {
     return std::strncmp(info.key, key, PMIX_MAX_KEYLEN) == 0;

@@ -5,7 +5,7 @@ target_include_directories(deaths_probe PRIVATE ${PROJECT_SOURCE_DIR})
 set_target_properties(deaths_probe PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${SCELA_INTEROP_BIN}")
 
 # The adapter does not find out for so long, so what ends in time was told.
-set(told --on-failure wait --env SCELA_CHANNEL_UNREACHABLE_AFTER=3600)
+set(told --timeout 45 --on-failure wait --env SCELA_CHANNEL_UNREACHABLE_AFTER=3600)
 foreach(pmi IN LISTS every_pmi)
   ends_under(${pmi} options suffix)
   set(status_exit 1)
@@ -29,8 +29,11 @@ foreach(pmi IN LISTS every_pmi)
     endforeach()
   endforeach()
 endforeach()
-# No memory of the agent is shared with them.
 if(TARGET scela-ibverbs AND TARGET scela-hca)
+  # No memory is shared, and PMI-2 is spoken.
+  channel_test("deaths: exit, 2 nodes, port and pmi2" CHECK --status 1 --out "deaths: exit, 4 ranks on 2 nodes"
+    RUN ${run} --pmi port --env SCELA_BOOTSTRAP=pmi2 ${told} ${where} ${bin}/deaths_probe exit)
+  # No memory is shared with spawned ranks.
   channel_test("deaths: kill, ranks that were spawned" CHECK --status 137 --count 2 "deaths: kill, 4 ranks on [12] nodes"
     RUN ${run} --pmi fd ${told} --usize 8 --sim-nodes 2 -n 2 --env SCELA_CHANNEL_VERBS=$<TARGET_FILE:scela-ibverbs>
       ${bin}/bootstrap_spawn ${bin}/deaths_probe 4 kill)

@@ -1,6 +1,6 @@
 # Ends are told by other means under each PMI, so their tests run under all of them. First with no option, as users start
 # programs: --pmi auto chooses, by this machine's mpiexec where a program shows none. Also where no memory of the agent tells
-# who is dead (unshared).
+# which ranks are dead (unshared).
 set(every_pmi default fd pmi2 port unshared)
 if(TARGET scela-pmix AND SCELA_PMIX_HEADERS_FOUND)
   list(APPEND every_pmi pmix)

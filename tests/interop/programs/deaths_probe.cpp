@@ -3,7 +3,8 @@
 //
 //   deaths_probe exit|_exit|kill          rank 1 ends in the middle of its work
 //   deaths_probe exit|_exit|kill times    the others say how long it took until they knew
-//   deaths_probe well                     it has closed its channel: nobody is told of a failure
+//   deaths_probe well                     it has closed its channel, and no rank is told of a
+//   failure
 #include <unistd.h>
 
 #include <chrono>
@@ -67,7 +68,7 @@ void must_name(const Status& status) {
 void go_on(Communicator& world) {
   const auto agreed = world.agree(true);
   must(agreed && agreed.all && agreed.ended == std::vector{kDying},
-       cat("they have not agreed on who is dead: ", agreed.error.text()));
+       cat("they have not agreed on the dead rank: ", agreed.error.text()));
   Communicator less = world.shrink();
   must(less.size() == world.size() - 1, cat("shrink: ", less.error().text()));
   const std::vector<int> one{1};

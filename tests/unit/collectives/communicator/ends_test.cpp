@@ -292,7 +292,7 @@ TEST_CASE("ends: an agreement ends on ranks that hear of the dead from the other
             }
             const Agreed agreed = world.agree(true);
             if (agreed.ended != std::vector<int>{4, 5, 6, 7}) return "it does not know the dead";
-            // Nobody is waited for afterwards.
+            // No rank is waited for afterwards.
             const auto later = first_error(world, {Collective::barrier()});
             return later.code == CollectiveCode::peer_ended ? "" : later.text();
           }) == "");

@@ -88,7 +88,7 @@ TEST_CASE("channel deaths: what PMIx tells of ranks of this job counts, whicheve
   CHECK(passed_on == 5);
 }
 
-TEST_CASE("channel deaths: PMIx is asked for deaths by name, since servers tell nobody else") {
+TEST_CASE("channel deaths: PMIx is asked for deaths by name, since servers tell no other handler") {
   CHECK(listen_for_deaths(library_that_takes(), "asked"));
   for (const pmix_status_t code :
        {PMIX_ERR_PROC_ABORTED, PMIX_ERR_PROC_TERM_WO_SYNC, PMIX_EVENT_PROC_TERMINATED,
