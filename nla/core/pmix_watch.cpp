@@ -65,8 +65,10 @@ bool PmixWatch::receive(pmix::msg::TableWanted& message) {
     tables_.erase(tables_.begin());
     finish(oldest);
   }
+  const RankSet all = RankSet::run(0, job_.map.size());
+  if (!all.contains_all(message.ranks)) return false;
   Table table{message.id, {}, here()};
-  const Nodes nodes = message.here ? Nodes{} : others(RankSet::run(0, job_.map.size()));
+  const Nodes nodes = message.here ? Nodes{} : others(message.ranks.empty() ? all : message.ranks);
   for (const auto& [node, rank] : nodes)
     table.awaited.insert(node);
   if (nodes.empty()) {

@@ -83,6 +83,7 @@ const Pmi2Session::Command Pmi2Session::kCommands[] = {
     {"ring", &Pmi2Session::ring},
     {"scela-segment", &Pmi2Session::segment},
     {"scela-ring", &Pmi2Session::memory_ring},
+    {"scela-left", &Pmi2Session::left},
     {"spawn", &Pmi2Session::spawn},
 };
 
@@ -278,6 +279,13 @@ Pmi2Session::Served Pmi2Session::segment(const Pmi2Message& message) {
 
 Pmi2Session::Served Pmi2Session::memory_ring(const Pmi2Message& message) {
   return ask_job(message, Kind::done, ask::Ring{});
+}
+
+Pmi2Session::Served Pmi2Session::left(const Pmi2Message& message) {
+  const auto rank = parse_int(message.find("rank").value_or(""));
+  if (!rank || *rank < 0 || *rank >= static_cast<std::int64_t>(facts_.size))
+    return refuse(message, Pmi2Code::invalid_argument, "there is no such rank");
+  return ask_job(message, Kind::get, ask::Left{static_cast<Rank>(*rank)});
 }
 
 Pmi2Session::Served Pmi2Session::kvs_fence(const Pmi2Message& message) {

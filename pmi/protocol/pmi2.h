@@ -107,6 +107,7 @@ class Pmi2Session {
   Served ring(const Pmi2Message& message);
   Served segment(const Pmi2Message& message);
   Served memory_ring(const Pmi2Message& message);
+  Served left(const Pmi2Message& message);
   Served spawn(const Pmi2Message& message);
 
   // True: `key` is there and no longer than `most`; else the client was answered.

@@ -85,7 +85,7 @@ auto fields(Is<msg::Taken> auto& m) {
   return std::tie(m.rank, m.bytes);
 }
 auto fields(Is<msg::TableWanted> auto& m) {
-  return std::tie(m.id, m.here);
+  return std::tie(m.id, m.here, m.ranks);
 }
 auto fields(Is<msg::Notify> auto& m) {
   return std::tie(m.targets, m.blob);

@@ -173,6 +173,7 @@ struct GiveUp {
 struct TableWanted {
   Id id = 0;
   bool here = false;  // of this node only
+  RankSet ranks{};    // no others matter, so only their nodes are asked; none: all
   friend bool operator==(const TableWanted&, const TableWanted&) = default;
 };
 // An event for the servers of other nodes, packed by libpmix. Not answered: libpmix 4.2 frees what

@@ -302,6 +302,8 @@ pmix_status_t query(pmix_proc_t*, pmix_query_t* queries, size_t count, pmix_info
   question->call = call;
   question->data = data;
   Need need = Need::nothing;
+  RankSet ranks;  // that are asked about
+  bool about_all = false;
   for (size_t i = 0; i < count; ++i) {
     Want want = common_of(queries[i]);
     for (char** key = queries[i].keys; key != nullptr && *key != nullptr; ++key) {
@@ -309,6 +311,10 @@ pmix_status_t query(pmix_proc_t*, pmix_query_t* queries, size_t count, pmix_info
       question->wants.push_back(want);
       const Key* const known = key_of(want.key);
       if (known == nullptr || want.space == nullptr) continue;
+      if (is_of_process(want.key) && want.rank && *want.rank < want.space->map.size())
+        ranks.add(want.space->first + *want.rank);
+      else
+        about_all = about_all || known->need == Need::everywhere;
       need = std::max(need, want.local_only ? std::min(known->need, Need::here) : known->need);
     }
   }
@@ -325,7 +331,9 @@ pmix_status_t query(pmix_proc_t*, pmix_query_t* queries, size_t count, pmix_info
     in_libpmix(
         [question, why] { question->call(why, nullptr, 0, question->data, nullptr, nullptr); });
   };
-  served()->link().ask(msg::TableWanted{0, need == Need::here}, then, kTableLimit);
+  served()->link().ask(
+      msg::TableWanted{0, need == Need::here, about_all ? RankSet() : std::move(ranks)}, then,
+      kTableLimit);
   return PMIX_SUCCESS;
 }
 

@@ -113,6 +113,20 @@ TEST_CASE("a table of PMIx processes has those of all nodes, and what has become
   }
 }
 
+TEST_CASE("a table of one PMIx process is asked of its node alone") {
+  Watches all(3, 2);
+  all.nodes[1].gone = true;  // and would be waited for
+  all.nodes[2].watch->ended({5, 0, ProcessState::exited, 0});
+  all.say(0, pmix::msg::TableWanted{7, false, RankSet::single(5)});
+  const std::vector<Process> table = all.table(0);
+  REQUIRE(table.size() == 4);
+  CHECK(table[3] == Process{5, 0, ProcessState::exited, 0});
+  CHECK(all.say(0, pmix::msg::TableWanted{8, false, RankSet::single(1)}) == 0);
+  CHECK(all.told<pmix::msg::Answer>(0).back().id == 8);
+  pmix::msg::TableWanted strange{9, false, RankSet::single(6)};
+  CHECK_FALSE(all.nodes[0].watch->receive(strange));
+}
+
 TEST_CASE("a table of PMIx processes does not wait for nodes that are gone") {
   Watches all(3, 2);
   all.nodes[2].gone = true;

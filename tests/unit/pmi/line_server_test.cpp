@@ -209,6 +209,21 @@ TEST_CASE("every request of PMI-2 reaches the job, answered from within the call
                  Catch::EndsWith("rc=0;found=TRUE;value=1;"));
 }
 
+TEST_CASE("whether a rank has left is asked of the job by PMI-2, too") {
+  FakeServices services;
+  LineServer server(services, 0);
+  services.answer_at_once = &server;
+  server.receive("cmd=init pmi_version=2 pmi_subversion=0\n" + message("cmd=fullinit;"));
+  server.take_output();
+  server.receive(message("cmd=scela-left;rank=1;") + message("cmd=scela-left;rank=0;"));
+  CHECK(server.take_output() == message("cmd=scela-left-response;rc=0;found=TRUE;value=;") +
+                                    message("cmd=scela-left-response;rc=0;found=FALSE;"));
+  for (const std::string rank : {"rank=-1;", "rank=1000000;", "rank=x;", ""}) {
+    server.receive(message("cmd=scela-left;" + rank));
+    CHECK_THAT(server.take_output(), Catch::Contains("rc=3;errmsg=there is no such rank;"));
+  }
+}
+
 TEST_CASE("a rank that ends between init and finalize is unfinished") {
   FakeServices services;
   LineServer server(services, 0);

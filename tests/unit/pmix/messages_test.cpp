@@ -47,7 +47,7 @@ std::vector<Message> samples() {
           msg::Publish{9, 2, "name", Keep::rank, "value", Range::node},
           msg::Lookup{10, 2, "name", true},
           msg::Unpublish{std::uint64_t{1} << 40, 2, "name"},
-          msg::TableWanted{11, true},
+          msg::TableWanted{11, true, some},
           msg::Notify{some, std::string("\0event", 6)},
           msg::Control{12, some, 9},
           msg::Log{13, 2, true, "line"},
