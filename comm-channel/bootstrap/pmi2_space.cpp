@@ -29,6 +29,7 @@ class Pmi2Space : public Space {
   Result<void> fence() override;
   Result<std::string> get(int rank, std::string_view key) override;
   bool has_failed(int rank) override;
+  bool has_left(int rank) override;
   bool shows_texts() const override { return is_of_scela_; }
   void abort(int code, std::string_view text) override;
   Result<void> leave() override;
@@ -108,6 +109,14 @@ std::optional<std::string> Pmi2Space::of_job(const char* key) {
 bool Pmi2Space::has_failed(int rank) {
   if (connection_.reader()) return connection_.reader()->dead(static_cast<std::uint64_t>(rank));
   return is_of_scela_ && dead_.has(rank, [this] { return of_job("PMI_dead_processes"); });
+}
+
+// A scela-run that does not know the question says so, and then nothing is known.
+bool Pmi2Space::has_left(int rank) {
+  if (!is_of_scela_) return false;
+  const auto answer = ask(Pmi2Writer("scela-left").add("rank", static_cast<long long>(rank)),
+                          "scela-left", "ask whether a rank has left");
+  return answer && answer->find("found") == "TRUE";
 }
 
 Result<void> Pmi2Space::put(std::string_view key, std::string_view bytes) {

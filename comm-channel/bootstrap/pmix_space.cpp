@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "comm-channel/bootstrap/pmix_deaths.h"
+#include "comm-channel/bootstrap/pmix_leavers.h"
 #include "comm-channel/bootstrap/pmix_library.h"
 #include "comm-channel/bootstrap/space.h"
 #include "common/core/text.h"
@@ -67,6 +68,7 @@ class PmixSpace : public Space {
   Result<void> fence() override;
   Result<std::string> get(int rank, std::string_view key) override;
   bool has_failed(int rank) override { return is_told_dead(rank); }
+  bool has_left(int rank) override;
   bool shows_texts() const override { return pmi::client::is_job_of_scela(place_.job); }
   void abort(int code, std::string_view text) override;
   Result<void> leave() override;
@@ -182,6 +184,14 @@ Result<std::string> PmixSpace::get(int rank, std::string_view key) {
                       "see that no other program of the job uses keys that begin with scela"});
   }
   return bytes->substr(1);
+}
+
+// Another launcher's server may not know the question, or ask all nodes.
+bool PmixSpace::has_left(int rank) {
+  if (!pmi::client::is_job_of_scela(place_.job)) return false;
+  pmix_proc_t about = self_;
+  about.rank = static_cast<pmix_rank_t>(rank);
+  return has_left_by_now(pmix_, about);
 }
 
 void PmixSpace::abort(int code, std::string_view text) {

@@ -5,7 +5,6 @@
 #include <catch2/catch.hpp>
 #include <cstddef>
 #include <cstring>
-#include <iterator>
 #include <vector>
 
 namespace scela::channel::deaths_test {
