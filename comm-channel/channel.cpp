@@ -364,6 +364,7 @@ Status status_of(const Unexpected& message) {
 ChannelError nobody_comes(Messenger& messenger, int source) {
   if (source == kAnySource)
     return messenger.nobody_left() ? Messenger::error_of_solitude() : ChannelError();
+  messenger.probed_in_vain(source);
   return messenger.has_ended(source) ? messenger.peer_ended(source) : ChannelError();
 }
 

@@ -83,13 +83,20 @@ class Messenger final : private NetworkUser, private OffloadUser {
   void notice_failures(const Failed& failed) {
     for (int rank = 0; rank < world_.size; ++rank)
       if (peer(rank).local < 0 && rank != world_.rank && !has_ended(rank) && failed(rank)) {
-        // What it sent before comes first.
-        while (poll() != 0) {
-        }
-        const bool comes_yet = network_ && network_->is_receiving(rank);
-        if (!has_ended(rank) && !comes_yet) ended(rank);
+        ended_elsewhere(rank);
       }
   }
+  // Those of other nodes that a receive or a probe waits for, and that no connection tells of: of
+  // these it is asked, of so many at a time, whether they have ended well. False: of none.
+  template <class Left>
+  bool notice_leavers(const Left& left) {
+    const std::vector<int> awaited = awaited_unconnected();
+    for (const int rank : awaited)
+      if (left(rank)) ended_elsewhere(rank);
+    return !awaited.empty();
+  }
+  // The rank was probed for, and there is no message of it.
+  void probed_in_vain(int rank) { probed_ = rank; }
   void ended(int rank, std::string why = {});
   // Where all others have ended: receives from any source fail, too. For who has nothing to move,
   // and waits.
@@ -206,6 +213,8 @@ class Messenger final : private NetworkUser, private OffloadUser {
   void agreement_arrived(int rank, const Header& header, std::span<const std::byte> payload);
 
   // messenger_ends.cpp
+  void ended_elsewhere(int rank);
+  std::vector<int> awaited_unconnected();
   void fail_receives_of(int rank);
   void fail_receives(Posted* first, const ChannelError& error);
   void lost(int rank, const std::string& why) override;
@@ -240,6 +249,8 @@ class Messenger final : private NetworkUser, private OffloadUser {
   Matcher matcher_;
   std::unique_ptr<Offloader> offloader_;  // none: there are no other nodes, or it is turned off
   std::vector<int> ended_;
+  int probed_ = -1;             // the last that was probed for in vain
+  std::size_t asked_last_ = 0;  // of awaited ranks, about which it was asked
   Pool<Operation> operations_;
   Pool<Kept> kept_;
   std::vector<int> busy_;              // ranks with something outgoing

@@ -35,6 +35,35 @@ void Messenger::notice_ends() {
   }
 }
 
+// What it sent before comes first.
+void Messenger::ended_elsewhere(int rank) {
+  while (poll() != 0) {
+  }
+  const bool comes_yet = network_ && network_->is_receiving(rank);
+  if (!has_ended(rank) && !comes_yet) ended(rank);
+}
+
+std::vector<int> Messenger::awaited_unconnected() {
+  constexpr std::size_t kMostAsked = 32;
+  std::vector<bool> awaited(peers_.size(), false);
+  const auto add = [&](int rank) {
+    if (rank >= 0) awaited[static_cast<std::size_t>(rank)] = true;
+  };
+  add(probed_);
+  for (const Posted* one = matcher_.first_receive(); one != nullptr; one = Matcher::after(*one))
+    add(one->pattern.source);
+  std::vector<int> ranks;
+  for (std::size_t i = 0; i < peers_.size() && ranks.size() < kMostAsked; ++i) {
+    asked_last_ = (asked_last_ + 1) % peers_.size();
+    const Peer& one = peers_[asked_last_];
+    const int rank = static_cast<int>(asked_last_);
+    if (awaited[asked_last_] && one.local < 0 && !one.ended && rank != world_.rank &&
+        !network_->is_connected(rank))
+      ranks.push_back(rank);
+  }
+  return ranks;
+}
+
 void Messenger::ended(int rank, std::string why) {
   Peer& gone = peer(rank);
   gone.ended = true;

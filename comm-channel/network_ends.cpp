@@ -342,6 +342,11 @@ bool NetworkLink::is_receiving(int rank) const {
   return !dead_ && id != connect::kNone && ports_.front()->is_receiving(id);
 }
 
+bool NetworkLink::is_connected(int rank) const {
+  const auto& known = remotes_[static_cast<std::size_t>(rank)];
+  return known && (known->flow.connected() || known->wanted);
+}
+
 unsigned NetworkLink::tell_ends(NetworkUser& user) {
   unsigned count = 0;
   const auto tell_what_is_over = [&] {

@@ -66,6 +66,7 @@ class NetworkLink final : public Network, private PortLinks::User {
   void ended(int rank) override;
   void give_up(int rank) override;
   bool is_receiving(int rank) const override;
+  bool is_connected(int rank) const override;
   void look_around() override;
   bool idle() const override;
   bool leave() override;

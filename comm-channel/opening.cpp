@@ -240,7 +240,8 @@ Result<Links> open_links(Bootstrap& bootstrap, const Options& options) {
   if (!network) return fail(std::move(network.error()));
   if (here->link && *network && (*network)->is_software()) here->link->share_processors();
   return Links{std::move(here->link), std::move(*network),
-               [&bootstrap](int rank) { return bootstrap.has_failed(rank); }};
+               [&bootstrap](int rank) { return bootstrap.has_failed(rank); },
+               [&bootstrap](int rank) { return bootstrap.has_left(rank); }};
 }
 
 }  // namespace scela::channel

@@ -16,6 +16,8 @@ struct Links {
   std::unique_ptr<shm::NodeLink> node;   // none: there is nobody else on this node
   std::unique_ptr<Network> network;      // none: there are no other nodes
   std::function<bool(int rank)> failed;  // whether the launcher says so, of any rank
+  // Whether it knows by now, if it is asked, that the rank has ended, also well.
+  std::function<bool(int rank)> left{};
 };
 
 // All ranks of the job call it, and it returns when all have. One that fails is an error on all

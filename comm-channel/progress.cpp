@@ -1,5 +1,6 @@
 #include "comm-channel/progress.h"
 
+#include <algorithm>
 #include <ctime>
 #include <thread>
 
@@ -11,6 +12,11 @@ namespace {
 constexpr std::chrono::milliseconds kAlone{1};
 // How often a rank without a node's bell, or one that never waits, looks whether others have ended.
 constexpr std::chrono::milliseconds kBetweenRollCalls{100};
+// Between two questions to the launcher whether ranks that are waited for have ended well: at
+// first, and the longest, as each question doubles the time. The first answer is what is known
+// without asking that rank's node, so two questions are what it takes.
+constexpr std::chrono::milliseconds kFirstQuestion{250};
+constexpr std::chrono::seconds kBetweenQuestions{4};
 
 // Of polls that have moved something, after how many it is looked all the same.
 constexpr std::uint32_t kPollsPerLook = 1024;
@@ -37,12 +43,26 @@ void Progress::look_for_ends() {
         return (at < taken_for_ended_.size() && taken_for_ended_[at]) || (failed_ && failed_(rank));
       });
   }
+  look_for_leavers();
   shm::NodeLink* const node = messenger_.node();
   if (node != nullptr && node->deaths() != deaths_seen_) {
     deaths_seen_ = node->deaths();
     messenger_.notice_ends();
   }
   messenger_.notice_solitude();
+}
+
+// The first of these looks begins the time only: most of what is waited for comes soon.
+void Progress::look_for_leavers() {
+  if (!left_ || messenger_.network() == nullptr) return;
+  const std::chrono::nanoseconds now = coarse_now();
+  if (now - looked_for_leavers_ < until_leavers_) return;
+  const bool is_first = looked_for_leavers_.count() == 0;
+  looked_for_leavers_ = now;
+  if (!is_first && messenger_.notice_leavers(left_))
+    until_leavers_ = std::min<std::chrono::nanoseconds>(2 * until_leavers_, kBetweenQuestions);
+  else
+    until_leavers_ = kFirstQuestion;
 }
 
 void Progress::take_for_ended(int rank) {

@@ -24,6 +24,7 @@ class Progress {
   Progress(const World& world, const Options& options, Links links)
       : messenger_(world, options, std::move(links.node), std::move(links.network)),
         failed_(std::move(links.failed)),
+        left_(std::move(links.left)),
         several_(options.threads == Threads::multiple) {}
 
   Messenger& messenger() { return messenger_; }
@@ -143,15 +144,19 @@ class Progress {
   void wake();
   bool move_some();
   void look_for_ends();
+  void look_for_leavers();
   void look_now_and_then();
 
   Messenger messenger_;
   const std::function<bool(int rank)> failed_;
+  const std::function<bool(int rank)> left_;
   const bool several_;
   std::vector<bool> taken_for_ended_;  // by rank; empty: none
   std::uint32_t deaths_seen_ = 0;
   std::uint32_t moved_without_a_look_ = 0;
   std::chrono::nanoseconds looked_{};
+  std::chrono::nanoseconds looked_for_leavers_{};
+  std::chrono::nanoseconds until_leavers_{};  // from then to the next look
   const ForkGuard made_here_;
   std::shared_ptr<void> whole_;
   std::size_t requests_left_ = 0;

@@ -171,8 +171,11 @@ if(TARGET scela-ibverbs AND TARGET scela-hca)
     channel_test("lives: ranks are killed while bytes move, by ${way}" ${moved} ${bin}/channel_lives moved)
     channel_test("lives: ranks are killed while bytes move without XRC, by ${way}" ${moved} --env SCELA_HCA_NO_XRC=1 ${bin}/channel_lives moved)
   endforeach()
-  channel_test("lives: all others have ended well" CHECK --out "lives: gone, 4 ranks"
-    RUN ${run} --pmi fd ${between} ${bin}/channel_lives gone)
+  foreach(pmi IN LISTS every_pmi)
+    ends_under(${pmi} options suffix)
+    channel_test("lives: all others have ended well${suffix}" CHECK --out "lives: gone, 4 ranks"
+      RUN ${run} ${options} ${between} ${bin}/channel_lives gone)
+  endforeach()
   channel_test("lives: all others have ended well, and ranks connect to their node" CHECK --out "lives: gone, 4 ranks"
     RUN ${run} --pmi port ${between} ${bin}/channel_lives gone)
   channel_test("lives: all others have ended well, few links without XRC" CHECK --out "lives: parted, 4 ranks"

@@ -3,7 +3,8 @@
 //
 //   deaths_probe exit|_exit|kill          rank 1 ends in the middle of its work
 //   deaths_probe exit|_exit|kill times    the others say how long it took until they knew
-//   deaths_probe well                     it has closed its channel, and no rank is told of a
+//   deaths_probe left                     rank 1 has closed its channel before the others ask for
+//   it deaths_probe well                     it has closed its channel, and no rank is told of a
 //   failure
 #include <unistd.h>
 
@@ -80,8 +81,12 @@ void go_on(Communicator& world) {
 void dies(Channel& channel, std::string_view way, bool times) {
   Communicator world = Communicator::over(channel);
   must(!world.error(), world.error().text());
-  if (channel.rank() == kDying) end_by(way, channel);
-  const Clock::rep died = last_sign(channel);
+  const bool leaves = way == "left";
+  if (channel.rank() == kDying) {
+    if (leaves) return;
+    end_by(way, channel);
+  }
+  const Clock::rep died = leaves ? Clock::now().time_since_epoch().count() : last_sign(channel);
   Data got(8);
   must_name(channel.recv(kDying, 2, got, scela::channel::kWorld, kPatience));
   const auto took = Clock::now().time_since_epoch() - Clock::duration(died);
@@ -123,8 +128,8 @@ void ends_well(std::unique_ptr<Channel>& channel) {
 
 int main(int argc, char** argv) {
   const std::string_view how = argc > 1 ? argv[1] : "";
-  must(how == "exit" || how == "_exit" || how == "kill" || how == "well",
-       "usage: deaths_probe exit|_exit|kill|well [times]");
+  must(how == "exit" || how == "_exit" || how == "kill" || how == "left" || how == "well",
+       "usage: deaths_probe exit|_exit|kill|left|well [times]");
   auto opened = Channel::open();
   if (!opened.channel) failed(opened.error.text());
   const int rank = opened.channel->rank(), size = opened.channel->size();

@@ -1,4 +1,5 @@
 // Who never waits, and only asks again and again, is told that a rank of the node has ended.
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <memory>
@@ -96,12 +97,14 @@ class NoRoom final : public Network {
   void disarm() override {}
   int events() const override { return -1; }
   Limit until_timer() const override { return {}; }
+  bool is_connected(int) const override { return connected; }
   bool is_software() const override { return true; }
   void account(Accounts&) const override {}
   std::string describe() const override { return {}; }
 
   std::vector<std::pair<Header, std::vector<std::byte>>> arriving;
   bool takes = true;  // messages
+  bool connected = true;
 
  private:
   std::vector<Header>& sent_;
@@ -268,6 +271,61 @@ TEST_CASE("channel ends: a rank that the program takes for ended ends what waits
     CHECK_FALSE(other.test());
     CHECK(other.cancel());
   }
+}
+
+// They were never connected, so that nothing but the launcher can tell.
+TEST_CASE("channel ends: of ranks that are waited for alone it is asked whether they ended well") {
+  for (const bool probes : {false, true}) {
+    World world;
+    world.size = 4;
+    world.nodes = 2;
+    world.node_of = {0, 1, 1, 1};
+    std::vector<Header> sent;
+    std::vector<int> asked;
+    auto made = std::make_unique<NoRoom>(sent);
+    made->connected = false;
+    // The first question makes the launcher ask that rank's node.
+    const auto channel = channel_over(world, Options(),
+                                      Links{nullptr, std::move(made), {}, [&](int rank) {
+                                              asked.push_back(rank);
+                                              return rank == 1 && std::ranges::count(asked, 1) == 2;
+                                            }});
+    std::vector<std::byte> got(8);
+    Request any = channel->irecv(kAnySource, 1, got), other = channel->irecv(3, 1, got);
+    Request receive = probes ? Request() : channel->irecv(1, 1, got);
+    std::optional<Status> seen;
+    ask_until([&] {
+      if (probes)
+        seen = channel->iprobe(1, 1);
+      else if (receive.test())
+        seen = receive.status();
+      return seen.has_value();
+    });
+    REQUIRE(seen);
+    must_name_it(seen->error);
+    CHECK(std::ranges::count(asked, 2) == 0);
+    CHECK(std::ranges::count(asked, 3) != 0);
+    CHECK_FALSE(channel->ended(3));
+    CHECK_FALSE(other.test());
+    CHECK(other.cancel());
+    CHECK(any.cancel());
+  }
+}
+
+TEST_CASE("channel ends: a rank that is connected tells of its end, and nothing is asked") {
+  World world;
+  world.size = world.nodes = 2;
+  world.node_of = {0, 1};
+  std::vector<Header> sent;
+  auto made = std::make_unique<NoRoom>(sent);
+  Messenger messenger(world, Options(), nullptr, std::move(made));
+  std::vector<std::byte> got(8);
+  Operation& receive = messenger.receive_operation(1, 1, got, kWorld);
+  messenger.begin(receive);
+  CHECK_FALSE(messenger.notice_leavers([](int) { return true; }));
+  CHECK_FALSE(receive.complete());
+  CHECK(messenger.cancel(receive));
+  messenger.release(receive);
 }
 
 TEST_CASE("channel ends: who always has messages to move hears of it, too") {
