@@ -319,7 +319,7 @@ void MemoryNetwork::end_own(int rank, int other) {
     std::erase_if(queue, [&](const std::unique_ptr<Message>& one) {
       if (!is_between(*one, rank, other)) return false;
       leave(*one);
-      return key.to == rank && !one->is_sent;
+      return one->key.to == rank && !one->is_sent;
     });
 }
 
