@@ -9,7 +9,7 @@
 #include "comm-channel/account_file.h"
 #include "comm-channel/bootstrap/bootstrap.h"
 #include "comm-channel/error_words.h"
-#include "comm-channel/inside.h"
+#include "comm-channel/include/inside.h"
 #include "comm-channel/opening.h"
 #include "comm-channel/progress.h"
 #include "comm-channel/settings.h"

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "comm-channel/error_words.h"
-#include "comm-channel/inside.h"
+#include "comm-channel/include/inside.h"
 #include "comm-channel/operation.h"
 #include "comm-channel/progress.h"
 

@@ -14,8 +14,8 @@
 #ifdef SCELA_WITH_ENGINE
 #include "collectives/offload/factory.h"
 #endif
+#include "comm-channel/include/inside.h"
 #include "comm-channel/include/scela/channel.h"
-#include "comm-channel/inside.h"
 #include "common/core/text.h"
 
 namespace scela {

@@ -7,7 +7,7 @@
 #include <optional>
 #include <set>
 
-#include "collectives/executors/transport.h"
+#include "collectives/executors/factory.h"
 
 namespace scela::collectives {
 

@@ -6,7 +6,7 @@
 #include "collectives/communicator/collective.h"
 #include "collectives/communicator/maker.h"
 #include "collectives/executors/factory.h"
-#include "comm-channel/inside.h"
+#include "comm-channel/include/inside.h"
 #include "common/core/text.h"
 
 namespace scela::collectives {

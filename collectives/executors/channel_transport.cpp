@@ -14,8 +14,8 @@
 
 #include "collectives/executors/factory.h"
 #include "collectives/executors/looking.h"
+#include "comm-channel/include/inside.h"
 #include "comm-channel/include/scela/channel.h"
-#include "comm-channel/inside.h"
 #include "common/core/text.h"
 
 namespace scela::collectives {

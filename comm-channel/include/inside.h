@@ -1,4 +1,4 @@
-// What the rest of libscela uses of a channel, beside its public interface.
+// What the rest of libscela uses of a channel, beside its public interface. It is not installed.
 #pragma once
 
 #include <memory>
