@@ -3,9 +3,8 @@
 //
 //   deaths_probe exit|_exit|kill          rank 1 ends in the middle of its work
 //   deaths_probe exit|_exit|kill times    the others say how long it took until they knew
-//   deaths_probe left                     rank 1 has closed its channel before the others ask for
-//   it deaths_probe well                     it has closed its channel, and no rank is told of a
-//   failure
+//   deaths_probe left                     rank 1 has closed its channel, then the others ask
+//   deaths_probe well                     the same, and no rank is told of a failure
 #include <unistd.h>
 
 #include <chrono>
