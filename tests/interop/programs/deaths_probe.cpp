@@ -15,6 +15,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include "collectives/include/scela/communicator.h"
@@ -60,6 +61,15 @@ void end_by(std::string_view way, Channel& channel) {
   ::kill(::getpid(), SIGKILL);
 }
 
+// By what the launcher tells alone: nothing is waited for of that rank, so nothing is asked about
+// it.
+bool is_told(Channel& channel) {
+  const auto enough = Clock::now() + kPatience;
+  while (!channel.ended(kDying) && Clock::now() < enough)
+    if (!channel.progress()) std::this_thread::yield();
+  return channel.ended(kDying);
+}
+
 void must_name(const Status& status) {
   must(status.error.code == Code::peer_ended && status.error.peer == kDying,
        cat("what waits for a dead rank ends otherwise: ", status.error.text()));
@@ -87,6 +97,7 @@ void dies(Channel& channel, std::string_view way, bool times) {
   }
   const Clock::rep died = leaves ? Clock::now().time_since_epoch().count() : last_sign(channel);
   Data got(8);
+  must(leaves || is_told(channel), "it is not told of the death");
   must_name(channel.recv(kDying, 2, got, scela::channel::kWorld, kPatience));
   const auto took = Clock::now().time_since_epoch() - Clock::duration(died);
   if (times)
