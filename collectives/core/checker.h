@@ -33,8 +33,8 @@ enum class NoRoom : std::uint8_t { beside, holds_up };
 
 // Proves that lists which check() has taken come to their ends on adapters whose queues hold no
 // more than this, as they are posted: what plan_offload() makes of each list, in its order. A
-// message completes only when its receive has been announced; nobody looks at completions but to
-// post more. The error names the circle of those who wait for each other, and what has no room.
+// message completes only when its receive has been announced; no rank looks at completions but to
+// post more. The error names the circle of ranks that wait for each other, and what has no room.
 Result<void> check_posting(std::span<const TaskList> lists, const QueueDepths& depths,
                            std::span<const Layout> layouts = {}, NoRoom rule = NoRoom::beside);
 

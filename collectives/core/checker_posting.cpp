@@ -209,7 +209,7 @@ bool PostingCheck::refill(int number) {
 
 // ---- the adapter ----
 
-// Announcements need nobody: they are gone when they stand there and are enabled.
+// Announcements need no other rank: they are gone when they stand there and are enabled.
 void PostingCheck::tell(Rank& rank, const Way& way, Count before) {
   rank.telling -= way.receive.begun() - before;
 }
@@ -298,7 +298,7 @@ Result<void> PostingCheck::check() {
 }
 
 // A rank that is held up needs its peer to begin its end of a message, which that one has further
-// on in its list, so it is held up as well: whoever follows them comes round.
+// on in its list, so it is held up as well: the chain of such messages comes round.
 Error PostingCheck::circle_from(int stuck) {
   std::vector<bool> seen(ranks_.size(), false);
   const auto next = [&](int rank) { return task(of(rank), held_by(of(rank))).peer; };

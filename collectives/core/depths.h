@@ -1,5 +1,5 @@
 // How much the queues of an adapter hold (docs/collectives.md, The engine), and what becomes of
-// requests that find no room. Whoever posts lists goes by it, and so does the checker.
+// requests that find no room. The engine that posts lists goes by it, and so does the checker.
 #pragma once
 
 #include <algorithm>
