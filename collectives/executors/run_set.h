@@ -9,8 +9,8 @@
 // A rank that frees its communicator tells only the next rank how many operations it has begun in
 // the context. That one knows when it begins more itself: the context is given up then, but for the
 // operations that all have begun. If it does not, it tells the next when it frees its own. So
-// whoever goes on alone is found, and a program whose ranks all free sends one message a rank,
-// without anybody waiting for one.
+// a rank that goes on alone is found, and a program whose ranks all free sends one message a rank,
+// for which no rank waits.
 //
 // Ranks that call different operations may each wait for a message that the others do not send, and
 // none of them would hear of it. So a run that waits for long tells the next rank what it is: that

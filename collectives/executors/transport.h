@@ -143,8 +143,8 @@ class Transport {
   virtual Outcome take(int /*peer*/, Route, std::span<std::byte> /*bytes*/) { return {}; }
   // Moves what can be moved, too, unless tests are to look only.
   virtual Outcome test(Ticket ticket) = 0;
-  // For a caller with many tickets, to whom each test would cost a move: `looks` until it is said
-  // otherwise, and move() now and then.
+  // For a caller with many tickets, for which a move of messages with each test() is too much: with
+  // Tests::look a test moves nothing, and the caller calls move() now and then.
   enum class Tests : bool { move, look };
   virtual void let_tests(Tests) {}
   virtual void move() {}

@@ -10,7 +10,7 @@ namespace scela::collectives {
 
 // Operations whose reduction the adapter cannot compute are moved by `polled`, as the caller's
 // other operations may be. `transport` is its own: by it ranks tell each other of their queues, and
-// learn who has ended. For one thread at a time.
+// learn which ranks have ended. For one thread at a time.
 Result<std::unique_ptr<Executor>> make_engine(std::unique_ptr<Executor> polled,
                                               std::unique_ptr<Transport> transport);
 

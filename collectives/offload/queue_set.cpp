@@ -17,7 +17,7 @@ namespace {
 
 using Do = OffloadTask::Kind;
 
-// Completions that nobody has looked at yet, in the worst case, with those of an end; of so many
+// Completions that the process has not looked at yet, at most, with those of an end; of so many
 // messages each way.
 int completions(std::uint32_t messages) {
   return static_cast<int>(8 * messages);

@@ -1,5 +1,5 @@
-// Whom this process has given up though they live, as its own device has failed it: they are told,
-// since they may wait for what will never come, and nothing else would tell them.
+// Peers that this process has given up although they live, because its own device has failed. This
+// process tells them, since they may wait for what never comes, and nothing else would tell them.
 //
 // A peer is told again until it has said that it heard, or has been told often enough: it may have
 // ended, or nothing gets there. Whatever it says of connections later is answered with the same.

@@ -336,7 +336,7 @@ class Communicator {
   int rank() const;  // -1: of nobody
   int size() const;
   int nodes() const;
-  // For people: who runs the operations, and where; and how many were not posted whole.
+  // For people: the executor of the operations, where it runs, and how many were not posted whole.
   std::string describe() const;
   EngineAccounts engine_accounts() const;
 
