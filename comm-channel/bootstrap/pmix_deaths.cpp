@@ -16,6 +16,7 @@ struct Deaths {
   std::mutex mutex;  // of what follows
   std::string name_space;
   std::vector<pmix_rank_t> ranks;
+  bool is_listening = false;
 };
 
 Deaths& deaths() {
@@ -92,8 +93,16 @@ bool listen_for_deaths(const PmixLibrary& library, const std::string& name_space
   pmix_status_t codes[std::size(kDeaths)];
   std::ranges::copy(kDeaths, codes);
   // The handler's number, or why there is none.
-  return library.PMIx_Register_event_handler(codes, std::size(codes), nullptr, 0, told, nullptr,
-                                             nullptr) >= 0;
+  const bool listens = library.PMIx_Register_event_handler(codes, std::size(codes), nullptr, 0,
+                                                           told, nullptr, nullptr) >= 0;
+  const std::lock_guard lock(deaths().mutex);
+  deaths().is_listening = listens;
+  return listens;
+}
+
+bool is_listening_for_deaths() {
+  const std::lock_guard lock(deaths().mutex);
+  return deaths().is_listening;
 }
 
 bool is_told_dead(int rank) {

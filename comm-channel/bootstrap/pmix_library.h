@@ -15,6 +15,7 @@
   X(PMIx_Fence)                  \
   X(PMIx_Get)                    \
   X(PMIx_Register_event_handler) \
+  X(PMIx_Job_control)            \
   X(PMIx_Query_info_nb)          \
   X(PMIx_Error_string)           \
   X(PMIx_Get_version)

@@ -10,6 +10,7 @@
 #include "comm-channel/bootstrap/pmix_deaths.h"
 #include "comm-channel/bootstrap/pmix_leavers.h"
 #include "comm-channel/bootstrap/pmix_library.h"
+#include "comm-channel/bootstrap/pmix_session.h"
 #include "comm-channel/bootstrap/space.h"
 #include "common/core/text.h"
 #include "pmi/client/connection.h"
@@ -57,7 +58,8 @@ class Value {
 
 class PmixSpace : public Space {
  public:
-  explicit PmixSpace(const PmixLibrary& library) : pmix_(library) {}
+  explicit PmixSpace(const PmixLibrary& library)
+      : pmix_(library), session_(pmix_session(library)) {}
   Result<void> begin();
   const Place& place() const override { return place_; }
   std::string describe() const override {
@@ -83,7 +85,12 @@ class PmixSpace : public Space {
                     const char* hint = "see what the launcher says") const;
   void find_nodes();
 
+  std::string name_of(std::string_view key) const {
+    return cat("scela-", session_.joins(), "-", key);
+  }
+
   const PmixLibrary& pmix_;
+  PmixSession& session_;
   pmix_proc_t self_{};
   std::string version_;
   bool hears_of_deaths_ = false;
@@ -95,7 +102,7 @@ Result<void> PmixSpace::begin() {
   version_ = version_.substr(0, version_.find_first_of(",("));
   while (version_.ends_with(" "))
     version_.pop_back();
-  const pmix_status_t status = pmix_.PMIx_Init(&self_, nullptr, 0);
+  const pmix_status_t status = session_.join(self_);
   if (status != PMIX_SUCCESS) {
     const char* const space = std::getenv("PMIX_NAMESPACE");
     return fail(error_of(
@@ -113,7 +120,8 @@ Result<void> PmixSpace::begin() {
                       "see what the launcher says"});
   }
   find_nodes();
-  hears_of_deaths_ = listen_for_deaths(pmix_, place_.job);
+  hears_of_deaths_ =
+      session_.is_rejoined() ? is_listening_for_deaths() : listen_for_deaths(pmix_, place_.job);
   return {};
 }
 
@@ -152,7 +160,7 @@ Result<void> PmixSpace::put(std::string_view key, std::string_view bytes) {
   value.type = PMIX_BYTE_OBJECT;
   value.data.bo.bytes = given.data();
   value.data.bo.size = given.size();
-  const pmix_status_t status = pmix_.PMIx_Put(PMIX_GLOBAL, cat("scela-", key).c_str(), &value);
+  const pmix_status_t status = pmix_.PMIx_Put(PMIX_GLOBAL, name_of(key).c_str(), &value);
   if (status != PMIX_SUCCESS) {
     return fail(error_of(status, "put a value", "see what the launcher says"));
   }
@@ -171,7 +179,7 @@ Result<void> PmixSpace::fence() {
 }
 
 Result<std::string> PmixSpace::get(int rank, std::string_view key) {
-  const std::string name = cat("scela-", key);
+  const std::string name = name_of(key);
   // The fence has collected it; what the server does not have was not put.
   const auto value =
       ask(static_cast<std::uint32_t>(rank), name.c_str(), PMIX_IMMEDIATE, "get a value",
@@ -199,7 +207,7 @@ void PmixSpace::abort(int code, std::string_view text) {
 }
 
 Result<void> PmixSpace::leave() {
-  const pmix_status_t status = pmix_.PMIx_Finalize(nullptr, 0);
+  const pmix_status_t status = session_.leave();
   if (status != PMIX_SUCCESS) {
     return fail(error_of(status, "take leave", "see what the launcher says"));
   }

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "common/core/pmix_directives.h"
 #include "pmix/server/infos.h"
 #include "pmix/server/server.h"
 #include "pmix/server/upcalls.h"
@@ -51,9 +52,36 @@ bool is_aside(const pmix_info_t& directive) {
   return false;
 }
 
+AgentLink::OnAnswer with_status(pmix_info_cbfunc_t call, void* data) {
+  return [call, data](Status status, const std::string&) {
+    in_libpmix(
+        [call, data, status] { call(status_of(status), nullptr, 0, data, nullptr, nullptr); });
+  };
+}
+
+// What libscela tells of its own process (common/core/pmix_directives.h). Nothing: it is another
+// request.
+std::optional<pmix_status_t> told_of_itself(const pmix_proc_t& asker, const pmix_info_t& directive,
+                                            pmix_info_cbfunc_t call, void* data) {
+  const bool leaves = is_key(directive, kPmixLeaveJob);
+  if (!leaves && !is_key(directive, kPmixRejoinJob)) return std::nullopt;
+  const auto rank = served()->rank_of(asker);
+  if (!rank) return PMIX_ERR_BAD_PARAM;
+  if (leaves) {
+    served()->link().ask(msg::Finalized{0, *rank}, with_status(call, data));
+  } else {
+    served()->link().post(msg::Connected{*rank});
+    served()->link().later([answer = with_status(call, data)] { answer(Status::ok, {}); });
+  }
+  return PMIX_SUCCESS;
+}
+
 pmix_status_t job_control(const pmix_proc_t* asker, const pmix_proc_t targets[], size_t count,
                           const pmix_info_t directives[], size_t directive_count,
                           pmix_info_cbfunc_t call, void* data) {
+  if (directive_count == 1) {
+    if (const auto told = told_of_itself(*asker, directives[0], call, data)) return *told;
+  }
   std::optional<int> signo;
   for (size_t i = 0; i < directive_count; ++i) {
     if (is_aside(directives[i])) continue;
@@ -70,11 +98,7 @@ pmix_status_t job_control(const pmix_proc_t* asker, const pmix_proc_t targets[],
     ranks = space->ranks();
   }
   if (ranks.empty()) return PMIX_ERR_NOT_FOUND;
-  served()->link().ask(
-      msg::Control{0, std::move(ranks), *signo}, [call, data](Status status, const std::string&) {
-        in_libpmix(
-            [call, data, status] { call(status_of(status), nullptr, 0, data, nullptr, nullptr); });
-      });
+  served()->link().ask(msg::Control{0, std::move(ranks), *signo}, with_status(call, data));
   return PMIX_SUCCESS;
 }
 

@@ -1,5 +1,5 @@
 # What the channel has used, as ranks and scela-run tell it; and what cannot be.
-foreach(program channel_accounts channel_misuse channel_lives)
+foreach(program channel_accounts channel_misuse channel_lives channel_reopened)
   add_executable(${program} programs/${program}.cpp)
   target_link_libraries(${program} PRIVATE scela_comm_channel)
   set_target_properties(${program} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${SCELA_INTEROP_BIN}")
@@ -155,6 +155,30 @@ endif()
 foreach(part requests child second wrong)
   channel_test("lives: ${part}" CHECK --quiet --out "lives: ${part}, 4 ranks" RUN ${run} --pmi fd -n 4 ${bin}/channel_lives ${part})
 endforeach()
+
+# Channels opened again and again, where the launcher lets a process join its job more than once. However the process ends after
+# its last channel was closed, it has ended well.
+if(TARGET scela-pmix AND SCELA_PMIX_HEADERS_FOUND)
+  foreach(end exit quick)
+    channel_test("lives: opened 100 times, ${end}, pmix" CHECK --quiet --out "reopened: 100 times, ${end}, 4 ranks" --out "reopened: .*"
+      RUN ${run} --pmi pmix -n 4 ${bin}/channel_reopened 100 ${end})
+  endforeach()
+  if(TARGET scela-ibverbs AND TARGET scela-hca)
+    channel_test("lives: opened 100 times between nodes, pmix" CHECK --out "reopened: 100 times, exit, 4 ranks" --out "reopened: .*"
+      RUN ${run} --pmi pmix ${between} ${bin}/channel_reopened 100 exit)
+    foreach(end killed unfinished)
+      set(told "killed by signal 9")
+      set(status 137)
+      if(end STREQUAL "unfinished")
+        set(told "ended without finalizing")
+        set(status 1)
+      endif()
+      channel_test("lives: opened 15 times, then a rank is ${end}, pmix" CHECK --status ${status} --out "reopened: 15 times, ${end}, 4 ranks"
+          --out "reopened: .*" --err ".*rank 3 on sim1 .* ${told}.*"
+        RUN ${run} --pmi pmix --on-failure wait ${between} ${bin}/channel_reopened 15 ${end})
+    endforeach()
+  endif()
+endif()
 channel_test("lives: a killed rank, and nobody waits" CHECK --status 137 --out "lives: polled, 4 ranks"
   RUN ${run} --pmi fd --on-failure wait -n 4 ${bin}/channel_lives polled)
 channel_test("lives: ranks are killed while bytes move" CHECK --status 137 --out "lives: moved, 4 ranks"
