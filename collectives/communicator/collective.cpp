@@ -1,5 +1,7 @@
 #include "collectives/communicator/collective.h"
 
+#include <new>
+
 #include "collectives/communicator/recycling.h"
 #include "common/core/text.h"
 
@@ -9,8 +11,9 @@ using collectives::Operation;
 
 namespace {
 
+// None, if there is no memory for it: the communicator that is to run it says so to all its ranks.
 std::shared_ptr<Collective::Inside> inside_of(Operation operation, ConstView input, View output,
-                                              int root = 0) {
+                                              int root = 0) try {
   auto inside =
       std::allocate_shared<Collective::Inside>(collectives::Recycling<Collective::Inside>());
   inside->operation = operation;
@@ -18,17 +21,20 @@ std::shared_ptr<Collective::Inside> inside_of(Operation operation, ConstView inp
   inside->input = input;
   inside->output = output;
   return inside;
+} catch (const std::bad_alloc&) {
+  return nullptr;
 }
 
 std::shared_ptr<Collective::Inside> inside_of(Operation operation, ConstView input, View output,
                                               Reducer reducer, int root = 0) {
   auto inside = inside_of(operation, input, output, root);
-  inside->reducer = std::move(reducer);
+  if (inside) inside->reducer = std::move(reducer);
   return inside;
 }
 
 std::shared_ptr<Collective::Inside> in_parts(std::shared_ptr<Collective::Inside> inside,
                                              std::vector<Part> input, std::vector<Part> output) {
+  if (!inside) return inside;
   inside->has_parts = true;
   inside->input_parts = std::move(input);
   inside->output_parts = std::move(output);
@@ -99,6 +105,7 @@ Collective Collective::reduce_scatter(ConstView input, View output, std::vector<
 }
 
 Collective& Collective::by(std::string algorithm) {
+  if (!inside_) return *this;
   // A request may have what is there.
   inside_ = std::make_shared<Inside>(*inside_);
   inside_->by = std::move(algorithm);

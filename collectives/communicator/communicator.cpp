@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <new>
 #include <tuple>
 #include <utility>
 
@@ -42,6 +43,9 @@ CollectiveError of_nobody() {
       "this communicator is nobody's: it was freed or moved from, could not be made, or "
       "this rank is not of it");
 }
+
+// Instead of its name, of an operation that had no memory for its arguments.
+constexpr std::string_view kUnmade = "an operation";
 
 // Instead of a communicator's number: there is none.
 constexpr std::uint64_t kNoNumber = ~std::uint64_t{0};
@@ -230,14 +234,21 @@ void Communicator::free() {
 CollectiveError Communicator::run(const Collective& collective) {
   if (!state_) return of_nobody();
   if (state_->engine->made_here.is_copy()) return of_child(*state_);
-  if (std::optional<CollectiveError> known = state_->run_known(*collective.inside()))
-    return *std::move(known);
-  // Both are there until this returns: neither gets another owner.
-  const std::shared_ptr<const void> nobody;
-  CollectiveRequest::State request({nobody, state_.get()}, {nobody, collective.inside().get()},
-                                   false);
-  if (const CollectiveError refused = request.start(true)) return refused;
-  return request.wait({});
+  if (state_->exhausted) return state_->exhausted;
+  const std::uint64_t number = state_->begun;
+  if (!collective.inside()) return state_->has_no_memory_for(kUnmade, number);
+  try {
+    if (std::optional<CollectiveError> known = state_->run_known(*collective.inside()))
+      return *std::move(known);
+    // Both are there until this returns: neither gets another owner.
+    const std::shared_ptr<const void> nobody;
+    CollectiveRequest::State request({nobody, state_.get()}, {nobody, collective.inside().get()},
+                                     false);
+    if (const CollectiveError refused = request.start(true)) return refused;
+    return request.wait({});
+  } catch (const std::bad_alloc&) {
+    return state_->has_no_memory_for(name_of(collective.inside()->operation), number);
+  }
 }
 
 CollectiveRequest Communicator::start(const Collective& collective) {
@@ -254,8 +265,16 @@ CollectiveRequest Communicator::prepare(const Collective& collective) {
 CollectiveRequest Communicator::prepare_as(const Collective& collective, bool persistent) {
   if (!state_) return CollectiveRequest(of_nobody());
   if (state_->engine->made_here.is_copy()) return CollectiveRequest(of_child(*state_));
-  return CollectiveRequest(
-      std::make_unique<CollectiveRequest::State>(state_, collective.inside(), persistent));
+  if (state_->exhausted) return CollectiveRequest(state_->exhausted);
+  if (!collective.inside())
+    return CollectiveRequest(state_->has_no_memory_for(kUnmade, state_->begun));
+  try {
+    return CollectiveRequest(
+        std::make_unique<CollectiveRequest::State>(state_, collective.inside(), persistent));
+  } catch (const std::bad_alloc&) {
+    return CollectiveRequest(
+        state_->has_no_memory_for(name_of(collective.inside()->operation), state_->begun));
+  }
 }
 
 // ---- when ranks have ended ----

@@ -1,7 +1,11 @@
 #include "collectives/communicator/group.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <atomic>
+#include <cstdlib>
+#include <new>
 #include <utility>
 
 #include "collectives/algorithms/algorithms.h"
@@ -97,6 +101,40 @@ void Communicator::State::leave() {
   what.about = About::left;
   what.begun = begun;
   engine->executor->leave(what, ranks);
+}
+
+CollectiveError Communicator::State::has_no_memory_for(std::string_view operation,
+                                                       std::uint64_t number) noexcept try {
+  engine->spare.release();
+  GivenUp what;
+  what.context = context;
+  what.rank = ranks[static_cast<std::size_t>(rank)];
+  what.refusal = Refusal::memory;
+  what.begun = number;
+  engine->executor->give_up(what, ranks);
+  exhausted = error_of(CollectiveCode::resources, rank,
+                       cat(operation, " of ", ranks.size(), " ranks, on rank ", rank, ": ",
+                           fault_of(what, rank).words));
+  return exhausted;
+} catch (const std::bad_alloc&) {
+  constexpr char kWords[] =
+      "libscela: this rank has no memory for a collective operation, nor to tell the other ranks: "
+      "it ends\n";
+  static_cast<void>(!::write(STDERR_FILENO, kWords, sizeof kWords - 1));
+  std::abort();
+}
+
+void Communicator::State::run_and_wait(Run& run) {
+  try {
+    engine->executor->run(run);
+  } catch (const std::bad_alloc&) {
+    engine->spare.release();
+    if (!run.is_over()) {
+      engine->executor->cancel(run, {FaultCode::resources, rank, "there was no memory for it"});
+      engine->executor->wait(run);
+    }
+    throw;
+  }
 }
 
 CollectiveError Communicator::State::choose(const Collective::Inside& call,

@@ -16,6 +16,7 @@
 #include "collectives/communicator/contexts.h"
 #include "collectives/communicator/memo.h"
 #include "collectives/executors/factory.h"
+#include "collectives/executors/spare_memory.h"
 #include "collectives/include/scela/communicator.h"
 #include "common/os/fork_guard.h"
 
@@ -35,6 +36,7 @@ struct Engine {
   std::function<void(std::uint32_t life_after)> ended;
   Table table;
   bool checks = false;  // calls are compared before they are run
+  SpareMemory spare;
   RunPool pool;
   RunPool short_runs;                // whose memory is small, and kept by forms of calls
   std::uint32_t tags = 0;            // of a context
@@ -117,6 +119,17 @@ struct Communicator::State {
   std::optional<std::uint32_t> keep_tag();
   // Nothing more is started by this rank.
   void leave();
+  // This rank had no memory to begin that operation, which is the one with this number (`begun`
+  // before it): the communicator is given up on all ranks, but for those before. Returns what the
+  // operation's caller is told.
+  // `operation`: its name. Without memory even for that the process ends, as the others see.
+  CollectiveError has_no_memory_for(std::string_view operation, std::uint64_t number) noexcept;
+  // Of a run that is over: whether this rank had no memory for it (exhausted).
+  void note_exhaustion(const collectives::Prepared& prepared, const Collective::Inside& call,
+                       const collectives::Run& run);
+  // Runs it for a caller who waits. Where memory is exhausted meanwhile (std::bad_alloc), the run
+  // is over all the same, and may be given back.
+  void run_and_wait(collectives::Run& run);
 
   const std::shared_ptr<collectives::Engine> engine;
   const collectives::ContextNumbers::Number context_number;
@@ -128,6 +141,7 @@ struct Communicator::State {
   std::size_t templates_made = 0;
   std::uint64_t begun = 0;  // operations, agreements included
   bool is_freed = false;
+  CollectiveError exhausted;  // once this rank had no memory for an operation: its error
 
  private:
   using Key = std::tuple<const collectives::Algorithm*, std::uint32_t, std::uint32_t, std::uint32_t,

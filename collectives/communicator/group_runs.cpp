@@ -75,6 +75,15 @@ CollectiveError Communicator::State::error_of_run(const Prepared& prepared,
               : std::string()));
 }
 
+void Communicator::State::note_exhaustion(const Prepared& prepared, const Collective::Inside& call,
+                                          const Run& run) {
+  const RunError* const failed = run.error();
+  if (failed == nullptr || exhausted) return;
+  const Fault& fault = failed->fault;
+  if (fault.refusal == Refusal::memory && fault.rank == rank)
+    exhausted = error_of_run(prepared, call, run);
+}
+
 std::optional<CollectiveError> Communicator::State::run_known(const Collective::Inside& call) {
   if (engine->checks || is_freed || !has_form(call)) return std::nullopt;
   Known* const known = memo_.find(Form(call), call.by);
@@ -89,7 +98,8 @@ std::optional<CollectiveError> Communicator::State::run_known(const Collective::
   }
   Run& run = *known->run;
   run.bind_again(call.input.data(), call.output.data(), {context, next_tag()}, begun++);
-  engine->executor->run(run);
+  run_and_wait(run);
+  note_exhaustion(*known->prepared, call, run);
   return error_of_run(*known->prepared, call, run);
 }
 

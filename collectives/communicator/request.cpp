@@ -1,5 +1,6 @@
 #include "collectives/communicator/request.h"
 
+#include <new>
 #include <utility>
 
 #include "collectives/communicator/recycling.h"
@@ -73,6 +74,16 @@ CollectiveError CollectiveRequest::State::start(bool waits) {
     return misuse("it was started twice: wait for it before it is started again");
   if (group->is_freed) return misuse("its communicator was freed: nothing more is started by it");
   number = group->begun++;
+  try {
+    return begin(waits);
+  } catch (const std::bad_alloc&) {
+    stage = Stage::ready;
+    own = group->has_no_memory_for(name_of(call->operation), number);
+    return own;
+  }
+}
+
+CollectiveError CollectiveRequest::State::begin(bool waits) {
   own = prepared->error ? prepared->error : lacks;
   refused.reset();
   if (own) {
@@ -88,13 +99,14 @@ CollectiveError CollectiveRequest::State::start(bool waits) {
     own = error_of(CollectiveCode::resources, group->rank,
                    cat(describe(), " by rank ", group->rank, ": ", bound.error().text()));
     refuse();
-    if (bound = bind(); !bound) return own;
+    if (bound = bind(); !bound) throw std::bad_alloc();
   }
-  stage = Stage::under_way;
   if (waits)
-    group->engine->executor->run(*run);
+    group->run_and_wait(*run);
   else
     group->engine->executor->start(*run);
+  stage = Stage::under_way;
+  if (run->is_over()) group->note_exhaustion(*prepared, *call, *run);
   return {};
 }
 
@@ -142,6 +154,7 @@ CollectiveError CollectiveRequest::State::wait(Limit limit) {
 
 CollectiveError CollectiveRequest::State::end() {
   stage = Stage::over;
+  group->note_exhaustion(*prepared, *call, *run);
   CollectiveError error = own ? own : group->error_of_run(*prepared, *call, *run);
   if (!persistent) {
     group->engine->pool.give_back(*run);

@@ -25,6 +25,7 @@ struct CollectiveRequest::State {
   CollectiveError start(bool waits = false);
   bool test();
   CollectiveError wait(Limit limit);
+  CollectiveError begin(bool waits);
   // Of one that is over, once.
   CollectiveError end();
   void refuse();

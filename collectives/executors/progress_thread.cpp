@@ -60,9 +60,9 @@ class ProgressThread final : public Executor {
   std::string_view name() const override { return name_of(ExecutorKind::thread); }
 
   void start(Run& run) override {
-    run.claim();
     const std::lock_guard lock(mutex_);
     order(Does::start, &run);
+    run.claim();  // before the thread can look at the order
   }
 
   bool test(Run& run) override { return run.is_over(); }

@@ -436,8 +436,9 @@ void Run::cancel(Fault why) {
   }
   const std::vector<bool> flies = under_way();
   for (std::uint32_t message = 0; message < plan.messages(); ++message)
-    if (flies[message]) transport_->cancel(flights_[message].ticket);
-  give_up(plan.steps()[position_].task, std::move(why));
+    if (flies[message] && flights_[message].ticket != Transport::kGone)
+      transport_->cancel(flights_[message].ticket);
+  give_up(position_ < plan.steps().size() ? plan.steps()[position_].task : kNoTask, std::move(why));
   finish();
 }
 

@@ -129,6 +129,7 @@ class Run {
   void abandon(Fault why);
   // Of one that is under way: the place in its list of a rank of the transport; -1: it has none.
   int place_of(int rank) const;
+  bool is_under_way() const { return under_way_; }
   ContextId context() const { return call_.route.context; }
   std::uint64_t number() const { return call_.number; }
   std::uint16_t kind() const { return call_.kind; }
@@ -184,6 +185,8 @@ class Run {
     std::uint64_t to = 0;
   };
 
+  bool hurry_from(const Short*& at);
+  void stop_at(const Short& one);
   void shorten(const Plan& plan);
   bool shorten(const Plan::Step& step, Short& one) const;
   bool take(const Short& one);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <ctime>
+#include <new>
 #include <utility>
 
 #include "common/core/text.h"
@@ -42,6 +43,10 @@ void keep_few(std::map<ContextId, GivenUp>& all, const GivenUp& what) {
 }
 
 }  // namespace
+
+RunSet::RunSet(Transport& transport) : transport_(transport) {
+  tickets_.reserve(kFew);
+}
 
 RunSet::Group& RunSet::remember(ContextId context, std::span<const int> ranks) {
   if (!groups_.empty() && groups_.back().context == context) return groups_.back();
@@ -177,10 +182,33 @@ void RunSet::hear() {
   }
 }
 
+// As Run::advance().
+bool RunSet::advance(Run& run, Run::Ends* ends) {
+  try {
+    return run.advance(ends);
+  } catch (const std::bad_alloc&) {
+    has_no_memory_for(run);
+    return false;
+  }
+}
+
+// The run ends, as it is its owner's at once; the others go on with notes, if they have begun it.
+void RunSet::has_no_memory_for(Run& run) {
+  spare_.release();
+  GivenUp what;
+  what.context = run.context();
+  what.rank = run.own_rank();
+  what.refusal = Refusal::memory;
+  what.begun = run.number();
+  const std::vector<int> peers(run.peers().begin(), run.peers().end());
+  run.cancel(fault_of(what, run.place_of(what.rank)));
+  if (peers.size() > 1) give_up(what, peers, &run);
+}
+
 bool RunSet::get_on(Run& run) {
   const ContextId context = run.context();
   ends_.rank = -1;
-  const bool goes_on = run.advance(&ends_);
+  const bool goes_on = advance(run, &ends_);
   if (ends_.rank < 0) return goes_on;
   if (const GivenUp* const known = given_up(context); known != nullptr && known->begun == 0)
     return goes_on;
@@ -191,10 +219,20 @@ bool RunSet::get_on(Run& run) {
   give_up(what, ends_.peers, goes_on ? nullptr : &run);
   if (!goes_on) return false;
   abandon(run, what);
-  return run.advance();
+  return advance(run, nullptr);
 }
 
 void RunSet::add(Run& run, Caller caller) {
+  try {
+    if (runs_.size() == runs_.capacity()) runs_.reserve(2 * runs_.size() + kFew);
+    begin(run, caller);
+  } catch (const std::bad_alloc&) {
+    if (!run.is_under_way()) run.begin(transport_);
+    has_no_memory_for(run);
+  }
+}
+
+void RunSet::begin(Run& run, Caller caller) {
   // Who only sends small messages is never anywhere else. Who waits for each hears when one does
   // not come, so that it need not ask the clock each time.
   const bool hears_later = caller == Caller::waits && run.receives() && given_up_.empty();

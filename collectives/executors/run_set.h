@@ -12,6 +12,8 @@
 // a rank that goes on alone is found, and a program whose ranks all free sends one message a rank,
 // for which no rank waits.
 //
+// A run for which this process has no memory ends here, and its context is given up likewise.
+//
 // Ranks that call different operations may each wait for a message that the others do not send, and
 // none of them would hear of it. So a run that waits for long tells the next rank what it is: that
 // rank compares it with what itself has begun, or will begin, as the same operation.
@@ -27,13 +29,14 @@
 #include <vector>
 
 #include "collectives/executors/run.h"
+#include "collectives/executors/spare_memory.h"
 #include "collectives/executors/transport.h"
 
 namespace scela::collectives {
 
 class RunSet {
  public:
-  explicit RunSet(Transport& transport) : transport_(transport) {}
+  explicit RunSet(Transport& transport);
 
   // Begins it, and lets it get as far as it can. Of a caller who waits for it here and now: a while
   // may be waited for each of its messages.
@@ -75,7 +78,10 @@ class RunSet {
     std::uint16_t kind_of(std::uint64_t number) const;
   };
 
+  void begin(Run& run, Caller caller);
   bool get_on(Run& run);
+  bool advance(Run& run, Run::Ends* ends);
+  void has_no_memory_for(Run& run);
   void gather_tickets();
   bool look_at(std::size_t place);
   bool look_at_some(std::size_t& from);
@@ -104,7 +110,8 @@ class RunSet {
   std::chrono::nanoseconds looked_{};   // for runs that wait for long
   Run::Ends ends_;                      // of the run that gets on
   std::vector<Transport::Ticket> tickets_;  // of a wait
-  std::uint32_t unheard_ = 0;               // runs of callers who wait
+  SpareMemory spare_;
+  std::uint32_t unheard_ = 0;  // runs of callers who wait
 };
 
 }  // namespace scela::collectives

@@ -5,6 +5,7 @@
 // all runs of a plan and layout. What is not as expected (a message that does not come, a note, a
 // rank that has ended) is left to the run's own steps: what a list says is the same either way.
 #include <cstring>
+#include <new>
 
 #include "collectives/executors/run.h"
 
@@ -74,7 +75,19 @@ void Run::bind_again(const std::byte* input, std::byte* output, Route route, std
 
 bool Run::hurry() {
   if (short_.empty() || prelude_ != nullptr || error_ || abandoned_) return false;
-  for (const Short& one : short_) {
+  const Short* at = short_.data();
+  try {
+    return hurry_from(at);
+  } catch (const std::bad_alloc&) {
+    if (position_ == 0) stop_at(*at);  // else leave() has
+    throw;
+  }
+}
+
+// `at`: what it is about.
+bool Run::hurry_from(const Short*& at) {
+  for (const Short* const end = short_.data() + short_.size(); at != end; ++at) {
+    const Short& one = *at;
     const std::byte* const from = spaces_[static_cast<std::size_t>(one.from_space)] + one.from;
     std::byte* const to = spaces_[static_cast<std::size_t>(one.to_space)] + one.to;
     switch (one.kind) {
@@ -139,9 +152,18 @@ bool Run::take(const Short& one) {
 
 // The run's own steps go on behind this message, if it is over: first they receive what they have
 // begun to, and was not waited for.
-void Run::leave(const Short& one, const Outcome& outcome) {
+// From there on the run's own steps go on. No receive is under way: each is begun when it is waited
+// for.
+void Run::stop_at(const Short& one) {
   position_ = one.step;
   waited_ = one.nth;
+  for (std::uint32_t number = 0; number < position_; ++number)
+    if (const Plan::Step& step = plan_->steps()[number]; step.kind == Kind::receive)
+      flights_[step.message].ticket = Transport::kGone;
+}
+
+void Run::leave(const Short& one, const Outcome& outcome) {
+  stop_at(one);
   if (outcome.over) {
     ++waited_;
     completed(one.message, outcome);

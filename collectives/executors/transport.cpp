@@ -29,6 +29,12 @@ Fault fault_of(const GivenUp& what, int rank) {
                 ", and others go on with it: nothing more can be done with it; all ranks must call "
                 "the same operations before they free it"),
             what.refusal};
+  if (what.refusal == Refusal::memory)
+    return {FaultCode::resources, rank,
+            cat("rank ", rank, ": ", reason_of(what.refusal),
+                ": nothing more can be done with this communicator on any rank; shrink() gives "
+                "another once there is memory again"),
+            what.refusal};
   return {FaultCode::mismatch, rank,
           cat("rank ", rank, ": ", reason_of(what.refusal),
               "; the others do not know what it would have sent, so that nothing more can be done "
@@ -37,7 +43,8 @@ Fault fault_of(const GivenUp& what, int rank) {
 }
 
 std::string reason_of(Refusal refusal) {
-  const bool was_refused = refusal != Refusal::freed && refusal != Refusal::other;
+  const bool was_refused =
+      refusal != Refusal::freed && refusal != Refusal::memory && refusal != Refusal::other;
   return cat(was_refused ? "its call was refused: " : "", words_of(refusal));
 }
 
@@ -65,6 +72,8 @@ std::string_view words_of(Refusal refusal) {
       return "its algorithm cannot be";
     case Refusal::freed:
       return "it has freed this communicator";
+    case Refusal::memory:
+      return "it had no memory for an operation";
     case Refusal::other:
       return "it was called otherwise than by others";
   }

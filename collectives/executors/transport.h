@@ -72,8 +72,9 @@ enum class Refusal : std::uint8_t {
   in_place,
   reduction,
   algorithm,
-  freed,  // no call: it has freed the communicator that others go on with
-  other,  // no refusal: it has called another operation than others, or with other sizes
+  freed,   // no call: it has freed the communicator that others go on with
+  memory,  // no refusal: it had no memory for the call, or for a message of it
+  other,   // no refusal: it has called another operation than others, or with other sizes
 };
 // "its buffer is null"
 std::string_view words_of(Refusal refusal);

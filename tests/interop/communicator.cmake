@@ -119,6 +119,10 @@ foreach(by polled thread)
 endforeach()
 communicator_test("bounds, dups polled" CHECK --quiet --out "communicator: dups polled went well"
   RUN ${run} --pmi fd -n 3 ${bounds} dups polled)
+foreach(by thread once)
+  communicator_test("bounds, memory ${by}" CHECK --quiet --out "communicator: memory ${by} went well"
+    RUN ${run} --pmi fd -n 3 ${bounds} memory ${by})
+endforeach()
 communicator_test("bounds, early at once" CHECK --quiet --out "communicator: early once went well"
   RUN ${run} --pmi fd -n 3 ${bounds} early once)
 if(between)

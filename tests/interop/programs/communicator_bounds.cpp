@@ -4,18 +4,21 @@
 //   communicator_bounds CASE EXECUTOR [COUNT]      COUNT: how many; each case has its own default
 //
 //   outstanding   so many operations are under way, and are waited for in several orders
+//   memory        one rank has no memory for so many
 //   early         one rank waits at once for an operation that the others wait for at the end
 //   dups          one communicator is copied so often that contexts come again, also those of
 //   others families      so many are made over the channel and let go, one after the other kinds
 //   one rank calls another operation: all operations end, with its name subgroups     ranks name
 //   different subgroups, or one that cannot be child         a child process calls everything; its
 //   parent and the others go on closed        the channel is closed before its communicator
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
 #include <memory>
 #include <span>
 #include <string>
@@ -63,6 +66,13 @@ void must_name(const CollectiveError& error, CollectiveCode code, int rank,
   must(error.text().find(words) != std::string::npos, cat(said, " does not say '", words, "'"));
 }
 
+// Of this process's address space.
+std::size_t virtual_bytes() {
+  std::size_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  return pages * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+}
+
 // Of each operation the result is another one.
 void outstanding(Here& here) {
   const auto count = static_cast<std::size_t>(here.count_or(20'000));
@@ -86,6 +96,51 @@ void outstanding(Here& here) {
     must(sums[i] == right, cat("operation ", i, ": ", sums[i], " instead of ", right));
   }
   still_works(here.world, "what comes after all of them");
+}
+
+// Rank 1 may have so much more memory only. It is refused an operation, and all ranks that one and
+// all after it; what came before it went well.
+void memory(Here& here) {
+  constexpr rlim_t kMore = rlim_t{8} * 1024 * 1024;
+  const auto count = static_cast<std::size_t>(here.count_or(20'000));
+  const bool is_short = here.world.rank() == 1;
+  Numbers own(count), sums(count);
+  std::vector<CollectiveRequest> requests;
+  requests.reserve(count);
+  std::vector<bool> refused(count);
+  rlimit before{};
+  ::getrlimit(RLIMIT_AS, &before);
+  if (is_short) {
+    rlimit less = before;
+    less.rlim_cur = static_cast<rlim_t>(virtual_bytes()) + kMore;
+    must(::setrlimit(RLIMIT_AS, &less) == 0, "a limit of memory");
+  }
+  for (std::size_t i = 0; i < count; ++i) {
+    own[i] = static_cast<int>(i) + here.world.rank();
+    requests.push_back(here.world.start(Collective::allreduce(
+        std::span(own).subspan(i, 1), std::span(sums).subspan(i, 1), ReduceOp::sum)));
+  }
+  std::size_t first = count;
+  for (std::size_t i = 0; i < count; ++i) {
+    const CollectiveError error = requests[i].wait(kLimit);
+    if (error && first == count) first = i;
+    must(static_cast<bool>(error) == (i >= first),
+         cat("operation ", i, " went well after ", first));
+    must(!error || (error.code == CollectiveCode::resources && error.rank == 1),
+         cat("operation ", i, ": ", error.text()));
+    const int right = static_cast<int>(i) * here.world.size() + sum_of_ranks(here.world);
+    must(error || sums[i] == right, cat("operation ", i, ": ", sums[i], " instead of ", right));
+  }
+  must(first != count, "all operations have found memory");
+  requests.clear();
+  ::setrlimit(RLIMIT_AS, &before);
+  // The others have not been refused one more or one fewer.
+  Communicator again = here.world.shrink();
+  must(again.error(), "shrink after memory was exhausted");
+  std::vector<std::size_t> own_first{first}, firsts(static_cast<std::size_t>(again.size()));
+  must(again.run(Collective::allgather(std::span(own_first), std::span(firsts))), "compare");
+  for (const std::size_t other : firsts)
+    must(other == first, cat("operation ", first, " is the first refused, and ", other));
 }
 
 // What one rank has begun and waited for, and others have only begun, hinders no later one.
@@ -329,6 +384,7 @@ void unreceived(Here& here) {
 using Case = void (*)(Here&);
 Case find(const std::string& name) {
   const std::pair<const char*, Case> all[] = {{"outstanding", outstanding},
+                                              {"memory", memory},
                                               {"early", early},
                                               {"dups", dups},
                                               {"families", families},

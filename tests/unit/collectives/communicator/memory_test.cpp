@@ -1,0 +1,193 @@
+// A rank without memory for an operation: all ranks are told alike, and none waits for it.
+#include <array>
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <memory>
+#include <span>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "collectives/communicator/maker.h"
+#include "common/core/text.h"
+#include "tests/support/failing_memory.h"
+#include "tests/support/memory_network.h"
+
+namespace scela::collectives::test::memory_test {
+namespace {
+
+using scela::test::allocate_nothing;
+using scela::test::FailingMemory;
+using scela::test::SparedMemory;
+
+constexpr int kRanks = 3, kCulprit = 1;
+constexpr std::size_t kOperations = 6, kFails = 3;
+constexpr std::chrono::seconds kLimit(5);
+
+// As the channel, whose sends and receives need memory before they begin anything. What the network
+// of the test allocates for itself never fails.
+class Needy final : public Transport {
+ public:
+  explicit Needy(std::unique_ptr<Transport> inner) : inner_(std::move(inner)) {}
+  ~Needy() override {
+    const SparedMemory spared;
+    inner_.reset();
+  }
+  Ticket send(int peer, Route route, std::span<const std::byte> bytes) override {
+    allocate_nothing();
+    const SparedMemory spared;
+    return inner_->send(peer, route, bytes);
+  }
+  Ticket receive(int peer, Route route, std::span<std::byte> bytes) override {
+    allocate_nothing();
+    const SparedMemory spared;
+    return inner_->receive(peer, route, bytes);
+  }
+  Outcome take(int peer, Route route, std::span<std::byte> bytes) override {
+    const SparedMemory spared;
+    return inner_->take(peer, route, bytes);
+  }
+  Outcome test(Ticket ticket) override {
+    const SparedMemory spared;
+    return inner_->test(ticket);
+  }
+  bool wait_any(std::span<const Ticket> tickets, Limit limit) override {
+    const SparedMemory spared;
+    return inner_->wait_any(tickets, limit);
+  }
+  void wake() override { inner_->wake(); }
+  void cancel(Ticket ticket) override {
+    const SparedMemory spared;
+    inner_->cancel(ticket);
+  }
+  std::span<const int> ended() override {
+    const SparedMemory spared;
+    return inner_->ended();
+  }
+  void lost(int peer) override {
+    const SparedMemory spared;
+    inner_->lost(peer);
+  }
+  void give_up(std::span<const int> peers, const GivenUp& what) override {
+    const SparedMemory spared;
+    inner_->give_up(peers, what);
+  }
+  std::optional<GivenUp> given_up() override {
+    const SparedMemory spared;
+    return inner_->given_up();
+  }
+  void withdraw(Ticket ticket) override {
+    const SparedMemory spared;
+    inner_->withdraw(ticket);
+  }
+  void drop(ContextId context) override {
+    const SparedMemory spared;
+    inner_->drop(context);
+  }
+  std::uint32_t tags() const override { return inner_->tags(); }
+
+ private:
+  std::unique_ptr<Transport> inner_;
+};
+
+struct Ends {
+  std::array<CollectiveError, kOperations> errors;
+  bool has_failed = false;  // an allocation of this rank
+  std::string wrong;
+};
+
+// The operations of one rank; the culprit's n-th allocation in the start of one of them fails.
+Ends operations(Communicator& world, long n, bool blocking) {
+  Ends ends;
+  std::array<std::vector<double>, kOperations> inputs, outputs;
+  std::array<CollectiveRequest, kOperations> requests;
+  for (std::size_t i = 0; i < kOperations; ++i) {
+    inputs[i].assign(40 + i, world.rank() + static_cast<double>(i));
+    outputs[i].resize(inputs[i].size());
+    const Collective what = Collective::allreduce(inputs[i], outputs[i], ReduceOp::sum);
+    const bool fails = world.rank() == kCulprit && i == kFails;
+    const FailingMemory failing(fails ? n : 0);
+    if (blocking)
+      ends.errors[i] = world.run(what);
+    else
+      requests[i] = world.start(what);
+    if (fails) ends.has_failed = failing.has_failed();
+  }
+  for (std::size_t i = 0; i < kOperations; ++i) {
+    if (!blocking) ends.errors[i] = requests[i].wait(kLimit);
+    const double sum = 3 + kRanks * static_cast<double>(i);
+    for (const double value : outputs[i])
+      if (!ends.errors[i] && value != sum) ends.wrong = cat("operation ", i, " gave ", value);
+  }
+  return ends;
+}
+
+std::array<Ends, kRanks> everyone_with(RunBy run_by, long n, bool blocking) {
+  MemoryNetwork network(kRanks, 5);
+  network.deliver_in_waits();
+  std::array<Ends, kRanks> all;
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < kRanks; ++rank) {
+    threads.emplace_back([&, rank] {
+      CommunicatorMaker maker;
+      maker.transport = [&, rank] { return std::make_unique<Needy>(network.transport(rank)); };
+      maker.rank = rank;
+      maker.nodes.assign(kRanks, 0);
+      maker.options.run_by = run_by;
+      maker.environment = [](const std::string&) { return std::nullopt; };
+      Communicator world = maker.make();
+      all[static_cast<std::size_t>(rank)] = operations(world, n, blocking);
+    });
+  }
+  for (std::thread& thread : threads)
+    thread.join();
+  return all;
+}
+
+// The culprit is told of the operation for which it had no memory, and the others too, unless all
+// that they needed of it had been sent. Of the operations after that all are told alike.
+std::string unlike(const std::array<Ends, kRanks>& all) {
+  for (std::size_t i = kFails; i < kOperations; ++i) {
+    for (const Ends& ends : all) {
+      const CollectiveError& error = ends.errors[i];
+      if (i != kFails && static_cast<bool>(error) != static_cast<bool>(all[0].errors[i]))
+        return cat("operation ", i, " ends not alike: ", error.text(), " and ",
+                   all[0].errors[i].text());
+      if (error && (error.code != CollectiveCode::resources || error.rank != kCulprit))
+        return cat("operation ", i, ": ", error.text());
+    }
+  }
+  return all[kCulprit].errors[kFails] ? "" : "it went well";
+}
+
+}  // namespace
+
+TEST_CASE("communicator memory: a rank that has none for an operation is named on all ranks") {
+  const auto [run_by, blocking] =
+      GENERATE(std::pair{RunBy::polled, false}, std::pair{RunBy::polled, true},
+               std::pair{RunBy::at_once, false}, std::pair{RunBy::thread, false},
+               std::pair{RunBy::thread, true});
+  CAPTURE(static_cast<int>(run_by), blocking);
+  long tried = 0;
+  for (long n = 1;; ++n) {
+    CAPTURE(n);
+    const std::array<Ends, kRanks> all = everyone_with(run_by, n, blocking);
+    for (const Ends& ends : all) {
+      REQUIRE(ends.wrong.empty());
+      for (std::size_t i = 0; i < kFails && blocking; ++i)
+        REQUIRE_FALSE(ends.errors[i]);
+    }
+    if (!all[kCulprit].has_failed) {
+      for (const Ends& ends : all)
+        for (const CollectiveError& error : ends.errors)
+          REQUIRE_FALSE(error);
+      break;
+    }
+    REQUIRE(unlike(all) == "");
+    ++tried;
+  }
+  CHECK(tried > 0);
+}
+
+}  // namespace scela::collectives::test::memory_test
