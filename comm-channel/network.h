@@ -62,7 +62,8 @@ class Network {
   virtual void give_up(int rank) { static_cast<void>(rank); }
   // Whether messages of the rank may still come by a connection that is closed.
   virtual bool is_receiving(int) const { return false; }
-  // Whether there is, or was, a connection with the rank, by which its end is noticed.
+  // Whether there is, or was, a connection with the rank, by which its end is noticed: not where
+  // links are limited and none goes there now.
   virtual bool is_connected(int) const { return true; }
   // For who waits, and nothing comes: whether those that it speaks with are there. May be called
   // often.

@@ -344,7 +344,11 @@ bool NetworkLink::is_receiving(int rank) const {
 
 bool NetworkLink::is_connected(int rank) const {
   const auto& known = remotes_[static_cast<std::size_t>(rank)];
-  return known && (known->flow.connected() || known->wanted);
+  if (!known) return false;
+  // Where links are limited, none is made to ask one whose link was closed (look_around()).
+  const bool is_asked =
+      options_.most_links == 0 || ports_.front()->peers().route(known->roads.front().id);
+  return known->wanted || (known->flow.connected() && is_asked);
 }
 
 unsigned NetworkLink::tell_ends(NetworkUser& user) {

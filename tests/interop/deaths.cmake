@@ -31,6 +31,13 @@ foreach(pmi IN LISTS every_pmi)
   endforeach()
 endforeach()
 if(TARGET scela-ibverbs AND TARGET scela-hca)
+  # A link of a rank that leaves is closed, and with a limit none is made to ask whether it is there.
+  foreach(how left met)
+    foreach(rc 0 1)
+      channel_test("deaths: ${how}, 2 nodes, one link, RC ${rc}" CHECK --status 0 --out "deaths: ${how}, 4 ranks on 2 nodes"
+        RUN ${run} ${told} ${where} --env SCELA_CHANNEL_MOST_LINKS=1 --env SCELA_HCA_NO_XRC=${rc} ${bin}/deaths_probe ${how})
+    endforeach()
+  endforeach()
   # No memory is shared, and PMI-2 is spoken.
   channel_test("deaths: exit, 2 nodes, port and pmi2" CHECK --status 1 --out "deaths: exit, 4 ranks on 2 nodes"
     RUN ${run} --pmi port --env SCELA_BOOTSTRAP=pmi2 ${told} ${where} ${bin}/deaths_probe exit)

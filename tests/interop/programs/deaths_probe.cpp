@@ -4,7 +4,9 @@
 //   deaths_probe exit|_exit|kill          rank 1 ends in the middle of its work
 //   deaths_probe exit|_exit|kill times    the others say how long it took until they knew
 //   deaths_probe left                     rank 1 has closed its channel, then the others ask
-//   deaths_probe well                     the same, and no rank is told of a failure
+//   deaths_probe met                      the same, after all have exchanged messages with rank 1
+//   deaths_probe well                     rank 1 has closed its channel, and no rank is told of a
+//                                         failure
 #include <unistd.h>
 
 #include <chrono>
@@ -87,10 +89,23 @@ void go_on(Communicator& world) {
   must(!error && all[0] == less.size(), cat("an allreduce without the dead: ", error.text()));
 }
 
+// So that there was a connection, each way.
+void meet(Channel& channel) {
+  Data word(1);
+  for (int rank = 0; rank < channel.size(); ++rank) {
+    if (rank == kDying || (channel.rank() != kDying && channel.rank() != rank)) continue;
+    const int peer = channel.rank() == kDying ? rank : kDying;
+    if (peer == kDying) must(channel.send(peer, 4, word));
+    must(channel.recv(peer, 4, word));
+    if (peer != kDying) must(channel.send(peer, 4, word));
+  }
+}
+
 void dies(Channel& channel, std::string_view way, bool times) {
   Communicator world = Communicator::over(channel);
   must(!world.error(), world.error().text());
-  const bool leaves = way == "left";
+  const bool leaves = way == "left" || way == "met";
+  if (way == "met") meet(channel);
   if (channel.rank() == kDying) {
     if (leaves) return;
     end_by(way, channel);
@@ -138,8 +153,9 @@ void ends_well(std::unique_ptr<Channel>& channel) {
 
 int main(int argc, char** argv) {
   const std::string_view how = argc > 1 ? argv[1] : "";
-  must(how == "exit" || how == "_exit" || how == "kill" || how == "left" || how == "well",
-       "usage: deaths_probe exit|_exit|kill|left|well [times]");
+  must(how == "exit" || how == "_exit" || how == "kill" || how == "left" || how == "met" ||
+           how == "well",
+       "usage: deaths_probe exit|_exit|kill|left|met|well [times]");
   auto opened = Channel::open();
   if (!opened.channel) failed(opened.error.text());
   const int rank = opened.channel->rank(), size = opened.channel->size();
