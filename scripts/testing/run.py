@@ -201,7 +201,7 @@ def beside(run):
 def whole(run, every_proof):
     """Everything. With every_proof nothing counts as proved before."""
     if every_proof:
-        os.environ.update(TESTING_PROOFS_ANEW="1", TESTING_MUTANTS="all")
+        os.environ.update(TESTING_PROOFS_ANEW="1", TESTING_MUTANTS="all", STRANGERS="all")
     if not run.stage("build release", lambda: build(run, "release", options=["-DSCELA_BENCH=ON"])):
         return
     lane = threading.Thread(target=beside, args=(run,))

@@ -1,0 +1,24 @@
+// Plans drawn from a seed.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "tests/strangers/plan.h"
+
+namespace strangers {
+
+struct Wishes {
+  std::uint64_t seed = 1;
+  int ranks = 2;
+  int operations = 1000;  // steps that move something
+  int ends = 0;           // ranks that end, at most all but one
+  std::vector<scela::RunBy> executors{scela::RunBy::polled};
+};
+
+Plan draw(const Wishes& wishes);
+
+// What by() takes for an operation.
+std::vector<const char*> algorithms_of(Operation operation, bool commutes);
+
+}  // namespace strangers

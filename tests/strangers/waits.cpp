@@ -1,0 +1,152 @@
+// Orders in which a rank waits for what it has begun.
+#include <algorithm>
+#include <span>
+#include <thread>
+
+#include "tests/strangers/rank.h"
+
+namespace strangers {
+namespace {
+
+using scela::CollectiveRequest;
+using scela::Waitable;
+
+Waitable waitable(Begun& begun) {
+  return begun.is_operation ? Waitable(begun.operation) : Waitable(begun.message);
+}
+
+}  // namespace
+
+void Rank::wait(const Scene& scene) {
+  forget_done();
+  const Step& step = *scene.step;
+  const auto drawn = [&](std::size_t i) {
+    return mix(step.number, static_cast<std::uint64_t>(rank_), begun_[i]->scene->step->number, i);
+  };
+  std::vector<std::pair<std::uint64_t, Begun*>> keyed;
+  for (std::size_t i = 0; i < begun_.size(); ++i)
+    if (!step.some || drawn(i) % 2 == 0) keyed.emplace_back(drawn(i), begun_[i].get());
+  if (step.order == Order::random)
+    std::ranges::stable_sort(keyed, {}, [](const auto& each) { return each.first; });
+  if (step.order == Order::reverse) std::ranges::reverse(keyed);
+  std::vector<Begun*> chosen;
+  for (const auto& [key, each] : keyed)
+    chosen.push_back(each);
+  switch (step.order) {
+    case Order::forward:
+    case Order::reverse:
+    case Order::random:
+      for (Begun* each : chosen)
+        finish(*each);
+      break;
+    case Order::test:
+      wait_by_tests(chosen);
+      break;
+    case Order::any:
+      wait_any(chosen);
+      break;
+    case Order::all:
+      wait_all();
+      break;
+    case Order::messages:
+      wait_messages(chosen);
+      break;
+    case Order::operations:
+      wait_operations(chosen);
+      break;
+  }
+  forget_done();
+}
+
+void Rank::wait_by_tests(const std::vector<Begun*>& chosen) {
+  const auto until = std::chrono::steady_clock::now() + patience_;
+  for (std::size_t left = chosen.size(); left > 0;) {
+    for (Begun* each : chosen) {
+      if (each->done) continue;
+      if (!each->over)
+        each->over = each->is_operation ? each->operation.test() : each->message.test();
+      if (!each->over) continue;
+      conclude(*each);
+      --left;
+    }
+    if (left > 0) move_all();
+    if (std::chrono::steady_clock::now() > until)
+      hangs("not over within the limit: " +
+            text_of(*(*std::ranges::find(chosen, false, &Begun::done))->scene->step));
+  }
+}
+
+void Rank::wait_any(std::vector<Begun*> chosen) {
+  while (!chosen.empty()) {
+    std::vector<Begun*> under_way = chosen;
+    for (const auto& each : begun_)
+      if (each->needs_calls && !each->over && !each->done &&
+          std::find(chosen.begin(), chosen.end(), each.get()) == chosen.end())
+        under_way.push_back(each.get());
+    std::vector<Waitable> waitables;
+    for (Begun* each : under_way)
+      waitables.push_back(waitable(*each));
+    const std::size_t found = scela::wait_any(waitables, patience_);
+    if (found == waitables.size()) hangs("none of several is over within the limit");
+    under_way[found]->over = true;
+    const auto at = std::find(chosen.begin(), chosen.end(), under_way[found]);
+    if (at == chosen.end()) continue;
+    conclude(**at);
+    chosen.erase(at);
+  }
+}
+
+void Rank::wait_all() {
+  std::vector<Waitable> waitables;
+  for (const auto& each : begun_)
+    waitables.push_back(waitable(*each));
+  if (!scela::wait_all(waitables, patience_)) hangs("not all of several are over within the limit");
+  for (const auto& each : begun_) {
+    expect(each->is_operation ? each->operation.test() : each->message.test(),
+           "wait_all() has returned before this was over: " + text_of(*each->scene->step));
+    each->over = true;
+  }
+  for (const auto& each : begun_)
+    conclude(*each);
+}
+
+// By the channel's own wait, which moves no operations.
+void Rank::wait_messages(const std::vector<Begun*>& chosen) {
+  std::vector<scela::channel::Request*> requests;
+  std::vector<Begun*> messages;
+  for (Begun* each : chosen)
+    if (!each->is_operation) messages.push_back(each);
+  if (others_need_calls(-1)) return wait_any(messages);
+  while (!messages.empty()) {
+    requests.clear();
+    for (Begun* each : messages)
+      requests.push_back(&each->message);
+    const std::size_t found =
+        scela::channel::wait_any(std::span<scela::channel::Request* const>(requests), patience_);
+    if (found == requests.size()) hangs("none of several messages is over within the limit");
+    conclude(*messages[found]);
+    messages.erase(messages.begin() + static_cast<std::ptrdiff_t>(found));
+  }
+}
+
+// All of them, by communicators' own wait. They stand side by side meanwhile.
+void Rank::wait_operations(const std::vector<Begun*>& chosen) {
+  for (Begun* each : chosen)
+    if (!each->is_operation) finish(*each);
+  std::vector<Begun*> operations;
+  std::vector<CollectiveRequest> requests;
+  for (const auto& each : begun_)
+    if (each->is_operation && !each->done) {
+      operations.push_back(each.get());
+      requests.push_back(std::move(each->operation));
+    }
+  for (std::size_t left = operations.size(); left > 0; --left) {
+    const std::size_t found = scela::wait_any(std::span(requests), patience_);
+    if (found == requests.size()) hangs("none of several operations is over within the limit");
+    operations[found]->operation = std::move(requests[found]);
+    operations[found]->over = true;
+    conclude(*operations[found]);
+  }
+}
+
+}  // namespace strangers
