@@ -55,7 +55,11 @@ void Rank::wrong(const std::string& what) const {
 
 // The others are looked at before this process ends.
 void Rank::hangs(const std::string& what) const {
-  std::fprintf(stderr, "strangers: HANGS: rank %d: %s\n", rank_, what.c_str());
+  std::string ended;
+  for (int rank = 0; rank < plan_.ranks; ++rank)
+    if (channel_->ended(rank)) ended += " " + std::to_string(rank);
+  std::fprintf(stderr, "strangers: HANGS: rank %d: %s; ended, as it knows:%s; channel: %s\n", rank_,
+               what.c_str(), ended.c_str(), channel_->describe().c_str());
   // Also beyond the signal that asks for the step.
   std::this_thread::sleep_until(std::chrono::steady_clock::now() + patience_);
   wrong(what);
