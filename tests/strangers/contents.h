@@ -23,7 +23,7 @@ constexpr std::uint64_t mix(std::uint64_t value) {
 }
 template <class... More>
 constexpr std::uint64_t mix(std::uint64_t first, std::uint64_t second, More... more) {
-  return mix(mix(first) ^ (second + 0x632be59bd9b4e019), more...);
+  return mix(mix(first) ^ (second + 0x632be59bd9b4e019), static_cast<std::uint64_t>(more)...);
 }
 
 // Bytes `offset` ... of a key's endless stream.

@@ -129,6 +129,11 @@ void Drawing::add_collective(int of) {
       step.type = among(ElementType::opaque);
       step.reduction = among(Reduction::own_affine);
     } while (!is_of(step.reduction, step.type));
+    // Of all that fit, the only one that does not commute.
+    if (one_in(4)) {
+      step.type = ElementType::opaque;
+      step.reduction = Reduction::own_affine;
+    }
   } else {
     step.type = among(ElementType::opaque);
   }

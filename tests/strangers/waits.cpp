@@ -143,9 +143,10 @@ void Rank::wait_operations(const std::vector<Begun*>& chosen) {
   for (std::size_t left = operations.size(); left > 0; --left) {
     const std::size_t found = scela::wait_any(std::span(requests), patience_);
     if (found == requests.size()) hangs("none of several operations is over within the limit");
+    expect(!operations[found]->done, "wait_any() finds an operation that has been waited for");
     operations[found]->operation = std::move(requests[found]);
-    operations[found]->over = true;
     conclude(*operations[found]);
+    requests[found] = std::move(operations[found]->operation);
   }
 }
 
