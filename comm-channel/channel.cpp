@@ -163,6 +163,7 @@ struct Channel::State {
   std::unique_ptr<Bootstrap> bootstrap;  // none: the links came without
   std::atomic<Context> next_reserved = 0x8000'0000;
   std::shared_ptr<void> kept_for_user;  // Inside::kept_for
+  std::atomic<bool> is_closed = false;
   Progress progress;
 };
 
@@ -196,6 +197,9 @@ std::unique_ptr<Channel> Inside::share(Channel& channel) {
 std::shared_ptr<void>& Inside::kept_for(Channel& channel) {
   return channel.state_->kept_for_user;
 }
+bool Inside::is_closed(const Channel& channel) {
+  return channel.state_->is_closed.load(std::memory_order_relaxed);
+}
 
 namespace {
 
@@ -221,6 +225,7 @@ Channel::~Channel() {
     static_cast<void>(new std::shared_ptr<State>(std::move(state_)));
     return;
   }
+  state_->is_closed.store(true, std::memory_order_relaxed);
   state_->progress.wait_until([](Messenger& messenger) { return messenger.end_requests(); }, {});
   state_->progress.with([](Messenger& messenger) { messenger.finish(); });
   const auto all_gone = [](Messenger& messenger, bool blocked) {

@@ -194,7 +194,7 @@ Decision agree_on(Communicator::State& group, bool yes, AgreementCall call,
   own.flags = yes ? 1 : 0;
   own.highest = proposed;
   own.calls = static_cast<std::uint32_t>(call);
-  engine.executor->count(group.context, group.begun++, group.ranks);
+  engine.executor->count(group.context, group.begun++, group.ranks, 0);
   Decision decision;
   Talk talk(group, *engine.transport, std::move(own));
   decision.error = talk.hold();

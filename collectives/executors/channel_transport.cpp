@@ -181,6 +181,7 @@ class ChannelTransport final : public Transport {
     let_go(ticket);
   }
 
+  bool is_closed() const override { return channel::Inside::is_closed(channel_); }
   std::uint32_t tags() const override { return channel::kMaxTag; }
 
   std::span<const int> ended() override {

@@ -61,8 +61,10 @@ class Executor {
   // would wait for it. The next of these ranks is told, and gives the context up if it goes on.
   virtual void leave(const GivenUp& what, std::span<const int> ranks) = 0;
   // An operation of this context that somebody else runs, the one with this number: it is not
-  // begun either by a rank that has left.
-  virtual void count(ContextId context, std::uint64_t number, std::span<const int> ranks) = 0;
+  // begun either by a rank that has left. Its kind as Call has it: others that wait for long may
+  // have begun another one.
+  virtual void count(ContextId context, std::uint64_t number, std::span<const int> ranks,
+                     std::uint16_t kind) = 0;
   // No more runs of this context are started: what was kept for it goes when the last is over.
   virtual void forget(ContextId context) = 0;
   // Of an adapter, for the runs of this context.

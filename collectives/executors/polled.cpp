@@ -53,8 +53,9 @@ class Polled final : public Executor {
   }
   const GivenUp* given_up(ContextId context) const override { return runs_.given_up(context); }
   void leave(const GivenUp& what, std::span<const int> ranks) override { runs_.leave(what, ranks); }
-  void count(ContextId context, std::uint64_t number, std::span<const int> ranks) override {
-    runs_.count(context, number, ranks);
+  void count(ContextId context, std::uint64_t number, std::span<const int> ranks,
+             std::uint16_t kind) override {
+    runs_.count(context, number, ranks, kind);
   }
   void forget(ContextId context) override { runs_.forget(context); }
   std::string describe() const override { return "polled by the caller"; }
@@ -86,8 +87,9 @@ class Inline final : public Executor {
   void leave(const GivenUp& what, std::span<const int> ranks) override {
     polled_.leave(what, ranks);
   }
-  void count(ContextId context, std::uint64_t number, std::span<const int> ranks) override {
-    polled_.count(context, number, ranks);
+  void count(ContextId context, std::uint64_t number, std::span<const int> ranks,
+             std::uint16_t kind) override {
+    polled_.count(context, number, ranks, kind);
   }
   void forget(ContextId context) override { polled_.forget(context); }
   std::string describe() const override { return "by the caller, at once"; }

@@ -107,8 +107,10 @@ class ProgressThread final : public Executor {
   void leave(const GivenUp& what, std::span<const int> ranks) override {
     tell(Does::leave, what, ranks);
   }
-  void count(ContextId context, std::uint64_t number, std::span<const int> ranks) override {
+  void count(ContextId context, std::uint64_t number, std::span<const int> ranks,
+             std::uint16_t kind) override {
     GivenUp what;
+    what.kind = kind;
     what.context = context;
     what.begun = number;
     tell(Does::count, what, ranks);
@@ -163,7 +165,7 @@ class ProgressThread final : public Executor {
       case Does::leave:
         return runs_.leave(given.what, given.ranks);
       case Does::count:
-        return runs_.count(given.what.context, given.what.begun, given.ranks);
+        return runs_.count(given.what.context, given.what.begun, given.ranks, given.what.kind);
       case Does::forget:
         return runs_.forget(given.what.context);
     }

@@ -180,6 +180,8 @@ class Transport {
   virtual bool add_requests(std::span<const Ticket>, std::vector<channel::Request*>&) {
     return false;
   }
+  // The program has closed it: nothing more can be begun.
+  virtual bool is_closed() const { return false; }
   // How many tags a context has: 0 to this, exclusive. Operations are numbered round, so half as
   // many can be under way at once.
   virtual std::uint32_t tags() const = 0;

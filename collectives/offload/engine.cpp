@@ -22,6 +22,8 @@ using Clock = std::chrono::steady_clock;
 // How often somebody who only tests looks for what has gone wrong, and how long who waits sleeps
 // until he does.
 constexpr std::chrono::milliseconds kLook(2);
+// How often a run that waits for long is looked for.
+constexpr std::chrono::milliseconds kBetweenAsks(250);
 // How long he sleeps where nothing can wake him.
 constexpr std::chrono::microseconds kNap(50);
 // Looks of one who waits, before he sleeps; the first of them at once, then others who want the
@@ -65,13 +67,18 @@ class EngineExecutor final : public Executor {
 
   void start(Run& run) override {
     if (run.call().refused && run.call().prelude == nullptr) return refuse(run);
+    if (transport_->is_closed()) return end_closed(run);
     if (!can_run(run.call())) return polled_->start(run);
     auto& group = groups_[run.call().route.context];
     if (!group)
       group = std::make_unique<OffloadGroup>(*adapter_, *transport_, parting_,
                                              run.call().route.context);
-    polled_->count(run.context(), run.number(), run.peers());
+    polled_->count(run.context(), run.number(), run.peers(), run.kind());
+    // Nothing of it may meet what others have sent before they knew.
+    if (const GivenUp* const what = polled_->given_up(run.context()))
+      group->give_up(fault_of(*what, what->rank));
     group->start(run);
+    tell_all_of(*group);
   }
 
   bool test(Run& run) override {
@@ -135,8 +142,9 @@ class EngineExecutor final : public Executor {
   void leave(const GivenUp& what, std::span<const int> ranks) override {
     polled_->leave(what, ranks);
   }
-  void count(ContextId context, std::uint64_t number, std::span<const int> ranks) override {
-    polled_->count(context, number, ranks);
+  void count(ContextId context, std::uint64_t number, std::span<const int> ranks,
+             std::uint16_t kind) override {
+    polled_->count(context, number, ranks, kind);
   }
 
   void forget(ContextId context) override {
@@ -175,6 +183,35 @@ class EngineExecutor final : public Executor {
     give_up(what, call.peers);
   }
 
+  // Its queues would work without a channel, but nothing would be heard of the others any more.
+  static void end_closed(Run& run) {
+    const Fault why{FaultCode::other, run.call().rank,
+                    cat("rank ", run.call().rank,
+                        ": the channel was closed: close it after its communicators are used")};
+    run.begin_elsewhere();
+    run.end_elsewhere(&why);
+  }
+
+  // Notes go to those that this rank's lists speak with. Who was called otherwise may have others.
+  void tell_all_of(OffloadGroup& group) {
+    if (const auto what = group.word_to_all()) polled_->give_up(*what, group.ranks());
+  }
+
+  // Ranks that have called different operations may each wait for another one. What the first run
+  // is, which the others wait behind, is told to the next rank, that compares it with its own.
+  void ask_for_stalled(OffloadGroup& group) {
+    Run* const run = group.first();
+    if (run == nullptr || run->kind() == 0 || run->peers().size() < 2 || run->looked_at() != 1)
+      return;
+    GivenUp what;
+    what.context = run->context();
+    what.rank = run->own_rank();
+    what.about = About::calls;
+    what.kind = run->kind();
+    what.begun = run->number();
+    polled_->leave(what, run->peers());
+  }
+
   bool has(const Run& run) const {
     return std::ranges::any_of(groups_, [&](const auto& one) { return one.second->has(run); });
   }
@@ -187,6 +224,8 @@ class EngineExecutor final : public Executor {
     bool ended = false;
     const auto now = Clock::now();
     const bool looks = now >= next_look_;
+    const bool asks = looks && now >= next_ask_;
+    if (asks) next_ask_ = now + kBetweenAsks;
     if (looks) {
       next_look_ = now + kLook;
       polled_->progress();
@@ -200,6 +239,8 @@ class EngineExecutor final : public Executor {
           group.give_up(fault_of(*what, what->rank));
         group.look();
       }
+      if (asks) ask_for_stalled(group);
+      tell_all_of(group);
       at = group.is_forgotten && group.empty() ? groups_.erase(at) : std::next(at);
     }
     if (looks) parting_.sweep();
@@ -241,7 +282,7 @@ class EngineExecutor final : public Executor {
   std::unique_ptr<Transport> transport_;
   Parting parting_;
   std::map<ContextId, std::unique_ptr<OffloadGroup>> groups_;  // by context
-  Clock::time_point next_look_;
+  Clock::time_point next_look_, next_ask_;
 };
 
 }  // namespace

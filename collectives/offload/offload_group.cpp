@@ -88,6 +88,7 @@ void OffloadGroup::start(Run& run) {
   }
   started->run = &run;
   ++posted_.all;
+  if (ranks_.empty()) ranks_.assign(run.call().peers.begin(), run.call().peers.end());
   started->made = templates_.of(run);
   for (const Space space : {Space::input, Space::output, Space::scratch})
     started->memory[static_cast<std::size_t>(space)] = run.space(space);
@@ -96,8 +97,19 @@ void OffloadGroup::start(Run& run) {
 }
 
 void OffloadGroup::give_up(Fault why) {
+  told_all_ = true;  // whoever has found it has told all
   break_off(std::move(why));
   end_all();
+}
+
+std::optional<GivenUp> OffloadGroup::word_to_all() {
+  if (!broken_ || broken_->code != FaultCode::mismatch || std::exchange(told_all_, true))
+    return std::nullopt;
+  GivenUp what;
+  what.context = context_;
+  what.rank = broken_->rank;
+  what.refusal = Refusal::other;
+  return what;
 }
 
 void OffloadGroup::cancel(Run& run, Fault why) {
@@ -108,6 +120,7 @@ void OffloadGroup::cancel(Run& run, Fault why) {
 
 bool OffloadGroup::connects(std::vector<Transport::Ticket>& tickets) const {
   const std::size_t before = tickets.size();
+  if (runs_.empty()) return false;
   for (const auto& [rank, peer] : peers_) {
     if (peer.sends) tickets.push_back(peer.sent);
     if (peer.receives) tickets.push_back(peer.received);
@@ -175,7 +188,7 @@ void OffloadGroup::greet(int rank, Peer& peer) {
 void OffloadGroup::say(int rank, Peer& peer, const EngineWord& word) {
   peer.to = word;
   peer.sent = transport_.send(rank, route(false), bytes_of(peer.to));
-  peer.sends = true;
+  peer.sends = peer.sent != Transport::kGone;
   peer.received = transport_.receive(rank, route(false), bytes_of(peer.from));
   peer.receives = true;
 }

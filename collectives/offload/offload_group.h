@@ -12,6 +12,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -71,6 +72,14 @@ class OffloadGroup {
   void cancel(Run& run, Fault why);
   // The same of all, also of those that are started later. Its rank is the transport's.
   void give_up(Fault why);
+
+  // What all ranks of the context have to be told, and these ranks: once, after this rank has found
+  // that one was called otherwise than others. It may speak with fewer ranks than the others do.
+  std::optional<GivenUp> word_to_all();
+  std::span<const int> ranks() const { return ranks_; }
+
+  // That others wait behind; null: none.
+  Run* first() const { return runs_.empty() ? nullptr : runs_.front()->run; }
 
   bool has(const Run& run) const;
   bool empty() const { return runs_.empty(); }
@@ -147,6 +156,8 @@ class OffloadGroup {
   std::vector<std::unique_ptr<Started>> spare_;
   PostedRuns posted_;
   std::optional<Clock::time_point> suspected_;
+  std::vector<int> ranks_;  // the transport's, of all of the communicator
+  bool told_all_ = false;
   std::optional<Fault> broken_;  // ranks are the transport's, or -1: this one
 };
 

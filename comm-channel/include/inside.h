@@ -14,6 +14,8 @@ struct Inside {
   // Something that the channel keeps for its user until nothing of the channel is left; null until
   // it was set. Under no lock.
   static std::shared_ptr<void>& kept_for(Channel& channel);
+  // The program has closed it, or is about to.
+  static bool is_closed(const Channel& channel);
   // As Request::test(), but it moves nothing.
   static bool is_complete(const Request& request);
 };

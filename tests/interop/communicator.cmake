@@ -117,6 +117,15 @@ foreach(by polled thread)
       RUN ${run} --pmi fd -n 3 ${bounds} ${case} ${by})
   endforeach()
 endforeach()
+# The engine sends no notes, and lists of operations that differ speak with different ranks.
+if(TARGET scela_collectives_offload AND between)
+  foreach(case early kinds subgroups child closed unreceived)
+    communicator_test("bounds, ${case} engine" CHECK --quiet --out "communicator: ${case} engine went well"
+      RUN ${run} --pmi fd --env SCELA_CHANNEL_VERBS=$<TARGET_FILE:scela-ibverbs> -n 3 ${bounds} ${case} engine)
+  endforeach()
+  communicator_test("bounds, subgroups engine between nodes" CHECK --quiet --out "communicator: subgroups engine went well"
+    RUN ${run} --pmi fd ${between} ${bounds} subgroups engine)
+endif()
 communicator_test("bounds, dups polled" CHECK --quiet --out "communicator: dups polled went well"
   RUN ${run} --pmi fd -n 3 ${bounds} dups polled)
 foreach(by thread once)

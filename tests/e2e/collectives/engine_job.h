@@ -46,8 +46,9 @@ class Others final : public Executor {
   void leave(const GivenUp& what, std::span<const int> ranks) override {
     polled_->leave(what, ranks);
   }
-  void count(ContextId context, std::uint64_t number, std::span<const int> ranks) override {
-    polled_->count(context, number, ranks);
+  void count(ContextId context, std::uint64_t number, std::span<const int> ranks,
+             std::uint16_t kind) override {
+    polled_->count(context, number, ranks, kind);
   }
   void forget(ContextId context) override { polled_->forget(context); }
   std::string describe() const override { return polled_->describe(); }
