@@ -1,0 +1,278 @@
+// Wrong calls of communicators.
+#include <algorithm>
+#include <complex>
+#include <cstring>
+
+#include "tests/strangers/matrix/programs/misuse.h"
+
+namespace matrix {
+
+namespace {
+
+using scela::ConstView;
+using scela::ElementType;
+using scela::View;
+
+constexpr int kOther = 1;  // the rank that calls otherwise
+constexpr std::string_view kNobodys = "this communicator is nobody's";
+
+CollectiveError run(Communicator& all, const Collective& collective) {
+  CollectiveRequest request = all.start(collective);
+  return request.wait(kLimit);
+}
+
+// All ranks alike are refused, each by itself; the communicator may be given up for it.
+void must_be_refused(Here& here, const Collective& collective, std::string_view words) {
+  Communicator copy = here.world.dup();
+  must(copy, "a copy");
+  must_say(run(copy, collective), CollectiveCode::argument, here.rank(), words);
+  must(here.world.barrier(), "a barrier of another communicator");
+}
+
+// How the others are told of a call that was refused or differs. The engine names the rank only.
+std::string_view told(const Here& here, std::string_view words) {
+  return here.options.run_by == scela::RunBy::engine ? std::string_view() : words;
+}
+
+}  // namespace
+
+void must_be_given_up(Here& here, int about, std::string_view words) {
+  const CollectiveError error = run(here.world, Collective::barrier());
+  must(error.code == CollectiveCode::mismatch, "what comes after ends so: ", error.text());
+  must(about < 0 || error.rank == about, "it is not about rank ", about, ": ", error.text());
+  must(error.text().find(told(here, words)) != std::string::npos, "without '", words,
+       "': ", error.text());
+  Communicator rest = here.world.shrink();
+  must(rest, "shrink");
+  must(rest.size() == here.size(), "shrink leaves a rank out that lives");
+  still_works(rest, "what shrink gives");
+  here.world = std::move(rest);
+}
+
+void requests(Here& here) {
+  const Numbers own{here.rank() + 1};
+  Numbers sum(1);
+  const Collective all = Collective::allreduce(own, sum, ReduceOp::sum);
+  CollectiveRequest request = here.world.start(all);
+  must(request.wait(kLimit), "the first wait");
+  must_say(request.wait(kLimit), CollectiveCode::misuse, here.rank(), "it was waited for twice");
+  CollectiveRequest prepared = here.world.prepare(all);
+  must_say(prepared.wait(kLimit), CollectiveCode::misuse, here.rank(), "was not started");
+  must(prepared.start(), "the start");
+  must_say(prepared.start(), CollectiveCode::misuse, here.rank(), "it was started twice");
+  must(prepared.wait(kLimit), "the wait");
+  must(sum[0] == here.size() * (here.size() + 1) / 2, "another sum");
+  CollectiveRequest none;
+  must_say(none.wait(kLimit), CollectiveCode::misuse, -1, "a request of nothing");
+  must_say(none.start(), CollectiveCode::misuse, -1, "a request of nothing");
+  must(none.test(), "nothing is under way");
+}
+
+void types(Here& here) {
+  std::vector<std::complex<double>> complex(4), complex_out(4);
+  must_be_refused(here, Collective::allreduce(complex, complex_out, ReduceOp::sum),
+                  "elements that are just bytes");
+  bool bits[2] = {true, false}, bits_out[2] = {};
+  must_be_refused(here,
+                  Collective::allreduce(std::span(bits), std::span(bits_out), ReduceOp::logical_or),
+                  "elements that are just bytes");
+  std::vector<float> floats(4, 1), floats_out(4);
+  must_be_refused(here, Collective::allreduce(floats, floats_out, ReduceOp::bit_and),
+                  "there is no bit-and of float32");
+  Numbers own(100, 1), out(100);
+  must_be_refused(here,
+                  Collective::allreduce(ConstView(own.data(), 10, 8, ElementType::int32),
+                                        View(out.data(), 10, 8, ElementType::int32), ReduceOp::sum),
+                  "elements of 8 bytes are no int32");
+  must_be_refused(
+      here,
+      Collective::allreduce(own, View(out.data(), 100, 4, ElementType::float32), ReduceOp::sum),
+      "not of one type");
+  const auto part = [&](std::size_t from) { return std::span(own).subspan(from, 50); };
+  must_be_refused(here, Collective::allreduce(part(0), part(25), ReduceOp::sum),
+                  "input and output overlap");
+}
+
+// On one rank.
+void nulls(Here& here) {
+  Numbers own(100, 1), out(100);
+  const bool differs = here.rank() == kOther;
+  const View output = differs ? View(nullptr, 100, 4, ElementType::int32) : View(out);
+  const CollectiveError error = run(here.world, Collective::allreduce(own, output, ReduceOp::sum));
+  if (differs)
+    must_say(error, CollectiveCode::argument, kOther, "the output is null");
+  else
+    must_say(error, CollectiveCode::mismatch, kOther, told(here, "its buffer is null"));
+  // The engine's queues end with the first operation that fails (docs/collectives.md).
+  if (here.options.run_by == scela::RunBy::engine)
+    must_be_given_up(here, kOther, "");
+  else
+    still_works(here.world, "what comes after a null buffer");
+}
+
+void sizes(Here& here) {
+  const std::size_t count = here.rank() == kOther ? 50 : 100;
+  Numbers own(count, 1), out(count);
+  const CollectiveError error = run(here.world, Collective::allreduce(own, out, ReduceOp::sum));
+  must(error.code == CollectiveCode::mismatch, "sizes that differ end so: ", error.text());
+  must(error.rank >= 0 && error.rank < here.size(), "it names no rank");
+  must_be_given_up(here, -1, "called otherwise");
+}
+
+void kinds(Here& here) {
+  Numbers own(100, 1), out(100, 5);
+  const CollectiveError error =
+      run(here.world, here.rank() == kOther ? Collective::barrier()
+                                            : Collective::allreduce(own, out, ReduceOp::sum));
+  must(error.code == CollectiveCode::mismatch, "operations that differ end so: ", error.text());
+  must(error.rank >= 0 && error.rank < here.size(), "it names no rank");
+  must_be_given_up(here, -1, "called otherwise");
+}
+
+// A root that there is not, on one rank.
+void roots(Here& here) {
+  Numbers message(100, here.rank());
+  const bool differs = here.rank() == kOther;
+  const CollectiveError error = run(here.world, Collective::bcast(message, differs ? 99 : 0));
+  if (differs) must_say(error, CollectiveCode::argument, kOther, "there is no rank 99");
+  must(differs || !error || (error.code == CollectiveCode::mismatch && error.rank == kOther),
+       error.text());
+  must_be_given_up(here, kOther, "its root is no rank");
+}
+
+// What only the checking mode finds: reductions and roots that differ.
+void checked(Here& here) {
+  Numbers own(100, here.rank()), out(100);
+  const bool differs = here.rank() == kOther;
+  CollectiveError error =
+      run(here.world, Collective::allreduce(own, out, differs ? ReduceOp::maximum : ReduceOp::sum));
+  must_say(error, CollectiveCode::mismatch, kOther, "");
+  error = run(here.world, Collective::bcast(own, differs ? 1 : 0));
+  must_say(error, CollectiveCode::mismatch, kOther, "");
+  still_works(here.world, "what comes after calls that differ, where they are checked");
+}
+
+// Ones that there are not, or that cannot do it, on all ranks alike.
+void algorithms(Here& here) {
+  Numbers own(100, 1), out(100);
+  must_be_refused(here, Collective::allreduce(own, out, ReduceOp::sum).by("quantum"),
+                  "allreduce has no algorithm 'quantum'");
+  const auto last = scela::Reducer::of(
+      [](const std::byte*, const std::byte* right, std::byte* result, std::size_t count) {
+        std::memmove(result, right, count * sizeof(int));
+      },
+      false);
+  must_be_refused(here, Collective::allreduce(own, out, last).by("ring"), "ring cannot do this");
+  must_say(run(here.world, Collective::allreduce(own, out, ReduceOp::sum).by("quantum")),
+           CollectiveCode::argument, here.rank(), "quantum");
+  must_be_given_up(here, -1, "its algorithm cannot be");
+}
+
+// More bytes than can be counted.
+void overflow(Here& here) {
+  Numbers own(100), out(100);
+  constexpr std::size_t kHuge = std::size_t{1} << 62;
+  must_be_refused(here,
+                  Collective::allgather(ConstView(own.data(), kHuge, 4, ElementType::int32),
+                                        View(out.data(), kHuge, 4, ElementType::int32)),
+                  "more than 2^63 - 1 bytes");
+  must_be_refused(
+      here,
+      Collective::allreduce(ConstView(own.data(), SIZE_MAX / 2, 4, ElementType::int32),
+                            View(out.data(), SIZE_MAX / 2, 4, ElementType::int32), ReduceOp::sum),
+      "more than 2^63 - 1 bytes");
+}
+
+void freed(Here& here) {
+  Communicator copy = here.world.dup();
+  CollectiveRequest prepared = copy.prepare(Collective::barrier());
+  if (here.rank() == kOther) {
+    copy.free();
+    must_say(copy.barrier(), CollectiveCode::misuse, -1, kNobodys);
+    must_say(prepared.start(), CollectiveCode::misuse, here.rank(), "its communicator was freed");
+    copy.free();
+    must(copy.size() == 0, "one that was freed has ranks");
+  } else {
+    must_say(run(copy, Collective::barrier()), CollectiveCode::mismatch, kOther,
+             told(here, "it has freed this communicator"));
+  }
+  still_works(here.world, "another one");
+  Communicator none;
+  must_say(none.barrier(), CollectiveCode::misuse, -1, kNobodys);
+  must_say(none.dup().error(), CollectiveCode::misuse, -1, kNobodys);
+  must_say(none.split(0, 0).error(), CollectiveCode::misuse, -1, kNobodys);
+  must_say(none.agree(true).error, CollectiveCode::misuse, -1, kNobodys);
+  must_say(none.shrink().error(), CollectiveCode::misuse, -1, kNobodys);
+  must(none.rank() == -1 && none.size() == 0 && none.nodes() == 0, "one of nothing has ranks");
+}
+
+void splits(Here& here) {
+  const bool differs = here.rank() == kOther;
+  const auto refused = differs ? CollectiveCode::argument : CollectiveCode::mismatch;
+  const Numbers right{0, 1}, wrong{0, 99}, turned{1, 0}, twice{0, 0};
+  must_say(here.world.split(differs ? -5 : 0, 0).error(), refused, kOther,
+           differs ? "no color -5" : "its call was refused");
+  must_say(here.world.subgroup(differs ? wrong : right).error(), refused, kOther,
+           differs ? "there is no rank 99" : "its call was refused");
+  must_say(here.world.subgroup(differs ? turned : right).error(), CollectiveCode::mismatch,
+           differs ? 0 : kOther, "with other ranks");
+  must_say(here.world.subgroup(wrong).error(), CollectiveCode::argument, here.rank(),
+           "there is no rank 99");
+  must_say(here.world.subgroup(twice).error(), CollectiveCode::argument, here.rank(),
+           "rank 0 is named twice");
+  must_say(here.world.subgroup({}).error(), CollectiveCode::misuse, -1, kNobodys);
+  Communicator two = here.world.subgroup(right);
+  if (here.rank() < 2) still_works(two, "a subgroup");
+  still_works(here.world, "the world");
+}
+
+// A request that is let go while it is under way: the others end well, or name the rank that has
+// done so.
+void dropped(Here& here) {
+  const Numbers own{1};
+  Numbers sum(1);
+  {
+    CollectiveRequest request = here.world.start(Collective::allreduce(own, sum, ReduceOp::sum));
+    if (here.rank() != kOther) {
+      const CollectiveError error = request.wait(kLimit);
+      must(!error || (error.code == CollectiveCode::cancelled && error.rank == kOther),
+           error.text());
+      must(error || sum[0] == here.size(), "another sum");
+    }
+  }
+  Communicator rest = here.world.shrink();
+  must(rest, "shrink");
+  still_works(rest, "what shrink gives");
+}
+
+void large(Here& here, std::size_t bytes) {
+  std::vector<unsigned char> message(bytes);
+  const auto value = [](std::size_t i, int rank) {
+    return static_cast<unsigned char>(i * 7 + i / 256 + static_cast<std::size_t>(rank));
+  };
+  for (std::size_t i = 0; i < bytes && here.rank() == 0; ++i)
+    message[i] = value(i, 0);
+  must(run(here.world, Collective::bcast(message, 0)), "a large broadcast");
+  for (std::size_t i = 0; i < bytes; ++i)
+    must(message[i] == value(i, 0), "byte ", i, " of the broadcast is another one");
+  for (std::size_t i = 0; i < bytes; ++i)
+    message[i] = value(i, here.rank());
+  must(run(here.world, Collective::allreduce(scela::kInPlace, message, ReduceOp::maximum)),
+       "a large allreduce");
+  for (std::size_t i = 0; i < bytes; ++i) {
+    unsigned char most = 0;
+    for (int rank = 0; rank < here.size(); ++rank)
+      most = std::max(most, value(i, rank));
+    must(message[i] == most, "byte ", i, " of the allreduce is another one");
+  }
+}
+
+void thrown(Here& here) {
+  const Numbers own{1};
+  Numbers sum(1);
+  const auto throws = scela::Reducer::of([](auto...) { throw 1; }, true);
+  must(!run(here.world, Collective::allreduce(own, sum, throws)),
+       "an operation that throws ends well");
+}
+
+}  // namespace matrix
