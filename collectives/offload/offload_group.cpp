@@ -97,7 +97,7 @@ void OffloadGroup::start(Run& run) {
 }
 
 void OffloadGroup::give_up(Fault why) {
-  told_all_ = true;  // whoever has found it has told all
+  told_all_ = true;  // the rank that has found it has told all
   break_off(std::move(why));
   end_all();
 }

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """Plays the rows of the table `matrix`, each under its launchers by its executors, and says which end otherwise.
 
-usage: play.py [--times N] [--beside] [--only PROGRAM] [--row REGEX] [--launchers A,B] [--at-once N] [--show] [--list]
-               --scela-run PATH --programs FOLDER
+usage: play.py [--times N] [--beside] [--only PROGRAM] [--row REGEX] [--launchers A,B] [--at-once N] [--show]
+               [--list] --scela-run PATH --programs FOLDER
        play.py --self-test ...
 
---times: how often each cell is played (1). --beside: one process for each processor spins meanwhile. MATRIX=all in the environment
-is --times 10 --beside. --row: only cells of which that is found in the command. --launchers: those that there are here. --at-once:
-so many cells (1). --show: what each cell ends with. --list: the cells' commands, which are not run.
+--times: how often each cell is played (1). --beside: one process for each processor spins meanwhile.
+MATRIX=all in the environment is --times 10 --beside. --row: only cells of which that is found in the
+command. --launchers: those that there are here. --at-once: so many cells (1). --show: what each cell ends with. --list: the cells' commands, which are not run.
 For each cell that ends otherwise there is what differs, its output, and the command that repeats it. Exit status 1 then. Of each row
 it is also looked whether its expectations can fail: on the output of a good run, with each of them changed, they have to.
 --self-test: the same of runs that end otherwise, and with processes left over.
@@ -18,6 +18,7 @@ import dataclasses
 import os
 import re
 import shlex
+import signal
 import subprocess
 import sys
 import tempfile
@@ -213,17 +214,20 @@ def play_all(options):
     if options.list:
         print("\n".join(shlex.join(command) for _, command in wanted))
         return 0
-    with Spinning(options.beside), concurrent.futures.ThreadPoolExecutor(options.at_once) as pool:
-        for (row, command), ended in zip(wanted, pool.map(lambda cell: play(options, cell[1], cell[0].limit), wanted)):
-            wrong = differences(row, never, ended)
-            if not wrong and row.line not in looked_at:
-                looked_at.add(row.line)
-                wrong = cannot_fail(row, never, ended)
-            played += 1
-            bad += bool(wrong)
-            if wrong or options.show:
-                show(row, command, ended, wrong)
-    print(f"matrix: {played} runs of {played // options.times} cells, {bad} ended otherwise; {time.monotonic() - began:.0f} s")
+    try:
+        with Spinning(options.beside), concurrent.futures.ThreadPoolExecutor(options.at_once) as pool:
+            for (row, command), ended in zip(wanted, pool.map(lambda cell: play(options, cell[1], cell[0].limit), wanted)):
+                wrong = differences(row, never, ended)
+                if not wrong and row.line not in looked_at:
+                    looked_at.add(row.line)
+                    wrong = cannot_fail(row, never, ended)
+                played += 1
+                bad += bool(wrong)
+                if wrong or options.show:
+                    show(row, command, ended, wrong)
+    finally:  # also where it is interrupted
+        print(f"matrix: {played} of {len(wanted)} runs of {len(wanted) // options.times} cells, {bad} ended otherwise; "
+              f"{time.monotonic() - began:.0f} s", flush=True)
     return 1 if bad or not played else 0
 
 
@@ -276,6 +280,9 @@ def main():
     parser.add_argument("--scela-run", required=True)
     parser.add_argument("--programs", required=True)
     options = parser.parse_args()
+    # What has been begun ends, and nothing is left.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: sys.exit(1))
     return self_test(options) if options.self_test else play_all(options)
 
 

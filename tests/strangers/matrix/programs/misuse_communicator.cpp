@@ -14,7 +14,7 @@ using scela::ElementType;
 using scela::View;
 
 constexpr int kOther = 1;  // the rank that calls otherwise
-constexpr std::string_view kNobodys = "this communicator is nobody's";
+constexpr std::string_view kOfNone = "this communicator is nobody's";
 
 CollectiveError run(Communicator& all, const Collective& collective) {
   CollectiveRequest request = all.start(collective);
@@ -163,6 +163,9 @@ void algorithms(Here& here) {
       },
       false);
   must_be_refused(here, Collective::allreduce(own, out, last).by("ring"), "ring cannot do this");
+  // All have ended what came before: a context that is given up fails what is under way in it.
+  Communicator apart = here.over();
+  must(apart.barrier(), "a barrier of another family");
   must_say(run(here.world, Collective::allreduce(own, out, ReduceOp::sum).by("quantum")),
            CollectiveCode::argument, here.rank(), "quantum");
   must_be_given_up(here, -1, "its algorithm cannot be");
@@ -188,7 +191,7 @@ void freed(Here& here) {
   CollectiveRequest prepared = copy.prepare(Collective::barrier());
   if (here.rank() == kOther) {
     copy.free();
-    must_say(copy.barrier(), CollectiveCode::misuse, -1, kNobodys);
+    must_say(copy.barrier(), CollectiveCode::misuse, -1, kOfNone);
     must_say(prepared.start(), CollectiveCode::misuse, here.rank(), "its communicator was freed");
     copy.free();
     must(copy.size() == 0, "one that was freed has ranks");
@@ -198,11 +201,11 @@ void freed(Here& here) {
   }
   still_works(here.world, "another one");
   Communicator none;
-  must_say(none.barrier(), CollectiveCode::misuse, -1, kNobodys);
-  must_say(none.dup().error(), CollectiveCode::misuse, -1, kNobodys);
-  must_say(none.split(0, 0).error(), CollectiveCode::misuse, -1, kNobodys);
-  must_say(none.agree(true).error, CollectiveCode::misuse, -1, kNobodys);
-  must_say(none.shrink().error(), CollectiveCode::misuse, -1, kNobodys);
+  must_say(none.barrier(), CollectiveCode::misuse, -1, kOfNone);
+  must_say(none.dup().error(), CollectiveCode::misuse, -1, kOfNone);
+  must_say(none.split(0, 0).error(), CollectiveCode::misuse, -1, kOfNone);
+  must_say(none.agree(true).error, CollectiveCode::misuse, -1, kOfNone);
+  must_say(none.shrink().error(), CollectiveCode::misuse, -1, kOfNone);
   must(none.rank() == -1 && none.size() == 0 && none.nodes() == 0, "one of nothing has ranks");
 }
 
@@ -220,7 +223,7 @@ void splits(Here& here) {
            "there is no rank 99");
   must_say(here.world.subgroup(twice).error(), CollectiveCode::argument, here.rank(),
            "rank 0 is named twice");
-  must_say(here.world.subgroup({}).error(), CollectiveCode::misuse, -1, kNobodys);
+  must_say(here.world.subgroup({}).error(), CollectiveCode::misuse, -1, kOfNone);
   Communicator two = here.world.subgroup(right);
   if (here.rank() < 2) still_works(two, "a subgroup");
   still_works(here.world, "the world");
