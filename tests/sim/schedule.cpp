@@ -67,6 +67,13 @@ constexpr Names<cache::PolicyKind, 5> kPolicies{{{cache::PolicyKind::hcs, "hcs"}
                                                  {cache::PolicyKind::hcmab_lru, "hcmab-lru"},
                                                  {cache::PolicyKind::dht, "dht"}}};
 
+template <class E, std::size_t N>
+std::string_view name_in(const Names<E, N>& names, E value) {
+  for (const auto& [item, text] : names)
+    if (item == value) return text;
+  return {};
+}
+
 // One line: a word and fields. `Writer` writes every field, `Reader` reads those that are there;
 // the same list of fields (the `fields` functions below) serves both.
 class Writer {
@@ -81,9 +88,7 @@ class Writer {
   }
   template <class E, std::size_t N>
   void choice(std::string_view name, E value, const Names<E, N>& names) {
-    for (const auto& [item, text] : names) {
-      if (item == value) out_ << ' ' << name << '=' << text;
-    }
+    if (const auto text = name_in(names, value); !text.empty()) out_ << ' ' << name << '=' << text;
   }
 
  private:
@@ -290,6 +295,19 @@ bool Schedule::peaceful() const {
     return start.how == StartFault::waits;
   });
   return quiet_program && all_there && faults.empty() && stimuli.empty() && not_started.empty();
+}
+
+std::string_view name_of(OpKind kind) {
+  return name_in(kOps, kind);
+}
+std::string_view name_of(StartFault fault) {
+  return name_in(kStarts, fault);
+}
+std::string_view name_of(FaultKind kind) {
+  return name_in(kFaults, kind);
+}
+std::string_view name_of(LeftoverKind kind) {
+  return name_in(kLeftovers, kind);
 }
 
 std::string to_text(const Schedule& schedule) {

@@ -180,6 +180,11 @@ struct Schedule {
   friend bool operator==(const Schedule&, const Schedule&) = default;
 };
 
+// As to_text() names them.
+std::string_view name_of(OpKind kind);
+std::string_view name_of(StartFault fault);
+std::string_view name_of(FaultKind kind);
+std::string_view name_of(LeftoverKind kind);
 std::string to_text(const Schedule& schedule);
 // Lines that begin with '#' and empty ones are skipped. Error (usage): the line and what is wrong.
 Result<Schedule> parse_schedule(std::string_view text);

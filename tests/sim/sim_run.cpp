@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "nla/core/record.h"
+#include "tests/sim/fault_counts.h"
 #include "tests/sim/generate.h"
 #include "tests/sim/shrink.h"
 #include "tests/sim/world.h"
@@ -28,6 +29,7 @@ struct Options {
   bool shrink = false;
   bool print = false;
   bool trace = false;
+  bool faulty = false;  // seeds without a fault are passed over, and not counted
   std::uint64_t most_failures = 3;
   std::vector<std::string> files;
 };
@@ -40,16 +42,19 @@ struct Totals {
   std::uint64_t ranks = 0;
   std::uint64_t timed_out = 0;
   std::uint64_t most_held = 0;
+  FaultCounts faults;
 };
 
 int usage() {
   std::cerr << "usage: sim_run [--seed N | --first N --schedules N | --soak N] [--agents MAX]\n"
-               "               [--exact-agents N] [--shrink] [--print] [--failures N] [FILE...]\n"
+               "               [--exact-agents N] [--faulty] [--shrink] [--print] [--failures N] "
+               "[FILE...]\n"
                "  --seed N        play one seed\n"
                "  --schedules N   play N seeds, every 8th twice\n"
                "  --soak N        play N seeds, each twice\n"
                "  --agents MAX    hosts of a schedule, at most (200)\n"
                "  --exact-agents N  hosts of every schedule, with a program linear in ranks\n"
+               "  --faulty        pass over seeds without a fault; count the kinds of faults\n"
                "  --shrink        cut a failing schedule down before it is printed\n"
                "  --print         print schedules whether they fail or not\n"
                "  --trace         print what every agent is told and answers\n"
@@ -67,6 +72,8 @@ bool parse(int argc, char** argv, Options& options) {
       options.print = true;
     } else if (word == "--trace") {
       options.trace = true;
+    } else if (word == "--faulty") {
+      options.faulty = true;
     } else if (word.rfind("--", 0) != 0) {
       options.files.push_back(word);
     } else {
@@ -174,11 +181,15 @@ int main(int argc, char** argv) {
     }
     one(*schedule, file, options, totals);
   }
-  for (std::uint64_t i = 0; i < options.schedules; ++i) {
-    const std::uint64_t seed = options.first + i;
-    one(make_schedule(seed, options.limits), "seed " + std::to_string(seed), options, totals);
+  for (std::uint64_t seed = options.first, played = 0; played < options.schedules; ++seed) {
+    const Schedule schedule = make_schedule(seed, options.limits);
+    if (options.faulty && schedule.peaceful()) continue;
+    ++played;
+    totals.faults.add(schedule);
+    one(schedule, "seed " + std::to_string(seed), options, totals);
     if (totals.failures >= options.most_failures) break;
   }
+  if (options.faulty) std::cout << totals.faults.text() << std::flush;
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
   std::printf(
       "%llu schedules, %llu failed; %llu events, %llu messages, %llu ranks started, "
