@@ -124,7 +124,8 @@ bool World::excused(std::uint32_t index, Rank rank) const {
       return !islands(rank).empty();
     case OpKind::get: {
       if (job_.cache_policy == cache::PolicyKind::dht) {
-        const Rank owner = cache::owner_of(key_of(op.ref), job_.map.size());
+        // Ranks that are spawned later own nothing.
+        const Rank owner = cache::owner_of(key_of(op.ref), schedule_.map().size());
         if (lost_rank(owner)) return true;
       }
       if (!op.wait) return false;
