@@ -146,7 +146,8 @@ bool Agent::State::down(const msg::EndRanks& message) {
 
 // A rank of a world that was not started is the asker's to mourn: the job goes on.
 Outcome Agent::State::softened(Rank rank, Outcome outcome) {
-  if (spawns.unwanted.contains(rank)) outcome.ended_by_us = true;
+  // What the loss of the guardian makes of its node was said of such ranks too.
+  if (spawns.unwanted.contains(rank) && !guardian_lost) outcome.ended_by_us = true;
   const bool never = outcome.ending == Ending::not_started || outcome.ending == Ending::refused;
   if (!never || context.job->world_of(rank) == 0) return outcome;
   spawns.not_started(rank, outcome.code, outcome.why);
