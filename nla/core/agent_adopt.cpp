@@ -53,6 +53,7 @@ bool Agent::State::down(const msg::Adopt& message) {
   seen.insert(seen.end(), message.seen.begin(), message.seen.end());
   if (!message.last) return true;
   context.orphaned = false;
+  context.adopted = true;
   context.parent = message.parent;
   context.act(action::CancelTimer{Timer::adopt});
   msg::Orphan self;

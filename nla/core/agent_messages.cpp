@@ -49,7 +49,9 @@ bool Agent::State::from_parent(const Message& message) {
           output.credit(one.bytes, one.past);
           return knows_itself;
         } else if constexpr (std::is_same_v<M, msg::Parcel>) {
-          return context.subtree_ranks.contains(one.destination) && mailbox.receive(one);
+          // Back up, if it is for ranks that a parent that has just come took to be below.
+          return (context.adopted || context.subtree_ranks.contains(one.destination)) &&
+                 mailbox.receive(one);
         } else if constexpr (std::is_same_v<M, msg::PeersFailed>) {
           children.broadcast(one);
           mailbox.peers_failed(one.ranks);

@@ -40,7 +40,9 @@ struct Context {
   std::vector<msg::NodeFailed> failed_running;  // of those, the ones lost since the ranks run
   RankSet lost_nodes;                           // as everybody is told (msg::NodesLost)
   bool parent_lost = false;
-  bool orphaned = false;       // it was lost too, but another may take its place
+  bool orphaned = false;  // it was lost too, but another may take its place
+  // At some time. The new parent speaks of ranks that are not below any more until it has heard.
+  bool adopted = false;
   bool done = false;           // Done was sent: nothing follows it
   std::uint64_t messages = 0;  // sent on links
   Actions* out = nullptr;

@@ -49,7 +49,8 @@ bool Names::receive(const Child& from, const msg::NameAsked& message) {
 
 bool Names::receive(const msg::NameAnswer& message) {
   if (!context_.own_ranks.contains(message.rank)) {
-    if (!context_.subtree_ranks.contains(message.rank)) return false;
+    // Who has asked was told of the loss of its way.
+    if (!context_.subtree_ranks.contains(message.rank)) return context_.adopted;
     // Else lost since: nobody is left to read it.
     if (const Child* child = children_.holding(message.rank)) context_.send(child->link, message);
     return true;

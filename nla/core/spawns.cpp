@@ -64,7 +64,8 @@ bool Spawns::receive(const Child& from, const msg::SpawnAsked& message) {
 }
 
 bool Spawns::receive(const msg::SpawnAnswer& message) {
-  if (!context_.subtree_ranks.contains(message.rank)) return false;
+  // Who has asked was told of the loss of its way.
+  if (!context_.subtree_ranks.contains(message.rank)) return context_.adopted;
   answer(message);
   return true;
 }
