@@ -251,8 +251,10 @@ bool Collectives::receive_up(Child& child, const msg::CollectiveUp& message) {
                         op.open_children.end();
   if (!expected)
     return !child.serving() || child.ended_ranks || child.revived;  // a piece after its last
-  // A subtree whose members are all missing does not know the kind.
-  if (!message.last || message.missing != message.id.set.intersection(child.ranks)) {
+  // A subtree whose members are all missing does not know the kind, unless it brings something:
+  // what they had put before they ended.
+  if (!message.last || !message.records.empty() ||
+      message.missing != message.id.set.intersection(child.ranks)) {
     agree(op, message.kind, message.root, cat("a rank on ", context_.host(child.slice.first)));
     probe(at->first, op);
   }
