@@ -105,7 +105,8 @@ Result<std::vector<HostEntry>> hosts_of(const std::vector<RankPlace>& places) {
   std::set<std::string> seen;
   for (const RankPlace& place : places) {
     if (!seen.insert(place.host).second) continue;
-    auto host = parse_hosts(place.host, "rankfile");
+    // One: a rank runs on a single host, and a set of hosts may be large.
+    auto host = parse_hosts(place.host, "rankfile", 1);
     if (!host) return host;
     out.insert(out.end(), host->begin(), host->end());
   }

@@ -35,6 +35,15 @@ TEST_CASE("a rankfile gives each rank its host and cores") {
   CHECK(*hosts == std::vector<HostEntry>{{"a", std::nullopt}, {"b", std::nullopt}});
 }
 
+TEST_CASE("a rank's host that is a large set of hosts is refused before the set is written out") {
+  const auto places = parse_rankfile("rank 0=a[1-1000]b[1-1000]\n", "ranks");
+  REQUIRE(places);
+  const auto hosts = hosts_of(*places);
+  REQUIRE_FALSE(hosts);
+  CHECK(hosts.error().text().find("more nodes than the limit of 1") != std::string::npos);
+  CHECK_FALSE(hosts_of({RankPlace{"a,b", std::nullopt}}));
+}
+
 TEST_CASE("a rankfile with mistakes is refused by file and line") {
   CHECK(refusal("") == " it names no rank");
   CHECK(refusal("rank 1=a\n") == " rank 0 has no place");
