@@ -98,10 +98,13 @@ std::optional<SshConnection> parse_ssh_connection(const std::string& text) {
     field = text.substr(at, end - at);
     at = std::min(end + 1, text.size());
   }
-  SshConnection out{fields[0], 0, fields[2]};
-  const auto end = fields[1].data() + fields[1].size();
-  const bool is_number = std::from_chars(fields[1].data(), end, out.client_port).ptr == end;
-  if (at != text.size() || !is_number || !parse_address(out.client, out.client_port) ||
+  SshConnection out{fields[0], 0, fields[2], 0};
+  const auto is_port = [](const std::string& field, std::uint16_t& port) {
+    const auto end = field.data() + field.size();
+    return std::from_chars(field.data(), end, port).ptr == end;
+  };
+  if (at != text.size() || !is_port(fields[1], out.client_port) ||
+      !is_port(fields[3], out.server_port) || !parse_address(out.client, out.client_port) ||
       !parse_address(out.server, 0)) {
     return {};
   }

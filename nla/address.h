@@ -33,6 +33,7 @@ struct SshConnection {
   std::string client;
   std::uint16_t client_port = 0;
   std::string server;  // the address that the client reached this machine by
+  std::uint16_t server_port = 0;
 };
 // `text` is $SSH_CONNECTION.
 std::optional<SshConnection> parse_ssh_connection(const std::string& text);

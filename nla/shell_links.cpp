@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "common/core/text.h"
+#include "common/os/connection_state.h"
 #include "nla/shell_state.h"
 
 namespace scela::nla {
@@ -19,10 +20,19 @@ std::optional<SshConnection> own_ssh_connection() {
   return text == nullptr ? std::nullopt : parse_ssh_connection(text);
 }
 
+ConnectionState ssh_connection_state() {
+  const std::optional<SshConnection> ssh = own_ssh_connection();
+  if (!ssh) return ConnectionState::unknown;
+  const auto own = parse_address(ssh->server, ssh->server_port);
+  const auto peer = parse_address(ssh->client, ssh->client_port);
+  return own && peer ? connection_state(*own->get(), *peer->get()) : ConnectionState::unknown;
+}
+
 }  // namespace
 
 void Shell::State::watch_parent() {
   parent_heart.emplace();
+  parent_connection_known = ssh_connection_state() == ConnectionState::open;
   arm_heart();
 }
 
@@ -127,6 +137,12 @@ void Shell::State::lose_parent() {
 // all the same. An agent that is stopped is killed by its guardian: its machine's word is no news.
 void Shell::State::probe_parent() {
   if (!parent_words.root) return;
+  // One that has ended has closed its connection. The process of sshd that would tell may be
+  // stopped; the kernel knows.
+  if (parent_connection_known) {
+    const ConnectionState state = ssh_connection_state();
+    if (state == ConnectionState::absent || state == ConnectionState::closing) return;
+  }
   if (!parent_probe) {
     const std::optional<SshConnection> ssh = own_ssh_connection();
     const auto address = ssh ? parse_address(ssh->client, ssh->client_port) : std::nullopt;

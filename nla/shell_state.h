@@ -171,6 +171,7 @@ struct Shell::State final : LinkListener {
   Introduction parent_words;
   std::string job_key;
   std::unique_ptr<HostProbe> parent_probe;
+  bool parent_connection_known = false;  // the kernel showed it when the parent was first watched
   std::unique_ptr<TlsAttempt> change_listener;
   bool change_asked = false;  // by the parent
 

@@ -347,8 +347,10 @@ TEST_CASE("addresses are what they are written as") {
   CHECK(ssh->client == "10.0.0.1");
   CHECK(ssh->client_port == 51000);
   CHECK(ssh->server == "fd00::2");
-  for (const char* text : {"", "10.0.0.1", "10.0.0.1 51000 10.0.0.2", "host 51000 10.0.0.2 22",
-                           "10.0.0.1 x 10.0.0.2 22", "10.0.0.1 51000 10.0.0.2 22 5"}) {
+  CHECK(ssh->server_port == 22);
+  for (const char* text :
+       {"", "10.0.0.1", "10.0.0.1 51000 10.0.0.2", "host 51000 10.0.0.2 22",
+        "10.0.0.1 x 10.0.0.2 22", "10.0.0.1 51000 10.0.0.2 x", "10.0.0.1 51000 10.0.0.2 22 5"}) {
     CHECK_FALSE(parse_ssh_connection(text));
   }
 }
