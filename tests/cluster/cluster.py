@@ -306,6 +306,16 @@ class Cluster(faults.Faults):
                         found.append(Process(int(word), words))
         return found
 
+    def listener(self, host):
+        """The host's sshd, which all logins come from, as seen by the test."""
+        wanted = self._ask_hosts([host], "own")[0][1:]
+        network = os.stat(f"/proc/{self.first_process(host)}/ns/net").st_ino
+        for word in filter(str.isdigit, os.listdir("/proc")):
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError, PermissionError):
+                if os.stat(f"/proc/{word}/ns/net").st_ino == network and _inner_pid(word) in wanted:
+                    return int(word)
+        raise ClusterError(f"no sshd listens on {host}")
+
     def files(self, *hosts):
         """Files and folders of the hosts, or of all nodes, in folders that were empty at first: "host:path"."""
         found = []

@@ -196,8 +196,11 @@ class Host:
                     pass  # it has ended; while it does, its links may not be read
 
     def op_freeze(self):
-        while running := [pid for pid, state in self._others() if state != b"T"]:
+        """One that waits in the kernel for a child that is stopped stops when it comes back, so it is not waited for."""
+        told = set()
+        while running := [pid for pid, state in self._others() if state != b"T" and not (state == b"D" and pid in told)]:
             self._signal(running, signal.SIGSTOP)
+            told.update(running)
 
     def op_thaw(self):
         self._signal([pid for pid, _ in self._others()], signal.SIGCONT)

@@ -1,0 +1,27 @@
+# The ranks of the jobs that tests/cluster/chaos.py disturbs: of no library, of each MPI, and of libscela.
+set(source "${CMAKE_CURRENT_SOURCE_DIR}/programs/chaos_rank.c")
+add_executable(chaos_plain ${source})
+target_compile_definitions(chaos_plain PRIVATE _GNU_SOURCE)
+set_target_properties(chaos_plain PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${SCELA_INTEROP_BIN}")
+set(programs)
+foreach(mpi mpich openmpi)
+  set(compiler ${SCELA_MPICC})
+  if(mpi STREQUAL "openmpi")
+    set(compiler ${SCELA_OMPICC})
+  endif()
+  if(compiler)
+    add_custom_command(OUTPUT "${SCELA_INTEROP_BIN}/chaos_${mpi}" DEPENDS "${source}"
+      COMMAND ${compiler} -std=c11 -D_GNU_SOURCE -DCHAOS_MPI -O2 -Wall -Wextra -o "${SCELA_INTEROP_BIN}/chaos_${mpi}"
+        "${source}"
+      VERBATIM)
+    list(APPEND programs "${SCELA_INTEROP_BIN}/chaos_${mpi}")
+  endif()
+endforeach()
+add_custom_target(interop_chaos ALL DEPENDS ${programs})
+add_dependencies(interop_chaos chaos_plain)
+if(TARGET scela)
+  add_executable(chaos_library programs/chaos_library.cpp)
+  target_link_libraries(chaos_library PRIVATE scela)
+  set_target_properties(chaos_library PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${SCELA_INTEROP_BIN}")
+  add_dependencies(interop_chaos chaos_library)
+endif()
