@@ -237,6 +237,9 @@ class Play:
         if self.undo:
             self.undo()
         self.cluster.reset()
+        if self.round.fault.startswith(("cut", "crash")):  # else who looked for a neighbour in vain soon says so of the next
+            for host in self.cluster.everyone:
+                self.cluster.run(host, ["ip", "neigh", "flush", "all"])
         job = getattr(self, "job", None)
         if job:
             job.wait()

@@ -13,8 +13,8 @@ SILENT = {("host", "cut"), ("host", "freeze"), ("host", "crash"), ("host", "cut-
           ("head", "cut"), ("head", "cut-heal"), ("sshd", "stop"), ("sshd", "stop-go"), ("agent", "stop"),
           ("agent", "stop-go"), ("guardian", "stop"), ("guardian", "stop-go"), ("scela-run", "stop-go")}
 LIMITS = ("memory", "processes", "disk-full")  # the job may live with them, or whatever meets them fails
-# What the network library of MPICH has to say of missing memory, it writes to standard output.
-MESSAGES = {("memory", "mpich"), ("processes", "mpich")}
+# What the network library of MPICH has to say of missing memory it writes to standard output.
+MESSAGES = {("memory", "mpich"), ("processes", "mpich"), ("disk-full", "mpich")}
 
 
 def complaints(round_, outcome):
