@@ -192,7 +192,8 @@ class EngineExecutor final : public Executor {
     run.end_elsewhere(&why);
   }
 
-  // Notes go to those that the lists of this rank speak with. Another operation may speak with others.
+  // Notes go to those that the lists of this rank speak with. Another operation may speak with
+  // others.
   void tell_all_of(OffloadGroup& group) {
     if (const auto what = group.word_to_all()) polled_->give_up(*what, group.ranks());
   }
