@@ -16,8 +16,8 @@
 #include "collectives/communicator/contexts.h"
 #include "collectives/communicator/memo.h"
 #include "collectives/executors/factory.h"
-#include "collectives/executors/spare_memory.h"
 #include "collectives/include/scela/communicator.h"
+#include "common/core/spare_memory.h"
 #include "common/os/fork_guard.h"
 
 namespace scela {

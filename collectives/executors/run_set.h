@@ -29,8 +29,8 @@
 #include <vector>
 
 #include "collectives/executors/run.h"
-#include "collectives/executors/spare_memory.h"
 #include "collectives/executors/transport.h"
+#include "common/core/spare_memory.h"
 
 namespace scela::collectives {
 
