@@ -124,9 +124,12 @@ CollectiveError Communicator::State::has_no_memory_for(std::string_view operatio
   std::abort();
 }
 
-void Communicator::State::run_and_wait(Run& run) {
+void Communicator::State::start(Run& run, bool waits) {
   try {
-    engine->executor->run(run);
+    if (waits)
+      engine->executor->run(run);
+    else
+      engine->executor->start(run);
   } catch (const std::bad_alloc&) {
     engine->spare.release();
     if (!run.is_over()) {

@@ -127,9 +127,9 @@ struct Communicator::State {
   // Of a run that is over: whether this rank had no memory for it (exhausted).
   void note_exhaustion(const collectives::Prepared& prepared, const Collective::Inside& call,
                        const collectives::Run& run);
-  // Runs it for a caller who waits. Where memory is exhausted meanwhile (std::bad_alloc), the run
-  // is over all the same, and may be given back.
-  void run_and_wait(collectives::Run& run);
+  // Has the executor start the run, which is over on return if the caller waits. If memory is
+  // exhausted meanwhile, throws std::bad_alloc; the run is over then, and may be given back.
+  void start(collectives::Run& run, bool waits);
 
   const std::shared_ptr<collectives::Engine> engine;
   const collectives::ContextNumbers::Number context_number;

@@ -98,7 +98,7 @@ std::optional<CollectiveError> Communicator::State::run_known(const Collective::
   }
   Run& run = *known->run;
   run.bind_again(call.input.data(), call.output.data(), {context, next_tag()}, begun++);
-  run_and_wait(run);
+  start(run, true);
   note_exhaustion(*known->prepared, call, run);
   return error_of_run(*known->prepared, call, run);
 }

@@ -101,10 +101,7 @@ CollectiveError CollectiveRequest::State::begin(bool waits) {
     refuse();
     if (bound = bind(); !bound) throw std::bad_alloc();
   }
-  if (waits)
-    group->run_and_wait(*run);
-  else
-    group->engine->executor->start(*run);
+  group->start(*run, waits);
   stage = Stage::under_way;
   if (run->is_over()) group->note_exhaustion(*prepared, *call, *run);
   return {};

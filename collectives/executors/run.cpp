@@ -476,6 +476,17 @@ bool Run::drained() {
   return true;
 }
 
+std::optional<GivenUp> Run::word_if_stalled() {
+  if (kind() == 0 || peers().size() < 2 || looks_++ != 1) return std::nullopt;
+  GivenUp word;
+  word.context = context();
+  word.rank = own_rank();
+  word.about = About::calls;
+  word.kind = kind();
+  word.begun = number();
+  return word;
+}
+
 int Run::place_of(int rank) const {
   if (call_.peers.empty()) return rank < plan_->ranks() ? rank : -1;
   const auto found = std::ranges::find(call_.peers, rank);

@@ -134,8 +134,10 @@ class Run {
   std::uint64_t number() const { return call_.number; }
   std::uint16_t kind() const { return call_.kind; }
   int own_rank() const { return peer_of(call_.rank); }
-  // Of one that is under way: how often this was called.
-  unsigned looked_at() { return looks_++; }
+  // Called now and then for a run that is under way; returns a word from the second call on, once:
+  // what this rank has called, for the next rank to compare with its own call. Nothing: the run is
+  // new, or no other rank takes part.
+  std::optional<GivenUp> word_if_stalled();
   std::span<const int> peers() const { return call_.peers; }
 
   // Executors that need no transport, instead of begin() and advance(): they see what it is bound

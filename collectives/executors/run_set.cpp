@@ -85,15 +85,9 @@ void RunSet::ask_for_stalled() {
   looked_ = now;
   int asked = 0;
   for (Run* const run : runs_) {
-    if (run == nullptr || run->kind() == 0 || run->peers().size() < 2 || run->looked_at() != 1)
-      continue;
-    GivenUp what;
-    what.context = run->context();
-    what.rank = run->own_rank();
-    what.about = About::calls;
-    what.kind = run->kind();
-    what.begun = run->number();
-    leave(what, run->peers());
+    const auto word = run != nullptr ? run->word_if_stalled() : std::nullopt;
+    if (!word) continue;
+    leave(*word, run->peers());
     if (++asked == kMostAsked) return;
   }
 }

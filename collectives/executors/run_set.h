@@ -111,7 +111,7 @@ class RunSet {
   Run::Ends ends_;                      // of the run that gets on
   std::vector<Transport::Ticket> tickets_;  // of a wait
   SpareMemory spare_;
-  std::uint32_t unheard_ = 0;  // runs of callers who wait
+  std::uint32_t unheard_ = 0;  // runs whose caller waits, since hear()
 };
 
 }  // namespace scela::collectives

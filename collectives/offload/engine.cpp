@@ -198,19 +198,12 @@ class EngineExecutor final : public Executor {
     if (const auto what = group.word_to_all()) polled_->give_up(*what, group.ranks());
   }
 
-  // Ranks that have called different operations may each wait for another one. What the first run
-  // is, which the others wait behind, is told to the next rank, that compares it with its own.
+  // Ranks that have called different operations may each wait for another rank. The next rank is
+  // told what the first run is, behind which all others wait, and compares it with its own.
   void ask_for_stalled(OffloadGroup& group) {
     Run* const run = group.first();
-    if (run == nullptr || run->kind() == 0 || run->peers().size() < 2 || run->looked_at() != 1)
-      return;
-    GivenUp what;
-    what.context = run->context();
-    what.rank = run->own_rank();
-    what.about = About::calls;
-    what.kind = run->kind();
-    what.begun = run->number();
-    polled_->leave(what, run->peers());
+    const auto word = run != nullptr ? run->word_if_stalled() : std::nullopt;
+    if (word) polled_->leave(*word, run->peers());
   }
 
   bool has(const Run& run) const {
