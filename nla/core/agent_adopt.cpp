@@ -157,6 +157,9 @@ void Agent::State::correct(Child& child, Slice slice) {
 
 bool Agent::State::up(Child& child, const msg::CutOff& message) {
   if (!may_be_island(child, message.ranks)) return false;
+  // They take part in nothing with ranks outside, and do not hear of it by themselves.
+  child.some_ended = true;
+  collectives.child_has_ended_ranks();
   if (context.is_root()) {
     cut_off(message.ranks);
   } else {

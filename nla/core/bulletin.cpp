@@ -230,8 +230,28 @@ void Bulletin::fence_passed() {
   if (spreads_) {
     for (auto& [key, question] : asked_)
       mark_stale(question);
+  } else {
+    answer_here();
   }
   recheck();
+}
+
+// The parent may never know of these pairs: it was lost, and the fence turned round below it.
+void Bulletin::answer_here() {
+  for (auto at = asked_.begin(); at != asked_.end();) {
+    const auto& [key, waits] = at->first;
+    const cache::Lookup lookup = waits ? policy_->get(key, false) : cache::Lookup{};
+    if (lookup.found != cache::Found::here) {
+      ++at;
+      continue;
+    }
+    const msg::Answer found{key, true, true, false, Chunk(std::string(lookup.value))};
+    const Question question = std::move(at->second);
+    at = asked_.erase(at);
+    --open_[question.to];
+    answer_all(question.askers, found);
+  }
+  if (!held_back_.empty()) ask_on();
 }
 
 // Once: who has asked since then needs an answer from behind that, however old its own question.
@@ -299,9 +319,19 @@ void Bulletin::child_ended(LinkId link) {
 }
 
 void Bulletin::ask_again() {
-  for (const auto& [key, question] : asked_) {
-    if (!question.askers.empty()) context_.send(question.to, msg::Get{key.first, key.second});
+  for (auto at = asked_.begin(); at != asked_.end();) {
+    const auto here = at++;
+    const auto& [key, question] = *here;
+    if (question.to != kParentLink) continue;
+    if (!question.askers.empty()) {
+      context_.send(kParentLink, msg::Get{key.first, key.second});
+      continue;
+    }
+    // Nobody waits, and no answer comes: who asks later would wait for that.
+    --open_[kParentLink];
+    asked_.erase(here);
   }
+  if (!held_back_.empty()) ask_on();
 }
 
 void Bulletin::fail_waiting(const std::string& why) {

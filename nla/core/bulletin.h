@@ -100,6 +100,7 @@ class Bulletin {
   void answer_all(const Askers& askers, const msg::Answer& message);
   void answer_local(const ask::Put& put);
   void recheck();
+  void answer_here();
 
   void add_routes(const RankSet& ranks, LinkId link);
   // Towards who knows more of a key than this node: kHere if nobody does, nothing if the way there
