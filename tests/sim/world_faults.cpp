@@ -157,8 +157,9 @@ void World::check_gone(std::uint32_t index) {
   }
   node.gone = true;
   if (index == 0) return;
-  network_.gone(node.up);
+  // Who has started it waits for that session, whoever has adopted it since.
   const auto tell = [&](std::uint32_t link) {
+    network_.gone(link);
     const std::uint32_t parent = network_.at(link).parent;
     if (nodes_[parent].state != State::running) check_gone(parent);
   };
