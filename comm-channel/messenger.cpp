@@ -306,11 +306,11 @@ void Messenger::drop(Unexpected& unexpected, Outcome told) {
 }
 
 void Messenger::drop_all(const Pattern& pattern, Outcome told) {
-  while (Unexpected* const message = take(pattern))
+  while (Unexpected* const message =
+             offloader_ ? offloader_->take_to_drop(pattern) : matcher_.take(pattern))
     drop(*message, told);
 }
 
-// Asked for by any tag: offloaded channels of a context are given up, and what is in them comes.
 void Messenger::drop_all(const ContextSet::Run& contexts) {
   // More than so many are not asked for one by one.
   constexpr Context kFew = 64;
@@ -320,14 +320,11 @@ void Messenger::drop_all(const ContextSet::Run& contexts) {
       some.insert(context);
     some.insert(contexts.last);
   } else {
-    const auto add = [&](const Envelope& envelope) {
-      if (envelope.context >= contexts.first && envelope.context <= contexts.last)
-        some.insert(envelope.context);
-    };
     for (const Unexpected* message = matcher_.first_message(); message != nullptr;
-         message = Matcher::after(*message))
-      add(message->envelope);
-    if (offloader_) offloader_->each_incoming(add);
+         message = Matcher::after(*message)) {
+      const Context context = message->envelope.context;
+      if (context >= contexts.first && context <= contexts.last) some.insert(context);
+    }
   }
   for (const Context context : some)
     drop_all({context, kAny, kAny});
@@ -335,8 +332,10 @@ void Messenger::drop_all(const ContextSet::Run& contexts) {
 
 void Messenger::discard(Context first, Context count) {
   if (count == 0) return;
-  for (const ContextSet::Run& news : matcher_.unwant({first, first + (count - 1)}))
+  for (const ContextSet::Run& news : matcher_.unwant({first, first + (count - 1)})) {
+    if (offloader_) offloader_->discard(news);
     drop_all(news);
+  }
 }
 
 void Messenger::accept(Context first, Context count) {

@@ -1,7 +1,6 @@
 // Others' ends, and this process's own: what waits for whom fails, and what others wait for goes
 // first.
 #include <algorithm>
-#include <set>
 #include <utility>
 
 #include "comm-channel/messenger.h"
@@ -155,12 +154,7 @@ ChannelError Messenger::not_received(int rank) const {
 // Of messages that wait at both ends each closes only when the other says that nothing will receive
 // them.
 void Messenger::refuse_messages() {
-  std::set<Context> of_channels;
-  if (offloader_)
-    offloader_->each_incoming(
-        [&](const Envelope& envelope) { of_channels.insert(envelope.context); });
-  for (const Context context : of_channels)
-    drop_all({context, kAny, kAny}, Outcome::closed);
+  if (offloader_) offloader_->refuse_messages();
   while (const Unexpected* const message = matcher_.first_message()) {
     const Envelope& envelope = message->envelope;
     Unexpected* const taken = take({envelope.context, envelope.source, envelope.tag});

@@ -197,6 +197,22 @@ Unexpected* Offloader::take(const Pattern& pattern) {
   return message;
 }
 
+Unexpected* Offloader::take_to_drop(const Pattern& pattern) {
+  return receiver_.holds(pattern.context) ? nullptr : matcher_.take(pattern);
+}
+
+void Offloader::discard(ContextSet::Run contexts) {
+  Deeds deeds;
+  receiver_.discard(contexts, deeds);
+  carry_out(deeds);
+}
+
+void Offloader::refuse_messages() {
+  Deeds deeds;
+  receiver_.refuse(deeds);
+  carry_out(deeds);
+}
+
 void Offloader::fetch(Unexpected& parked, Operation* receive) {
   if (receive != nullptr) receive->why.reset();
   Deeds deeds;

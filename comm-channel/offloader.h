@@ -60,6 +60,11 @@ class Offloader final : private OffloadLink::User {
   Unexpected* probe(const Pattern& pattern);
   Unexpected* take(const Pattern& pattern);
   void fetch(Unexpected& parked, Operation* receive);
+  // A message that is to be dropped; none also where it may be for a receive that is held back.
+  Unexpected* take_to_drop(const Pattern& pattern);
+  void discard(ContextSet::Run contexts);
+  // This process ends: what is in channels comes as other messages do, and no channel is opened.
+  void refuse_messages();
   // False: it may be cancelled() yet, or gets its message.
   bool cancel(Operation& receive);
 
@@ -72,12 +77,6 @@ class Offloader final : private OffloadLink::User {
   // Before this process ends: others do not wait for it.
   void leave();
   void account(Accounts& accounts) const;
-  // What is received by each channel.
-  template <class Act>
-  void each_incoming(Act act) const {
-    for (const auto& [place, incoming] : incoming_)
-      act(incoming.envelope);
-  }
 
  private:
   using LaneId = OffloadLink::LaneId;

@@ -151,6 +151,9 @@ class Matcher {
   // each once. Returns the contexts that were wanted until now.
   std::vector<ContextSet::Run> unwant(ContextSet::Run contexts) { return unwanted_.add(contexts); }
   void want(ContextSet::Run contexts) { unwanted_.remove(contexts); }
+  bool is_unwanted(std::uint32_t context) const { return unwanted_.contains(context); }
+  // What waits in that context, which is unwanted, is told of again.
+  void tell_unwanted(std::uint32_t context) { unwanted_came_.push_back({context, kAny, kAny}); }
   // What it was; it may have been received since.
   std::optional<Pattern> next_unwanted();
 

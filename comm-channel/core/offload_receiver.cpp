@@ -81,6 +81,23 @@ bool OffloadReceiver::quiet(std::uint32_t context) const {
   });
 }
 
+// No channels are opened there.
+bool OffloadReceiver::does_without(std::uint32_t context) const {
+  return most_ == 0 || plain_.contains(context) || matcher_.is_unwanted(context);
+}
+
+void OffloadReceiver::discard(ContextSet::Run contexts, Deeds& deeds) {
+  for (Channel& channel : channels_)
+    if (channel.envelope.context >= contexts.first && channel.envelope.context <= contexts.last)
+      recall(channel, deeds);
+}
+
+void OffloadReceiver::refuse(Deeds& deeds) {
+  most_ = 0;
+  for (Channel& channel : channels_)
+    recall(channel, deeds);
+}
+
 void OffloadReceiver::recall_covered(const Pattern& pattern, Deeds& deeds) {
   for (Channel& channel : channels_)
     if (fits(pattern, channel.envelope)) recall(channel, deeds);
@@ -95,7 +112,7 @@ void OffloadReceiver::recall(Channel& channel, Deeds& deeds) {
 void OffloadReceiver::opening(std::int32_t source, std::uint32_t context, std::int32_t tag,
                               const Agreement& agreement, Deeds& deeds) {
   const Envelope envelope{context, source, tag, agreement.count};
-  const bool accepts = channels_.size() < most_ && !plain_.contains(context) &&
+  const bool accepts = channels_.size() < most_ && !does_without(context) &&
                        find(source, context, tag) == nullptr &&
                        matcher_.first_wild(envelope) == nullptr;
   deeds.push_back(
@@ -123,7 +140,7 @@ void OffloadReceiver::began(std::int32_t source, const Agreement& agreement, Dee
   arm_more(*channel, deeds);
   // Somebody may have asked for what the matcher would not see since the channel was accepted.
   const bool wild = matcher_.first_wild(channel->envelope) != nullptr;
-  if (wild || plain_.contains(channel->envelope.context)) recall(*channel, deeds);
+  if (wild || does_without(channel->envelope.context)) recall(*channel, deeds);
 }
 
 // Receives are armed in their order, so that the channel's next message is always for the receive
@@ -326,7 +343,11 @@ void OffloadReceiver::peer_ended(std::int32_t source, Deeds& deeds) {
 
 // Once all channels of a context are left, receives that were held back go on in their order.
 void OffloadReceiver::release(Deeds& deeds) {
-  std::erase_if(holding_, [&](std::uint32_t context) { return quiet(context); });
+  std::erase_if(holding_, [&](std::uint32_t context) {
+    if (!quiet(context)) return false;
+    if (matcher_.is_unwanted(context)) matcher_.tell_unwanted(context);
+    return true;
+  });
   std::deque<Posted*> held = std::exchange(held_, {});
   for (Posted* receive : held) {
     Unexpected* message = post(*receive, deeds);

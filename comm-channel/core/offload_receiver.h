@@ -83,6 +83,15 @@ class OffloadReceiver {
   // `later`: it is armed; ask again after `disarm` or `complete`.
   Cancelled cancel(Posted& receive, Deeds& deeds);
 
+  // The matcher has been told that these contexts are unwanted: their channels are recalled, so
+  // that what is in them is parked, and told of by the matcher.
+  void discard(ContextSet::Run contexts, Deeds& deeds);
+  // Whether receives of that context are held back: whose its messages are is not known yet. If it
+  // is unwanted, the matcher tells of them when it is.
+  bool holds(std::uint32_t context) const { return holding_.contains(context); }
+  // This process ends: all channels are recalled, and no other is opened.
+  void refuse(Deeds& deeds);
+
   // The owner keeps messages outside of channels in the matcher; `after` says how many of their
   // source's came before, outside of channels.
   void opening(std::int32_t source, std::uint32_t context, std::int32_t tag,
@@ -126,6 +135,7 @@ class OffloadReceiver {
   void recall(Channel& channel, Deeds& deeds);
   void recall_covered(const Pattern& pattern, Deeds& deeds);
   bool quiet(std::uint32_t context) const;
+  bool does_without(std::uint32_t context) const;
   void hear_of_any_tag(const Pattern& pattern, Deeds& deeds);
   void release(Deeds& deeds);
   void park(Channel& channel, std::uint64_t index, const Parked& parked, Deeds& deeds);
@@ -135,7 +145,7 @@ class OffloadReceiver {
   void close_if_over(Channel& channel, Deeds& deeds);
 
   Matcher& matcher_;
-  std::uint32_t most_;
+  std::uint32_t most_;  // 0: no channel is opened any more
   std::deque<Channel> channels_;
   std::list<ParkedMessage> messages_;
   std::list<ParkedMessage> over_;

@@ -204,7 +204,7 @@ if(TARGET scela-ibverbs AND TARGET scela-hca)
 
   # Offloaded channels: programs that are stopped, and what makes both sides agree on other ways.
   set(offload ${run} --pmi fd --sim-nodes 2 --env SCELA_CHANNEL_VERBS=$<TARGET_FILE:scela-ibverbs>)
-  foreach(part receiver sender pauses short cancel)
+  foreach(part receiver sender pauses short cancel discard)
     channel_test("offloaded, ${part}" CHECK --out "offload: ${part}, 2 ranks" RUN ${offload} -n 2 ${bin}/offload_probe ${part})
   endforeach()
   channel_test("offloaded, ten thousand tags" CHECK --out "offload: tags, 2 ranks"

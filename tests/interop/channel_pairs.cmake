@@ -53,7 +53,7 @@ channel_test("all, on a node without shared memory and without XRC" CHECK --out 
   RUN ${run} --pmi fd -n 4 ${pairs} --env SCELA_CHANNEL_TRANSPORT=verbs ${probe} all)
 channel_test("links, between nodes with XRC" CHECK --quiet --out "channel: links, 8 ranks on 4 nodes"
   RUN ${run} --pmi fd --sim-nodes 4 --ppn 2 --env SCELA_CHANNEL_VERBS=$<TARGET_FILE:scela-ibverbs> ${probe} links)
-foreach(part receiver sender)
+foreach(part receiver sender discard)
   channel_test("offloaded without XRC, ${part}" CHECK --out "offload: ${part}, 2 ranks"
     RUN ${run} --pmi fd --sim-nodes 2 ${pairs} -n 2 ${bin}/offload_probe ${part})
 endforeach()

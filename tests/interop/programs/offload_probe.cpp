@@ -6,6 +6,7 @@
 //   offload_probe pauses        both, for messages of several lengths, whichever side begins
 //   offload_probe short         a byte goes into a large receive
 //   offload_probe cancel        a receive that is armed is cancelled, and its message is another's
+//   offload_probe discard       what is in a context that is given up frees its sender
 //   offload_probe tags          ten thousand tags
 //   offload_probe random N      N random messages and receives meet as two plain lists say
 //   offload_probe ports N       the same by two ports, where nothing goes by channels
@@ -101,6 +102,34 @@ void cancel(const Pair& pair) {
   tell(pair, 3, 0);
   must(pair.channel.recv(pair.partner, 2, second, kWorld, kPatience));
   must(second == sent && first == Data(kLarge), "the message went to the cancelled receive");
+}
+
+// What has come beside a channel and what is in it are thrown away alike; and where messages are
+// kept again, they go by a channel as before.
+void discard(const Pair& pair) {
+  constexpr Context kGivenUp = 7;
+  constexpr int kAfterwards = 8;
+  const Data sent = data_of(1, kLarge);
+  open_channel(pair, 2, kLarge, kGivenUp);
+  if (pair.sends) {
+    Request beside = pair.channel.isend(pair.partner, 3, sent, kGivenUp);
+    Request inside = pair.channel.isend(pair.partner, 2, sent, kGivenUp);
+    tell(pair, 3, 0);
+    must(beside.wait(kPatience));
+    must(inside.wait(kPatience));
+    for (int i = 0; i < kAfterwards; ++i)
+      must(pair.channel.isend(pair.partner, 2, sent, kGivenUp).wait(kPatience));
+    tell(pair, 4, 0);
+    static_cast<void>(hear<int>(pair, 5));
+  } else {
+    static_cast<void>(hear<int>(pair, 3));
+    pair.channel.discard(kGivenUp);
+    static_cast<void>(hear<int>(pair, 4));
+    must(!pair.channel.iprobe(pair.partner, 3, kGivenUp), "a message that was given up is there");
+    pair.channel.accept(kGivenUp);
+    tell(pair, 5, 0);
+  }
+  open_channel(pair, 2, kLarge, kGivenUp);
 }
 
 void killed(const Pair& pair) {
@@ -341,10 +370,10 @@ int main(int argc, char** argv) {
   const bool first = channel.rank() < half;
   const Pair pair{channel, first ? channel.rank() + half : channel.rank() - half, first};
   constexpr std::pair<const char*, void (*)(const Pair&)> kParts[] = {
-      {"receiver", receiver},    {"sender", sender}, {"pauses", pauses},
-      {"short", short_message},  {"cancel", cancel}, {"tags", tags},
-      {"killed", killed},        {"off", off},       {"random", random_by_channels},
-      {"ports", random_by_ports}};
+      {"receiver", receiver},     {"sender", sender},  {"pauses", pauses},
+      {"short", short_message},   {"cancel", cancel},  {"tags", tags},
+      {"killed", killed},         {"off", off},        {"random", random_by_channels},
+      {"ports", random_by_ports}, {"discard", discard}};
   for (const auto& [name, part] : kParts)
     if (what == name) {
       part(pair);

@@ -310,6 +310,68 @@ TEST_CASE("offload: who ends leaves all channels, and who cannot make one says n
   CHECK(deeds[0].saying.body.count == 1);
 }
 
+constexpr std::uint32_t kGivenUp = 7;
+
+TEST_CASE("offload: no channel is opened in a context that nobody wants, until somebody does") {
+  Matcher matcher;
+  OffloadReceiver receiver(matcher, 4);
+  const auto accepts = [&](std::int32_t source) {
+    Deeds deeds;
+    receiver.opening(source, kGivenUp, 5, {0, 1, kLarge, 0, 0}, deeds);
+    return deeds.front().saying.body.count == 1;
+  };
+  const auto recalls = [](const Deeds& deeds) {
+    return deeds.size() == 1 && deeds.front().saying.kind == Kind::recall;
+  };
+  REQUIRE(accepts(0));
+  REQUIRE(accepts(1));
+  Deeds deeds;
+  receiver.began(0, {0, 1, 0, 0, 0}, deeds);
+  REQUIRE(deeds.empty());
+  matcher.unwant({kGivenUp, kGivenUp});
+  receiver.discard({kGivenUp, kGivenUp}, deeds);
+  CHECK(recalls(deeds));
+  deeds.clear();
+  receiver.began(1, {0, 1, 0, 0, 0}, deeds);  // accepted before
+  CHECK(recalls(deeds));
+  CHECK_FALSE(accepts(2));
+  matcher.want({kGivenUp, kGivenUp});
+  CHECK(accepts(2));
+  deeds.clear();
+  receiver.began(2, {0, 1, 0, 0, 0}, deeds);
+  CHECK(deeds.empty());
+}
+
+TEST_CASE("offload: what comes for a receive that is held back is not dropped before it is known") {
+  Matcher matcher;
+  OffloadReceiver receiver(matcher, 4);
+  Deeds deeds;
+  receiver.opening(0, kGivenUp, 5, {0, 1, kLarge, 0, 0}, deeds);
+  receiver.began(0, {0, 1, 0, 0, 0}, deeds);
+  Receive any;
+  any.pattern = {kGivenUp, 0, kAny};
+  any.room = kLarge;
+  CHECK(receiver.post(any, deeds) == nullptr);
+  matcher.unwant({kGivenUp, kGivenUp});
+  receiver.discard({kGivenUp, kGivenUp}, deeds);
+  CHECK(receiver.holds(kGivenUp));
+  Unexpected messages[2];
+  for (Unexpected& message : messages) {
+    message.envelope = {kGivenUp, 0, 6, 1};
+    matcher.keep(message);
+    CHECK(matcher.next_unwanted());
+  }
+  deeds.clear();
+  receiver.left(0, {0, 1, 0, 0, 0}, {}, deeds);
+  REQUIRE_FALSE(deeds.empty());
+  CHECK(deeds.back().what == Deed::What::matched);
+  CHECK(deeds.back().message == &messages[0]);
+  CHECK_FALSE(receiver.holds(kGivenUp));
+  const auto left = matcher.next_unwanted();
+  REQUIRE(left);
+  CHECK(matcher.take(*left) == &messages[1]);
+}
+
 }  // namespace
 TEST_CASE("offload: who claims more than was agreed on gets no more memory, and no more turns") {
   Matcher matcher;
