@@ -12,7 +12,7 @@ namespace scela::collectives {
 
 namespace {
 
-constexpr std::uint64_t kMagic = 0x5ce1'a000'c0de'f417;
+constexpr std::uint64_t kMagic = 0x5ce1'a000'c0de'f418;
 // An adapter may know that a peer is gone before the transport knows whose fault that is.
 constexpr std::chrono::seconds kNews(3);
 
@@ -27,6 +27,11 @@ EngineWord word_of(const Fault& fault, int own) {
   word.rank = fault.rank < 0 ? own : fault.rank;
   word.code = static_cast<std::uint8_t>(fault.code);
   return word;
+}
+
+// Its kind, and the lowest bits of its number.
+std::uint32_t mark_of(const Run& run) {
+  return std::uint32_t{run.kind()} << 16 | (run.number() & 0xffff);
 }
 
 }  // namespace
@@ -278,6 +283,7 @@ bool OffloadGroup::post_next(Started& started) {
   const auto piece_of = [&](const OffloadPlace& place) {
     const auto index = static_cast<std::size_t>(place.memory);
     Piece piece;
+    piece.mark = mark_of(*started.run);
     if (place.bytes == 0) return piece;
     piece.address = started.memory[index] + place.offset;
     piece.bytes = static_cast<std::uint32_t>(place.bytes);

@@ -230,7 +230,7 @@ Result<void> QueueSet::post_receive(Peer& peer, const Piece& to) {
   if (auto done = failed("post a receive", ::ibv_post_recv(peer.in.get(), &receive, &bad_receive));
       !done)
     return done;
-  peer.expected.push(to.bytes);
+  peer.expected.push({to.bytes, to.mark});
   ibv_send_wr write{}, *bad = nullptr;
   write.wr_id = reinterpret_cast<std::uint64_t>(&peer);
   write.opcode = IBV_WR_RDMA_WRITE_WITH_IMM;
@@ -266,7 +266,8 @@ Result<void> QueueSet::post_send(Peer& peer, const Piece& from) {
   ibv_send_wr request{}, *bad = nullptr;
   request.sg_list = &sge;
   request.num_sge = from.bytes == 0 ? 0 : 1;
-  request.opcode = IBV_WR_SEND;
+  request.opcode = IBV_WR_SEND_WITH_IMM;
+  request.imm_data = from.mark;
   request.send_flags = IBV_SEND_SIGNALED;
   if (auto done = failed("post a send", ::ibv_post_send(peer.out.get(), &request, &bad)); !done)
     return done;
@@ -426,16 +427,19 @@ void QueueSet::sent(int rank, Peer& peer, const ibv_wc& wc) {
 
 void QueueSet::came(int rank, Peer& peer, const ibv_wc& wc) {
   if (peer.expected.empty()) return;
-  const std::uint32_t expected = peer.expected.pop();
+  const Message expected = peer.expected.pop();
   const bool longer = wc.status == IBV_WC_LOC_LEN_ERR;
   if (wc.status != IBV_WC_SUCCESS && !longer) return complain(rank, wc, "a message from it");
-  if (!longer && wc.byte_len == expected) return;
+  const bool same_length = !longer && wc.byte_len == expected.bytes;
+  if (same_length && wc.imm_data == expected.mark) return;
   Trouble trouble;
   trouble.peer = rank;
   trouble.mismatch = true;
-  trouble.words = cat(
-      "it sent ", longer ? cat("more than ", expected) : cat(wc.byte_len), " bytes where ",
-      expected, " are expected: ranks must call operations in the same order, with equal sizes");
+  trouble.words =
+      same_length ? std::string("it has called another operation")
+                  : cat("it sent ", longer ? cat("more than ", expected.bytes) : cat(wc.byte_len),
+                        " bytes where ", expected.bytes, " are expected");
+  trouble.words += ": ranks must call operations in the same order, with equal sizes";
   complain(std::move(trouble));
 }
 

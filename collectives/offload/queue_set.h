@@ -65,6 +65,7 @@ struct Piece {
   std::byte* address = nullptr;
   std::uint32_t bytes = 0;
   std::uint32_t lkey = 0, rkey = 0;
+  std::uint32_t mark = 0;  // of a message: of which operation it is, alike at both ends
 };
 
 class QueueSet {
@@ -73,7 +74,7 @@ class QueueSet {
   struct Trouble {
     int peer = -1;
     bool flushed = false;   // it may be the consequence of another
-    bool mismatch = false;  // the peer's message had another length
+    bool mismatch = false;  // the peer's message had another length, or is of another operation
     std::string words;
   };
 
@@ -115,17 +116,21 @@ class QueueSet {
   std::size_t queue_pairs() const { return 2 + 3 * peers_.size(); }
 
  private:
-  // Bytes of messages, as their receives were posted.
+  struct Message {
+    std::uint32_t bytes = 0;
+    std::uint32_t mark = 0;
+  };
+  // Messages, as their receives were posted.
   class Expected {
    public:
-    explicit Expected(std::uint32_t depth) : bytes_(std::bit_ceil(depth)) {}
+    explicit Expected(std::uint32_t depth) : messages_(std::bit_ceil(depth)) {}
     bool empty() const { return put_ == taken_; }
     std::uint64_t size() const { return put_ - taken_; }
-    void push(std::uint32_t bytes) { bytes_[put_++ & (bytes_.size() - 1)] = bytes; }
-    std::uint32_t pop() { return bytes_[taken_++ & (bytes_.size() - 1)]; }
+    void push(Message message) { messages_[put_++ & (messages_.size() - 1)] = message; }
+    Message pop() { return messages_[taken_++ & (messages_.size() - 1)]; }
 
    private:
-    std::vector<std::uint32_t> bytes_;
+    std::vector<Message> messages_;
     std::uint64_t put_ = 0, taken_ = 0;
   };
   struct Peer {

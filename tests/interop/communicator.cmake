@@ -123,8 +123,10 @@ if(TARGET scela_collectives_offload AND between)
     communicator_test("bounds, ${case} engine" CHECK --quiet --out "communicator: ${case} engine went well"
       RUN ${run} --pmi fd --env SCELA_CHANNEL_VERBS=$<TARGET_FILE:scela-ibverbs> -n 3 ${bounds} ${case} engine)
   endforeach()
-  communicator_test("bounds, subgroups engine between nodes" CHECK --quiet --out "communicator: subgroups engine went well"
-    RUN ${run} --pmi fd ${between} ${bounds} subgroups engine)
+  foreach(case lengths subgroups)
+    communicator_test("bounds, ${case} engine between nodes" CHECK --quiet --out "communicator: ${case} engine went well"
+      RUN ${run} --pmi fd ${between} ${bounds} ${case} engine)
+  endforeach()
 endif()
 communicator_test("bounds, dups polled" CHECK --quiet --out "communicator: dups polled went well"
   RUN ${run} --pmi fd -n 3 ${bounds} dups polled)

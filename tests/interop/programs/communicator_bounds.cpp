@@ -6,11 +6,14 @@
 //   outstanding   so many operations are under way, and are waited for in several orders
 //   memory        one rank has no memory for so many
 //   early         one rank waits at once for an operation that the others wait for at the end
-//   dups          one communicator is copied so often that contexts come again, also those of
-//   others families      so many are made over the channel and let go, one after the other kinds
-//   one rank calls another operation: all operations end, with its name subgroups     ranks name
-//   different subgroups, or one that cannot be child         a child process calls everything; its
-//   parent and the others go on closed        the channel is closed before its communicator
+//   dups          so many copies of one communicator that contexts come again, also of living ones
+//   families      so many are made over the channel and let go, one after the other
+//   kinds         one rank calls another operation: all operations end, with a rank's name
+//   lengths       the same, where messages have the lengths that are expected
+//   subgroups     ranks name different subgroups, or one that cannot be
+//   child         a child process calls everything; its parent and the others go on
+//   closed        the channel is closed before its communicator
+//   unreceived    both ends close with messages that nothing receives
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -222,19 +225,36 @@ void families(Here& here) {
 }
 
 // The last rank calls a barrier where the others sum up.
+void must_differ(Communicator& all, const Collective& call) {
+  CollectiveRequest request = all.start(call);
+  const CollectiveError error = request.wait(kLimit);
+  must(error.code == CollectiveCode::mismatch, cat("it ends so: ", error.text()));
+  must(error.rank >= 0 && error.rank < all.size(), "it names no rank");
+}
+
 void kinds(Here& here) {
   const bool differs = here.world.rank() == here.world.size() - 1;
-  for (int time = 0; time < 3; ++time) {
-    Numbers own(100, here.world.rank()), sum(100);
-    CollectiveRequest request = here.world.start(
-        differs ? Collective::barrier() : Collective::allreduce(own, sum, ReduceOp::sum));
-    const CollectiveError error = request.wait(kLimit);
-    must(error.code == CollectiveCode::mismatch, cat("it ends so: ", error.text()));
-    must(error.rank >= 0 && error.rank < here.world.size(), "it names no rank");
-  }
+  Numbers own(100, here.world.rank()), sum(100);
+  for (int time = 0; time < 3; ++time)
+    must_differ(here.world,
+                differs ? Collective::barrier() : Collective::allreduce(own, sum, ReduceOp::sum));
   Communicator rest = here.world.shrink();
   if (!rest) failed(cat("shrink: ", rest.error().text()));
   still_works(rest, "what shrink gives");
+}
+
+// Each message has the length that is expected, and the others have theirs before anything is
+// known.
+void lengths(Here& here) {
+  const bool differs = here.world.rank() == here.world.size() - 1;
+  Numbers part(100), all(100 * static_cast<std::size_t>(here.world.size()));
+  Collective call = differs ? Collective::bcast(part, 0) : Collective::scatter(all, part, 0);
+  call.by("sequential");
+  if (differs)
+    must_differ(here.world, call);
+  else
+    static_cast<void>(here.world.start(call).wait(kLimit));
+  must_differ(here.world, Collective::barrier());
 }
 
 void subgroups(Here& here) {
@@ -389,6 +409,7 @@ Case find(const std::string& name) {
                                               {"dups", dups},
                                               {"families", families},
                                               {"kinds", kinds},
+                                              {"lengths", lengths},
                                               {"subgroups", subgroups},
                                               {"child", child},
                                               {"closed", closed},
