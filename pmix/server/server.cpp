@@ -1,5 +1,6 @@
 #include "pmix/server/server.h"
 
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -27,6 +28,20 @@ using Text = std::unique_ptr<char, Free>;
 // Done at once, and done, are both fine.
 bool is_fine(pmix_status_t status) {
   return status == PMIX_SUCCESS || status == PMIX_OPERATION_SUCCEEDED;
+}
+
+// libpmix begins with less, and does without what it could not load: then it hears no client. Where
+// memory is refused later, see memory.cpp.
+constexpr rlim_t kLeastAddressSpace = rlim_t{64} << 20;
+
+// Empty: there is enough.
+std::string lack_of_memory() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY ||
+      limit.rlim_cur >= kLeastAddressSpace)
+    return {};
+  return cat("there is no memory for libpmix: its process may have ", limit.rlim_cur >> 20,
+             " MiB of addresses (ulimit -v), and needs ", kLeastAddressSpace >> 20);
 }
 
 std::string said(const char* what, pmix_status_t status) {
@@ -86,8 +101,10 @@ std::string Server::set_up(const msg::Setup& setup) {
   if (setup.node >= setup.hosts.size() || setup.job.empty()) {
     return "the job has no name that PMIx could use, or no names of nodes";
   }
+  if (std::string lack = lack_of_memory(); !lack.empty()) return lack;
   const pmix_status_t status = initialise();
-  return is_fine(status) ? std::string() : said("begin", status);
+  // Again: it may have been limited meanwhile.
+  return is_fine(status) ? lack_of_memory() : said("begin", status);
 }
 
 pmix_status_t Server::initialise() {

@@ -112,9 +112,7 @@ def draw(seed, most_hosts=8, only=None):
 def draw_when(random_, victim, fault):
     if fault in AT_START and random_.random() < 0.3:
         return "before"
-    when = random_.choice(("agent", "victim", "line", "line", "line"))
-    # A PMIx server that gets no memory at its start may leave its clients without an answer (docs/pmix.md).
-    return "line" if (victim, fault) == ("pmix", "memory") else when
+    return random_.choice(("agent", "victim", "line", "line", "line"))
 
 
 class Tree:

@@ -101,6 +101,11 @@ if(TARGET scela-pmix AND SCELA_PMIX_HEADERS_FOUND)
   bootstrap_test("a library that is no libpmix"
     CHECK --status 3 --err "bootstrap_probe: join the job: load libc.so.6, .*: it has no PMIx_.*"
     RUN ${run} --pmi pmix -n 2 --env SCELA_LIBPMIX=libc.so.6 ${probe})
+  if(NOT SCELA_SANITIZE)  # the sanitizers take more addresses than any limit leaves
+    add_test(NAME "bootstrap: PMIx servers with too little memory" COMMAND ${python} -B "${CMAKE_CURRENT_SOURCE_DIR}/pmix_memory.py"
+      ${run} $<TARGET_FILE:scela-nla> $<TARGET_FILE:scela-pmix> ${probe})
+    set_tests_properties("bootstrap: PMIx servers with too little memory" PROPERTIES LABELS interop TIMEOUT 300 PROCESSORS ${SCELA_COMPUTES})
+  endif()
   if(SCELA_OMPIRUN)
     bootstrap_test("mpirun of Open MPI"
       CHECK --quiet --out "bootstrap: 4 ranks on 1 nodes: 0 0 0 0, PMIx" --count 1 ".*"

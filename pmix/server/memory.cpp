@@ -1,0 +1,66 @@
+// A server that gets no memory ends, and its agent says why: libpmix would go on without it, and
+// leave clients without an answer. libpmix calls the functions below instead of the C library's, as
+// the program's own symbols come first.
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+// The C library's own, which these stand in front of.
+extern "C" {
+void* __libc_malloc(std::size_t size);
+void* __libc_calloc(std::size_t count, std::size_t size);
+void* __libc_realloc(void* memory, std::size_t size);
+}
+
+namespace {
+
+constexpr int kNoMemory = 71;  // as of every fault of the server
+
+[[noreturn]] void end_without(std::size_t bytes) {
+  // Nothing here may ask for memory.
+  constexpr char kBefore[] = "there is no memory (";
+  constexpr char kAfter[] = " bytes more were asked for)\n";
+  char line[sizeof kBefore + sizeof kAfter + 20];
+  std::memcpy(line, kBefore, sizeof kBefore - 1);
+  std::size_t length = sizeof kBefore - 1;
+  char digits[20];
+  std::size_t count = 0;
+  do {
+    digits[count++] = static_cast<char>('0' + bytes % 10);
+    bytes /= 10;
+  } while (bytes != 0);
+  while (count > 0)
+    line[length++] = digits[--count];
+  std::memcpy(line + length, kAfter, sizeof kAfter - 1);
+  length += sizeof kAfter - 1;
+  static_cast<void>(!::write(STDERR_FILENO, line, length));
+  ::_exit(kNoMemory);
+}
+
+void* there(void* memory, std::size_t bytes) {
+  if (memory == nullptr && bytes != 0) end_without(bytes);
+  return memory;
+}
+
+}  // namespace
+
+extern "C" {
+
+__attribute__((visibility("default"))) void* malloc(std::size_t size) noexcept {
+  return there(__libc_malloc(size), size);
+}
+
+__attribute__((visibility("default"))) void* calloc(std::size_t count, std::size_t size) noexcept {
+  std::size_t bytes = 0;
+  if (__builtin_mul_overflow(count, size, &bytes)) bytes = SIZE_MAX;
+  return there(__libc_calloc(count, size), bytes);
+}
+
+__attribute__((visibility("default"))) void* realloc(void* memory, std::size_t size) noexcept {
+  return there(__libc_realloc(memory, size), size);
+}
+
+}  // extern "C"
