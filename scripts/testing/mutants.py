@@ -6,6 +6,7 @@ Each tests/mutants/NAME.patch begins with lines that say what it is for:
     # target: nla_core_test       what to build (one or more targets)
     # test: nla_core_test: .*     the tests that must fail (a regular expression, as ctest -R takes it)
     # why: a sentence
+    # limit: 60                   if the tests hang with the break: the seconds after which that counts as seen
     --- a/...                     the patch, as git diff writes it
 
 The record (tests/mutants/proved.json) says which breaks were seen, and with which sources: the digest of the patch, of every
@@ -51,6 +52,7 @@ class Mutant:
         fields = dict(re.findall(r"^# (\w+): *(.+)$", self.text, re.M))
         self.test, self.why = fields.get("test", ""), fields.get("why", "")
         self.row, self.targets = fields.get("row", ""), fields.get("target", "").split()
+        self.limit_s = int(fields["limit"]) if "limit" in fields else None
         self.changes = set(re.findall(r"^\+\+\+ b/(\S+)", self.text, re.M))
 
 
@@ -168,13 +170,13 @@ class Workshop:
             raise Interrupted(f"the build ended with status {status}: {self.folder}/{log}")
         return status == 0
 
-    def tests_pass(self, regex, log):
+    def tests_pass(self, regex, log, limit_s=None):
         """None if no test has such a name. Raises Interrupted if ctest has not come to its end."""
         base = ["ctest", "--test-dir", self.build_tree, "-R", regex, "--no-tests=error"]
         listed = subprocess.run([*base, "-N"], capture_output=True, text=True, check=False).stdout
         if re.search(r"^Total Tests: 0$", listed, re.M):
             return None
-        status = self.run([*base, "-j2", "--timeout", str(self.limit_s), "--output-on-failure"], log)
+        status = self.run([*base, "-j2", "--timeout", str(limit_s or self.limit_s), "--output-on-failure"], log)
         if status not in (0, CTEST_FAILED):
             raise Interrupted(f"ctest ended with status {status}: {self.folder}/{log}")
         return status == 0
@@ -196,7 +198,7 @@ class Workshop:
             if not self.build(mutant.targets, log):
                 return "DOES NOT COMPILE"
             for attempt in range(1, ATTEMPTS + 1):
-                passed = self.tests_pass(mutant.test, log)
+                passed = self.tests_pass(mutant.test, log, mutant.limit_s)
                 if not passed:
                     return "NO SUCH TEST" if passed is None else "killed" if attempt == 1 else f"killed at try {attempt}"
             return "SURVIVED"

@@ -103,19 +103,27 @@ struct Job {
   }
   template <class Holds>
   void poll_until(const std::vector<std::size_t>& those, Holds holds) {
-    while (!holds())
-      poll(those);
+    if (!poll_for(30 * kUnreachableAfter, those, holds))
+      FAIL("what was to come has not, though it was looked for so long");
   }
-  // Until a rank that was doubted before would have been given up, by the time of those that look.
+  // Until a rank that was doubted before would have been given up.
   void poll_on(const std::vector<std::size_t>& those) {
+    poll_for(kUnreachableAfter + kUnreachableAfter / 2, those, [] { return false; });
+  }
+  // By the time of those that look: one that waits for a processor does not count. Returns whether
+  // it held.
+  template <class Holds>
+  bool poll_for(Clock::duration time, const std::vector<std::size_t>& those, Holds holds) {
     constexpr Clock::duration kMostOfALook = Clock::duration(kUnreachableAfter) / 10;
     Clock::duration looked{};
-    for (auto last = Clock::now(); looked < kUnreachableAfter + kUnreachableAfter / 2;) {
+    for (auto last = Clock::now(); !holds();) {
+      if (looked >= time) return false;
       poll(those);
       const auto now = Clock::now();
       looked += std::min(now - last, kMostOfALook);
       last = now;
     }
+    return true;
   }
   bool give(int from, int to, int tag) {
     Header header;

@@ -171,7 +171,7 @@ TEST_CASE("communicator memory: a rank that has none for an operation is named o
                std::pair{RunBy::at_once, false}, std::pair{RunBy::thread, false},
                std::pair{RunBy::thread, true});
   CAPTURE(static_cast<int>(run_by), blocking);
-  ::alarm(300);  // blocking operations have no limit: a rank that waits for ever ends the test
+  ::alarm(120);  // blocking operations have no limit: a rank that waits for ever ends the test
   long tried = 0;
   for (long n = 1;; ++n) {
     CAPTURE(n);
