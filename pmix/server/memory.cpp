@@ -9,11 +9,13 @@
 #include <cstring>
 
 // The C library's own, which these stand in front of.
+// NOLINTBEGIN(readability-identifier-naming,bugprone-reserved-identifier)
 extern "C" {
 void* __libc_malloc(std::size_t size);
 void* __libc_calloc(std::size_t count, std::size_t size);
 void* __libc_realloc(void* memory, std::size_t size);
 }
+// NOLINTEND(readability-identifier-naming,bugprone-reserved-identifier)
 
 namespace {
 
