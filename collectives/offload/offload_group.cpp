@@ -26,6 +26,7 @@ EngineWord word_of(const Fault& fault, int own) {
   word.is_fault = 1;
   word.rank = fault.rank < 0 ? own : fault.rank;
   word.code = static_cast<std::uint8_t>(fault.code);
+  word.refusal = static_cast<std::uint8_t>(fault.refusal);
   return word;
 }
 
@@ -405,8 +406,12 @@ bool OffloadGroup::learn(int rank, Peer& peer) {
   }
   const bool known = word.magic == kMagic && word.code <= static_cast<int>(FaultCode::other);
   const auto code = known ? static_cast<FaultCode>(word.code) : FaultCode::other;
-  break_off({code, known ? word.rank : rank,
-             cat(name_of(code), " (rank ", rank, " of the job says so)")});
+  const bool refused =
+      known && word.refusal != 0 && word.refusal <= static_cast<int>(Refusal::other);
+  const auto refusal = refused ? static_cast<Refusal>(word.refusal) : Refusal::none;
+  const std::string what = refused ? reason_of(refusal) : std::string(name_of(code));
+  break_off({code, known ? word.rank : rank, cat(what, " (rank ", rank, " of the job says so)"),
+             refusal});
   return true;
 }
 

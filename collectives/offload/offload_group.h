@@ -30,7 +30,7 @@ struct EngineWord {
   std::uint8_t is_fault = 0;
   std::uint8_t code = 0;
   std::uint8_t mtu = 0;
-  std::uint8_t unused = 0;
+  std::uint8_t refusal = 0;  // of a fault: Refusal
   std::uint32_t out = 0, in = 0, tell = 0, first_packet = 0;
   std::uint16_t lid = 0;
   std::uint8_t unused_too[6] = {};

@@ -112,14 +112,14 @@ endif()
 
 # Beyond each number that a communicator could run out of, and used by what has no part in it.
 foreach(by polled thread)
-  foreach(case outstanding early families kinds subgroups child closed unreceived)
+  foreach(case outstanding early families kinds algorithms subgroups child closed unreceived)
     communicator_test("bounds, ${case} ${by}" CHECK --quiet --out "communicator: ${case} ${by} went well"
       RUN ${run} --pmi fd -n 3 ${bounds} ${case} ${by})
   endforeach()
 endforeach()
 # The engine sends no notes, and lists of operations that differ speak with different ranks.
 if(TARGET scela_collectives_offload AND between)
-  foreach(case early kinds subgroups child closed unreceived)
+  foreach(case early kinds algorithms subgroups child closed unreceived)
     communicator_test("bounds, ${case} engine" CHECK --quiet --out "communicator: ${case} engine went well"
       RUN ${run} --pmi fd --env SCELA_CHANNEL_VERBS=$<TARGET_FILE:scela-ibverbs> -n 3 ${bounds} ${case} engine)
   endforeach()
@@ -137,7 +137,7 @@ endforeach()
 communicator_test("bounds, early at once" CHECK --quiet --out "communicator: early once went well"
   RUN ${run} --pmi fd -n 3 ${bounds} early once)
 if(between)
-  foreach(case outstanding early families kinds subgroups child closed unreceived)
+  foreach(case outstanding early families kinds algorithms subgroups child closed unreceived)
     communicator_test("bounds, ${case} between nodes" CHECK --quiet --out "communicator: ${case} polled went well"
       RUN ${run} --pmi fd ${between} ${bounds} ${case} polled)
   endforeach()

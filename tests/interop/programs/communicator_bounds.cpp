@@ -10,6 +10,7 @@
 //   families      so many are made over the channel and let go, one after the other
 //   kinds         one rank calls another operation: all operations end, with a rank's name
 //   lengths       the same, where messages have the lengths that are expected
+//   algorithms    all ranks, or one, name an algorithm that there is not
 //   subgroups     ranks name different subgroups, or one that cannot be
 //   child         a child process calls everything; its parent and the others go on
 //   closed        the channel is closed before its communicator
@@ -257,6 +258,29 @@ void lengths(Here& here) {
   must_differ(here.world, Collective::barrier());
 }
 
+void algorithms(Here& here) {
+  const int last = here.world.size() - 1;
+  const Numbers own(100, 1);
+  Numbers sum(100);
+  Collective wrong = Collective::allreduce(own, sum, ReduceOp::sum);
+  wrong.by("nonsense");
+  Communicator all = here.world.dup();
+  CollectiveRequest asked = all.start(wrong);
+  must_name(asked.wait(kLimit), CollectiveCode::argument, here.world.rank(), "'nonsense'");
+  Communicator one = here.world.dup();
+  for (int time = 0; time < 3; ++time) {
+    const bool is_wrong = time == 0 && here.world.rank() == last;
+    CollectiveRequest request =
+        one.start(is_wrong ? wrong : Collective::allreduce(own, sum, ReduceOp::sum));
+    const CollectiveError error = request.wait(kLimit);
+    if (is_wrong)
+      must_name(error, CollectiveCode::argument, last, "'nonsense'");
+    else
+      must_name(error, CollectiveCode::mismatch, last, "its call was refused");
+  }
+  still_works(here.world, "the world");
+}
+
 void subgroups(Here& here) {
   const int last = here.world.size() - 1;
   const bool differs = here.world.rank() == last;
@@ -410,6 +434,7 @@ Case find(const std::string& name) {
                                               {"families", families},
                                               {"kinds", kinds},
                                               {"lengths", lengths},
+                                              {"algorithms", algorithms},
                                               {"subgroups", subgroups},
                                               {"child", child},
                                               {"closed", closed},
