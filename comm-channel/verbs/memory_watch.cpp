@@ -145,6 +145,13 @@ void MemoryWatch::write_down(const uffd_msg& message) {
 }
 
 void MemoryWatch::run() {
+  read_all();
+  // Now, before anybody waits for the end of this thread: that, too, may unmap what is watched, and
+  // the kernel would hold it for ever, as nothing is read any more.
+  faults_.reset();
+}
+
+void MemoryWatch::read_all() {
   pollfd looked[2] = {{faults_.get(), POLLIN, 0}, {stop_.get(), POLLIN, 0}};
   for (;;) {
     if (::poll(looked, 2, -1) < 0 && errno != EINTR) return;

@@ -65,6 +65,7 @@ class MemoryWatch {
   bool is_changing() const;
   bool is_told(std::uint64_t begin, std::uint64_t end);
   void run();
+  void read_all();
   void write_down(const uffd_msg& message);
 
   Fd faults_, stop_;

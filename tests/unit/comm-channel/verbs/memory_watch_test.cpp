@@ -1,5 +1,6 @@
 #include "comm-channel/verbs/memory_watch.h"
 
+#include <pthread.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -84,6 +85,29 @@ TEST_CASE("memory that stays, and memory that is not watched, give no news") {
   watch->forget(pages.begin(), pages.end());
   ::munmap(pages.at, kBytes);
   CHECK(watch->generation() == before);
+}
+
+// glibc keeps stacks of threads that have ended, 40 MiB of them at most: what is beyond that is
+// unmapped by who waits for a thread's end, here by the end of the watch.
+TEST_CASE("memory that goes while the watch ends holds nobody up") {
+  Child child([] {
+    ::alarm(20);
+    pthread_attr_t attributes;
+    ::pthread_attr_init(&attributes);
+    ::pthread_attr_setstacksize(&attributes, std::size_t{30} << 20);
+    ::pthread_setattr_default_np(&attributes);
+    auto watch = MemoryWatch::start();
+    if (!watch) return 1;
+    bool watched = false;
+    std::thread([&] {
+      const auto here = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
+      const std::uint64_t page = here & ~std::uint64_t{4095};
+      watched = (*watch)->watch(page - kBytes, page);
+    }).join();
+    watch->reset();
+    return watched ? 0 : 2;
+  });
+  CHECK(child.wait() == 0);
 }
 
 TEST_CASE("shared memory, and files, cannot be watched") {
