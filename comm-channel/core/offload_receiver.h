@@ -86,8 +86,8 @@ class OffloadReceiver {
   // The matcher has been told that these contexts are unwanted: their channels are recalled, so
   // that what is in them is parked, and told of by the matcher.
   void discard(ContextSet::Run contexts, Deeds& deeds);
-  // Whether receives of that context are held back: whose its messages are is not known yet. If it
-  // is unwanted, the matcher tells of them when it is.
+  // Whether receives of that context are held back, so that it is not known yet which messages are
+  // theirs. The matcher tells of an unwanted context again when it is known.
   bool holds(std::uint32_t context) const { return holding_.contains(context); }
   // This process ends: all channels are recalled, and no other is opened.
   void refuse(Deeds& deeds);

@@ -146,8 +146,8 @@ void MemoryWatch::write_down(const uffd_msg& message) {
 
 void MemoryWatch::run() {
   read_all();
-  // Now, before anybody waits for the end of this thread: that, too, may unmap what is watched, and
-  // the kernel would hold it for ever, as nothing is read any more.
+  // Before another thread joins this one: joining may unmap what is watched, and the kernel would
+  // block it for ever, as nothing is read any more.
   faults_.reset();
 }
 

@@ -327,7 +327,7 @@ void Bulletin::ask_again() {
       context_.send(kParentLink, msg::Get{key.first, key.second});
       continue;
     }
-    // Nobody waits, and no answer comes: who asks later would wait for that.
+    // Nothing waits for it, and no answer comes: a later get of the pair would wait for that.
     --open_[kParentLink];
     asked_.erase(here);
   }

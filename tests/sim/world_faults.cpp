@@ -157,7 +157,7 @@ void World::check_gone(std::uint32_t index) {
   }
   node.gone = true;
   if (index == 0) return;
-  // Who has started it waits for that session, whoever has adopted it since.
+  // The agent that has started it waits for that session, though another has adopted it since.
   const auto tell = [&](std::uint32_t link) {
     network_.gone(link);
     const std::uint32_t parent = network_.at(link).parent;

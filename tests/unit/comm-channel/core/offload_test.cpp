@@ -312,7 +312,7 @@ TEST_CASE("offload: who ends leaves all channels, and who cannot make one says n
 
 constexpr std::uint32_t kGivenUp = 7;
 
-TEST_CASE("offload: no channel is opened in a context that nobody wants, until somebody does") {
+TEST_CASE("offload: no channel is opened in a discarded context, until it is accepted again") {
   Matcher matcher;
   OffloadReceiver receiver(matcher, 4);
   const auto accepts = [&](std::int32_t source) {

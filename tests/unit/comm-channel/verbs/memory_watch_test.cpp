@@ -88,8 +88,8 @@ TEST_CASE("memory that stays, and memory that is not watched, give no news") {
 }
 
 // glibc keeps stacks of threads that have ended, 40 MiB of them at most: what is beyond that is
-// unmapped by who waits for a thread's end, here by the end of the watch.
-TEST_CASE("memory that goes while the watch ends holds nobody up") {
+// unmapped by the thread that joins another, here by the end of the watch.
+TEST_CASE("memory that goes while the watch ends blocks no thread") {
   Child child([] {
     ::alarm(20);
     pthread_attr_t attributes;
