@@ -58,6 +58,15 @@ std::uint16_t kind_of(const Shape& shape, const Algorithm& algorithm) {
   return folded == 0 ? 1 : folded;
 }
 
+// Bits of a tag that say what kind of operation it is of, where a transport has tags for that, so
+// that messages of other kinds do not meet: ranks that have called different operations wait then,
+// and find out (word_if_stalled), instead of taking what has come for what they expect.
+constexpr std::uint32_t kKindBits = 7;
+
+std::uint32_t kind_bits(std::uint32_t tags) {
+  return tags >> (kKindBits + 20) != 0 ? kKindBits : 0;
+}
+
 bool is_known_to_root_only(const Collective::Inside& call) {
   return call.has_parts &&
          (call.operation == Operation::gather || call.operation == Operation::scatter);
@@ -287,16 +296,25 @@ void Communicator::State::check(const Collective::Inside& call, Arguments argume
       std::make_unique<Checked>(checking_, record, std::move(sizes), rank, ranks.size());
 }
 
+// One half of the tags is for operations that run once, in turn; the other for prepared ones.
 std::uint32_t Communicator::State::next_tag() {
   const std::uint32_t tag = next_tag_;
-  next_tag_ = (tag + 1) % std::max(engine->tags / 2, 1U);
+  next_tag_ = (tag + 1) % std::max(engine->tags / 2 >> kind_bits(engine->tags), 1U);
   return tag;
 }
 
 std::optional<std::uint32_t> Communicator::State::keep_tag() {
   const std::uint32_t once = engine->tags / 2;
-  if (kept_tags_ >= engine->tags - once) return std::nullopt;
+  if (kept_tags_ >= once >> kind_bits(engine->tags)) return std::nullopt;
   return once + kept_tags_++;
+}
+
+// Where calls are checked, those that differ must hear of each other first.
+std::uint32_t Communicator::State::tag_of(std::uint32_t tag, const Prepared& prepared) const {
+  const std::uint32_t bits = kind_bits(engine->tags);
+  if (bits == 0 || prepared.checked) return tag;
+  const std::uint32_t kind = (prepared.kind ^ prepared.kind >> bits) & ((1U << bits) - 1);
+  return tag + kind * (engine->tags / 2 >> bits);
 }
 
 }  // namespace scela

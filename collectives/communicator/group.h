@@ -111,12 +111,14 @@ struct Communicator::State {
   CollectiveError error_of_run(const collectives::Prepared& prepared,
                                const Collective::Inside& call, const collectives::Run& run) const;
   // The tag of the next operation that is started once. Ranks count alike, whatever they have
-  // waited for. The tags come round after half of those that the transport has (2^30 by the
-  // channel): an operation that is under way for longer than that would meet another's messages.
+  // waited for. The tags come round (after 2^23 by the channel, 24 GB of operations): one that is
+  // under way for longer than that would meet another's messages.
   std::uint32_t next_tag();
   // The tag of an operation that may be started again and again: from the other half. Nothing, on
   // all ranks alike: as many were prepared in this communicator's life.
   std::optional<std::uint32_t> keep_tag();
+  // With what is known of its kind: of messages. `tag`: as above.
+  std::uint32_t tag_of(std::uint32_t tag, const collectives::Prepared& prepared) const;
   // Nothing more is started by this rank.
   void leave();
   // This rank had no memory to begin that operation, which is the one with this number (`begun`

@@ -112,7 +112,7 @@ endif()
 
 # Beyond each number that a communicator could run out of, and used by what has no part in it.
 foreach(by polled thread)
-  foreach(case outstanding early families kinds algorithms subgroups child closed unreceived)
+  foreach(case outstanding early families kinds lengths algorithms subgroups child closed unreceived)
     communicator_test("bounds, ${case} ${by}" CHECK --quiet --out "communicator: ${case} ${by} went well"
       RUN ${run} --pmi fd -n 3 ${bounds} ${case} ${by})
   endforeach()
@@ -137,7 +137,7 @@ endforeach()
 communicator_test("bounds, early at once" CHECK --quiet --out "communicator: early once went well"
   RUN ${run} --pmi fd -n 3 ${bounds} early once)
 if(between)
-  foreach(case outstanding early families kinds algorithms subgroups child closed unreceived)
+  foreach(case outstanding early families kinds lengths algorithms subgroups child closed unreceived)
     communicator_test("bounds, ${case} between nodes" CHECK --quiet --out "communicator: ${case} polled went well"
       RUN ${run} --pmi fd ${between} ${bounds} ${case} polled)
   endforeach()

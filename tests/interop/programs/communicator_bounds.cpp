@@ -233,15 +233,19 @@ void must_differ(Communicator& all, const Collective& call) {
   must(error.rank >= 0 && error.rank < all.size(), "it names no rank");
 }
 
+void shrink_and_go_on(Here& here) {
+  Communicator rest = here.world.shrink();
+  if (!rest) failed(cat("shrink: ", rest.error().text()));
+  still_works(rest, "what shrink gives");
+}
+
 void kinds(Here& here) {
   const bool differs = here.world.rank() == here.world.size() - 1;
   Numbers own(100, here.world.rank()), sum(100);
   for (int time = 0; time < 3; ++time)
     must_differ(here.world,
                 differs ? Collective::barrier() : Collective::allreduce(own, sum, ReduceOp::sum));
-  Communicator rest = here.world.shrink();
-  if (!rest) failed(cat("shrink: ", rest.error().text()));
-  still_works(rest, "what shrink gives");
+  shrink_and_go_on(here);
 }
 
 // Each message has the length that is expected, and the others have theirs before anything is
@@ -256,6 +260,7 @@ void lengths(Here& here) {
   else
     static_cast<void>(here.world.start(call).wait(kLimit));
   must_differ(here.world, Collective::barrier());
+  shrink_and_go_on(here);
 }
 
 void algorithms(Here& here) {
