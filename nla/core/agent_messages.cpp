@@ -277,7 +277,12 @@ bool Agent::State::up(Child& child, const msg::Report& message) {
 }
 
 bool Agent::State::up(Child& child, const msg::Done& message) {
-  if (!shutdown || !verdicts.open(child.ranks).empty()) return false;
+  if (!shutdown) return false;
+  if (const RankSet open = verdicts.open(child.ranks); !open.empty()) {
+    // A child that was adopted while the job ended has ended before it heard of the last worlds.
+    if (!child.adopted) return false;
+    verdicts.record(open, {Ending::cancelled, 0, false, true, {}});
+  }
   child.state = ChildState::done;
   output.child_ended(child.link);
   below.agents += message.stats.agents;

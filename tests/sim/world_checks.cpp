@@ -85,8 +85,11 @@ bool World::same_node(const Op& get) const {
 
 // Something happened that may keep one of these from being started.
 bool World::may_fail(const RankSet& spawned) const {
-  bool found =
-      spawned.intersects(schedule_.not_started) || must_end_since_ != 0 || !user_signals_.empty();
+  // A rank that ends the job may be heard of later, by the agent that adopts its own.
+  const bool aborted = std::any_of(ranks_.begin(), ranks_.end(),
+                                   [](const RankModel& other) { return other.abort.has_value(); });
+  bool found = spawned.intersects(schedule_.not_started) || must_end_since_ != 0 || aborted ||
+               !user_signals_.empty();
   spawned.for_each([&](Rank rank) {
     const auto host = job_.map.node_of(rank);
     found = found || !host || lost_rank(rank) || host_had_fault(*host);
