@@ -12,8 +12,10 @@ using collectives::Operation;
 namespace {
 
 // None, if there is no memory for it: the communicator that is to run it says so to all its ranks.
-std::shared_ptr<Collective::Inside> inside_of(Operation operation, ConstView input, View output,
-                                              int root = 0) try {
+[[gnu::always_inline]] inline std::shared_ptr<Collective::Inside> inside_of(Operation operation,
+                                                                            ConstView input,
+                                                                            View output,
+                                                                            int root = 0) try {
   auto inside =
       std::allocate_shared<Collective::Inside>(collectives::Recycling<Collective::Inside>());
   inside->operation = operation;

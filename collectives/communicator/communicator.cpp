@@ -91,6 +91,7 @@ Result<std::shared_ptr<Engine>> engine_of(const CommunicatorMaker& maker) {
   engine->checks = said && !said->empty() ? *said != "0" : maker.options.check;
   auto transport = maker.transport();
   engine->tags = transport->tags();
+  engine->tag_span = collectives::tag_span_of(engine->tags);
   switch (maker.options.run_by) {
     case RunBy::at_once:
       engine->polled = make_polled(std::move(transport));
@@ -236,18 +237,17 @@ CollectiveError Communicator::run(const Collective& collective) {
   if (state_->engine->made_here.is_copy()) return of_child(*state_);
   if (state_->exhausted) return state_->exhausted;
   const std::uint64_t number = state_->begun;
-  if (!collective.inside()) return state_->has_no_memory_for(kUnmade, number);
+  const std::shared_ptr<const Collective::Inside> inside = collective.inside();
+  if (!inside) return state_->has_no_memory_for(kUnmade, number);
   try {
-    if (std::optional<CollectiveError> known = state_->run_known(*collective.inside()))
-      return *std::move(known);
+    if (std::optional<CollectiveError> known = state_->run_known(*inside)) return *std::move(known);
     // Both are there until this returns: neither gets another owner.
     const std::shared_ptr<const void> nobody;
-    CollectiveRequest::State request({nobody, state_.get()}, {nobody, collective.inside().get()},
-                                     false);
+    CollectiveRequest::State request({nobody, state_.get()}, {nobody, inside.get()}, false);
     if (const CollectiveError refused = request.start(true)) return refused;
     return request.wait({});
   } catch (const std::bad_alloc&) {
-    return state_->has_no_memory_for(name_of(collective.inside()->operation), number);
+    return state_->has_no_memory_for(name_of(inside->operation), number);
   }
 }
 

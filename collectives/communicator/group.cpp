@@ -62,10 +62,7 @@ std::uint16_t kind_of(const Shape& shape, const Algorithm& algorithm) {
 // that messages of other kinds do not meet: ranks that have called different operations wait then,
 // and find out (word_if_stalled), instead of taking what has come for what they expect.
 constexpr std::uint32_t kKindBits = 7;
-
-std::uint32_t kind_bits(std::uint32_t tags) {
-  return tags >> (kKindBits + 20) != 0 ? kKindBits : 0;
-}
+constexpr std::uint32_t kKinds = 1U << kKindBits;
 
 bool is_known_to_root_only(const Collective::Inside& call) {
   return call.has_parts &&
@@ -218,6 +215,11 @@ const Template* Communicator::State::template_of(const Algorithm& algorithm, con
   return &templates_.emplace(key, std::move(made)).first->second;
 }
 
+std::uint32_t collectives::tag_span_of(std::uint32_t tags) {
+  const bool has_many = tags >> (kKindBits + 20) != 0;
+  return std::max(has_many ? tags / 2 / kKinds : tags / 2, 1U);
+}
+
 // A call that is refused has a list all the same where that does not hang on what is wrong: others
 // are told by it.
 std::shared_ptr<const Prepared> Communicator::State::prepare(const Collective::Inside& call) {
@@ -273,6 +275,9 @@ Prepared Communicator::State::prepare_anew(const Collective::Inside& call) {
     prepared.reduction = reduction_of(
         *call.reducer, arguments.in_place ? call.output.type() : call.input.type(), arguments.unit);
   if (engine->checks) check(call, arguments, prepared);
+  // Where calls are checked, those that differ must hear of each other first.
+  if (engine->tag_span < engine->tags / 2 && !prepared.checked)
+    prepared.first_tag = (prepared.kind ^ prepared.kind >> kKindBits) % kKinds * engine->tag_span;
   return prepared;
 }
 
@@ -299,22 +304,13 @@ void Communicator::State::check(const Collective::Inside& call, Arguments argume
 // One half of the tags is for operations that run once, in turn; the other for prepared ones.
 std::uint32_t Communicator::State::next_tag() {
   const std::uint32_t tag = next_tag_;
-  next_tag_ = (tag + 1) % std::max(engine->tags / 2 >> kind_bits(engine->tags), 1U);
+  next_tag_ = tag + 1 < engine->tag_span ? tag + 1 : 0;
   return tag;
 }
 
 std::optional<std::uint32_t> Communicator::State::keep_tag() {
-  const std::uint32_t once = engine->tags / 2;
-  if (kept_tags_ >= once >> kind_bits(engine->tags)) return std::nullopt;
-  return once + kept_tags_++;
-}
-
-// Where calls are checked, those that differ must hear of each other first.
-std::uint32_t Communicator::State::tag_of(std::uint32_t tag, const Prepared& prepared) const {
-  const std::uint32_t bits = kind_bits(engine->tags);
-  if (bits == 0 || prepared.checked) return tag;
-  const std::uint32_t kind = (prepared.kind ^ prepared.kind >> bits) & ((1U << bits) - 1);
-  return tag + kind * (engine->tags / 2 >> bits);
+  if (kept_tags_ >= engine->tag_span) return std::nullopt;
+  return engine->tags / 2 + kept_tags_++;
 }
 
 }  // namespace scela

@@ -40,6 +40,7 @@ struct Engine {
   RunPool pool;
   RunPool short_runs;                // whose memory is small, and kept by forms of calls
   std::uint32_t tags = 0;            // of a context
+  std::uint32_t tag_span = 0;        // of these, for one kind: see tag_span_of()
   std::unique_ptr<Executor> polled;  // what `executor` moves besides, where it runs at once
   std::unique_ptr<Executor> executor;
   // What agreements speak by, made when there is one: who calls moves their messages.
@@ -75,8 +76,13 @@ struct Prepared {
   std::shared_ptr<const Layout> layout;
   std::uint64_t layout_number = 0;  // no other of this process has it
   std::uint16_t kind = 0;           // of the call, as all ranks have it
+  std::uint32_t first_tag = 0;      // of the tags of its kind
   Reduction reduction;
 };
+
+// How many operations of one kind have tags of their own, where a context has so many tags; as many
+// more may be prepared. Tags say of which kind an operation is, unless there are few.
+std::uint32_t tag_span_of(std::uint32_t tags);
 
 // "allreduce by ring"
 std::string words_of(const Prepared& prepared, const Collective::Inside& call);
@@ -117,8 +123,6 @@ struct Communicator::State {
   // The tag of an operation that may be started again and again: from the other half. Nothing, on
   // all ranks alike: as many were prepared in this communicator's life.
   std::optional<std::uint32_t> keep_tag();
-  // With what is known of its kind: of messages. `tag`: as above.
-  std::uint32_t tag_of(std::uint32_t tag, const collectives::Prepared& prepared) const;
   // Nothing more is started by this rank.
   void leave();
   // This rank had no memory to begin that operation, which is the one with this number (`begun`

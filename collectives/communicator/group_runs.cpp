@@ -49,7 +49,7 @@ Call Communicator::State::call_of(const Prepared& prepared, const Collective::In
   bound.input = call.input.data();
   bound.output = call.output.data();
   bound.reduction = prepared.reduction;
-  bound.route = {context, tag_of(tag, prepared)};
+  bound.route = {context, prepared.first_tag + tag};
   bound.number = number;
   bound.kind = prepared.kind;
   bound.rank = rank;
@@ -97,7 +97,7 @@ std::optional<CollectiveError> Communicator::State::run_known(const Collective::
     known->run = std::move(run);
   }
   Run& run = *known->run;
-  const Route route{context, tag_of(next_tag(), *known->prepared)};
+  const Route route{context, known->prepared->first_tag + next_tag()};
   run.bind_again(call.input.data(), call.output.data(), route, begun++);
   start(run, true);
   note_exhaustion(*known->prepared, call, run);

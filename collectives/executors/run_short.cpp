@@ -73,21 +73,12 @@ void Run::bind_again(const std::byte* input, std::byte* output, Route route, std
   spaces_[1] = output;
 }
 
-bool Run::hurry() {
-  if (short_.empty() || prelude_ != nullptr || error_ || abandoned_) return false;
-  const Short* at = short_.data();
-  try {
-    return hurry_from(at);
-  } catch (const std::bad_alloc&) {
-    if (position_ == 0) stop_at(*at);  // else leave() has
-    throw;
-  }
-}
-
 // `at`: what it is about.
-bool Run::hurry_from(const Short*& at) {
-  for (const Short* const end = short_.data() + short_.size(); at != end; ++at) {
-    const Short& one = *at;
+[[gnu::always_inline]] inline bool Run::hurry_from(const Short*& at) {
+  const Short* const end = short_.data() + short_.size();
+  for (const Short* here = short_.data(); here != end; ++here) {
+    at = here;
+    const Short& one = *here;
     const std::byte* const from = spaces_[static_cast<std::size_t>(one.from_space)] + one.from;
     std::byte* const to = spaces_[static_cast<std::size_t>(one.to_space)] + one.to;
     switch (one.kind) {
@@ -123,6 +114,17 @@ bool Run::hurry_from(const Short*& at) {
   }
   finish();
   return true;
+}
+
+bool Run::hurry() {
+  if (short_.empty() || prelude_ != nullptr || error_ || abandoned_) return false;
+  const Short* at = short_.data();
+  try {
+    return hurry_from(at);
+  } catch (const std::bad_alloc&) {
+    if (position_ == 0) stop_at(*at);  // else leave() has
+    throw;
+  }
 }
 
 bool Run::is_sent(const Short& one) {
