@@ -266,14 +266,14 @@ CollectiveRequest Communicator::prepare_as(const Collective& collective, bool pe
   if (!state_) return CollectiveRequest(of_nobody());
   if (state_->engine->made_here.is_copy()) return CollectiveRequest(of_child(*state_));
   if (state_->exhausted) return CollectiveRequest(state_->exhausted);
-  if (!collective.inside())
-    return CollectiveRequest(state_->has_no_memory_for(kUnmade, state_->begun));
+  std::shared_ptr<const Collective::Inside> inside = collective.inside();
+  if (!inside) return CollectiveRequest(state_->has_no_memory_for(kUnmade, state_->begun));
+  const Operation operation = inside->operation;
   try {
     return CollectiveRequest(
-        std::make_unique<CollectiveRequest::State>(state_, collective.inside(), persistent));
+        std::make_unique<CollectiveRequest::State>(state_, std::move(inside), persistent));
   } catch (const std::bad_alloc&) {
-    return CollectiveRequest(
-        state_->has_no_memory_for(name_of(collective.inside()->operation), state_->begun));
+    return CollectiveRequest(state_->has_no_memory_for(name_of(operation), state_->begun));
   }
 }
 
