@@ -155,7 +155,12 @@ void MemoryWatch::read_all() {
   pollfd looked[2] = {{faults_.get(), POLLIN, 0}, {stop_.get(), POLLIN, 0}};
   for (;;) {
     if (::poll(looked, 2, -1) < 0 && errno != EINTR) return;
-    if ((looked[1].revents & POLLIN) != 0) return;
+    if ((looked[1].revents & POLLIN) != 0) {
+      std::uint64_t told =
+          0;  // by which all that was done before the watch was ended is known here
+      (void)!::read(stop_.get(), &told, sizeof told);
+      return;
+    }
     const std::lock_guard held(held_);
     // Before the news are read, since then whoever unmapped goes on.
     writing_.store(1, std::memory_order_seq_cst);
