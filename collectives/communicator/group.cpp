@@ -309,8 +309,9 @@ std::uint32_t Communicator::State::next_tag() {
 }
 
 std::optional<std::uint32_t> Communicator::State::keep_tag() {
-  if (kept_tags_ >= engine->tag_span) return std::nullopt;
-  return engine->tags / 2 + kept_tags_++;
+  const std::uint32_t once = engine->tags / 2;
+  if (kept_tags_ >= engine->tags - once) return std::nullopt;
+  return once + kept_tags_++;
 }
 
 }  // namespace scela

@@ -76,12 +76,12 @@ struct Prepared {
   std::shared_ptr<const Layout> layout;
   std::uint64_t layout_number = 0;  // no other of this process has it
   std::uint16_t kind = 0;           // of the call, as all ranks have it
-  std::uint32_t first_tag = 0;      // of the tags of its kind
+  std::uint32_t first_tag = 0;      // of the tags of its kind, if it runs once
   Reduction reduction;
 };
 
-// How many operations of one kind have tags of their own, where a context has so many tags; as many
-// more may be prepared. Tags say of which kind an operation is, unless there are few.
+// How many operations of one kind that run once have tags of their own, if a context has so many
+// tags. Unless there are few, such a tag says of which kind its operation is.
 std::uint32_t tag_span_of(std::uint32_t tags);
 
 // "allreduce by ring"

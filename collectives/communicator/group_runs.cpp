@@ -49,7 +49,8 @@ Call Communicator::State::call_of(const Prepared& prepared, const Collective::In
   bound.input = call.input.data();
   bound.output = call.output.data();
   bound.reduction = prepared.reduction;
-  bound.route = {context, prepared.first_tag + tag};
+  const bool is_kept = tag >= engine->tags / 2;
+  bound.route = {context, is_kept ? tag : prepared.first_tag + tag};
   bound.number = number;
   bound.kind = prepared.kind;
   bound.rank = rank;

@@ -156,8 +156,8 @@ void MemoryWatch::read_all() {
   for (;;) {
     if (::poll(looked, 2, -1) < 0 && errno != EINTR) return;
     if ((looked[1].revents & POLLIN) != 0) {
-      std::uint64_t told =
-          0;  // by which all that was done before the watch was ended is known here
+      // What was done before the end of the watch is known to this thread from here on.
+      std::uint64_t told = 0;
       (void)!::read(stop_.get(), &told, sizeof told);
       return;
     }

@@ -3,10 +3,12 @@
 // the program's own symbols come first.
 #include <unistd.h>
 
-#include <cerrno>
+#include <algorithm>
+#include <charconv>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
+#include <iterator>
+#include <string_view>
 
 // The C library's own, which these stand in front of.
 // NOLINTBEGIN(readability-identifier-naming,bugprone-reserved-identifier)
@@ -23,22 +25,13 @@ constexpr int kNoMemory = 71;  // as of every fault of the server
 
 [[noreturn]] void end_without(std::size_t bytes) {
   // Nothing here may ask for memory.
-  constexpr char kBefore[] = "there is no memory (";
-  constexpr char kAfter[] = " bytes more were asked for)\n";
-  char line[sizeof kBefore + sizeof kAfter + 20];
-  std::memcpy(line, kBefore, sizeof kBefore - 1);
-  std::size_t length = sizeof kBefore - 1;
-  char digits[20];
-  std::size_t count = 0;
-  do {
-    digits[count++] = static_cast<char>('0' + bytes % 10);
-    bytes /= 10;
-  } while (bytes != 0);
-  while (count > 0)
-    line[length++] = digits[--count];
-  std::memcpy(line + length, kAfter, sizeof kAfter - 1);
-  length += sizeof kAfter - 1;
-  static_cast<void>(!::write(STDERR_FILENO, line, length));
+  constexpr std::string_view kBefore = "there is no memory (";
+  constexpr std::string_view kAfter = " bytes more were asked for)\n";
+  char line[80];
+  char* end = std::ranges::copy(kBefore, line).out;
+  end = std::to_chars(end, std::end(line), bytes).ptr;
+  end = std::ranges::copy(kAfter, end).out;
+  static_cast<void>(!::write(STDERR_FILENO, line, static_cast<std::size_t>(end - line)));
   ::_exit(kNoMemory);
 }
 
@@ -49,6 +42,8 @@ void* there(void* memory, std::size_t bytes) {
 
 }  // namespace
 
+// The C library's headers have reserved names for the parameters.
+// NOLINTBEGIN(readability-inconsistent-declaration-parameter-name)
 extern "C" {
 
 __attribute__((visibility("default"))) void* malloc(std::size_t size) noexcept {
@@ -66,3 +61,4 @@ __attribute__((visibility("default"))) void* realloc(void* memory, std::size_t s
 }
 
 }  // extern "C"
+// NOLINTEND(readability-inconsistent-declaration-parameter-name)
