@@ -30,6 +30,9 @@ install(FILES ${PROJECT_BINARY_DIR}/ScelaConfig.cmake ${PROJECT_BINARY_DIR}/Scel
 list(REVERSE pure_targets)
 list(TRANSFORM pure_targets PREPEND "-l")
 list(JOIN pure_targets " " SCELA_PC_LIBS)
+# From the folder of the .pc files up to the prefix, wherever that is installed to or moved to.
+file(RELATIVE_PATH SCELA_PC_PREFIX "/p/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/p")
+string(REGEX REPLACE "/$" "" SCELA_PC_PREFIX "${SCELA_PC_PREFIX}")
 configure_file(${PROJECT_SOURCE_DIR}/cmake/scela.pc.in ${PROJECT_BINARY_DIR}/scela.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/scela.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 if(TARGET scela)

@@ -17,6 +17,7 @@
 #include "common/os/syscall.h"
 #include "common/os/terminal.h"
 #include "common/os/topology.h"
+#include "launcher/core/allocation.h"
 #include "launcher/core/options.h"
 #include "launcher/core/report.h"
 #include "launcher/core/singleton.h"
@@ -54,6 +55,17 @@ int complain(const Error& error) {
 void warn(const std::vector<std::string>& lines) {
   for (const std::string& line : lines)
     print(2, cat("scela-run: ", line, "\n"));
+}
+
+// Hosts that are named in any way are the user's choice.
+void warn_of_allocation(const Options& options, const Surroundings& around) {
+  const bool names_hosts =
+      options.hosts || options.hostfile || options.sim_nodes || !options.rank_places.empty() ||
+      std::ranges::any_of(options.apps, [](const App& app) { return app.hosts.has_value(); });
+  if (names_hosts) return;
+  const auto read = [](const std::string& path) { return read_small_file(path.c_str()); };
+  if (const auto ignored = ignored_allocation(around.environment, around.host_name, read))
+    warn({cat("warning: ", *ignored)});
 }
 
 int answer(std::string_view text) {
@@ -326,6 +338,7 @@ int run_command(int argc, char** argv) {
 
   auto around = surroundings(*options);
   if (!around) return complain(around.error());
+  warn_of_allocation(*options, *around);
   warn(warn_of_pmi(*options, *around));
   auto chosen = choose_pmi(*options, *around);
   if (!chosen) return complain(chosen.error());

@@ -5,6 +5,7 @@
 
 #include "common/core/counted.h"
 #include "common/core/text.h"
+#include "launcher/core/report_text.h"
 
 namespace scela {
 
@@ -93,13 +94,17 @@ void Growth::settle(const Settled& hosts) {
   // What is asked again may wait again.
   for (Waiting& one : std::exchange(waiting_, {})) {
     std::string why;
-    std::size_t failures = 0;
+    std::vector<std::string> others;
     for (const auto& [host, cause] : hosts) {
       if (one.hosts.erase(host) == 0 || cause.empty()) continue;
-      if (failures++ == 0) why = cause;
+      if (why.empty())
+        why = cause;
+      else
+        others.push_back(host);
     }
-    if (failures > 1) why += cat("; ", counted(failures - 1, "more host"), " failed too");
-    if (failures > 0) {
+    if (!others.empty())
+      why += cat("; ", counted(others.size(), "more host"), " failed too: ", folded(others));
+    if (!why.empty()) {
       hooks_.planned(one.asked, fail(Error{ErrorKind::launch, why, "", "", ""}));
     } else if (one.hosts.empty()) {
       ask(one.asked);

@@ -6,6 +6,7 @@
 
 #include "common/core/text.h"
 #include "launcher/core/hostfile.h"
+#include "launcher/core/option_values.h"
 #include "launcher/plan.h"
 
 namespace scela {
@@ -31,6 +32,27 @@ Result<std::vector<HostEntry>> named_hosts(const Options& options, const Surroun
   }
   if (options.rank_places.empty() || options.sim_nodes) return std::vector<HostEntry>();
   return hosts_of(options.rank_places);
+}
+
+bool is_variable(std::string_view name, const Surroundings& around) {
+  return std::ranges::any_of(around.environment, [&](std::string_view variable) {
+    return variable.size() > name.size() && variable.starts_with(name) &&
+           variable[name.size()] == '=';
+  });
+}
+
+// mpirun's -x NAME passes a variable on. A name that is a variable's, and no host's, is not taken
+// for a host to leave out.
+Result<void> check_excluded(const std::string& spec, const std::vector<HostEntry>& hosts,
+                            const Surroundings& around) {
+  for (const std::string& name : split_list(spec, ',')) {
+    if (std::ranges::find(hosts, name, &HostEntry::name) != hosts.end()) continue;
+    if (!is_variable(name, around)) continue;
+    return fail(Error{ErrorKind::usage, "option --exclude", "",
+                      cat("'", name, "' is a variable, and no host of the job"),
+                      "ranks inherit all variables: leave it out"});
+  }
+  return {};
 }
 
 }  // namespace
@@ -60,6 +82,8 @@ Result<std::vector<HostEntry>> find_hosts(const Options& options, const Surround
   }
   if (hosts.empty()) hosts.push_back({around.host_name, std::nullopt});
   if (options.exclude) {
+    if (auto fits = check_excluded(*options.exclude, hosts, around); !fits)
+      return fail(fits.error());
     auto left = exclude_hosts(std::move(hosts), *options.exclude);
     if (!left) return left;
     hosts = std::move(*left);

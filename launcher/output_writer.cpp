@@ -9,6 +9,7 @@
 #include <cerrno>
 
 #include "common/core/line_marks.h"
+#include "common/core/text.h"
 
 namespace scela {
 
@@ -32,6 +33,30 @@ bool is_file(int fd) {
 bool takes_more(int fd) {
   pollfd one{fd, POLLOUT, 0};
   return ::poll(&one, 1, 0) != 0;  // an error is found by write()
+}
+
+// The directory may be one that others can write to: a link, or a FIFO, that stands there in place
+// of the file would lead elsewhere, or block.
+Result<Fd> open_output(const std::string& path, int flags) {
+  constexpr int kNew = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
+  Fd file(::open(path.c_str(), kNew, 0666));
+  const auto refused = [&](std::string why, std::string hint) {
+    return scela::fail(
+        Error{ErrorKind::io, cat("open '", path, "'"), "", std::move(why), std::move(hint)});
+  };
+  if (!file && (errno == ELOOP || errno == ENXIO))
+    return refused(
+        errno == ELOOP ? "it is a link, and links are not followed" : "it is no regular file",
+        "remove it, or name another directory with --output-dir");
+  if (!file)
+    return refused(errno_text(errno),
+                   errno == ENOSPC ? "free some space and run the job again" : "");
+  if (!is_file(file.get()))
+    return refused("it is no regular file",
+                   "remove it, or name another directory with --output-dir");
+  if ((flags & O_TRUNC) != 0 && ::ftruncate(file.get(), 0) != 0)
+    return refused(errno_text(errno), "");
+  return file;
 }
 
 }  // namespace
@@ -145,13 +170,13 @@ void OutputWriter::write_file(const PresentedWrite& write) {
       open_order_.pop_front();
     }
     const int fresh = begun_.insert(write.file).second ? O_TRUNC : 0;
-    const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | fresh, 0666);
-    if (fd < 0) {
-      fail("open '" + path + "'", errno);
+    Result<Fd> file = open_output(path, fresh);
+    if (!file) {
+      fail(file.error());
       hooks_.written(write.credit);
       return;
     }
-    at = files_.emplace(write.file, Fd(fd)).first;
+    at = files_.emplace(write.file, std::move(*file)).first;
     open_order_.push_back(write.file);
   }
   std::size_t done = 0;

@@ -63,6 +63,8 @@ Finding find_need(const App& app, const Surroundings& around, bool once_per_host
       app.path ? cat(*app.path, ":", path_of(around)) : std::string(path_of(around));
   const std::string& program = app.argv.front();
   auto found = find_program(program, search, directory);
+  // As ranks are started: the working directory comes last.
+  if (!found && !once_per_host) found = find_program(program, ".", directory);
   if (!found) return {};
   if (!found->starts_with('/')) found = cat(directory, "/", *found);
   const auto guess = guess_for(*found, around);

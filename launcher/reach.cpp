@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "common/core/text.h"
+#include "launcher/core/report_text.h"
 #include "launcher/key_hash.h"
 #include "launcher/ssh_files.h"
 #include "launcher/ssh_hosts.h"
@@ -25,18 +26,22 @@ MissingHost missing(const SshHost& host) {
   return {host.contact.name, std::string(name_of(host.failure->phase)), error.why, error.hint};
 }
 
-// One error for all hosts that failed before anything was started.
+// One error for all hosts that failed before anything was started; it names each of them.
 Result<void> check(const std::vector<SshHost>& hosts) {
-  std::size_t failed = 0;
+  std::vector<std::string> others;
   const HostFailure* first = nullptr;
   for (const SshHost& host : hosts) {
     if (!host.failure) continue;
-    ++failed;
-    if (first == nullptr) first = &*host.failure;
+    if (first == nullptr)
+      first = &*host.failure;
+    else
+      others.push_back(host.contact.name);
   }
   if (first == nullptr) return {};
   Error error = first->error;
-  if (failed > 1) error.why += cat("; ", failed - 1, " more hosts have failed too");
+  if (others.size() == 1) error.why += cat("; another host has failed too: ", others.front());
+  if (others.size() > 1)
+    error.why += cat("; ", others.size(), " more hosts have failed too: ", folded(others));
   return fail(std::move(error));
 }
 

@@ -126,9 +126,12 @@ Result<std::string> PmixHelper::find(const NodeFacts& node) {
           set_path == nullptr ? kUsualPath : std::string_view(set_path));
   auto found = find_program(kProgram, search, "/");
   if (found) return *std::move(found);
-  return start_failed(cat("there is no ", kProgram, " on this node, beside ", own_directory(),
-                          "/scela-nla or in PATH"),
-                      "install it with libpmix (package libpmix2) there, or use another --pmi");
+  // An agent that was sent for this job has no name any more, and is not where others look.
+  const bool was_sent = own_directory().starts_with("/proc/");
+  return start_failed(
+      cat("there is no ", kProgram, " on this node, ",
+          was_sent ? "" : cat("beside ", own_directory(), "/scela-nla or "), "in PATH"),
+      "install it with libpmix (package libpmix2) there, or use another --pmi");
 }
 
 Result<void> PmixHelper::start(const NodeFacts& node) {

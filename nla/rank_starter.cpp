@@ -79,6 +79,18 @@ RankFailure failure(int error, const std::string& what) {
   return {error, cat(what, ": ", errno_text(error))};
 }
 
+// The cause comes first: a PATH may have thousands of characters, of which the first ones are
+// shown.
+RankFailure not_found(int error, const std::string& name, std::string_view directory,
+                      std::string_view search) {
+  constexpr std::size_t kShown = 80;
+  const std::size_t end = search.size() <= kShown ? search.size() : search.rfind(':', kShown);
+  const bool is_cut = end < search.size();
+  const std::string here = directory.empty() ? "" : cat("the working directory ", directory, ", ");
+  return {error, cat("find '", name, "': ", errno_text(error), " (searched: ", here,
+                     "PATH=", search.substr(0, end), is_cut ? ":..." : "", ")")};
+}
+
 // Its errno would be taken for the program's: a missing directory is no missing program.
 RankFailure directory_failure(int error, const std::string& directory) {
   return {EIO, cat("enter the working directory '", directory, "': ", errno_text(error))};
@@ -126,12 +138,18 @@ RankStarter::Program RankStarter::prepare(const App& app) const {
   const std::string search = app.path.empty() ? std::string(path) : cat(app.path, ":", path);
   const std::string name = app.argv.empty() ? std::string() : app.argv.front();
   auto found = find_program(name, search, program.directory);
+  // As mpirun does, and no shell: commands that run once on each host are found by PATH only.
+  const bool looks_here = !job_->once_per_host && !program.directory.empty();
+  if (!found && looks_here) {
+    if (auto here = find_program(name, ".", program.directory)) found = std::move(*here);
+  }
   if (found) {
     program.path = std::move(*found);
   } else if (name.find('/') != std::string::npos) {
     program.failure = failure(found.error(), cat("execute '", name, "'"));
   } else {
-    program.failure = failure(found.error(), cat("find '", name, "' in ", search));
+    program.failure = not_found(found.error(), name,
+                                looks_here ? std::string_view(program.directory) : "", search);
   }
   return program;
 }

@@ -1,19 +1,16 @@
 #include "perf/contest.h"
 
-#include <fcntl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <vector>
 
 #include "common/core/text.h"
-#include "common/os/child.h"
-#include "common/os/fd.h"
 #include "common/os/syscall.h"
+#include "perf/programs.h"
 
 namespace scela::perf {
 
@@ -29,13 +26,6 @@ struct Contestant {
 
 Error failed(std::string what, std::string why, std::string hint = "") {
   return {ErrorKind::launch, std::move(what), "", std::move(why), std::move(hint)};
-}
-
-std::string text_of(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words)
-    text += text.empty() ? word : " " + word;
-  return text;
 }
 
 // Where contestants are compiled: `keep`, or a folder that is removed with all that is in it.
@@ -66,45 +56,6 @@ class Folder {
   fs::path path_;
   bool kept_;
 };
-
-// What it wrote to its standard output; its errors go to ours. An end other than with status 0 is
-// an error.
-Result<std::string> output_of(const std::vector<std::string>& words) {
-  const std::string what = cat("run '", text_of(words), "'");
-  const char* const search = std::getenv("PATH");
-  const auto program =
-      find_program(words[0], search != nullptr ? std::string_view(search) : kUsualPath, ".");
-  if (!program)
-    return fail(failed(what, errno_text(program.error()), cat("install '", words[0], "'")));
-  std::array<int, 2> ends{};
-  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return fail(failed(what, errno_text(errno)));
-  Fd read_end(ends[0]), write_end(ends[1]);
-  std::vector<char*> argv;
-  for (const std::string& word : words)
-    argv.push_back(const_cast<char*>(word.c_str()));
-  argv.push_back(nullptr);
-  const std::array<int, 3> descriptors{0, write_end.get(), 2};
-  ChildSpec spec;
-  spec.program = program->c_str();
-  spec.argv = argv.data();
-  spec.envp = environ;
-  spec.descriptors = descriptors;
-  spec.dies_with_parent = true;
-  const auto pid = start_child(spec);
-  if (!pid) return fail(failed(what, scela::text_of(pid.error(), *program)));
-  write_end = Fd();
-  std::string output;
-  std::array<char, 4096> part{};
-  for (ssize_t n = 0;
-       (n = retry([&] { return ::read(read_end.get(), part.data(), part.size()); })) > 0;)
-    output.append(part.data(), static_cast<std::size_t>(n));
-  int status = 0;
-  retry([&] { return ::waitpid(*pid, &status, 0); });
-  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
-    return fail(failed(what, WIFEXITED(status) ? cat("it ended with status ", WEXITSTATUS(status))
-                                               : cat("signal ", WTERMSIG(status), " ended it")));
-  return output;
-}
 
 // Where loops.h and mpi_peer.cpp lie: installed beside us, or in the source tree that built us.
 Result<fs::path> sources(const fs::path& self) {
@@ -140,6 +91,8 @@ Result<void> compile_peer(const std::string& name, const std::string& provider,
                                          (source / "mpi_peer.cpp").string(),
                                          "-o",
                                          partial};
+  if (::isatty(2) == 1)
+    std::fprintf(stderr, "scela-perf: compiling the contestant of %s\n", name.c_str());
   std::error_code error;
   if (auto compiled = output_of(compile); !compiled) {
     fs::remove(partial, error);

@@ -1,6 +1,9 @@
 // scela-perf: measures the channel, beside MPIs. Started by a user it starts the contestants' jobs;
-// started by those as a rank
-// (--rank ...) it is the channel's contestant.
+// started by those as a rank (--rank ...) it is the channel's contestant; started by a user as a
+// rank it measures the job that it is in.
+#include <pthread.h>
+
+#include <csignal>
 #include <cstdio>
 #include <filesystem>
 #include <string>
@@ -11,6 +14,8 @@
 #include "perf/contest.h"
 #include "perf/copy_peer.h"
 #include "perf/counted.h"
+#include "perf/in_job.h"
+#include "perf/programs.h"
 #include "perf/rank_words.h"
 
 namespace scela::perf {
@@ -41,8 +46,18 @@ int be_copy(const Plan& plan, Where where) {
   return Loops<CopyPeer>(peer, plan).run("process_vm_readv") ? 0 : 2;
 }
 
+// A signal that came ends it as if it had not been passed on.
 int measure(const Options& options, const std::string& self) {
+  pass_signals_on();
   const auto report = run_contest(options, self);
+  if (const int signal = signal_that_came()) {
+    std::signal(signal, SIG_DFL);
+    sigset_t one;
+    ::sigemptyset(&one);
+    ::sigaddset(&one, signal);
+    ::pthread_sigmask(SIG_UNBLOCK, &one, nullptr);
+    ::raise(signal);
+  }
   if (!report) {
     std::fprintf(stderr, "scela-perf: %s\n", report.error().text().c_str());
     return 1;
@@ -53,11 +68,7 @@ int measure(const Options& options, const std::string& self) {
       std::fprintf(stderr, "scela-perf: %s\n", done.error().text().c_str());
       return 1;
     }
-  if (options.json)
-    for (const Row& row : rows)
-      std::printf("%s\n", json_of(row).c_str());
-  else
-    std::fputs(table_of(rows).c_str(), stdout);
+  std::fputs(report_text(rows, options.json).c_str(), stdout);
   return 0;
 }
 
@@ -95,6 +106,7 @@ int run(int argc, char** argv) {
     case Options::Action::measure:
       break;
   }
+  if (is_in_job()) return measure_in_job(*options);
   std::error_code ignored;
   return measure(*options, std::filesystem::read_symlink("/proc/self/exe", ignored).string());
 }

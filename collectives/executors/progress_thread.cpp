@@ -6,6 +6,7 @@
 #include <condition_variable>
 #include <csignal>
 #include <deque>
+#include <list>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -140,9 +141,14 @@ class ProgressThread final : public Executor {
   };
   enum class Sleep : unsigned char { none, for_runs, for_messages };
 
-  // Under the lock.
+  // Under the lock. Each order is allocated by itself: what tells others that memory is exhausted
+  // must not need one large piece.
   Order& order(Does does, Run* run) {
-    Order& given = inbox_.emplace_back();
+    if (unused_.empty())
+      inbox_.emplace_back();
+    else
+      inbox_.splice(inbox_.end(), unused_, unused_.begin());
+    Order& given = inbox_.back();
     given.does = does;
     given.run = run;
     stir();
@@ -189,12 +195,13 @@ class ProgressThread final : public Executor {
   }
 
   void loop() {
-    std::vector<Order> orders;
+    std::list<Order> orders;
     while (take(orders)) {
-      for (Order& given : orders)
+      for (Order& given : orders) {
         obey(given);
+        given = {};
+      }
       const bool told = !orders.empty();
-      orders.clear();
       if (advance() || told) {
         const std::lock_guard lock(mutex_);
         if (waiters_ != 0) changed_.notify_all();
@@ -210,9 +217,11 @@ class ProgressThread final : public Executor {
     }
   }
 
-  // What is to be done. Where nothing is under way, waits for it. False: the thread ends.
-  bool take(std::vector<Order>& orders) {
+  // What is to be done, instead of what is done. Where nothing is under way, waits for it. False:
+  // the thread ends.
+  bool take(std::list<Order>& orders) {
     std::unique_lock lock(mutex_);
+    unused_.splice(unused_.begin(), orders);
     const auto has_orders = [this] { return stops_ || !inbox_.empty(); };
     const auto stirred = [&] { return poked_ || has_orders(); };
     while (runs_.empty() && !has_orders()) {
@@ -247,7 +256,8 @@ class ProgressThread final : public Executor {
   std::deque<GivenUp> given_up_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  std::vector<Order> inbox_;
+  std::list<Order> inbox_;
+  std::list<Order> unused_;  // orders that have been obeyed, for later ones
   std::string where_;
   Sleep sleep_ = Sleep::none;
   bool stops_ = false;

@@ -116,6 +116,7 @@ void RunSet::heard_of_one_that_left(const GivenUp& what) {
 
 void RunSet::forget(ContextId context) {
   std::erase_if(groups_, [context](const Group& group) { return group.context == context; });
+  std::erase_if(undropped_, [context](const GivenUp& what) { return what.context == context; });
   left_.erase(context);
   calls_.erase(context);
 }
@@ -147,8 +148,10 @@ void RunSet::give_up(const GivenUp& what, std::span<const int> peers, const Run*
 // What is left of operations that go on is received first.
 void RunSet::drop(const Run* over) {
   std::erase_if(undropped_, [&](const GivenUp& what) {
+    // A rank that was told before it began any of these operations still receives their messages.
     const auto group = std::ranges::find(groups_, what.context, &Group::context);
-    if (group != groups_.end() && group->begun < what.begun) return false;
+    const std::uint64_t begun = group == groups_.end() ? 0 : group->begun;
+    if (begun < what.begun) return false;
     const bool goes_on = std::ranges::any_of(runs_, [&](const Run* run) {
       return run != nullptr && run != over && run->context() == what.context &&
              run->number() < what.begun;

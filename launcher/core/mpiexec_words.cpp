@@ -19,10 +19,15 @@ struct MpiexecSpelling {
 };
 
 constexpr MpiexecSpelling kSpellings[] = {
-    {"-np", "--np", Argument::one},       {"-ppn", "--ppn", Argument::one},
-    {"-hosts", "--hosts", Argument::one}, {"-usize", "--usize", Argument::one},
-    {"-wdir", "--wdir", Argument::one},   {"-env", "--env", Argument::pair},
-    {"-genv", "--genv", Argument::pair},  {"-pmi-port", "--pmi=port", Argument::none},
+    {"-np", "--np", Argument::one},
+    {"-ppn", "--ppn", Argument::one},
+    {"-hosts", "--hosts", Argument::one},
+    {"-usize", "--usize", Argument::one},
+    {"-wdir", "--wdir", Argument::one},
+    {"-wd", "--wdir", Argument::one},
+    {"-env", "--env", Argument::pair},
+    {"-genv", "--genv", Argument::pair},
+    {"-pmi-port", "--pmi=port", Argument::none},
 };
 
 // What users of other launchers type, and what it is called here. Not understood in silence: some
@@ -46,7 +51,14 @@ constexpr ForeignOption kForeign[] = {
     {"genvall", "ranks inherit all variables: leave it out"},
     {"envall", "ranks inherit all variables: leave it out"},
     {"allow-run-as-root", "it is not needed: leave it out"},
+    {"xterm", "no rank gets a terminal window: see --label, --output-dir and --pty"},
+    {"nameserver", "agents serve published names themselves: leave it out"},
+    {"iface", "agents choose the network by the hosts' names: leave it out"},
 };
+
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
 
 // The value may stand with it: -N4.
 const ForeignOption* find_foreign(std::string_view word) {
@@ -116,6 +128,9 @@ class WordReader {
         options().push_back(letter);
         continue;
       }
+      // -nolocal of other launchers is no number of ranks.
+      if (row->name == "np" && i + 1 < text.size() && !is_digit(text[i + 1]))
+        return fail(unknown_option(text));
       options().push_back(letter + text.substr(i + 1));
       ++next_;
       if (i + 1 == text.size()) take(1);

@@ -298,7 +298,7 @@ const OptionRow kOptions[] = {
      "begin every line of output with the time: 12:34:56.789",
      [](Target t, Text v) { return store_flag(v, t.options.timestamp); }},
     {"output-dir", 0, "DIR", kValue, kJob, output, "SCELA_OUTPUT_DIR",
-     "write one file per rank and stream there: rank.R.out, rank.R.err",
+     "a file per rank and stream there: rank.R.out, or per host: HOST.out",
      [](Target t, Text v) { return store(parse_text(v), t.options.output_dir); }},
     {"stdin", 0, "WHICH", kValue, kJob, output, "SCELA_STDIN",
      "ranks that read standard input: all, none or one rank (default: 0)",

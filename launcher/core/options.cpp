@@ -231,6 +231,10 @@ class Parser {
                         "both say where standard output goes", "give one of them"});
     }
     if (auto fits = check_pty(); !fits) return fail(fits.error());
+    if (options_.gather && options_.timestamp)
+      options_.warnings.emplace_back(
+          "--timestamp means nothing beside --gather, which shows the same lines of several hosts "
+          "once");
     warn_beside_rankfile();
     warn_of_unbound();
     // The first program's hosts are the job's.

@@ -10,8 +10,16 @@ namespace scela {
 Presentation::Presentation(PresentationSettings settings)
     : settings_(std::move(settings)), alone_(settings_.ranks <= 1) {}
 
+namespace {
+
+std::string_view extension(OutputStream stream) {
+  return stream == OutputStream::out ? ".out" : ".err";
+}
+
+}  // namespace
+
 std::string Presentation::file_name(Rank rank, OutputStream stream, Rank ranks) {
-  return cat("rank.", padded_rank(rank, ranks), stream == OutputStream::out ? ".out" : ".err");
+  return cat("rank.", padded_rank(rank, ranks), extension(stream));
 }
 
 std::vector<PresentedWrite> Presentation::accept(Rank rank, OutputStream stream,
@@ -72,7 +80,8 @@ std::vector<PresentedWrite> Presentation::accept_file(const Key& key, std::strin
   if (bytes.empty() && !eof) return {};
   PresentedWrite write;
   write.target = PresentedWrite::Target::file;
-  write.file = file_name(key.first, key.second, settings_.ranks);
+  write.file = settings_.names.empty() ? file_name(key.first, key.second, settings_.ranks)
+                                       : cat(settings_.names[key.first], extension(key.second));
   write.bytes = bytes;
   write.rank = key.first;
   write.stream = key.second;

@@ -42,9 +42,10 @@ struct PresentationSettings {
   bool label = false;      // every line begins with its rank, or its name; ignored with files
   bool timestamp = false;  // and, after that, with the time
   bool files = false;      // --output-dir: one file per rank and stream
-  std::vector<std::string> names = {};  // labels by rank instead of numbers; empty: numbers
-  RankSet prompts = {};                 // those who take input
-  std::optional<Rank> terminal = {};    // what this rank writes is no lines: it is shown at once
+  // By rank, instead of numbers in labels and files: HOST.out. Empty: numbers.
+  std::vector<std::string> names = {};
+  RankSet prompts = {};               // those who take input
+  std::optional<Rank> terminal = {};  // what this rank writes is no lines: it is shown at once
 };
 
 struct PresentedWrite {

@@ -17,6 +17,13 @@ Error wrong(std::string what, std::string why) {
           "scela-perf --help shows the usage"};
 }
 
+std::string listed(std::span<const std::string_view> names) {
+  std::string text;
+  for (const std::string_view name : names)
+    text += cat(text.empty() ? "" : ", ", name);
+  return text;
+}
+
 template <class Number>
 std::optional<Number> number(std::string_view text) {
   Number value{};
@@ -66,6 +73,7 @@ class Reader {
         options_.action = Options::Action::version;
         return options_;
       }
+      note(word);
       if (Result<void> taken = take(word); !taken) return fail(std::move(taken.error()));
     }
     return checked();
@@ -115,11 +123,20 @@ class Reader {
       options_.bench = word;
     } else if (options_.bench == "coll" && options_.ops.empty()) {
       if (!names(word, kCollectives, options_.ops))
-        return fail(wrong(cat("operation '", word, "'"), "there is no such operation"));
+        return fail(
+            wrong(cat("operation '", word, "'"),
+                  cat("there is no such operation (there are ", listed(kCollectives), ")")));
     } else {
       return fail(wrong(cat("argument '", word, "'"), "one benchmark at a time"));
     }
     return {};
+  }
+
+  void note(std::string_view word) {
+    constexpr std::string_view kOfOwnJob[] = {"-n",   "--ranks", "--nodes",
+                                              "--vs", "--keep",  "--apart"};
+    if (options_.of_own_job.empty() && std::ranges::find(kOfOwnJob, word) != std::end(kOfOwnJob))
+      options_.of_own_job = word;
   }
 
   // Whether it is an option that has no value.
@@ -178,7 +195,8 @@ class Reader {
   Result<Options> checked() {
     if (options_.bench.empty()) return fail(wrong("the command line", "it names no benchmark"));
     if (std::ranges::find(kBenches, options_.bench) == std::end(kBenches))
-      return fail(wrong(cat("benchmark '", options_.bench, "'"), "there is no such benchmark"));
+      return fail(wrong(cat("benchmark '", options_.bench, "'"),
+                        cat("there is no such benchmark (there are ", listed(kBenches), ")")));
     if (auto fine = collective_options(); !fine) return fail(std::move(fine.error()));
     if (options_.ranks == 0) options_.ranks = usual_ranks(options_.bench);
     if (options_.ranks < 2)

@@ -36,6 +36,9 @@ struct Options {
   // All ranks on the first processor, and on the second what moves messages beside them.
   bool apart = false;
   bool json = false;
+  // The first option of the command line that says how a job is started or with whom it is
+  // compared: a rank of a job that runs already has no use for it. Empty: none.
+  std::string of_own_job;
 };
 
 inline constexpr std::string_view kBenches[] = {

@@ -208,6 +208,14 @@ std::string json_of(const Row& row) {
   return object.dump();
 }
 
+namespace {
+
+// What a person reads of a collective operation; --json has all.
+constexpr std::string_view kShown[] = {"blocking_us", "begin_us",    "wait_us",
+                                       "osu_percent", "imb_percent", "list_peers_most"};
+
+}  // namespace
+
 std::string table_of(std::span<const Row> rows) {
   if (rows.empty()) return {};
   const bool valued = !rows.front().values.empty();
@@ -222,9 +230,18 @@ std::string table_of(std::span<const Row> rows) {
     if (!valued) continue;
     text += cat("            ", row.op, ":");
     for (const auto& [name, value] : row.values)
-      text += cat(" ", name, " ", short_of(value));
+      if (row.bench != "coll" || std::ranges::find(kShown, name) != std::end(kShown))
+        text += cat(" ", name, " ", short_of(value));
     text += "\n";
   }
+  return text;
+}
+
+std::string report_text(std::span<const Row> rows, bool json) {
+  if (!json) return table_of(rows);
+  std::string text;
+  for (const Row& row : rows)
+    text += json_of(row) + "\n";
   return text;
 }
 

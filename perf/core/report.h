@@ -58,5 +58,7 @@ class Report {
 double median(std::vector<double> values);  // of at least one
 std::string json_of(const Row& row);
 std::string table_of(std::span<const Row> rows);
+// The table, or an object of JSON for each row, on a line of its own.
+std::string report_text(std::span<const Row> rows, bool json);
 
 }  // namespace scela::perf

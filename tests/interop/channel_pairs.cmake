@@ -60,6 +60,22 @@ endforeach()
 channel_test("offloaded without XRC, at random" CHECK --out "offload: random, 4 ranks"
   RUN ${pairs_of_two} --env SCELA_CHANNEL_OFFLOAD_USES=1 ${bin}/offload_probe random)
 if(TARGET scela-perf)
+  foreach(launch "-n 4" "--sim-nodes 2 --ppn 2")
+    separate_arguments(words UNIX_COMMAND "${launch}")
+    channel_test("scela-perf in a job of ${launch}"
+      CHECK --quiet --count 1 "{\"bench\":\"pairs\",.*\"contestant\":\"scela\",\"bytes\":8,\"ranks\":4,.*"
+      RUN ${env} SCELA_CHANNEL_VERBS=$<TARGET_FILE:scela-ibverbs> ${run} --pmi fd ${words} $<TARGET_FILE:scela-perf> pairs --sizes 8
+        --turns 2 --rounds 3 --json)
+  endforeach()
+  channel_test("scela-perf in a job, collective operations as a table"
+    CHECK --quiet --count 1 " *barrier: blocking_us [0-9.]+ .*" --count 1 " *allreduce: blocking_us [0-9.]+ .*"
+    RUN ${run} --pmi fd -n 2 $<TARGET_FILE:scela-perf> coll barrier,allreduce --sizes 8 --turns 1 --rounds 3)
+  channel_test("scela-perf in a job refuses what is for a job of its own"
+    CHECK --status 2 --err "scela-perf: option '-n': this is a rank of a job already, .*"
+    RUN ${run} --pmi fd -n 2 $<TARGET_FILE:scela-perf> latency -n 2)
+  channel_test("scela-perf ends with what it has started"
+    CHECK --quiet --out "scela-perf: nothing is left"
+    RUN ${python} -B "${CMAKE_CURRENT_SOURCE_DIR}/perf_ended.py" $<TARGET_FILE:scela-perf>)
   # Six of eight ranks are on other nodes; with XRC there are three nodes (scela-perf memory between nodes).
   channel_test("scela-perf memory between nodes without XRC"
     CHECK --count 1 "{\"bench\":\"memory\",\"op\":\"all\",.*\"ranks\":8,\"nodes\":4,.*\"partners\":7.0,.*\"connections\":6.0,\"connections_most\":6.0,.*"

@@ -1,6 +1,7 @@
 #include "tests/support/failing_memory.h"
 
 #include <cstdlib>
+#include <limits>
 #include <new>
 
 namespace scela::test {
@@ -9,6 +10,8 @@ namespace {
 
 constexpr long kNever = 0, kFailed = -1;
 thread_local long until_failure = kNever;
+constexpr std::size_t kAny = std::numeric_limits<std::size_t>::max();
+thread_local std::size_t largest = kAny;
 
 // Whether this allocation is the one that fails.
 bool fails() {
@@ -29,6 +32,13 @@ bool FailingMemory::has_failed() const {
   return until_failure == kFailed;
 }
 
+NoLargeMemory::NoLargeMemory(std::size_t bytes) {
+  largest = bytes;
+}
+NoLargeMemory::~NoLargeMemory() {
+  largest = kAny;
+}
+
 SparedMemory::SparedMemory() : kept_(until_failure) {
   until_failure = kNever;
 }
@@ -44,6 +54,7 @@ void allocate_nothing() {
 
 [[gnu::noinline]] void* operator new(std::size_t bytes) {
   scela::test::allocate_nothing();
+  if (bytes > scela::test::largest) throw std::bad_alloc();
   void* const memory = std::malloc(bytes);  // NOLINT(cppcoreguidelines-no-malloc)
   if (memory == nullptr) throw std::bad_alloc();
   return memory;

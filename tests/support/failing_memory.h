@@ -1,6 +1,8 @@
 // The memory allocator of a test that lets allocations of one thread fail.
 #pragma once
 
+#include <cstddef>
+
 namespace scela::test {
 
 // While it exists, the n-th allocation by operator new of this thread from now on throws
@@ -12,6 +14,16 @@ class FailingMemory {
   FailingMemory& operator=(const FailingMemory&) = delete;
   ~FailingMemory();
   bool has_failed() const;
+};
+
+// While it exists, each allocation by operator new of this thread of more bytes than these throws
+// std::bad_alloc, as where only small pieces of memory are left.
+class NoLargeMemory {
+ public:
+  explicit NoLargeMemory(std::size_t bytes);
+  NoLargeMemory(const NoLargeMemory&) = delete;
+  NoLargeMemory& operator=(const NoLargeMemory&) = delete;
+  ~NoLargeMemory();
 };
 
 // While it exists, allocations of this thread neither fail nor count.

@@ -48,6 +48,45 @@ class OptionsTest(JobTest):
     def dry_run(self, *arguments):
         return self.succeed("--dry-run", *arguments).decode()
 
+    def test_the_tree_in_the_readme_is_that_of_its_command(self):
+        readme = os.path.join(os.path.dirname(__file__), "..", "..", "..", "README.md")
+        with open(readme, encoding="utf-8") as f:
+            words, picture = re.search(r"\(`(--sim-nodes 13 --degree 3)`\):\n\n(.*?)\n\n", f.read(), re.DOTALL).groups()
+        shown = self.succeed(*words.split(), "--dry-run", "true").decode()
+        # Each row of the picture is a level, and nodes of a level stand from left to right.
+        tree, levels = tree_of(shown), {}
+        for name in tree:
+            level, parent = 0, tree[name][0]
+            while parent is not None:
+                level, parent = level + 1, tree[parent][0]
+            levels.setdefault(level, []).append(name)
+        rows = [re.findall(r"\bsim\d+\b", line) for line in picture.splitlines()]
+        self.assertEqual([row for row in rows if row], list(levels.values()))
+
+    def test_a_variable_is_not_taken_for_a_host_to_leave_out(self):
+        ended = self.run_job("-x", "FOO_OF_MINE", "-n", 1, "true", env={"FOO_OF_MINE": "1"})
+        self.assertEqual((ended.status, ended.err), (64, "scela-run: option --exclude: 'FOO_OF_MINE' is a variable, and no host of "
+                                                     "the job (ranks inherit all variables: leave it out)\n"))
+        self.assertEqual(self.run_job("-x", "down7", "-n", 1, "true", env={"FOO_OF_MINE": "1"}), (0, b"", ""))
+        ended = self.run_job("-w", "a,b", "-x", "b", "--launch", "local", "echo", "x", env={"b": "1"})
+        self.assertEqual((ended.status, ended.out), (0, b"a: x\n"))
+
+    def test_all_hosts_of_a_job_of_ranks_that_fail_are_named(self):
+        ended = self.run_job("-w", "no-such-host[1-3]", "-n", 3, "true")
+        self.assert_ended(ended, 68, r"no-such-host1: .*; 2 more hosts have failed too: no-such-host\[2-3\].*")
+        ended = self.run_job("-w", "no-such-host[1-2]", "-n", 2, "true")
+        self.assert_ended(ended, 68, r"no-such-host1: .*; another host has failed too: no-such-host2.*")
+
+    def test_the_hosts_of_an_allocation_that_is_not_read_are_told_of(self):
+        nodes = self.file("nodes", "un001\nun001\nun002\n")
+        for env, name in (({"SLURM_JOB_ID": "1", "SLURM_JOB_NODELIST": "un[001-002]"}, "Slurm"), ({"PBS_NODEFILE": nodes}, "PBS")):
+            ended = self.run_job("-n", 2, "true", env=env)
+            self.assertEqual(ended.status, 0)
+            self.assertRegex(ended.err, rf"\Ascela-run: warning: the hosts of this job of {name} \(.*\) are not used: all ranks run on "
+                             r"this machine \(name them with -w .*\)\n\Z")
+            self.assertEqual(self.run_job("--sim-nodes", 2, "-n", 2, "true", env=env), (0, b"", ""))
+            self.assertEqual(self.run_job("-w", "a", "-n", 1, "--launch", "local", "true", env=env), (0, b"", ""))
+
     def test_mpiexec_spellings_are_understood(self):
         out = self.succeed("-np", 4, "-ppn", 2, "-hosts", "a,b", "-genv", "G", "g", "-env", "A", "a", "-wdir", "/usr",
                            "--launch", "local", "-l", "sh", "-c", "echo $SCELA_NODE $G $A $PWD")

@@ -157,6 +157,23 @@ class OutputTest(JobTest):
             self.assertEqual(self.read("out", f"rank.{rank:02}.out"), f"out {rank}\n".encode())
             self.assertEqual(self.read("out", f"rank.{rank:02}.err"), b"" if rank == 5 else f"err {rank}\n".encode())
 
+    def test_output_dir_names_files_by_host_where_a_command_runs_once_on_each(self):
+        self.succeed("--output-dir", "out", "-w", "un[1-2]", "--launch", "local", "sh", "-c", 'echo "$SCELA_NODE"')
+        self.assertEqual(set(os.listdir(os.path.join(self.folder, "out"))), {"un1.out", "un1.err", "un2.out", "un2.err"})
+        self.assertEqual(self.read("out", "un2.out"), b"un2\n")
+
+    def test_output_dir_follows_no_links_and_waits_for_no_fifo(self):
+        os.mkdir(os.path.join(self.folder, "out"))
+        precious = self.file("precious", "precious\n")
+        place = os.path.join(self.folder, "out", "rank.0.out")
+        for make, why in ((lambda: os.symlink(precious, place), "it is a link, and links are not followed"),
+                          (lambda: os.mkfifo(place), "it is no regular file")):
+            make()
+            ended = self.run_job("--output-dir", "out", "-n", 1, "echo", "overwritten")
+            self.assert_ended(ended, 74, rf"open 'out/rank.0.out': {why} \(.*\)")
+            self.assertEqual(self.read("precious"), b"precious\n")
+            os.remove(place)
+
     def test_output_dir_files_are_written_anew(self):
         for word in ("a longer text", "short"):
             self.succeed("--output-dir", "out", "echo", word)
@@ -187,12 +204,6 @@ class OutputTest(JobTest):
         with open("/dev/full", "wb") as full:
             ended = self.run_job("echo", "x", stdout=full)
         self.assert_ended(ended, 74, r"write standard output: No space left on device.*")
-
-    def test_a_full_disk_behind_an_output_file_ends_the_job(self):
-        os.mkdir(os.path.join(self.folder, "out"))
-        os.symlink("/dev/full", os.path.join(self.folder, "out", "rank.1.out"))
-        ended = self.run_job("--output-dir", "out", "-n", 2, "yes")
-        self.assert_ended(ended, 74, r"write 'out/rank.1.out': No space left on device.*")
 
     def test_a_full_file_system_behind_output_files_ends_the_job(self):
         disk = os.path.join(self.folder, "disk")

@@ -244,7 +244,7 @@ class SpawnTest(JobTest):
         for words, codes in ((("2:no-such-program:",), "1,1"), (("1:sleep,1000:", "2:no-such-program:"), "0,1,1")):
             ended = self.spawn(*words)
             self.assertEqual(ended.status, 0, ended.err)
-            self.assertRegex(ended.err, rf"\A{REFUSED}on sim[01]: find 'no-such-program' in .*: No such file or directory \(ENOENT\)\n\Z")
+            self.assertRegex(ended.err, rf"\A{REFUSED}on sim[01]: find 'no-such-program': No such file or directory \(ENOENT\) \(searched: .*\)\n\Z")
             self.assertEqual(len(ended.lines), 1, ended.lines)
             self.assertRegex(ended.lines[0], rf"^1 {codes} on_sim[01]:_find_'no-such-program'.*$")
 

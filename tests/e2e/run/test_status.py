@@ -142,7 +142,29 @@ class StatusTest(JobTest):
     def test_127_for_a_missing_program(self):
         ended = self.run_job("--sim-nodes", 2, "--ppn", 2, "no-such-program")
         self.assert_ended(ended, 127, r"rank \d on sim\d \(no-such-program\) not started, program not found: find "
-                          r"'no-such-program' in \S+:/usr/local/bin:/usr/bin:/bin: No such file or directory.*")
+                          r"'no-such-program': No such file or directory \(ENOENT\) \(searched: the working directory "
+                          r"\S+, PATH=\S+\)")
+
+    def test_127_says_its_cause_before_a_long_path(self):
+        path = ":".join(f"/nowhere/{i:04}" for i in range(2000))
+        ended = self.run_job("-n", 1, "no-such-program", env={"PATH": path})
+        self.assert_ended(ended, 127, r"rank 0 on \S+ \(no-such-program\) not started, program not found: find "
+                          r"'no-such-program': No such file or directory \(ENOENT\) .*, PATH=/nowhere/0000:.*:\.\.\.\)")
+        self.assertLess(len(ended.last), 600)
+
+    def test_a_bare_name_is_found_in_path_then_in_the_working_directory(self):
+        folder = os.path.join(self.folder, "work")
+        os.mkdir(folder)
+        for name in ("solver_of_mine", "true"):
+            path = os.path.join(folder, name)
+            with open(path, "w", encoding="utf-8") as f:
+                f.write("#!/bin/sh\necho here\n")
+            os.chmod(path, 0o755)
+        self.assertEqual(self.run_job("-n", 1, "--wdir", folder, "solver_of_mine"), (0, b"here\n", ""))
+        self.assertEqual(self.run_job("-n", 1, "--wdir", folder, "true"), (0, b"", ""))
+        ended = self.run_job("-w", "a", "--launch", "local", "--wdir", folder, "solver_of_mine")
+        self.assertEqual(ended.status, 127)
+        self.assertIn("(searched: PATH=", ended.err)
 
     def test_127_for_a_missing_path(self):
         ended = self.run_job("./missing", "x")

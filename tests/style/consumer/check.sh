@@ -23,8 +23,8 @@ fi
 same find_package "$("$prefix/build/consumer")"
 
 pc=$(find "$prefix/usr" -name scela.pc)
-# The prefix in scela.pc is the one that was configured; a package manager's is the one it installs to.
-flags=$(PKG_CONFIG_PATH=$(dirname "$pc") pkg-config --define-variable=prefix="$prefix/usr" --cflags --libs scela)
+# It is found where it was installed to, which is not the prefix that was configured.
+flags=$(PKG_CONFIG_PATH=$(dirname "$pc") pkg-config --cflags --libs scela)
 # shellcheck disable=SC2086
 "$compiler" -std=c++20 "$here/consumer.cpp" $flags -o "$prefix/by-pkg-config"
 same pkg-config "$("$prefix/by-pkg-config")"

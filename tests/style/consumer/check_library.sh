@@ -38,8 +38,8 @@ if ! { cmake -S "$here/library" -B "$prefix/build" -G Ninja -DCMAKE_PREFIX_PATH=
   exit 1
 fi
 pc=$(find "$prefix/usr" -name libscela.pc)
-# The prefix in libscela.pc is the one that was configured; a package manager's is the one it installs to.
-flags=$(PKG_CONFIG_PATH=$(dirname "$pc") pkg-config --define-variable=prefix="$prefix/usr" --cflags --libs libscela)
+# It is found where it was installed to, which is not the prefix that was configured.
+flags=$(PKG_CONFIG_PATH=$(dirname "$pc") pkg-config --cflags --libs libscela)
 mkdir "$prefix/by-pkg-config"
 for program in ring_channel radix_sort; do
   # shellcheck disable=SC2086

@@ -68,6 +68,30 @@ TEST_CASE("mpiexec's spellings become long options") {
   CHECK(only({"-env", "K", "", "p"}).options == Words{"--env=K="});
 }
 
+TEST_CASE("mpirun's -wd is --wdir, and no host called d") {
+  CHECK(only({"-wd", "/tmp", "p"}).options == Words{"--wdir", "/tmp"});
+  CHECK(only({"-w", "d", "p"}).options == Words{"-w", "d"});
+}
+
+TEST_CASE("a word of another launcher that begins with n is no number of ranks") {
+  for (const char* const word : {"-nameserver", "-nolocal", "-nooversubscribe", "-npersocket"}) {
+    CAPTURE(word);
+    const auto split = split_programs({word, "2", "p"});
+    REQUIRE_FALSE(split);
+    CHECK(split.error().text().find(std::string("unknown option ") + word) == 0);
+  }
+  CHECK(only({"-n4", "p"}).options == Words{"-n4"});
+}
+
+TEST_CASE("options of other launchers that have no like are told what instead") {
+  const auto hint_of = [](const char* word) {
+    return split_programs({word, "x", "p"}).error().text();
+  };
+  CHECK(hint_of("-iface").find("agents choose the network") != std::string::npos);
+  CHECK(hint_of("-nameserver").find("agents serve published names") != std::string::npos);
+  CHECK(hint_of("-xterm").find("--pty") != std::string::npos);
+}
+
 TEST_CASE("mpiexec's -pmi-port is --pmi port") {
   const ProgramWords split = only({"-pmi-port", "p", "-pmi-port"});
   CHECK(split.options == Words{"--pmi=port"});

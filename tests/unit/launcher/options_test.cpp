@@ -52,6 +52,14 @@ TEST_CASE("what says where ranks run beside a rankfile is told to mean nothing")
             .warnings.empty());
 }
 
+TEST_CASE("times beside gathered output are told to mean nothing") {
+  const auto said = parsed({"-b", "--timestamp", "./p"}).warnings;
+  REQUIRE(said.size() == 1);
+  CHECK(said[0].find("--timestamp means nothing beside --gather") == 0);
+  CHECK(parsed({"-b", "./p"}).warnings.empty());
+  CHECK(parsed({"--timestamp", "./p"}).warnings.empty());
+}
+
 TEST_CASE("numbering places within a node is told to mean nothing where ranks have none") {
   const auto said = parsed({"--rank-by", "l3", "./p"}).warnings;
   REQUIRE(said.size() == 1);

@@ -94,7 +94,7 @@ TEST_CASE("a node that is lost before its spawn is planned is not planned with")
   CHECK(job.growth.failed({2, nla::StartPhase::hello, "gone"}));
   job.failed.add(2);
   job.growth.added({1, 3});
-  CHECK(job.take() == "1: sim1: start its agent (hello): gone; 1 more host failed too;");
+  CHECK(job.take() == "1: sim1: start its agent (hello): gone; 1 more host failed too: sim2;");
 }
 
 TEST_CASE("the root gets children so up to a limit") {

@@ -29,6 +29,25 @@ TEST_CASE(
   CHECK(options->pin);
 }
 
+TEST_CASE("perf options: unknown words are refused with those that there are") {
+  const auto why = [](std::vector<std::string_view> words) {
+    return parse_options(words).error().why;
+  };
+  CHECK(why({"latenzy"}) ==
+        "there is no such benchmark (there are latency, bandwidth, bidirectional, rate, pairs, "
+        "memory, overlap, noise, coll)");
+  CHECK(why({"coll", "scater"}).find("there are barrier, bcast") != std::string::npos);
+}
+
+TEST_CASE("perf options: what only a job of its own can have is told") {
+  const auto own = [](std::vector<std::string_view> words) {
+    return parse_options(words)->of_own_job;
+  };
+  CHECK(own({"latency", "--turns", "1"}).empty());
+  CHECK(own({"latency", "--nodes", "2"}) == "--nodes");
+  CHECK(own({"latency", "--vs", "mpich", "-n", "2"}) == "--vs");
+}
+
 TEST_CASE("perf options: peers, ranks, nodes and turns") {
   const auto options = parsed({"bandwidth", "--vs", "mpich,openmpi", "-n", "8", "--nodes", "4",
                                "--turns", "7", "--no-pin", "--json"});

@@ -5,6 +5,7 @@
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 #include <thread>
@@ -21,6 +22,7 @@ namespace {
 
 using scela::test::allocate_nothing;
 using scela::test::FailingMemory;
+using scela::test::NoLargeMemory;
 using scela::test::SparedMemory;
 
 constexpr int kRanks = 3, kCulprit = 1;
@@ -28,10 +30,12 @@ constexpr std::size_t kOperations = 6, kFails = 3;
 constexpr std::chrono::seconds kLimit(5);
 
 // As the channel, whose sends and receives need memory before they begin anything. What the network
-// of the test allocates for itself never fails.
+// of the test allocates for itself never fails. If there is a gate, sends wait until it is open,
+// that is, not locked.
 class Needy final : public Transport {
  public:
-  explicit Needy(std::unique_ptr<Transport> inner) : inner_(std::move(inner)) {}
+  explicit Needy(std::unique_ptr<Transport> inner, std::mutex* gate = nullptr)
+      : inner_(std::move(inner)), gate_(gate) {}
   ~Needy() override {
     const SparedMemory spared;
     inner_.reset();
@@ -39,6 +43,9 @@ class Needy final : public Transport {
   Ticket send(int peer, Route route, std::span<const std::byte> bytes) override {
     allocate_nothing();
     const SparedMemory spared;
+    if (gate_ != nullptr) {
+      const std::lock_guard waits(*gate_);
+    }
     return inner_->send(peer, route, bytes);
   }
   Ticket receive(int peer, Route route, std::span<std::byte> bytes) override {
@@ -91,6 +98,7 @@ class Needy final : public Transport {
 
  private:
   std::unique_ptr<Transport> inner_;
+  std::mutex* gate_;
 };
 
 struct Ends {
@@ -125,25 +133,35 @@ Ends operations(Communicator& world, long n, bool blocking) {
   return ends;
 }
 
-std::array<Ends, kRanks> everyone_with(RunBy run_by, long n, bool blocking) {
+// Each rank runs it, in a thread of its own. The culprit's sends wait at the gate.
+template <typename Part>
+void on_every_rank(RunBy run_by, std::mutex* gate, const Part& part) {
   MemoryNetwork network(kRanks, 5);
   network.deliver_in_waits();
-  std::array<Ends, kRanks> all;
   std::vector<std::thread> threads;
   for (int rank = 0; rank < kRanks; ++rank) {
     threads.emplace_back([&, rank] {
       CommunicatorMaker maker;
-      maker.transport = [&, rank] { return std::make_unique<Needy>(network.transport(rank)); };
+      maker.transport = [&, rank] {
+        return std::make_unique<Needy>(network.transport(rank), rank == kCulprit ? gate : nullptr);
+      };
       maker.rank = rank;
       maker.nodes.assign(kRanks, 0);
       maker.options.run_by = run_by;
       maker.environment = [](const std::string&) { return std::nullopt; };
       Communicator world = maker.make();
-      all[static_cast<std::size_t>(rank)] = operations(world, n, blocking);
+      part(world);
     });
   }
   for (std::thread& thread : threads)
     thread.join();
+}
+
+std::array<Ends, kRanks> everyone_with(RunBy run_by, long n, bool blocking) {
+  std::array<Ends, kRanks> all;
+  on_every_rank(run_by, nullptr, [&](Communicator& world) {
+    all[static_cast<std::size_t>(world.rank())] = operations(world, n, blocking);
+  });
   return all;
 }
 
@@ -192,6 +210,42 @@ TEST_CASE("communicator memory: a rank that has none for an operation is named o
   }
   ::alarm(0);
   CHECK(tried > 0);
+}
+
+// Many orders wait for the progress thread, so that a queue of them in one piece would have to
+// grow; and what tells the others of exhausted memory is one of them.
+TEST_CASE("communicator memory: where only small pieces are left, operations go on") {
+  constexpr std::size_t kMany = 1000, kSmall = 16384;
+  ::alarm(120);
+  std::mutex gate;
+  std::array<std::string, kRanks> wrong;
+  on_every_rank(RunBy::thread, &gate, [&](Communicator& world) {
+    const auto rank = static_cast<std::size_t>(world.rank());
+    std::vector<int> in(kMany, 1), out(kMany);
+    std::vector<CollectiveRequest> requests(kMany);
+    const auto start = [&](std::size_t i) {
+      requests[i] = world.start(Collective::allreduce(std::span(in).subspan(i, 1),
+                                                      std::span(out).subspan(i, 1), ReduceOp::sum));
+    };
+    start(0);  // and what is prepared once is there
+    if (const CollectiveError error = requests[0].wait(kLimit)) wrong[rank] = error.text();
+    std::unique_lock closed(gate, std::defer_lock);
+    if (world.rank() == kCulprit) closed.lock();
+    {
+      const NoLargeMemory small(kSmall);
+      for (std::size_t i = 1; i < kMany; ++i)
+        start(i);
+    }
+    if (closed) closed.unlock();
+    for (std::size_t i = 1; i < kMany; ++i) {
+      const CollectiveError error = requests[i].wait(kLimit);
+      if (error) wrong[rank] = error.text();
+      if (!error && out[i] != kRanks) wrong[rank] = cat("operation ", i, " gave ", out[i]);
+    }
+  });
+  ::alarm(0);
+  for (const std::string& what : wrong)
+    CHECK(what == "");
 }
 
 }  // namespace scela::collectives::test::memory_test

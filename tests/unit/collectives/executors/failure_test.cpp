@@ -236,6 +236,47 @@ TEST_CASE("executors: who only sends hears at once that others have given up") {
   CHECK(run.error() != nullptr);
 }
 
+TEST_CASE(
+    "executors: a rank that is told of a later refusal before its first operation receives it") {
+  Case one;
+  one.algorithm = find(Operation::bcast, "binomial");
+  one.shape.operation = Operation::bcast;
+  one.shape.ranks = 2;
+  one.shape.root = 1;
+  one.sizes = {8};
+  MemoryNetwork network(2, 1);
+  const auto late = network.transport(0);
+  const auto root = network.transport(1);
+  const Member receiver(one, 0, 1), sender(one, 1, 1);
+  Run sent, received, refused;
+  RunSet senders(*root), receivers(*late);
+  REQUIRE(sent.bind(sender.call({})));
+  senders.add(sent);
+  const int all[] = {0, 1};
+  GivenUp what;
+  what.rank = 1;
+  what.refusal = Refusal::memory;
+  what.begun = 1;
+  root->give_up(all, what);
+  receivers.advance();
+  REQUIRE(receivers.given_up(0) != nullptr);
+  REQUIRE(received.bind(receiver.call({})));
+  receivers.add(received);
+  for (int turns = 0; turns < 100 && !received.is_over(); ++turns) {
+    network.deliver();
+    receivers.advance();
+    senders.advance();
+  }
+  REQUIRE(received.is_over());
+  CHECK(received.error() == nullptr);
+  Call next = receiver.call({});
+  next.number = 1;
+  REQUIRE(refused.bind(next));
+  receivers.add(refused);
+  CHECK(refused.is_over());
+  CHECK(refused.error() != nullptr);
+}
+
 TEST_CASE("executors: what a call lacks is refused before anything is begun") {
   Case one;
   one.algorithm = find(Operation::allreduce, "recursive-doubling");
