@@ -139,11 +139,12 @@ class Workshop:
         self.copy = os.path.join(folder, "source")
         self.build_tree = os.path.join(self.copy, "build-release")
 
-    def run(self, command, log):
+    def run(self, command, log, variables=None):
+        environment = {**os.environ, **(variables or {})}
         with open(os.path.join(self.folder, log), "a", encoding="utf-8") as f:
             f.write(f"$ {' '.join(command)}\n")
             f.flush()
-            return subprocess.run(command, cwd=self.copy, stdout=f, stderr=subprocess.STDOUT, check=False).returncode
+            return subprocess.run(command, cwd=self.copy, env=environment, stdout=f, stderr=subprocess.STDOUT, check=False).returncode
 
     def prepare(self, mutants):
         """Copies what differs, so that an unchanged file keeps its time, and builds what the mutants need. False: see plain.log."""
@@ -176,7 +177,9 @@ class Workshop:
         listed = subprocess.run([*base, "-N"], capture_output=True, text=True, check=False).stdout
         if re.search(r"^Total Tests: 0$", listed, re.M):
             return None
-        status = self.run([*base, "-j2", "--timeout", str(limit_s or self.limit_s), "--output-on-failure"], log)
+        # Tests that wait with a time limit of their own read it from the environment (tests/e2e/run/job.py, tests/cluster/case.py).
+        deadline = {"TEST_DEADLINE_S": str(limit_s)} if limit_s else None
+        status = self.run([*base, "-j2", "--timeout", str(limit_s or self.limit_s), "--output-on-failure"], log, deadline)
         if status not in (0, CTEST_FAILED):
             raise Interrupted(f"ctest ended with status {status}: {self.folder}/{log}")
         return status == 0

@@ -27,7 +27,7 @@ import uuid
 
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "support"))
 
-DEADLINE_S = 60
+DEADLINE_S = int(os.environ.get("TEST_DEADLINE_S", "60"))
 GONE_DEADLINE_S = 20
 # Not SCELA_*: those are options of scela-run, which ranks do not inherit.
 MARK = "E2E_MARK"

@@ -120,7 +120,7 @@ TEST_CASE("allgather: a standard exchange of 128 ranks has 7 peers, a ring 2") {
 }
 
 TEST_CASE("ranks are cut into as many groups as a power of the radix, of 1 to radix ranks") {
-  for (int ranks = 1; ranks <= 130; ++ranks) {
+  for (const int ranks : up_to_130()) {
     for (const std::uint32_t radix : {2u, 3u, 4u, 8u}) {
       const Groups groups(ranks, radix);
       std::int64_t power = 1;

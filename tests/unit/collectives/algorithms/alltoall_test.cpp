@@ -78,7 +78,7 @@ Layout unequal(const Shape& shape, int rank) {
 
 // N2.
 TEST_CASE("alltoall: every block comes to its rank, in the steps of the formulas") {
-  for (int ranks = 1; ranks <= 130; ++ranks) {
+  for (const int ranks : up_to_130()) {
     each_shape(Operation::alltoall, ranks, [&](const Algorithm& algorithm, Shape shape) {
       if (ranks > 20 && shape.segments > 1) return;
       for (const bool in_place : {false, true}) {

@@ -53,7 +53,7 @@ std::uint64_t messages_of_dissemination(const Shape& shape) {
 
 // O17
 TEST_CASE("barrier: no rank leaves before the last has entered") {
-  for (int ranks = 1; ranks <= 130; ++ranks) {
+  for (const int ranks : up_to_130()) {
     each_shape(Operation::barrier, ranks, [](const Algorithm& algorithm, const Shape& shape) {
       for (const Known& known : known_at_the_end(lists_of(algorithm, shape))) {
         for (const bool has_begun : known) {

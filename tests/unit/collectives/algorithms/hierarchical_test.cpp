@@ -151,7 +151,7 @@ void check_silence(const Algorithm& each, const Shape& shape) {
 
 // O26, O27.
 TEST_CASE("hierarchical: right for any number of ranks on any nodes, in as many messages as said") {
-  for (int ranks = 1; ranks <= 130; ++ranks) {
+  for (const int ranks : up_to_130()) {
     each_case(ranks, [](const Algorithm& each, const Shape& shape, const std::string& how) {
       INFO(text(each, shape) << ", " << how);
       count(each, shape, how, prove(each, shape));

@@ -31,7 +31,7 @@ void count(const Algorithm& algorithm, const Shape& shape, const Counts& counts)
 }  // namespace
 
 TEST_CASE("reduce_scatter: every rank gets the sum of its block, in order where promised") {
-  for (int ranks = 1; ranks <= 130; ++ranks) {
+  for (const int ranks : up_to_130()) {
     each_shape(Operation::reduce_scatter, ranks, [&](const Algorithm& algorithm, Shape shape) {
       if (ranks > 40 && shape.segments > 1) return;
       for (const int variant : {0, 1, 2, 3}) {

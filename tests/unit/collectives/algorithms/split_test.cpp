@@ -127,7 +127,7 @@ TEST_CASE("split: a stage is a list of its own, and together they are the whole"
 }
 
 TEST_CASE("split: a binomial tree has as many transfers on each level as the model needs") {
-  for (int ranks = 2; ranks <= 130; ++ranks) {
+  for (const int ranks : up_to_130(2)) {
     const Tree tree{Tree::Form::nomial, ranks, 0, 2};
     const int high = ceil_log(ranks, 2);
     std::vector<int> counted(static_cast<std::size_t>(high) + 1);
