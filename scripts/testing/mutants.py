@@ -116,9 +116,9 @@ def in_memory(mutant, tests_graph):
     return bool(labels) and all(some & IN_MEMORY for some in labels)
 
 
-def drawn(name, commit):
+def drawn(name, commit, share=DRAWN):
     """Whether this commit tries a break that the record knows."""
-    return int(hashlib.sha256(f"{commit} {name}".encode()).hexdigest(), 16) % DRAWN == 0
+    return int(hashlib.sha256(f"{commit} {name}".encode()).hexdigest(), 16) % share == 0
 
 
 def to_try(mutants, record, digest_of, commit):
