@@ -195,7 +195,9 @@ int run_nodeset(const NodesetRequest& request) {
   return answer(out);
 }
 
-std::string_view pmi_text(nla::PmiKind kind) {
+std::string_view pmi_text(nla::PmiKind kind, bool guessed) {
+  if (kind == nla::PmiKind::pmix && guessed)
+    return "pmix and fd (PMIx, a server on each node; PMI-1 and PMI-2, PMI_FD)";
   switch (kind) {
     case nla::PmiKind::fd:
       return "fd (PMI-1 and PMI-2, PMI_FD)";
@@ -236,7 +238,8 @@ std::string choices_text(const Options& options, const Plan& plan) {
   }
   if (job.cache_limit > 0) limit = cat(", at most ", job.cache_limit, " bytes an agent");
   const std::string why = plan.pmi_choice.why.empty() ? "" : cat("; auto: ", plan.pmi_choice.why);
-  return cat(placement_text(options, job.placement), "pmi: ", pmi_text(job.pmi), why,
+  return cat(placement_text(options, job.placement),
+             "pmi: ", pmi_text(job.pmi, plan.pmi_choice.guessed), why,
              "\ncache: ", cache::name_of(job.cache_policy), limit, "\n");
 }
 

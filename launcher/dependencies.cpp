@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <deque>
+#include <initializer_list>
 #include <optional>
 #include <set>
 #include <utility>
@@ -127,16 +128,24 @@ class Loader {
   std::optional<std::string> cache_;
 };
 
-}  // namespace
+// libc, the loader, and what is part of them: they have all functions that there are.
+bool is_of_libc(std::string_view name) {
+  return std::ranges::any_of(
+      std::initializer_list<std::string_view>{"libc.so", "ld-linux", "ld64.so", "libdl.so",
+                                              "libpthread.so"},
+      [&](std::string_view stem) { return name.starts_with(stem); });
+}
 
-bool for_each_library(const std::string& program, std::string_view directories,
-                      const std::function<bool(const std::string& name)>& see) {
-  auto linkage = linkage_of_file(program);
-  if (!linkage) return false;
+// False: an end was asked for by `see` (a name that is asked for) or `loaded` (the program, then
+// libraries that were found, by name).
+bool walk(const std::string& program, Linkage linkage, std::string_view directories,
+          const std::function<bool(const std::string& name)>& see,
+          const std::function<bool(const std::string& name, const Linkage&)>& loaded) {
   Loader loader(directories);
   std::set<std::string> seen;
   std::deque<Asker> askers;
-  askers.push_back({std::move(*linkage), directory_of(program)});
+  if (!loaded(program, linkage)) return false;
+  askers.push_back({std::move(linkage), directory_of(program)});
   while (!askers.empty()) {
     const Asker asker = std::move(askers.front());
     askers.pop_front();
@@ -144,14 +153,38 @@ bool for_each_library(const std::string& program, std::string_view directories,
     for (const std::string& name : asker.linkage.libraries) {
       if (seen.size() >= kMostLibraries) return true;
       if (!seen.insert(name).second) continue;
-      if (!see(name)) return true;
+      if (!see(name)) return false;
       fresh.push_back(name);
     }
     for (const std::string& name : fresh) {
-      if (auto found = loader.find(name, asker)) askers.push_back(std::move(*found));
+      auto found = loader.find(name, asker);
+      if (!found) continue;
+      if (!loaded(name, found->linkage)) return false;
+      askers.push_back(std::move(*found));
     }
   }
   return true;
+}
+
+}  // namespace
+
+bool for_each_library(const std::string& program, std::string_view directories,
+                      const std::function<bool(const std::string& name)>& see) {
+  auto linkage = linkage_of_file(program);
+  if (!linkage) return false;
+  walk(program, std::move(*linkage), directories, see,
+       [](const std::string&, const Linkage&) { return true; });
+  return true;
+}
+
+bool stays_as_it_is(const std::string& program, std::string_view directories) {
+  auto linkage = linkage_of_file(program);
+  if (!linkage || linkage->libraries.empty()) return false;
+  return walk(
+      program, std::move(*linkage), directories, [](const std::string&) { return true; },
+      [](const std::string& name, const Linkage& one) {
+        return !one.can_become_more || is_of_libc(name);
+      });
 }
 
 }  // namespace scela

@@ -14,4 +14,9 @@ namespace scela {
 bool for_each_library(const std::string& program, std::string_view directories,
                       const std::function<bool(const std::string& name)>& see);
 
+// Whether the program is linked to shared libraries, and neither it nor one of these but libc loads
+// libraries or starts programs: it stays what it is, as hostname does, and a shell or Python do
+// not.
+bool stays_as_it_is(const std::string& program, std::string_view directories);
+
 }  // namespace scela

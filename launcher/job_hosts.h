@@ -26,7 +26,7 @@ struct Plan;
 // What --pmi auto has chosen by.
 struct PmiChoice {
   std::string why;       // for a person
-  bool guessed = false;  // by what mpiexec is: the programs show nothing, and may need nothing
+  bool guessed = false;  // the programs show nothing: with PMIx they find PMI-1 and PMI-2 too
 };
 
 struct Surroundings {

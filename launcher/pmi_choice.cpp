@@ -1,8 +1,6 @@
 #include "launcher/pmi_choice.h"
 
 #include <algorithm>
-#include <climits>
-#include <cstdlib>
 #include <optional>
 
 #include "common/core/text.h"
@@ -34,6 +32,7 @@ struct Finding {
   PmiNeed need = PmiNeed::unknown;  // unknown: it is not here, or nothing of it says
   std::string why;                  // for a person
   std::string file;                 // that says so
+  bool stays = false;               // unknown: it can neither load a library nor start a program
 };
 
 // Absent: the file is no program, or a script. With `wanted`, only libraries that say this count.
@@ -43,8 +42,9 @@ std::optional<PmiGuess> guess_for(const std::string& file, const Surroundings& a
   const auto see = [&](const std::string& name) {
     PmiGuess one = pmi_need({name});
     if (one.need == PmiNeed::unknown || (wanted && one.need != *wanted)) return true;
+    if (one.need == PmiNeed::either && guess.need == PmiNeed::either) return true;
     guess = std::move(one);
-    return false;
+    return guess.need == PmiNeed::either;  // an MPI's library may follow
   };
   if (!for_each_library(file, value_of(around, "LD_LIBRARY_PATH", ""), see)) return std::nullopt;
   return guess;
@@ -73,6 +73,8 @@ Finding find_need(const App& app, const Surroundings& around, bool once_per_host
     return {guess->need, cat("'", program, "' needs ", guess->by), std::move(*found)};
   // Once on each host, files are what commands are about: ls -l /opt/bin/solver.
   if (once_per_host) return {};
+  if (stays_as_it_is(*found, value_of(around, "LD_LIBRARY_PATH", "")))
+    return {PmiNeed::unknown, "", "", true};
   for (std::size_t i = 1; i < std::min(app.argv.size(), kMostWords); ++i) {
     const std::string& word = app.argv[i];
     if (word.starts_with('-')) continue;
@@ -91,27 +93,14 @@ struct Choice {
   std::string why;
 };
 
-Choice by_system(const Options& options, const Surroundings& around, bool once_per_host) {
+// Where no program shows what it needs. A script, an interpreter or a program that is linked to
+// nothing may be or become any MPI's: it finds PMI-1, PMI-2 and PMIx.
+Choice for_unknown(const Options& options, bool once_per_host, bool all_stay) {
   const std::string shows_none = cat("'", options.apps.front().argv.front(), "' shows no MPI");
-  if (once_per_host) {
-    return {PmiNeed::pmi, cat(shows_none, ", and runs once on each host")};
-  }
-  const auto found = find_program("mpiexec", path_of(around), around.directory);
-  char real[PATH_MAX];
-  if (!found || ::realpath(found->c_str(), real) == nullptr) {
-    return {PmiNeed::pmi, cat(shows_none, ", and there is no mpiexec here")};
-  }
-  std::string why = cat(shows_none, ", and mpiexec is ", real);
-  PmiNeed need = pmi_need_of_launcher(real);
-  if (need == PmiNeed::unknown) {
-    // Open MPI 5 calls it mpirun, as others do.
-    const auto guess = guess_for(real, around);
-    if (guess && guess->need == PmiNeed::pmix) {
-      need = guess->need;
-      why += cat(" (", guess->by, ")");
-    }
-  }
-  return {need == PmiNeed::unknown ? PmiNeed::pmi : need, std::move(why)};
+  if (once_per_host) return {PmiNeed::pmi, cat(shows_none, ", and runs once on each host")};
+  if (all_stay)
+    return {PmiNeed::pmi, cat(shows_none, ", and loads no libraries and starts no programs")};
+  return {PmiNeed::pmix, cat(shows_none, ", and may be, or start, any MPI's program")};
 }
 
 }  // namespace
@@ -131,7 +120,8 @@ std::vector<std::string> warn_of_pmi(const Options& options, const Surroundings&
   std::vector<std::string> out;
   for (const App& app : options.apps) {
     const Finding found = find_need(app, around, once_per_host);
-    if (found.need == PmiNeed::unknown || found.need == stated) continue;
+    if (found.need != PmiNeed::pmi && found.need != PmiNeed::pmix) continue;
+    if (found.need == stated) continue;
     // Some are built to speak both.
     const auto other = guess_for(found.file, around, stated);
     if (other && other->need == stated) continue;
@@ -147,11 +137,16 @@ Result<PmiChoice> choose_pmi(Options& options, const Surroundings& around) {
   if (options.pmi != PmiKind::automatic) return PmiChoice();
   const bool once_per_host = runs_once_per_host(options, around);
   std::optional<Choice> chosen;
+  std::optional<Choice> either;  // where no other program says more
+  bool all_stay = true;
   for (const App& app : options.apps) {
     if (app.argv.empty()) return PmiChoice();
     Finding found = find_need(app, around, once_per_host);
+    all_stay = all_stay && found.stays;
     if (found.need == PmiNeed::unknown) continue;
-    if (!chosen) {
+    if (found.need == PmiNeed::either) {
+      either = {PmiNeed::pmi, std::move(found.why)};
+    } else if (!chosen) {
       chosen = {found.need, std::move(found.why)};
     } else if (chosen->need != found.need) {
       return fail(Error{ErrorKind::usage, "choose what ranks speak (--pmi auto)", "",
@@ -159,9 +154,10 @@ Result<PmiChoice> choose_pmi(Options& options, const Surroundings& around) {
                         "programs of MPICH and of Open MPI cannot be one job; run two"});
     }
   }
-  if (!chosen && options.apps.empty()) return PmiChoice();
+  if (options.apps.empty()) return PmiChoice();
+  if (!chosen) chosen = std::move(either);
   const bool guessed = !chosen;
-  if (guessed) chosen = by_system(options, around, once_per_host);
+  if (guessed) chosen = for_unknown(options, once_per_host, all_stay);
   options.pmi = chosen->need == PmiNeed::pmix ? PmiKind::pmix : PmiKind::fd;
   return PmiChoice{std::move(chosen->why), guessed};
 }

@@ -218,7 +218,11 @@ void Session::begin() {
   auto begin = beginning(options_, plan_, agent_, std::move(reach_.contacts), phases_.tree);
   if (!plan_.pmi_choice.why.empty()) {
     const bool pmix = plan_.job.pmi == nla::PmiKind::pmix;
-    log_.say(Subsystem::pmi, cat("--pmi ", pmix ? "pmix" : "fd", ": ", plan_.pmi_choice.why));
+    log_.say(Subsystem::pmi, cat("--pmi ",
+                                 !pmix                      ? "fd"
+                                 : plan_.pmi_choice.guessed ? "pmix and fd"
+                                                            : "pmix",
+                                 ": ", plan_.pmi_choice.why));
   }
   log_.say(Subsystem::tree, cat("starting ", plan_.hosts.size(), " agents, degree ", plan_.degree));
   shell_->post(std::move(begin));

@@ -84,12 +84,21 @@ PmixHelper::PmixHelper(const RanksHost& host, const Job& job, const RankSet& own
       news_(std::move(news)),
       desk_(job, own, node, sides(std::move(reach))) {}
 
+bool PmixHelper::reply(const action::Reply& reply) {
+  const bool is_message = reply.id == kUnasked;
+  if (!is_message && (reply.id & kPmixRequest) == 0) return false;
+  action::Reply own = reply;
+  own.id &= ~kPmixRequest;
+  desk_.reply(own);
+  return true;
+}
+
 PmixDesk::Sides PmixHelper::sides(Reach reach) {
   PmixDesk::Sides sides;
   sides.tell = [this](const pmix::Message& message) { tell(message); };
   sides.ask = [this](Rank rank, RequestId id, Request request) {
     if (auto* spawn = std::get_if<ask::Spawn>(&request)) drop_defaults(spawn->request);
-    host_.emit(event::Asked{rank, id, std::move(request)});
+    host_.emit(event::Asked{rank, id | kPmixRequest, std::move(request)});
   };
   sides.stand_in = [this](Rank rank) {
     stand_ins_.push_back(rank);

@@ -25,6 +25,10 @@
 
 namespace scela::nla {
 
+// In the numbers of requests of PMIx: ranks that are served PMI beside it have the same numbers
+// without it.
+inline constexpr RequestId kPmixRequest = RequestId{1} << 62;
+
 class PmixHelper final : Poller::Watcher {
  public:
   // Empty: it serves one more world. Else why it does not, or does not any more; last.
@@ -55,7 +59,8 @@ class PmixHelper final : Poller::Watcher {
   void tell_worlds() { desk_.tell_worlds(); }
   bool serves(Rank rank) const { return link_ && job_.world_of(rank) < desk_.ready_worlds(); }
   std::vector<std::string> environment(Rank rank) const { return desk_.environment(rank); }
-  void reply(const action::Reply& reply) { desk_.reply(reply); }
+  // False: it is none to a request of PMIx.
+  bool reply(const action::Reply& reply);
   void output(Rank rank, Stream stream, std::string_view bytes) {
     desk_.output(rank, stream == Stream::err, bytes);
   }

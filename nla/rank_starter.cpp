@@ -164,9 +164,13 @@ RankStarter::Program& RankStarter::program_of(Rank rank) {
   return programs_.emplace(index, prepare(job_->apps[index])).first->second;
 }
 
+bool RankStarter::inherits_connection() const {
+  return node_.pmi == PmiKind::fd || (node_.pmi == PmiKind::pmix && node_.pmi_guessed);
+}
+
 // Of a rank that inherits it; else empty.
 Result<SocketPair> RankStarter::connection() const {
-  if (node_.pmi != PmiKind::fd) return SocketPair{};
+  if (!inherits_connection()) return SocketPair{};
   return make_socket_pair(SOCK_STREAM);
 }
 
@@ -237,11 +241,11 @@ std::vector<std::string> RankStarter::variables(Rank number) const {
       cat("MPI_LOCALRANKID=", local),  cat("MPI_LOCALNRANKS=", here.size())};
   if (node_.accounts)
     out.push_back(cat(kAccountsVariable, "=", accounts_file(node_.directory, number)));
-  if (world > 0 && node_.pmi != PmiKind::pmix) out.emplace_back("PMI_SPAWNED=1");
+  const bool speaks_pmi = node_.pmi != PmiKind::pmix || node_.pmi_guessed;
+  if (world > 0 && speaks_pmi) out.emplace_back("PMI_SPAWNED=1");
   const auto add = [&](std::initializer_list<std::string> more) { out.insert(out.end(), more); };
   switch (node_.pmi) {
     case PmiKind::fd:
-      add({cat("PMI_RANK=", rank), cat("PMI_SIZE=", size), cat("PMI_FD=", kPmiDescriptor)});
       break;
     case PmiKind::port:
       add({cat("PMI_PORT=127.0.0.1:", node_.port), cat("PMI_ID=", number)});
@@ -260,6 +264,8 @@ std::vector<std::string> RankStarter::variables(Rank number) const {
     case PmiKind::none:
       break;
   }
+  if (inherits_connection())
+    add({cat("PMI_RANK=", rank), cat("PMI_SIZE=", size), cat("PMI_FD=", kPmiDescriptor)});
   return out;
 }
 
@@ -273,9 +279,17 @@ tl::expected<pid_t, RankFailure> RankStarter::execute(Program& program, Rank ran
   };
   // Offered; a user who has set it to 0 wants ranks to use their sockets only.
   const bool first = job_->world_of(rank) == 0;
-  if (first && node_.pmi == PmiKind::fd && !is_set("SCELA_SEGMENT")) {
+  if (first && inherits_connection() && !is_set("SCELA_SEGMENT")) {
     own.emplace_back("SCELA_SEGMENT=1");
   }
+  // An MPICH that speaks PMI-1 and PMIx ends where it finds both and is not told which to take.
+  constexpr std::string_view kMpichsChoice = "MPIR_CVAR_PMI_VERSION";
+  if (node_.pmi == PmiKind::pmix && node_.pmi_guessed && !is_set(kMpichsChoice))
+    own.push_back(cat(kMpichsChoice, "=1"));
+  // Open MPI's processes that find no PMIx would each be a world of one: they end instead.
+  constexpr std::string_view kOpenMpisStart = "OMPI_MCA_ess";
+  if (node_.lacks_pmix && !is_set(kOpenMpisStart))
+    own.push_back(cat(kOpenMpisStart, "=^singleton"));
   if (!node_.engine_socket.empty() && !is_set(kEngineVariable)) {
     own.push_back(cat(kEngineVariable, "=", node_.engine_socket));
   }
@@ -290,7 +304,7 @@ tl::expected<pid_t, RankFailure> RankStarter::execute(Program& program, Rank ran
   spec.argv = argv.data();
   spec.envp = envp.data();
   spec.directory = program.directory.empty() ? nullptr : program.directory.c_str();
-  spec.descriptors = std::span(descriptors).first(node_.pmi == PmiKind::fd ? 4 : 3);
+  spec.descriptors = std::span(descriptors).first(inherits_connection() ? 4 : 3);
   spec.group = group;
   // Should this agent and its guardian be killed at once, nobody else on the node ends the rank.
   spec.dies_with_parent = true;

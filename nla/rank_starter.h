@@ -47,7 +47,8 @@ struct NodeFacts {
   std::string directory;
   std::vector<std::string> environment;  // below the job's
   PmiKind pmi = PmiKind::fd;             // what ranks are given
-  bool pmi_guessed = false;              // see Settings
+  bool pmi_guessed = false;              // with pmix: PMI-1 and PMI-2 are there too (Settings)
+  bool lacks_pmix = false;               // it was to be there too, and this node cannot serve it
   std::uint16_t port = 0;                // of the agent, on 127.0.0.1; 0: ranks inherit descriptors
   std::string companions;                // directory of programs that agents start, may be empty
   std::uint32_t processors = 1;          // of this node; 0: less than one
@@ -101,6 +102,8 @@ class RankStarter {
   Program& program_of(Rank rank);
   Program prepare(const App& app) const;
   std::vector<std::string> variables(Rank number) const;
+  // Whether ranks inherit a connection to this agent (PMI_FD).
+  bool inherits_connection() const;
   Result<SocketPair> connection() const;
   tl::expected<StartedRank, RankFailure> start_on_terminal(Program& program, Rank rank);
   tl::expected<pid_t, RankFailure> execute(Program& program, Rank rank, const int (&descriptors)[4],

@@ -23,11 +23,12 @@ namespace scela::nla {
 
 namespace {
 
-// Of a job whose programs show no MPI: most need none, and run.
-constexpr char kGuessedWrong[] =
-    "there is no scela-pmix here: ranks find PMI-1 and PMI-2, and no PMIx, which was guessed from "
-    "what mpiexec is where scela-run runs (say --pmi fd if they need none, else install "
-    "scela-pmix)";
+// Of a job whose programs show no MPI: most need none, so it is said only when a rank fails.
+constexpr char kLacksPmix[] =
+    "there is no scela-pmix here, so that its ranks, one of which has failed, find PMI-1 and "
+    "PMI-2, "
+    "and no PMIx, which Open MPI needs (install scela-pmix there, or say --pmi fd if they do not "
+    "need it)";
 
 using Descriptor = boost::asio::posix::stream_descriptor;
 using boost::system::error_code;
@@ -107,7 +108,8 @@ struct Ranks::State {
   RankPmi pmi;
   std::unique_ptr<PmixHelper> pmix;  // of jobs that speak it
   std::unique_ptr<EngineHelper> engine;
-  std::string lost_why;                            // what served the ranks here has ended
+  std::string lacks_pmix;  // this node's name, while it is to be told that it cannot serve PMIx
+  std::string lost_why;    // what served the ranks here has ended
   std::vector<std::unique_ptr<RankState>> states;  // by position in own
   std::map<pid_t, RankState*> running;
   std::vector<std::pair<RankState*, int>> early;  // ended while their server is ending; how
@@ -249,6 +251,9 @@ void Ranks::State::ended(RankState& rank, int status) {
   }
   if (!lost_why.empty()) outcome = Outcome{Ending::lost, 0, false, false, lost_why};
   if (pmix) pmix->note_end(rank.rank, outcome);
+  if (!lacks_pmix.empty() && outcome.ending == Ending::exited && outcome.code != 0)
+    host.emit(
+        event::Say{{LogLevel::warning, Subsystem::pmi, std::exchange(lacks_pmix, {}), kLacksPmix}});
   if (!outcome.success()) pmi.ended_badly(rank.rank);
   streams.close_input(rank.rank);
   rank.terminal.reset();
@@ -278,7 +283,8 @@ Ranks::Ranks(RanksHost host, const Job& job, const RankSet& own, NodeFacts node,
   }
   if (node.pmi == PmiKind::pmix && node.pmi_guessed && !PmixHelper::find(node)) {
     node.pmi = PmiKind::fd;
-    state_->host.emit(event::Say{{LogLevel::warning, Subsystem::pmi, node.name, kGuessedWrong}});
+    node.lacks_pmix = true;
+    state_->lacks_pmix = node.name;
   }
   if (node.pmi == PmiKind::pmix && state_->setup_error.empty()) {
     state_->start_server(node);
@@ -358,11 +364,8 @@ void Ranks::reply(const action::Reply& reply) {
   if (reply.id == kEngineRequest || reply.id == kLeftRequest) return;
   if (state_->engine && state_->engine->heard(reply)) return;
   if (state_->pmi.heard(reply)) return;
-  if (state_->pmix) {
-    state_->pmix->reply(reply);
-  } else {
-    state_->pmi.reply(reply);
-  }
+  if (state_->pmix && state_->pmix->reply(reply)) return;
+  state_->pmi.reply(reply);
 }
 
 void Ranks::allow_output(std::uint64_t bytes) {

@@ -36,7 +36,8 @@ struct Settings {
   // Ranks' environment stands on the node's own, and a command whose directory the node lacks runs
   // at home.
   bool node_env = false;
-  // What ranks speak is a guess: a node that cannot serve it starts them with less, and says so.
+  // Nothing shows what the programs speak: ranks of PMIx find PMI-1 and PMI-2 too, and on a node
+  // that cannot serve PMIx only those.
   bool pmi_guessed = false;
   bool topology = false;  // agents tell of their machine's in their Hello
   bool measure = false;   // measure memory exactly (about 0.1 ms per agent)

@@ -55,7 +55,10 @@ RunSet::Group& RunSet::remember(ContextId context, std::span<const int> ranks) {
     std::rotate(found, found + 1, groups_.end());
     return groups_.back();
   }
-  if (groups_.size() == kGroups) groups_.erase(groups_.begin());
+  if (groups_.size() == kGroups) {
+    keep_begun(groups_.front().context, groups_.front().begun);
+    groups_.erase(groups_.begin());
+  }
   return groups_.emplace_back(Group{context, {ranks.begin(), ranks.end()}});
 }
 
@@ -114,11 +117,29 @@ void RunSet::heard_of_one_that_left(const GivenUp& what) {
   if (group != groups_.end() && group->begun > what.begun) give_up(now(what), group->ranks);
 }
 
+std::uint64_t RunSet::begun_in(ContextId context) const {
+  const auto group = std::ranges::find(groups_, context, &Group::context);
+  if (group != groups_.end()) return group->begun;
+  const auto before = begun_before_.find(context);
+  return before == begun_before_.end() ? 0 : before->second;
+}
+
+void RunSet::keep_begun(ContextId context, std::uint64_t begun) {
+  begun_before_[context] = begun;
+  if (begun_before_.size() > kWords) begun_before_.erase(begun_before_.begin());
+}
+
+// What others still send there is dropped when they give the context up.
 void RunSet::forget(ContextId context) {
   std::erase_if(groups_, [context](const Group& group) { return group.context == context; });
-  std::erase_if(undropped_, [context](const GivenUp& what) { return what.context == context; });
   left_.erase(context);
   calls_.erase(context);
+  try {
+    keep_begun(context, UINT64_MAX);
+    if (!undropped_.empty()) drop(nullptr);
+  } catch (const std::bad_alloc&) {
+    transport_.drop(context);
+  }
 }
 
 const GivenUp* RunSet::given_up(ContextId context) const {
@@ -149,9 +170,7 @@ void RunSet::give_up(const GivenUp& what, std::span<const int> peers, const Run*
 void RunSet::drop(const Run* over) {
   std::erase_if(undropped_, [&](const GivenUp& what) {
     // A rank that was told before it began any of these operations still receives their messages.
-    const auto group = std::ranges::find(groups_, what.context, &Group::context);
-    const std::uint64_t begun = group == groups_.end() ? 0 : group->begun;
-    if (begun < what.begun) return false;
+    if (begun_in(what.context) < what.begun) return false;
     const bool goes_on = std::ranges::any_of(runs_, [&](const Run* run) {
       return run != nullptr && run != over && run->context() == what.context &&
              run->number() < what.begun;

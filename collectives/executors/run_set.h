@@ -88,6 +88,8 @@ class RunSet {
   void pack();
   Group& remember(ContextId context, std::span<const int> ranks);
   void hear();
+  std::uint64_t begun_in(ContextId context) const;
+  void keep_begun(ContextId context, std::uint64_t begun);
   void drop(const Run* over);
   void heard_of_one_that_left(const GivenUp& what);
   void compare(const Group& group, const GivenUp& what);
@@ -103,6 +105,8 @@ class RunSet {
   std::size_t first_ = 0;      // before it all are null
   std::size_t cursor_ = 0;     // where the next look goes on
   std::vector<Group> groups_;  // the last that was used last
+  // Operations begun in contexts that are no group any more: UINT64_MAX where no more can follow.
+  std::map<ContextId, std::uint64_t> begun_before_;
   std::deque<GivenUp> given_up_;
   std::vector<GivenUp> undropped_;      // of whose contexts something is received yet
   std::map<ContextId, GivenUp> left_;   // by context: the one before this rank

@@ -1,5 +1,6 @@
 #include "launcher/core/elf.h"
 
+#include <algorithm>
 #include <string_view>
 #include <utility>
 
@@ -109,6 +110,17 @@ std::optional<std::string> string_at(std::string_view strings, std::uint64_t sta
   return std::string(text.substr(0, end));
 }
 
+// Linkers let names share their ends, so that any string that ends so may be meant.
+bool names_one_that_becomes_more(std::string_view strings) {
+  constexpr std::string_view kNames[] = {
+      "dlopen",       "dlmopen", "execl",   "execle",  "execlp",   "execv",
+      "execve",       "execvp",  "execvpe", "fexecve", "execveat", "posix_spawn",
+      "posix_spawnp", "system",  "popen",   "syscall", "wordexp"};
+  return std::ranges::any_of(kNames, [&](std::string_view name) {
+    return strings.find(std::string(name) + '\0') != std::string_view::npos;
+  });
+}
+
 }  // namespace
 
 std::optional<Linkage> linkage_of(const ReadAt& read) {
@@ -132,6 +144,7 @@ std::optional<Linkage> linkage_of(const ReadAt& read) {
     if (!name) return std::nullopt;
     linkage.libraries.push_back(std::move(*name));
   }
+  linkage.can_become_more = names_one_that_becomes_more(strings);
   if (table->run_path) linkage.directories = string_at(strings, *table->run_path).value_or("");
   return linkage;
 }

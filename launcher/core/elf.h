@@ -21,6 +21,9 @@ using ReadAt = std::function<std::string(std::uint64_t offset, std::size_t size)
 struct Linkage {
   std::vector<std::string> libraries;  // empty: it is linked to none (static)
   std::string directories;             // its run path as it stands there: "$ORIGIN/../lib:/opt/lib"
+  // Its strings name a function of libc that loads a library or starts a program (dlopen, execve,
+  // posix_spawn, system, ...).
+  bool can_become_more = false;
   friend bool operator==(const Linkage&, const Linkage&) = default;
 };
 

@@ -31,6 +31,7 @@ PmiNeed need_of(std::string_view library) {
   for (const std::string_view stem : {"libmpich", "libpmi", "libpmi2", "libmpichcxx"}) {
     if (is_of(library, stem)) return PmiNeed::pmi;
   }
+  if (is_of(library, "libscela")) return PmiNeed::either;
   for (const std::string_view stem : {"libmpi", "libmpi_mpifh", "libmpi_cxx", "libmpifort"}) {
     if (is_of(library, stem)) return need_of_libmpi(library);
   }
@@ -40,22 +41,14 @@ PmiNeed need_of(std::string_view library) {
 }  // namespace
 
 PmiGuess pmi_need(const std::vector<std::string>& libraries) {
+  PmiGuess guess;
   for (const std::string& library : libraries) {
     const PmiNeed need = need_of(library);
-    if (need != PmiNeed::unknown) return {need, library};
+    if (need == PmiNeed::unknown || (need == PmiNeed::either && guess.need == need)) continue;
+    guess = {need, library};
+    if (need != PmiNeed::either) break;
   }
-  return {};
-}
-
-PmiNeed pmi_need_of_launcher(std::string_view path) {
-  const std::string_view name = path.substr(path.rfind('/') + 1);
-  for (const std::string_view part : {"openmpi", "orterun", "prte"}) {
-    if (name.find(part) != std::string_view::npos) return PmiNeed::pmix;
-  }
-  for (const std::string_view part : {"mpich", "hydra"}) {
-    if (name.find(part) != std::string_view::npos) return PmiNeed::pmi;
-  }
-  return PmiNeed::unknown;
+  return guess;
 }
 
 }  // namespace scela

@@ -9,16 +9,20 @@
 
 namespace scela {
 
-enum class PmiNeed { unknown, pmi, pmix };
+enum class PmiNeed {
+  unknown,  // nothing says
+  either,   // it speaks both, as libscela does
+  pmi,      // PMI-1 or PMI-2
+  pmix
+};
 
 struct PmiGuess {
   PmiNeed need = PmiNeed::unknown;
   std::string by;  // the library that says so
 };
 
-// Of the libraries that a program asks for; unknown: none of them says.
+// Of the libraries that a program asks for; unknown: none of them says. An MPI's library counts
+// more than one that speaks both.
 PmiGuess pmi_need(const std::vector<std::string>& libraries);
-// Of what the system's mpiexec really is ("/usr/bin/mpiexec.openmpi", "/usr/bin/orterun").
-PmiNeed pmi_need_of_launcher(std::string_view path);
 
 }  // namespace scela

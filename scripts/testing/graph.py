@@ -26,8 +26,6 @@ READS = {
     "bin/scela-perf": ("perf/mpi_peer.cpp",),
     "tests/rxe/test_rxe.py": ("tests/rxe/init",),
     "tests/rxe/test_channel.py": ("tests/rxe/init",),
-    "tests/e2e/run/job.py": ("tests/support/mpich/mpiexec",),
-    "tests/cluster/cluster.py": ("tests/support/mpich/mpiexec",),
 }
 
 # Variables of a build step that do not change what comes of it; some are others when a tree is configured again.

@@ -98,12 +98,9 @@ def spawn(argv, enter, *, cwd, new_session=True, terminal=False, **options):
     return process
 
 
-# Where mpiexec is MPICH's, whatever it is on this machine: what ranks speak that show no MPI.
-MPICH = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "support", "mpich")
-
-
 def environment(extra=None):
-    return {"PATH": f"{MPICH}:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": layout.HOME,
+    # Scripts are served PMIx too unless it is said that they need none.
+    return {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": layout.HOME, "SCELA_PMI": "fd",
             "USER": "root", "LOGNAME": "root", "SHELL": "/bin/bash", "LANG": "C.UTF-8", **(extra or {})}
 
 

@@ -19,6 +19,7 @@ struct ProgramSample {
   std::uint64_t strings_size = UINT64_MAX;
   std::uint64_t strings_at = UINT64_MAX;
   std::string directories{};
+  std::vector<std::string> imports{};  // names of functions among its strings
 };
 
 inline void segment(ByteWriter& out, std::uint32_t type, std::uint64_t offset, std::uint64_t size) {
@@ -45,6 +46,8 @@ inline std::string program(const ProgramSample& sample) {
   }
   const std::uint64_t directories_at = strings.size();
   strings += sample.directories + '\0';
+  for (const std::string& name : sample.imports)
+    strings += name + '\0';
   const auto said = [](std::uint64_t wanted, std::uint64_t real) {
     return wanted == UINT64_MAX ? real : wanted;
   };

@@ -34,8 +34,6 @@ MARK = "E2E_MARK"
 READY = "E2E_READY"
 PYTHON = sys.executable
 SEGMENTS = "/dev/shm"
-# Where mpiexec is MPICH's, whatever it is on this machine: what ranks speak that show no MPI.
-MPICH = os.path.join(sys.path[-1], "mpich")
 PR_SET_PDEATHSIG = 1
 # MPI libraries leave these when their processes are killed; the ranks here use none, so they are another test's.
 FOREIGN_SEGMENTS = ("ucx_shm_posix_", "mpich_", "sem.mp-")
@@ -265,8 +263,9 @@ class JobTest(unittest.TestCase):
         self.addCleanup(os.close, self.fifo)
         self.news, self.partial_news = [], ""
         self.environment = {
-            "PATH": f"{MPICH}:/usr/local/bin:/usr/bin:/bin", "HOME": self.folder, "LANG": "C", "TMPDIR": self.temporary,
-            "SCELA_AGENT": os.environ["SCELA_AGENT"], MARK: self.mark, READY: fifo_path}
+            "PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": self.folder, "LANG": "C", "TMPDIR": self.temporary,
+            # Scripts are served PMIx too unless it is said that they need none; tests of that choice take this away.
+            "SCELA_PMI": "fd", "SCELA_AGENT": os.environ["SCELA_AGENT"], MARK: self.mark, READY: fifo_path}
 
     def run(self, result=None):
         """As TestCase's; a test that is interrupted ends its jobs and removes its files before it ends itself."""

@@ -49,51 +49,46 @@ class Pmix(JobTest):
         self.assertEqual((ended.status, ended.err), (0, ""))
 
     def test_none_means_that_ranks_find_nothing(self):
-        ended = self.run_job("--pmi", "none", "-n", "2", "sh", "-c", "env | grep -c PMI; true", env={"PMI_RANK": "0"})
+        ended = self.run_job("--pmi", "none", "-n", "2", "sh", "-c", "env | grep -c ^PMI; true", env={"PMI_RANK": "0"})
         self.assertEqual(ended.lines, ["0", "0"])
 
-    def test_auto_goes_by_mpiexec_where_a_program_shows_nothing(self):
-        for mpi, what in (("mpich", "fd"), ("openmpi", "pmix")):
-            folder = os.path.join(self.folder, mpi)
-            os.mkdir(folder)
-            launcher = self.script(f"{mpi}/mpiexec.{mpi}", "")
-            os.symlink(launcher, os.path.join(folder, "mpiexec"))
-            ended = self.run_job("-v", "--pmi", "auto", "-n", "1", self.script(f"program-{mpi}", "env"),
-                                 env={"PATH": f"{folder}:/usr/bin:/bin"})
-            self.assertEqual(ended.status, 0, ended.err)
-            self.assertIn(f"--pmi {what}: '{self.folder}/program-{mpi}' shows no MPI, and mpiexec is {launcher}", ended.err)
-            self.assertEqual(any(line.startswith("PMIX_RANK=") for line in ended.lines), what == "pmix")
-            ended = self.run_job("--dry-run", "-n", "1", f"{self.folder}/program-{mpi}",
-                                 env={"PATH": f"{folder}:/usr/bin:/bin"})
-            self.assertRegex(ended.out.decode(), rf"(?m)^pmi: {what} \(.*\); auto: '.*' shows no MPI, and mpiexec is {launcher}$")
-
-    def test_without_pmi_a_script_goes_by_mpiexec_but_not_once_on_each_host(self):
-        folder = os.path.join(self.folder, "bin")
-        os.mkdir(folder)
-        os.symlink(self.script("bin/mpiexec.openmpi", ""), os.path.join(folder, "mpiexec"))
+    def test_a_script_finds_pmi_and_pmix_but_not_once_on_each_host(self):
         program = self.script("program", "env")
-        path = {"PATH": f"{folder}:/usr/bin:/bin"}
-        for words, found in ((["-n", "1"], True), (["-w", "a", "--launch", "local"], False),
-                             (["--pmi", "fd", "-n", "1"], False)):
-            with self.subTest(words=words):
-                ended = self.run_job(*words, program, env=path)
-                self.assertEqual(ended.status, 0, ended.err)
-                self.assertEqual(b"PMIX_RANK=" in ended.out, found)
-                self.assertEqual(b"PMI_RANK=" in ended.out, not found)
-
-    def test_where_pmix_was_a_guess_a_node_without_a_server_runs_its_ranks_and_says_so_once(self):
-        folder = os.path.join(self.folder, "bin")
-        os.mkdir(folder)
-        os.symlink(self.script("bin/mpiexec.openmpi", ""), os.path.join(folder, "mpiexec"))
-        env = {"PATH": f"{folder}:/usr/bin:/bin", **self.installed()}
-        words = ("--sim-nodes", "3", "--ppn", "2", self.script("program", "env"))
-        ended = self.run_job(*words, env=env)
+        said = "shows no MPI, and may be, or start, any MPI's program"
+        auto = {"SCELA_PMI": ""}
+        ended = self.run_job("-v", "-n", "2", program, env=auto)
         self.assertEqual(ended.status, 0, ended.err)
+        self.assertIn(f"--pmi pmix and fd: '{program}' {said}", ended.err)
+        for words, pmix, pmi in ((["-n", "1"], True, True), (["-w", "a", "--launch", "local"], False, True),
+                                 (["--pmi", "fd", "-n", "1"], False, True), (["--pmi", "pmix", "-n", "1"], True, False)):
+            with self.subTest(words=words):
+                ended = self.run_job(*words, program, env=auto)
+                self.assertEqual(ended.status, 0, ended.err)
+                self.assertEqual(b"PMIX_RANK=" in ended.out, pmix)
+                self.assertEqual(b"PMI_FD=" in ended.out, pmi)
+                self.assertEqual(b"MPIR_CVAR_PMI_VERSION=1" in ended.out, pmix and pmi)
+        ended = self.run_job("--dry-run", "-n", "1", program, env=auto)
+        self.assertRegex(ended.out.decode(), rf"(?m)^pmi: pmix and fd \(.*\); auto: '.*' {said}$")
+
+    def test_a_command_that_is_no_mpi_program_needs_no_server(self):
+        ended = self.run_job("-v", "-n", "2", "hostname", env={"SCELA_PMI": "", **self.installed()})
+        self.assertEqual(ended.status, 0, ended.err)
+        self.assertIn("--pmi fd: 'hostname' shows no MPI, and loads no libraries and starts no programs", ended.err)
+        self.assertNotIn("scela-pmix", ended.err)
+
+    def test_a_node_without_a_server_is_told_of_when_a_rank_of_a_script_fails(self):
+        env = {"SCELA_PMI": "", **self.installed()}
+        words = ("--sim-nodes", "3", "--ppn", "2", self.script("program", 'env; [ "$SCELA_RANK" != "$FAILS" ]'))
+        ended = self.run_job(*words, env=env)
+        self.assertEqual((ended.status, ended.err), (0, ""))
         self.assertEqual(ended.out.count(b"PMI_FD="), 6)
+        # Open MPI's processes end instead of being worlds of one.
+        self.assertEqual(ended.out.count(b"OMPI_MCA_ess=^singleton"), 6)
         self.assertNotIn(b"PMIX_RANK=", ended.out)
-        said = "there is no scela-pmix here: ranks find PMI-1 and PMI-2, and no PMIx"
-        self.assertEqual(ended.err.count(said), 1, ended.err)
-        self.assertEqual(self.run_job("-v", *words, env=env).err.count(said), 3)
+        ended = self.run_job("--on-failure", "wait", *words, env={**env, "FAILS": "3"})
+        self.assertEqual(ended.status, 1)
+        self.assertRegex(ended.err, r"(?m)^scela-run: .*pmi sim1: there is no scela-pmix here, .*--pmi fd")
+        self.assertEqual(ended.err.count("there is no scela-pmix here"), 1)
         # Who says what ranks speak means it.
         ended = self.run_job("--pmi", "pmix", *words, env=env)
         self.assertEqual(ended.status, 71)

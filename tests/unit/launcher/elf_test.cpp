@@ -123,6 +123,24 @@ TEST_CASE("the loader's cache says where a library is, and is read within its bo
   }
 }
 
+TEST_CASE("a program's strings say whether it can load libraries or start programs") {
+  const auto can = [](std::vector<std::string> imports) {
+    test::ProgramSample sample;
+    sample.libraries = {"libc.so.6"};
+    sample.imports = std::move(imports);
+    const std::string bytes = test::program(sample);
+    const auto linkage = linkage_of([&](std::uint64_t offset, std::size_t size) {
+      return offset < bytes.size() ? bytes.substr(offset, size) : std::string();
+    });
+    REQUIRE(linkage);
+    return linkage->can_become_more;
+  };
+  CHECK_FALSE(can({"printf", "gethostname", "dlopen_not", "executable"}));
+  for (const char* const name : {"dlopen", "execve", "execvp", "posix_spawn", "system", "popen"})
+    CHECK(can({"printf", name}));
+  CHECK(can({"my_system"}));  // linkers let names share their ends
+}
+
 TEST_CASE("libraries say what a program speaks") {
   const auto need = [](const std::vector<std::string>& libraries) {
     return pmi_need(libraries).need;
@@ -139,10 +157,9 @@ TEST_CASE("libraries say what a program speaks") {
   CHECK(need({"libmpi"}) == PmiNeed::unknown);
   CHECK(need({"libmpi.so"}) == PmiNeed::unknown);
   CHECK(pmi_need({"libc.so.6", "libmpi.so.40"}).by == "libmpi.so.40");
-  CHECK(pmi_need_of_launcher("/usr/bin/mpiexec.openmpi") == PmiNeed::pmix);
-  CHECK(pmi_need_of_launcher("/usr/bin/orterun") == PmiNeed::pmix);
-  CHECK(pmi_need_of_launcher("/usr/bin/mpiexec.hydra") == PmiNeed::pmi);
-  CHECK(pmi_need_of_launcher("/opt/openmpi/bin/mpirun") == PmiNeed::unknown);
+  CHECK(need({"libscela.so.0", "libc.so.6"}) == PmiNeed::either);
+  CHECK(need({"libscela.so.0", "libmpi.so.40"}) == PmiNeed::pmix);
+  CHECK(need({"libmpich.so.12", "libscela.so.0"}) == PmiNeed::pmi);
 }
 
 }  // namespace elf_test

@@ -27,12 +27,17 @@ class Machine {
     home_.write(name, text);
     std::filesystem::permissions(home_.path(name), std::filesystem::perms::owner_all);
   }
-  void program(const std::string& name, std::vector<std::string> libraries) {
+  void program(const std::string& name, std::vector<std::string> libraries,
+               std::vector<std::string> imports = {}) {
     libraries.emplace_back("libc.so.6");
     test::ProgramSample sample;
     sample.libraries = std::move(libraries);
+    sample.imports = std::move(imports);
     write(name, test::program(sample));
   }
+
+  // Where the loader looks first.
+  void see_libraries() { around_.environment.push_back(cat("LD_LIBRARY_PATH=", home_.path())); }
 
   std::vector<std::string> warnings(std::vector<std::string> words) const {
     return warn_of_pmi(options(std::move(words)), around_);
@@ -99,7 +104,7 @@ TEST_CASE("a program that runs another is taken for that") {
   Machine machine;
   machine.program("open", {"libmpi.so.40"});
   machine.program("mpich", {"libmpich.so.12"});
-  machine.program("bin/env", {});
+  machine.program("bin/env", {}, {"execvp"});
   machine.write("script", "#!/bin/sh\n");
   CHECK(machine.choice({"env", "A=/b", "/missing", "./script", "./open", "./mpich"}) ==
         "pmix: 'env' runs './open', which needs libmpi.so.40");
@@ -107,25 +112,41 @@ TEST_CASE("a program that runs another is taken for that") {
   machine.program("bin/solver", {"libmpi.so.40"});
   CHECK(machine.choice({"env", "A=1", "solver"}) ==
         "pmix: 'env' runs 'solver', which needs libmpi.so.40");
-  CHECK(machine.choice({"env", "open"}) == "fd?: 'env' shows no MPI, and there is no mpiexec here");
+  CHECK(machine.choice({"env", "open"}) ==
+        "pmix?: 'env' shows no MPI, and may be, or start, any MPI's program");
   CHECK(machine.choice({"./script", "./open"}) ==
-        "fd?: './script' shows no MPI, and there is no mpiexec here");
+        "pmix?: './script' shows no MPI, and may be, or start, any MPI's program");
   CHECK(machine.choice({"-w", "a,b", "env", "./open"}) ==
         "fd?: 'env' shows no MPI, and runs once on each host");
   CHECK(machine.warnings({"--pmi", "fd", "env", "./open"}).front().find("'env' runs './open'") ==
         0);
 }
 
-TEST_CASE("an mpiexec whose name says nothing is known by its libraries") {
+TEST_CASE("what can neither load libraries nor start programs is served PMI alone") {
   Machine machine;
-  machine.program("bin/mpirun", {"libprrte.so.3"});
-  std::filesystem::create_symlink("mpirun", machine.path() + "/bin/mpiexec");
-  machine.write("script", "#!/bin/sh\n");
-  const std::string real = std::filesystem::canonical(machine.path() + "/bin/mpirun");
-  CHECK(machine.choice({"./script"}) ==
-        cat("pmix?: './script' shows no MPI, and mpiexec is ", real, " (libprrte.so.3)"));
-  machine.program("bin/mpirun", {});
-  CHECK(machine.choice({"./script"}) == cat("fd?: './script' shows no MPI, and mpiexec is ", real));
+  machine.program("bin/hostname", {});
+  machine.program("bin/plugged", {}, {"dlopen"});
+  machine.program("libplugs.so.1", {}, {"dlopen"});
+  machine.program("linked", {"libplugs.so.1"});
+  test::ProgramSample fixed;
+  machine.write("fixed", test::program(fixed));  // linked to nothing
+  const std::string any = " shows no MPI, and may be, or start, any MPI's program";
+  CHECK(machine.choice({"hostname"}) ==
+        "fd?: 'hostname' shows no MPI, and loads no libraries and starts no programs");
+  CHECK(machine.choice({"plugged"}) == "pmix?: 'plugged'" + any);
+  CHECK(machine.choice({"./fixed"}) == "pmix?: './fixed'" + any);
+  CHECK(machine.choice({"hostname", ":", "./fixed"}) == "pmix?: 'hostname'" + any);
+  machine.see_libraries();
+  CHECK(machine.choice({"./linked"}) == "pmix?: './linked'" + any);
+}
+
+TEST_CASE("a program of libscela is served PMI, but beside one that needs PMIx that") {
+  Machine machine;
+  machine.program("ours", {"libscela.so.0"});
+  machine.program("open", {"libmpi.so.40"});
+  CHECK(machine.choice({"./ours"}) == "fd: './ours' needs libscela.so.0");
+  CHECK(machine.choice({"./ours", ":", "./open"}) == "pmix: './open' needs libmpi.so.40");
+  CHECK(machine.warnings({"--pmi", "pmix", "./ours"}).empty());
 }
 
 }  // namespace pmi_choice_test

@@ -277,6 +277,44 @@ TEST_CASE(
   CHECK(refused.error() != nullptr);
 }
 
+// Of a context that it has forgotten, or that others have pushed out of its memory.
+TEST_CASE("executors: a rank drops what comes in a context that it has left") {
+  Case one;
+  one.algorithm = find(Operation::bcast, "binomial");
+  one.shape.operation = Operation::bcast;
+  one.shape.ranks = 2;
+  one.shape.root = 1;
+  one.sizes = {8000};
+  const bool forgets = GENERATE(true, false);
+  MemoryNetwork network(2, 1);
+  const auto left = network.transport(0);
+  const auto root = network.transport(1);
+  const Member sender(one, 1, 1);
+  Run sent;
+  RunSet senders(*root), receivers(*left);
+  const int all[] = {0, 1};
+  receivers.count(0, 0, all);
+  if (forgets) receivers.forget(0);
+  for (ContextId other = 1; !forgets && other < 100; ++other)
+    receivers.count(other, 0, all);
+  Call next = sender.call({});
+  next.number = 1;
+  REQUIRE(sent.bind(next));
+  senders.add(sent);
+  GivenUp what;
+  what.rank = 1;
+  what.refusal = Refusal::freed;
+  what.begun = 1;
+  root->give_up(all, what);
+  for (int turns = 0; turns < 100 && !sent.is_over(); ++turns) {
+    receivers.advance();
+    network.deliver();
+    senders.advance();
+  }
+  CHECK(sent.is_over());
+  CHECK(network.under_way() == 0);
+}
+
 TEST_CASE("executors: what a call lacks is refused before anything is begun") {
   Case one;
   one.algorithm = find(Operation::allreduce, "recursive-doubling");
