@@ -42,9 +42,8 @@ std::optional<PmiGuess> guess_for(const std::string& file, const Surroundings& a
   const auto see = [&](const std::string& name) {
     PmiGuess one = pmi_need({name});
     if (one.need == PmiNeed::unknown || (wanted && one.need != *wanted)) return true;
-    if (one.need == PmiNeed::either && guess.need == PmiNeed::either) return true;
     guess = std::move(one);
-    return guess.need == PmiNeed::either;  // an MPI's library may follow
+    return false;
   };
   if (!for_each_library(file, value_of(around, "LD_LIBRARY_PATH", ""), see)) return std::nullopt;
   return guess;
@@ -120,8 +119,7 @@ std::vector<std::string> warn_of_pmi(const Options& options, const Surroundings&
   std::vector<std::string> out;
   for (const App& app : options.apps) {
     const Finding found = find_need(app, around, once_per_host);
-    if (found.need != PmiNeed::pmi && found.need != PmiNeed::pmix) continue;
-    if (found.need == stated) continue;
+    if (found.need == PmiNeed::unknown || found.need == stated) continue;
     // Some are built to speak both.
     const auto other = guess_for(found.file, around, stated);
     if (other && other->need == stated) continue;
@@ -137,16 +135,13 @@ Result<PmiChoice> choose_pmi(Options& options, const Surroundings& around) {
   if (options.pmi != PmiKind::automatic) return PmiChoice();
   const bool once_per_host = runs_once_per_host(options, around);
   std::optional<Choice> chosen;
-  std::optional<Choice> either;  // where no other program says more
   bool all_stay = true;
   for (const App& app : options.apps) {
     if (app.argv.empty()) return PmiChoice();
     Finding found = find_need(app, around, once_per_host);
     all_stay = all_stay && found.stays;
     if (found.need == PmiNeed::unknown) continue;
-    if (found.need == PmiNeed::either) {
-      either = {PmiNeed::pmi, std::move(found.why)};
-    } else if (!chosen) {
+    if (!chosen) {
       chosen = {found.need, std::move(found.why)};
     } else if (chosen->need != found.need) {
       return fail(Error{ErrorKind::usage, "choose what ranks speak (--pmi auto)", "",
@@ -155,7 +150,6 @@ Result<PmiChoice> choose_pmi(Options& options, const Surroundings& around) {
     }
   }
   if (options.apps.empty()) return PmiChoice();
-  if (!chosen) chosen = std::move(either);
   const bool guessed = !chosen;
   if (guessed) chosen = for_unknown(options, once_per_host, all_stay);
   options.pmi = chosen->need == PmiNeed::pmix ? PmiKind::pmix : PmiKind::fd;

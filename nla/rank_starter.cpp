@@ -282,10 +282,12 @@ tl::expected<pid_t, RankFailure> RankStarter::execute(Program& program, Rank ran
   if (first && inherits_connection() && !is_set("SCELA_SEGMENT")) {
     own.emplace_back("SCELA_SEGMENT=1");
   }
-  // An MPICH that speaks PMI-1 and PMIx ends where it finds both and is not told which to take.
-  constexpr std::string_view kMpichsChoice = "MPIR_CVAR_PMI_VERSION";
-  if (node_.pmi == PmiKind::pmix && node_.pmi_guessed && !is_set(kMpichsChoice))
-    own.push_back(cat(kMpichsChoice, "=1"));
+  // Where both are there, an MPICH that speaks both ends unless it is told which to take; libscela
+  // takes PMIx, by which a process may join its job again.
+  if (node_.pmi == PmiKind::pmix && node_.pmi_guessed) {
+    if (!is_set("MPIR_CVAR_PMI_VERSION")) own.emplace_back("MPIR_CVAR_PMI_VERSION=1");
+    if (!is_set("SCELA_BOOTSTRAP")) own.emplace_back("SCELA_BOOTSTRAP=pmix");
+  }
   // Open MPI's processes that find no PMIx would each be a world of one: they end instead.
   constexpr std::string_view kOpenMpisStart = "OMPI_MCA_ess";
   if (node_.lacks_pmix && !is_set(kOpenMpisStart))

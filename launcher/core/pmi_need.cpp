@@ -31,7 +31,6 @@ PmiNeed need_of(std::string_view library) {
   for (const std::string_view stem : {"libmpich", "libpmi", "libpmi2", "libmpichcxx"}) {
     if (is_of(library, stem)) return PmiNeed::pmi;
   }
-  if (is_of(library, "libscela")) return PmiNeed::either;
   for (const std::string_view stem : {"libmpi", "libmpi_mpifh", "libmpi_cxx", "libmpifort"}) {
     if (is_of(library, stem)) return need_of_libmpi(library);
   }
@@ -41,14 +40,11 @@ PmiNeed need_of(std::string_view library) {
 }  // namespace
 
 PmiGuess pmi_need(const std::vector<std::string>& libraries) {
-  PmiGuess guess;
   for (const std::string& library : libraries) {
     const PmiNeed need = need_of(library);
-    if (need == PmiNeed::unknown || (need == PmiNeed::either && guess.need == need)) continue;
-    guess = {need, library};
-    if (need != PmiNeed::either) break;
+    if (need != PmiNeed::unknown) return {need, library};
   }
-  return guess;
+  return {};
 }
 
 }  // namespace scela

@@ -9,20 +9,14 @@
 
 namespace scela {
 
-enum class PmiNeed {
-  unknown,  // nothing says
-  either,   // it speaks both, as libscela does
-  pmi,      // PMI-1 or PMI-2
-  pmix
-};
+enum class PmiNeed { unknown, pmi, pmix };
 
 struct PmiGuess {
   PmiNeed need = PmiNeed::unknown;
   std::string by;  // the library that says so
 };
 
-// Of the libraries that a program asks for; unknown: none of them says. An MPI's library counts
-// more than one that speaks both.
+// Of the libraries that a program asks for; unknown: none of them says.
 PmiGuess pmi_need(const std::vector<std::string>& libraries);
 
 }  // namespace scela

@@ -25,6 +25,8 @@ class Places:
 
     def command(self, round_):
         words = [self.scela_run, *round_.options()]
+        # Its libraries say what it speaks, whatever the environment of the cluster says of scripts.
+        words += ["--pmi", "auto"] if round_.program == "openmpi" and "--pmi" not in words else []
         if round_.program == "library":
             words += ["--env", f"SCELA_CHANNEL_VERBS={self.adapter}"]
             words += ["--env", "SCELA_BOOTSTRAP=pmi2"] if round_.pmi == "pmi2" else []

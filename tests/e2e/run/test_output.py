@@ -368,7 +368,7 @@ class OutputTest(JobTest):
                 self.assertEqual(running.wait().status, 3)
 
     def test_a_slow_reader_of_the_report_misses_nothing(self):
-        for options, last in ([], 1), (["-v"], 5):
+        for options, last in ([], 1), (["-v"], 4):
             read, write, size = self.full_pipe()
             with read:
                 running = self.start("--grace", 600, *options, "-n", 1, "sh", "-c", "exit 3", stderr=write)
