@@ -1,5 +1,4 @@
-// scela-perf as a rank of a job that was started by somebody else: scela-run -n 2 scela-perf
-// latency.
+// scela-perf as a rank of a job that the user has started: scela-run -n 2 scela-perf latency.
 #pragma once
 
 #include "perf/core/options.h"

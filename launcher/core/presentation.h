@@ -44,7 +44,7 @@ struct PresentationSettings {
   bool files = false;      // --output-dir: one file per rank and stream
   // By rank, instead of numbers in labels and files: HOST.out. Empty: numbers.
   std::vector<std::string> names = {};
-  RankSet prompts = {};               // those who take input
+  RankSet prompts = {};               // ranks that are given standard input
   std::optional<Rank> terminal = {};  // what this rank writes is no lines: it is shown at once
 };
 

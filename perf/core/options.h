@@ -36,8 +36,8 @@ struct Options {
   // All ranks on the first processor, and on the second what moves messages beside them.
   bool apart = false;
   bool json = false;
-  // The first option of the command line that says how a job is started or with whom it is
-  // compared: a rank of a job that runs already has no use for it. Empty: none.
+  // The first option on the command line that says how scela-perf starts a job, or with which other
+  // library it compares the channel. A rank of a job that runs already refuses it. Empty: none.
   std::string of_own_job;
 };
 
