@@ -13,6 +13,8 @@
 #include "cache/dht.h"
 #include "common/core/nodeset.h"
 #include "common/core/text.h"
+#include "common/os/affinity.h"
+#include "common/os/child.h"
 #include "common/os/fd.h"
 #include "common/os/syscall.h"
 #include "common/os/terminal.h"
@@ -153,6 +155,7 @@ Result<Surroundings> surroundings(const Options& options) {
   out.directory = std::filesystem::current_path(error).string();
   out.environment = environment();
   out.terminal_input = ::isatty(0) == 1;
+  out.processors = std::max<std::uint32_t>(1, static_cast<std::uint32_t>(allowed_cpus().size()));
   out.window = window_size(0);
   out.modes = terminal_modes(0);
   const std::time_t now = std::time(nullptr);
@@ -359,6 +362,7 @@ int run_command(int argc, char** argv) {
   }
 
   raise_descriptor_limit();
+  forbid_own_core_files();
   auto agent = nla::find_agent(options->agent.value_or(""), plan->remote);
   if (!agent) return complain(agent.error());
   auto prepared = reach_hosts(*options, *around, std::move(*plan));

@@ -57,6 +57,11 @@ Result<void> check_excluded(const std::string& spec, const std::vector<HostEntry
 
 }  // namespace
 
+bool names_no_hosts(const Options& options) {
+  return !options.hosts && !options.hostfile && !options.sim_nodes && options.rank_places.empty() &&
+         std::ranges::none_of(options.apps, [](const App& app) { return app.hosts.has_value(); });
+}
+
 Result<std::vector<HostEntry>> find_hosts(const Options& options, const Surroundings& around) {
   auto named = named_hosts(options, around);
   if (!named) return named;

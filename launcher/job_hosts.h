@@ -38,6 +38,7 @@ struct Surroundings {
   bool terminal_input = false;               // standard input is a terminal
   std::optional<WindowSize> window;          // of that terminal
   std::optional<TerminalModes> modes;        // of that terminal
+  std::uint32_t processors = 1;              // of this machine that scela-run may use
   std::int32_t ahead_s = 0;                  // of UTC, in local time
   std::vector<MissingHost> missing;          // hosts to do without: they cannot be reached
   PmiChoice pmi_choice;
@@ -57,6 +58,8 @@ struct FoundHost {
 };
 
 // In host-list order, without those that are missing.
+// Whether the command line says nothing of hosts: the job runs on this machine.
+bool names_no_hosts(const Options& options);
 Result<std::vector<HostEntry>> find_hosts(const Options& options, const Surroundings& around);
 
 // Whether some host is reached by more than starting a process here.

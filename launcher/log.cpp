@@ -6,9 +6,14 @@
 
 #include <algorithm>
 
+#include "launcher/core/report_text.h"
+
 namespace scela {
 
 namespace {
+
+// Characters of a record that a node may have written.
+constexpr std::size_t kMostRecord = 2000;
 
 spdlog::level::level_enum level_of(LogLevel level) {
   switch (level) {
@@ -69,7 +74,8 @@ void Log::say(Subsystem subsystem, std::string text) {
 void Log::show(const LogRecord& record) {
   if (!wanted(record)) return;
   lines_->logger.log(level_of(record.level), "{}{}{}: {}", name_of(record.subsystem),
-                     record.node.empty() ? "" : " ", record.node, record.text);
+                     record.node.empty() ? "" : " ", printable(record.node, kMostRecord),
+                     printable(record.text, kMostRecord));
 }
 
 }  // namespace scela

@@ -295,6 +295,11 @@ Result<Plan> make_plan(const Options& options, const Surroundings& around) {
   plan.stdin_to = stdin_target(options, plan.once_per_host, around.terminal_input);
   plan.job = make_job(options, around, plan, *cache);
   plan.job.universe = universe_size(options, slots);
+  // One rank on its own machine may well be there to spawn others: as under mpirun there is room
+  // for as many as there are processors.
+  if (!options.usize && slots == 1 && mapping->map.size() == 1 && names_no_hosts(options)) {
+    plan.job.universe = static_cast<std::int32_t>(around.processors);
+  }
   if (auto placed = place(plan, std::move(*mapping), !plan.counts_room); !placed)
     return fail(placed.error());
   return plan;

@@ -6,12 +6,23 @@
 
 #include "common/core/counted.h"
 #include "common/core/text.h"
+#include "launcher/core/report_text.h"
 
 namespace scela {
 
 namespace {
 
 using Json = nlohmann::ordered_json;
+
+// Of objects: the account, its values, and what they have of each peer.
+constexpr int kMostDepth = 4;
+// Bytes of accounts for each rank of a node. Its file has half of that at most (nla/accounts.h),
+// and something is written beside each of its lines.
+constexpr std::size_t kMostOfRank = std::size_t{32} * 1024;
+// Kinds of accounts, and rows of a table: there are a few, and some ten.
+constexpr std::size_t kMostKinds = 16;
+constexpr std::size_t kMostRows = 200;
+constexpr std::size_t kMostName = 40;  // characters
 
 // With more ranks than so, the table has the least and the most of each figure.
 constexpr std::size_t kMostColumns = 8;
@@ -93,13 +104,20 @@ void append_cell(std::string& out, const std::string& text, std::size_t width) {
 // What nobody has is left out.
 std::string table(const Kept& kept) {
   std::vector<std::string> names;
-  for (const auto& [name, value] : kept.all.items())
-    if (value != 0) names.push_back(name);
+  std::size_t more = 0;
+  for (const auto& [name, value] : kept.all.items()) {
+    if (value == 0) continue;
+    if (names.size() < kMostRows) {
+      names.push_back(name);
+    } else {
+      ++more;
+    }
+  }
   std::size_t widest = 0;
+  std::vector<std::string> lines;
   for (const std::string& name : names)
-    widest = std::max(widest, name.size());
+    widest = std::max(widest, lines.emplace_back(printable(name, kMostName)).size());
   std::string heads(widest, ' ');
-  std::vector<std::string> lines = names;
   for (std::string& line : lines)
     line.append(widest - line.size(), ' ');
   for (const Column& column : columns_of(kept, names)) {
@@ -113,30 +131,43 @@ std::string table(const Kept& kept) {
   std::string out = cat("scela-run:     ", heads, "\n");
   for (const std::string& line : lines)
     out += cat("scela-run:     ", line, "\n");
+  if (more > 0) out += cat("scela-run:     and ", counted(more, "figure"), " more\n");
   return out;
 }
 
 }  // namespace
 
-void RankAccounts::add(std::uint32_t node, std::string_view piece) {
-  lines_.add(node, piece, [this](std::string_view line) { take(line); });
+void RankAccounts::add(std::uint32_t node, const RankSet& ranks, std::string_view piece) {
+  lines_.add(node, piece, [&](std::string_view line) { take(node, ranks, line); });
 }
 
-void RankAccounts::take(std::string_view line) {
+void RankAccounts::take(std::uint32_t node, const RankSet& ranks, std::string_view line) {
   if (!line.starts_with(R"({"account":)")) return;
-  const Json found = Json::parse(line, nullptr, false);
+  std::size_t& taken = taken_of_[node];
+  if (taken + line.size() > kMostOfRank * ranks.size()) return;
+  taken += line.size();
+  // What is nested deeper is no figure, and whatever walks it would need as much stack.
+  const auto shallow = [](int depth, Json::parse_event_t event, Json&) {
+    const bool begins =
+        event == Json::parse_event_t::object_start || event == Json::parse_event_t::array_start;
+    return !begins || depth < kMostDepth;
+  };
+  const Json found = Json::parse(line, shallow, false);
   if (!found.is_object()) return;
   const auto name = found.find("account"), rank = found.find("rank"), values = found.find("values");
   if (name == found.end() || rank == found.end() || values == found.end()) return;
   if (!name->is_string() || !rank->is_number_unsigned() || !values->is_object()) return;
-  objects_[name->get<std::string>()][rank->get<Rank>()].push_back(values->dump());
+  if (rank->get<std::uint64_t>() > UINT32_MAX || !ranks.contains(rank->get<Rank>())) return;
+  const auto kind = name->get<std::string>();
+  if (objects_.size() >= kMostKinds && !objects_.contains(kind)) return;
+  objects_[kind][rank->get<Rank>()].push_back(values->dump());
 }
 
 std::string RankAccounts::text(std::uint32_t ranks) const {
   std::string out;
   for (const auto& [name, objects] : objects_) {
-    out += cat("scela-run:   ", name, ", as ", objects.size(), " of ", counted(ranks, "rank"),
-               " told\n", table(kept_of(objects)));
+    out += cat("scela-run:   ", printable(name, kMostName), ", as ", objects.size(), " of ",
+               counted(ranks, "rank"), " told\n", table(kept_of(objects)));
   }
   return out;
 }

@@ -18,8 +18,9 @@ namespace scela {
 
 class RankAccounts {
  public:
-  // A piece of a node's report; of its lines those that are accounts are taken.
-  void add(std::uint32_t node, std::string_view piece);
+  // A piece of the report of a node with these ranks. Of its lines those that are accounts of one
+  // of the ranks are taken, as long as they are no more than the ranks may write.
+  void add(std::uint32_t node, const RankSet& ranks, std::string_view piece);
 
   // A table for each who keeps accounts; empty: there are none. `ranks`: of the job.
   std::string text(std::uint32_t ranks) const;
@@ -27,9 +28,10 @@ class RankAccounts {
   std::string json() const;
 
  private:
-  void take(std::string_view line);
+  void take(std::uint32_t node, const RankSet& ranks, std::string_view line);
 
   ReportLines lines_;
+  std::map<std::uint32_t, std::size_t> taken_of_;  // bytes, by node
   // By who keeps them, and whose they are: objects as they came.
   std::map<std::string, std::map<Rank, std::vector<std::string>>> objects_;
 };

@@ -78,7 +78,7 @@ class Session {
   void on(const action::ShowLog& log);
   void on(const action::TracePiece& piece) {
     trace_.add(piece.node, piece.bytes.view());
-    accounts_.add(piece.node, piece.bytes.view());
+    accounts_.add(piece.node, plan_.job.map.ranks_of(piece.node), piece.bytes.view());
   }
   template <class Other>
   void on(const Other&) {}
@@ -123,12 +123,13 @@ class Session {
   bool terminal_over_ = false;  // the rank that has one of its own has ended
   bool partial_armed_ = false;
   bool stopping_ = false;
-  bool launched_ = false;             // the job was sent to the nodes
-  bool over_ = false;                 // JobEnded came
-  std::optional<Error> lost_node_;    // the first node that was lost while the job ran
-  std::optional<Error> start_error_;  // of the first node that could not be started
-  RankSet failed_;                    // numbers of nodes, not ranks
-  std::string last_of_pmi_;           // what a node has said of it
+  bool launched_ = false;              // the job was sent to the nodes
+  bool over_ = false;                  // JobEnded came
+  std::optional<Error> record_error_;  // why a part of --record ends before the job
+  std::optional<Error> lost_node_;     // the first node that was lost while the job ran
+  std::optional<Error> start_error_;   // of the first node that could not be started
+  RankSet failed_;                     // numbers of nodes, not ranks
+  std::string last_of_pmi_;            // what a node has said of it
   Spawning spawning_;
 };
 
@@ -297,6 +298,11 @@ void Session::give_up_start(std::optional<Error> cause) {
 
 void Session::on(const action::ShowLog& log) {
   const LogRecord& record = log.record;
+  // An agent cannot write its part of --record.
+  if (record.subsystem == Subsystem::trace && record.level == LogLevel::error && !record_error_) {
+    record_error_ = Error{ErrorKind::io, record.text, record.node, "", ""};
+    return;
+  }
   // Asked for by itself (--report-bindings), not as one of the things that happen.
   const bool asked_for = record.subsystem == Subsystem::placement && plan_.job.placement.report;
   if (!asked_for) {
@@ -512,6 +518,12 @@ void Session::output_failed(const Error& error) {
 SessionResult Session::finish() {
   // A node that is lost after its ranks have ended has no other way to be told.
   if (!outcome_.error && !outcome_.first) outcome_.error = lost_node_;
+  if (shell_->record_error()) record_error_ = shell_->record_error();
+  if (record_error_ && !outcome_.error && !outcome_.first) {
+    outcome_.error = record_error_;
+  } else if (record_error_) {
+    person_.write(cat(kProgramName, printable(record_error_->text()), "\n"));
+  }
   SessionResult result;
   result.outcome = std::move(outcome_);
   const JobNumbers numbers = numbers_of(plan_, spawning_.unspawned());

@@ -9,6 +9,14 @@
 
 namespace scela {
 
+namespace {
+
+// Lines about ranks that could not spawn. Larger: more of the user's terminal for a rank, or a node
+// that was taken over, which asks in vain without end.
+constexpr std::uint32_t kMostTold = 100;
+
+}  // namespace
+
 namespace event = nla::event;
 
 Spawning::Spawning(Plan& plan, const RankSet& failed, const Options& options, StderrWriter& person,
@@ -47,6 +55,12 @@ Growth::Hooks Spawning::growth_hooks() {
   return hooks;
 }
 
+void Spawning::on(const nla::action::Spawn& asked) {
+  if (!options_.no_spawn) return growth_.ask(asked);
+  planned(asked,
+          fail(Error{ErrorKind::usage, "spawning is switched off (--no-spawn)", "", "", ""}));
+}
+
 void Spawning::planned(const nla::action::Spawn& spawn, Result<nla::World> world) {
   event::Planned planned{spawn.rank, spawn.id, {}, {}};
   if (world) {
@@ -75,6 +89,11 @@ void Spawning::on(const nla::action::WorldLaunched& launched) {
 
 // The asker is told too, and may go on; the person is told why in any case.
 void Spawning::tell_failed(Rank asker, const std::string& why) {
+  if (told_ > kMostTold) return;
+  if (++told_ > kMostTold) {
+    person_.write(cat(kProgramName, "further failures to spawn are not told\n"));
+    return;
+  }
   person_.write(cat(kProgramName, "rank ", asker, " (", printable(plan_.program_of(asker)),
                     ") could not spawn: ", printable(why), "\n"));
 }

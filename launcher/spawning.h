@@ -37,7 +37,7 @@ class Spawning {
   void open(boost::asio::io_context& io, HostFinder::Find find);
   void close();
 
-  void on(const nla::action::Spawn& asked) { growth_.ask(asked); }
+  void on(const nla::action::Spawn& asked);
   void on(const nla::action::HostsAdded& added) { growth_.added(added.nodes); }
   void on(const nla::action::WorldLaunched& launched);
   // Whether that node was being started for a spawn, so that nothing else has failed.
@@ -57,6 +57,7 @@ class Spawning {
   Log& log_;
   const Sides sides_;
   RankSet unspawned_;
+  std::uint32_t told_ = 0;  // failures that the user was told of
   Growth growth_;
   HostFinder::Find find_;
   std::unique_ptr<HostFinder> finder_;

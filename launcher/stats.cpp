@@ -92,9 +92,9 @@ std::string stats_json(const Phases& phases, const JobNumbers& job, const nla::S
 }
 
 void TraceFile::add(std::uint32_t node, std::string_view piece) {
+  if (path_.empty()) return;
   lines_.add(node, piece, [this](std::string_view line) {
-    if (line.starts_with(R"({"name":)") && nlohmann::json::accept(line))
-      events_ += cat(line, ",\n");
+    if (line.starts_with(R"({"name":)") && nlohmann::json::accept(line)) file_ << line << ",\n";
   });
 }
 
@@ -107,20 +107,20 @@ void TraceFile::add_launcher(const Phases& phases) {
                                   {"tid", std::strcmp(span.name, "total") == 0 ? 1 : 0},
                                   {"ts", static_cast<double>(span.from) / 1e3},
                                   {"dur", ms(span) * 1e3}};
-    events_ += event.dump() + ",\n";
+    file_ << event.dump() << ",\n";
   }
 }
 
 Result<void> TraceFile::open(const std::string& path) {
   path_ = path;
   file_.open(path);
+  file_ << "[\n";
   if (file_) return {};
   return fail(Error{ErrorKind::io, cat("write the trace '", path, "'"), "", errno_text(errno),
                     "name a file that can be made with --trace"});
 }
 
 Result<void> TraceFile::write() {
-  file_ << "[\n" << events_;
   const auto name = [&](std::size_t process, const std::string& text) {
     const nlohmann::json event = {
         {"name", "process_name"}, {"ph", "M"}, {"pid", process}, {"args", {{"name", text}}}};

@@ -55,7 +55,6 @@ class TraceFile {
  private:
   std::string path_;
   std::ofstream file_;
-  std::string events_;
   ReportLines lines_;
 };
 

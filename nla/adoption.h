@@ -3,8 +3,9 @@
 //
 //   adopter ══ stream ══ scela-nla --attach ── socket in the node's private directory ── orphan
 //
-// The two prove to each other that they know the job's key (challenge and response, HMAC-SHA256,
-// each with a word of its own, so that no answer serves as the other side's). Then the descriptors
+// The two prove to each other that they know the node's key (challenge and response, HMAC-SHA256,
+// each with a word of its own, so that no answer serves as the other side's). The orphan and those
+// who may adopt it have that key (nla/link/node_keys.h). Then the descriptors
 // of the stream are passed to the orphan, which goes on with them as its link. The attached process
 // stays for as long as the orphan's guardian, whose leash it is given to watch: that it has ended
 // is the promise that nothing is left on the node. The key comes to it as the stream's first frame
@@ -33,7 +34,7 @@ inline constexpr std::uint32_t kAnswerMs = 3000;  // for one record of the other
 
 struct AdoptionFacts {
   std::string directory;  // the node's, private
-  std::string key;        // the job's
+  std::string key;        // the node's
   std::string job_id;
   std::uint32_t linger_ms = 0;          // how long an agent may outlive its parent
   std::uint32_t answer_ms = kAnswerMs;  // how long one record of a visitor may take

@@ -19,6 +19,7 @@
 #include "nla/adoption.h"
 #include "nla/adoption_proof.h"
 #include "nla/core/link_frames.h"
+#include "nla/link/node_keys.h"
 
 namespace scela::nla {
 
@@ -89,7 +90,9 @@ class Attached {
     }
     Result<Introduction> words = decode_introduction(**frame);
     if (!words) return false;
-    talk_.key = std::move(words->key);
+    const Result<NodeKeys> keys = NodeKeys::decode(words->keys);
+    if (!keys) return false;
+    talk_.key = keys->of(words->child);
     talk_.job_id = request_.job_id;
     root_ = words->root;
     return true;

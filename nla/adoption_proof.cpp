@@ -2,8 +2,6 @@
 
 #include <fcntl.h>
 #include <openssl/crypto.h>
-#include <openssl/evp.h>
-#include <openssl/hmac.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -15,6 +13,7 @@
 #include "common/core/bytes.h"
 #include "common/core/text.h"
 #include "common/os/syscall.h"
+#include "nla/link/hmac.h"
 
 namespace scela::nla::adoption {
 
@@ -39,13 +38,7 @@ std::string proof(const Talk& talk, std::string_view side) {
   said.text(talk.job_id);
   said.raw(talk.attached);
   said.raw(talk.orphan);
-  const std::string text = said.take();
-  std::string out(kProof, '\0');
-  unsigned int size = 0;
-  ::HMAC(::EVP_sha256(), talk.key.data(), static_cast<int>(talk.key.size()),
-         reinterpret_cast<const unsigned char*>(text.data()), text.size(),
-         reinterpret_cast<unsigned char*>(out.data()), &size);
-  return size == kProof ? out : std::string();
+  return hmac_sha256(talk.key, said.take());
 }
 
 bool same(std::string_view one, std::string_view other) {

@@ -49,4 +49,8 @@ inline constexpr std::size_t kMaxSpans = 100'000;
 // Entries of the record are written out when this much has come together.
 inline constexpr std::size_t kRecordBlock = std::size_t{64} * 1024;
 
+// How long a guardian may be stopped by somebody else. Longer: a node whose agent dies meanwhile is
+// ended later.
+inline constexpr std::uint32_t kStoppedGuardianMs = 1000;
+
 }  // namespace scela::nla

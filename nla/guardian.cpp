@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>
+#include <iterator>
 #include <string_view>
 #include <vector>
 
@@ -31,6 +32,7 @@ constexpr char kDirectory = 'D';
 constexpr char kEndNode = 'E';
 constexpr char kAdoptable = 'A';
 constexpr char kAdopted = 'N';
+constexpr char kMarks = 'M';  // the guardian's own, then the key
 constexpr std::size_t kMaxRecord = 4096 + 16;
 
 constexpr std::uint64_t kForever = UINT64_MAX;
@@ -41,8 +43,9 @@ std::uint64_t after_ms(std::uint64_t ms) {
 
 class Guardian {
  public:
-  Guardian(pid_t agent, int link, int link_out, Fd leash, Fd signals)
+  Guardian(pid_t agent, int link, int link_out, char* mark_room, Fd leash, Fd signals)
       : agent_(agent),
+        mark_room_(mark_room),
         link_(link),
         link_out_(link_out),
         leash_(std::move(leash)),
@@ -108,7 +111,7 @@ class Guardian {
   }
 
   void end_descendants() {
-    const Descendants below(own_executable());
+    const Descendants below([this](pid_t pid) { return marks_.is_agent(pid); });
     reap();
     if (!below.any()) return;
     below.signal_all(SIGTERM);
@@ -135,19 +138,23 @@ class Guardian {
   // its end was seen once.
   Asked wait(std::uint64_t until, bool look_at_link = false) {
     // What the agent says over the leash keeps there until it matters: no wake-up for each word.
-    pollfd asked[2] = {{signals_.get(), POLLIN, 0}, {link_, POLLRDHUP, 0}};
-    const nfds_t count = look_at_link && !parent_gone_ ? 2 : 1;
+    // The first that matters at once is the mark.
+    const bool unmarked = mark_room_ != nullptr && marks_.key().empty() && leash_;
+    pollfd asked[3] = {{signals_.get(), POLLIN, 0},
+                       {look_at_link && !parent_gone_ ? link_ : -1, POLLRDHUP, 0},
+                       {unmarked ? leash_.get() : -1, POLLIN, 0}};
     const std::uint64_t now = monotonic_ns();
     timespec left{};
     if (until != kForever && until > now) {
       left.tv_sec = static_cast<time_t>((until - now) / 1'000'000'000);
       left.tv_nsec = static_cast<long>((until - now) % 1'000'000'000);
     }
-    if (::ppoll(asked, count, until == kForever ? nullptr : &left, nullptr) <= 0) {
+    if (::ppoll(asked, std::size(asked), until == kForever ? nullptr : &left, nullptr) <= 0) {
       return Asked::nothing;
     }
     Asked found = Asked::nothing;
-    if (count == 2 && asked[1].revents != 0) {
+    if (asked[2].revents != 0) hear_leash();
+    if (asked[1].revents != 0) {
       parent_gone_ = true;
       found = Asked::parent_gone;
     }
@@ -171,6 +178,9 @@ class Guardian {
         directories_.emplace_back(value);
       } else if (record[0] == kAdoptable) {
         std::from_chars(value.data(), value.data() + value.size(), adopt_ms_);
+      } else if (record[0] == kMarks && value.size() > kMarkLength) {
+        show_mark(mark_room_, std::string(value.substr(0, kMarkLength)));
+        marks_ = AgentMarks(std::string(value.substr(kMarkLength)));
       } else if (record[0] == kAdopted) {
         adopted_ = true;
       }
@@ -178,6 +188,8 @@ class Guardian {
   }
 
   pid_t agent_;
+  char* mark_room_;
+  AgentMarks marks_;
   int link_;
   int link_out_;  // -1: link_ goes both ways
   Fd leash_;
@@ -197,7 +209,7 @@ Error refused(std::string what) {
 
 }  // namespace
 
-Result<Fd> fork_agent(int link, int link_out) {
+Result<Fd> fork_agent(int link, int link_out, char* mark_room) {
   Result<SocketPair> leash = make_socket_pair(SOCK_SEQPACKET);
   if (!leash) return fail(leash.error());
   // Blocked before there is a child whose end could be missed.
@@ -219,7 +231,7 @@ Result<Fd> fork_agent(int link, int link_out) {
   }
   leash->theirs.reset();
   ::prctl(PR_SET_NAME, "scela-guardian");  // so that a person can tell the two apart
-  Guardian guardian(agent, link, link_out, std::move(leash->ours), std::move(signals));
+  Guardian guardian(agent, link, link_out, mark_room, std::move(leash->ours), std::move(signals));
   ::_exit(guardian.run());
 }
 
@@ -232,6 +244,11 @@ void tell(const Fd& leash, const std::string& record) {
 
 void tell_grace(const Fd& leash, std::uint32_t grace_ms) {
   tell(leash, cat(kGrace, grace_ms));
+}
+
+void tell_marks(const Fd& leash, const AgentMarks& marks) {
+  const std::string mark = marks.mark_of(::getppid());
+  if (!mark.empty()) tell(leash, cat(kMarks, mark, marks.key()));
 }
 
 void tell_directory(const Fd& leash, const std::string& path) {

@@ -1,6 +1,8 @@
 // scela-nla: the agent of one node. Started by scela-run or by another agent, never by a person.
 //
-//   scela-nla --link-fd N --name NODE          the link is descriptor N, a socket
+//   scela-nla --link-fd N --name NODE [--mark ROOM]
+//                                              the link is descriptor N, a socket; ROOM is written
+//                                              over (nla/agent_mark.h)
 //   scela-nla --stdio --name NODE --id BUILD [--digest SHA256 --unlink FILE]
 //                                              the link is standard input and output, through a
 //                                              remote shell; says first who it is
@@ -16,6 +18,7 @@
 #include <fcntl.h>
 #include <malloc.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -28,6 +31,7 @@
 #include "common/os/syscall.h"
 #include "nla/adoption.h"
 #include "nla/agent_file.h"
+#include "nla/agent_mark.h"
 #include "nla/core/remote_shell.h"
 #include "nla/guardian.h"
 #include "nla/shell.h"
@@ -54,6 +58,7 @@ struct Arguments {
   std::string job;
   std::string base;
   std::uint32_t wait_ms = 0;
+  char* mark_room = nullptr;  // in the command line
 };
 
 bool parse(int argc, char** argv, Arguments& out) {
@@ -71,6 +76,9 @@ bool parse(int argc, char** argv, Arguments& out) {
     const std::string_view value = argv[i];
     if (option == "--name") {
       out.name = value;
+    } else if (option == scela::nla::kMarkOption) {
+      if (value.size() != scela::nla::kMarkLength) return false;
+      out.mark_room = argv[i];
     } else if (option == "--id") {
       out.build = value;
     } else if (option == "--digest") {
@@ -157,8 +165,7 @@ int main(int argc, char** argv) {
   if (arguments.stdio) {
     if (const int status = take_stdio(arguments); status != 0) return status;
   }
-  // Leading a session is how an agent is recognised by another's (process_tree.h); it fails only
-  // where that is so already.
+  // An agent leads a session (nla/agent_mark.h). This fails only where that is so already.
   ::setsid();
   ::signal(SIGPIPE, SIG_IGN);
   if (arguments.attach) {
@@ -167,9 +174,13 @@ int main(int argc, char** argv) {
          arguments.wait_ms, arguments.link, arguments.link_out, arguments.stdio}));
   }
   scela::raise_descriptor_limit();
+  // The job's keys are in no core file, and no rank reads them from the memory of its agent. Also
+  // of the guardian; execve makes ranks dumpable again.
+  ::prctl(PR_SET_DUMPABLE, 0);
   // Pieces of transfers go back to the system when they are done with, not into the heap's holes.
   ::mallopt(M_MMAP_THRESHOLD, 48 * 1024);
-  scela::Result<scela::Fd> leash = scela::nla::fork_agent(arguments.link, arguments.link_out);
+  scela::Result<scela::Fd> leash =
+      scela::nla::fork_agent(arguments.link, arguments.link_out, arguments.mark_room);
   if (!leash) return failed(leash.error());
 
   scela::nla::ShellOptions options;
@@ -180,6 +191,7 @@ int main(int argc, char** argv) {
   options.parent_out = scela::Fd(arguments.link_out);
   options.leash = std::move(*leash);
   options.remote = arguments.stdio;
+  options.mark_room = arguments.mark_room;
   auto shell = scela::nla::Shell::create(std::move(options));
   if (!shell) return failed(shell.error());
   // Everything is told and cleaned up; what is left the kernel frees faster.

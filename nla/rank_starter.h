@@ -106,8 +106,11 @@ class RankStarter {
   bool inherits_connection() const;
   Result<SocketPair> connection() const;
   tl::expected<StartedRank, RankFailure> start_on_terminal(Program& program, Rank rank);
+  // A rank leads a session, as under Hydra: the kernel gives each session an equal share of a
+  // processor (sched_autogroup_enabled), and ranks that shared one would get one share beside other
+  // work.
   tl::expected<pid_t, RankFailure> execute(Program& program, Rank rank, const int (&descriptors)[4],
-                                           ChildGroup group = ChildGroup::own_group);
+                                           ChildGroup group = ChildGroup::own_session);
 
   const Job* job_;
   RankSet own_;

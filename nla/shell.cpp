@@ -58,18 +58,33 @@ void Shell::State::watch_reaper() {
 
 void Shell::State::reap() {
   reaper.clear();
-  reaper.reap([&](pid_t pid, int status) {
-    if (ranks && ranks->reaped(pid, status)) return;
-    for (std::size_t i = 0; i < children.size(); ++i) {
-      ChildAgent& child = *children[i];
-      if (child.pid != pid) continue;
-      child.pid = 0;
-      child.status = status;
-      return child_gone_if(child, static_cast<LinkId>(i + 1));
-    }
-    if (spawner) spawner->reaped(pid, status);
-  });
+  reaper.reap(
+      [&](pid_t pid, int status) {
+        if (ranks && ranks->reaped(pid, status)) return;
+        for (std::size_t i = 0; i < children.size(); ++i) {
+          ChildAgent& child = *children[i];
+          if (child.pid != pid) continue;
+          child.pid = 0;
+          child.status = status;
+          return child_gone_if(child, static_cast<LinkId>(i + 1));
+        }
+        if (spawner) spawner->reaped(pid, status);
+      },
+      [&](pid_t pid) {
+        for (const auto& child : children)
+          if (child->pid == pid) continue_guardian(*child);
+      });
   if (leftovers != Leftovers::none) check_leftovers();
+}
+
+// While a guardian is stopped nothing ends its node if its agent dies. Not at once: whoever has
+// stopped it may be about to kill it.
+void Shell::State::continue_guardian(ChildAgent& child) {
+  child.guardian_timer.emplace(io);
+  child.guardian_timer->expires_after(std::chrono::milliseconds(kStoppedGuardianMs));
+  child.guardian_timer->async_wait([&child](const error_code& error) {
+    if (!error && child.pid != 0) ::kill(child.pid, SIGCONT);
+  });
 }
 
 void Shell::State::watch_leash() {
@@ -218,21 +233,27 @@ void Shell::State::write_record(bool all) {
   if (!recorder || recorder->size() == 0 || (!all && recorder->size() < kRecordBlock)) return;
   if (!record_file) {
     Result<Fd> file = open_file(record_path, O_WRONLY | O_CREAT | O_TRUNC);
-    if (!file) return record_failed(file.error().text());
+    if (!file) return record_failed(file.error());
     record_file = std::move(*file);
   }
   const std::string bytes = recorder->take();
   for (std::size_t at = 0; at < bytes.size();) {
     const ssize_t wrote =
         retry([&] { return ::write(record_file.get(), bytes.data() + at, bytes.size() - at); });
-    if (wrote < 0) return record_failed(cat("write '", record_path, "': ", errno_text(errno)));
+    if (wrote < 0) {
+      return record_failed(
+          os_error(ErrorKind::io, cat("write the record '", record_path, "'"), errno));
+    }
     at += static_cast<std::size_t>(wrote);
   }
 }
 
-void Shell::State::record_failed(const std::string& why) {
+// The job goes on without its record. The root's own is told of when the job is over.
+void Shell::State::record_failed(Error why) {
   recorder.reset();
-  emit(event::Say{{LogLevel::error, Subsystem::trace, options.node, "the record ends: " + why}});
+  if (options.role != Role::root)
+    emit(event::Say{{LogLevel::error, Subsystem::trace, options.node, why.text()}});
+  record_error = std::move(why);
 }
 
 // The interface.
@@ -279,6 +300,9 @@ bool Shell::all_sent() const {
 
 boost::asio::io_context& Shell::context() {
   return state_->io;
+}
+const std::optional<Error>& Shell::record_error() const {
+  return state_->record_error;
 }
 std::uint64_t Shell::root_clock_ns() const {
   return state_->clock_ns();

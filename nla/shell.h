@@ -35,11 +35,12 @@ struct ShellOptions {
   std::function<void(const Action&)> on_action;  // the actions marked "root only", in order
   std::string record;                            // file for the core's events; empty: none
   // Agent.
-  std::string node;     // name of this node
-  Fd parent;            // the link to the parent, or what comes from it
-  Fd parent_out;        // invalid: `parent` goes both ways
-  Fd leash;             // to the guardian; invalid: there is none
-  bool remote = false;  // the parent is on another machine
+  std::string node;           // name of this node
+  Fd parent;                  // the link to the parent, or what comes from it
+  Fd parent_out;              // invalid: `parent` goes both ways
+  Fd leash;                   // to the guardian; invalid: there is none
+  bool remote = false;        // the parent is on another machine
+  char* mark_room = nullptr;  // for its mark (agent_mark.h); nullptr: it shows none
 };
 
 class Shell {
@@ -65,6 +66,8 @@ class Shell {
   boost::asio::io_context& context();
   // Nanoseconds on the root's clock (root: its own monotonic clock).
   std::uint64_t root_clock_ns() const;
+  // Why this process' part of the record (ShellOptions::record) ends before the job; else nothing.
+  const std::optional<Error>& record_error() const;
   // The agent's own state, one line, for -v.
   std::string describe() const;
 

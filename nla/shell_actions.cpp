@@ -98,7 +98,7 @@ void Shell::State::carry_out(action::StartChild& start) {
   if (contact) child->contact = std::move(*contact);
   child->node = start.node;
   child->attach = start.attach;
-  child->link->send_link_frame(encode(introduction(start.node)));
+  child->link->send_link_frame(encode(introduction({start.node, start.end})));
   if (may_change(*child) && settings.link == kLinkTcp) child->link->hold();
   child->asked_ns = clock_ns();
   children.push_back(std::move(child));  // links count from 1 in the order they are started
@@ -172,7 +172,7 @@ void Shell::State::let_parent_go() {
 void Shell::State::carry_out(action::AwaitAdoption& await) {
   let_parent_go();
   if (!await.still) return;
-  AdoptionFacts facts{directory, job_key, job_id, 0};
+  AdoptionFacts facts{directory, keys.of(node_index), job_id, 0};
   facts.linger_ms = (job ? job->grace_ms : kDefaultGraceMs) + kAgentSlackMs + adopt_ms;
   auto opened = open_adoption_door(io, std::move(facts), options.leash,
                                    [this](Adopter adopter) { adopted(std::move(adopter)); });
@@ -293,8 +293,7 @@ void Shell::State::carry_out(action::StartRanks& start) {
 EngineFacts Shell::State::engine_facts() {
   EngineFacts facts;
   // Without a key the engine says so, and ends.
-  auto key = job_key.empty() ? std::string() : derive_engine_key(job_key, job_id);
-  if (key) facts.key = std::move(*key);
+  if (!marks.key().empty()) facts.key = derive_engine_key(marks.key(), job_id);
   const char* const text = ::getenv("SSH_CONNECTION");
   const auto ssh = options.remote && text != nullptr ? parse_ssh_connection(text) : std::nullopt;
   if (ssh) {
@@ -420,6 +419,8 @@ void Shell::State::carry_out(action::CancelTimer& cancel) {
 }
 
 void Shell::State::carry_out(action::Finishing&) {
+  // While the parent still hears if it cannot be written.
+  if (options.role != Role::root) write_record(true);
   const bool root = options.role == Role::root;
   const RankSet own = root || !job ? RankSet() : job->map.ranks_of(node_index);
   Pieces report;

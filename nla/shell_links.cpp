@@ -28,6 +28,15 @@ ConnectionState ssh_connection_state() {
   return own && peer ? connection_state(*own->get(), *peer->get()) : ConnectionState::unknown;
 }
 
+std::string random_bytes(std::size_t size) {
+  std::string bytes(size, '\0');
+  for (std::size_t have = 0; have < size;) {
+    const ssize_t got = ::getrandom(bytes.data() + have, size - have, 0);
+    if (got > 0) have += static_cast<std::size_t>(got);
+  }
+  return bytes;
+}
+
 }  // namespace
 
 void Shell::State::watch_parent() {
@@ -45,11 +54,8 @@ void Shell::State::watch_child(ChildAgent& child) {
 void Shell::State::on_link_frame(LinkId link, Frame frame) {
   const auto kind = static_cast<LinkFrame>(frame.kind);
   if (link == kParentLink) {
-    if (kind == LinkFrame::introduce && job_key.empty()) {
-      Result<Introduction> words = decode_introduction(frame);
-      if (!words) return;
-      parent_words = std::move(*words);
-      job_key = std::exchange(parent_words.key, {});
+    if (kind == LinkFrame::introduce && keys.empty()) {
+      introduced(decode_introduction(frame));
     } else if (kind == LinkFrame::ask && !std::exchange(change_asked, true)) {
       listen();
     }
@@ -57,22 +63,37 @@ void Shell::State::on_link_frame(LinkId link, Frame frame) {
     changed(link);
   } else if (kind == LinkFrame::offer) {
     if (Result<std::uint16_t> port = decode_offer(frame)) connect(link, *port);
+  } else if (kind != LinkFrame::beat && !children[link - 1]->given_up) {
+    // Not now: the link is in the middle of a call.
+    boost::asio::post(io, [this, link] {
+      lose_child(link, "protocol error: a frame that only a parent sends");
+      pump();
+    });
   }
 }
 
-// The key is made by scela-run and goes down the tree; only shells ever see it.
-Introduction Shell::State::introduction(std::uint32_t child) {
+void Shell::State::introduced(Result<Introduction> words) {
+  if (!words) return;
+  Result<NodeKeys> own = NodeKeys::decode(std::exchange(words->keys, {}));
+  if (!own) return;
+  keys = std::move(*own);
+  marks = AgentMarks(std::exchange(words->common, {}));
+  parent_words = std::move(*words);
+  show_mark(options.mark_room, marks.mark_of(::getpid()));
+  tell_marks(options.leash, marks);
+}
+
+// The keys are made by scela-run and go down the tree; only shells ever see them.
+Introduction Shell::State::introduction(Slice child) {
   const bool root = options.role == Role::root;
-  if (root && job_key.empty()) {
-    job_key.resize(kJobKeyBytes);
-    std::size_t have = 0;
-    while (have < job_key.size()) {
-      const ssize_t got = ::getrandom(job_key.data() + have, job_key.size() - have, 0);
-      if (got > 0) have += static_cast<std::size_t>(got);
-    }
+  if (root && keys.empty()) {
+    keys = NodeKeys::all(random_bytes(kNodeKeyBytes));
+    marks = AgentMarks(random_bytes(kCommonKeyBytes));
   }
-  return {root, root ? 0 : node_index, child, job_id,
-          job_key.empty() ? std::string(kJobKeyBytes, '\0') : job_key};
+  std::string common = marks.key();
+  common.resize(kCommonKeyBytes);
+  return {root,   root ? 0 : node_index,   child.first,
+          job_id, keys.of(child).encode(), std::move(common)};
 }
 
 // The links' ticks, one timer for all of them.
@@ -200,11 +221,11 @@ void Shell::State::listen() {
   const std::optional<SshConnection> ssh = own_ssh_connection();
   const auto address = ssh ? parse_address(ssh->server, 0) : std::nullopt;
   const std::uint32_t parent_node = parent_words.root ? kRootNode : parent_words.parent;
-  Result<LinkKey> key =
-      derive_link_key(job_key, {parent_words.job_id, parent_node, parent_words.child});
+  LinkKey key = derive_link_key(keys.of(parent_words.child),
+                                {parent_words.job_id, parent_node, parent_words.child});
   std::uint16_t port = 0;
-  if (address && key && !job_key.empty()) {
-    auto made = accept_tls(io, *address, std::move(*key),
+  if (address && !keys.empty()) {
+    auto made = accept_tls(io, *address, std::move(key),
                            std::chrono::milliseconds(settings.connect_ms), [this](auto stream) {
                              if (stream) parent->change_to(std::move(*stream), true);
                            });
@@ -222,11 +243,11 @@ void Shell::State::connect(LinkId id, std::uint16_t port) {
   if (child.change != ChildAgent::Change::asked || child.attempt) return;
   const std::optional<Address> address = parse_address(child.contact.address, port);
   const std::uint32_t own = options.role == Role::root ? kRootNode : node_index;
-  Result<LinkKey> key = derive_link_key(job_key, {job_id, own, child.node});
+  LinkKey key = derive_link_key(keys.of(child.node), {job_id, own, child.node});
   if (port == 0) return change_failed(id, "the agent cannot listen");
-  if (!address || !key) return change_failed(id, "its address is not known");
+  if (!address) return change_failed(id, "its address is not known");
   child.attempt = connect_tls(
-      io, *address, port, std::move(*key), std::chrono::milliseconds(settings.connect_ms),
+      io, *address, port, std::move(key), std::chrono::milliseconds(settings.connect_ms),
       [this, id, port](auto stream) {
         ChildAgent& one = *children[id - 1];
         if (stream) {
@@ -241,6 +262,8 @@ void Shell::State::connect(LinkId id, std::uint16_t port) {
 
 void Shell::State::changed(LinkId id) {
   ChildAgent& child = *children[id - 1];
+  // It was not asked, or was given up as too slow.
+  if (child.change != ChildAgent::Change::asked) return;
   child.change = ChildAgent::Change::over;
   child.change_timer->cancel();
   emit(event::Say{{LogLevel::info, Subsystem::tree, options.node,

@@ -13,10 +13,12 @@
 #include "common/os/process_tree.h"
 #include "common/os/reaper.h"
 #include "nla/adoption.h"
+#include "nla/agent_mark.h"
 #include "nla/core/binding.h"
 #include "nla/core/record.h"
 #include "nla/host_probe.h"
 #include "nla/link/factory.h"
+#include "nla/link/node_keys.h"
 #include "nla/node_segment.h"
 #include "nla/ranks.h"
 #include "nla/settings.h"
@@ -39,6 +41,7 @@ struct ChildAgent {
   enum class Change : std::uint8_t { none, planned, asked, over } change = Change::none;
   std::optional<boost::asio::steady_timer> change_timer;
   std::unique_ptr<TlsAttempt> attempt;
+  std::optional<boost::asio::steady_timer> guardian_timer;  // while its guardian is stopped
   bool closed = false;    // nobody holds the other end of its link
   bool given_up = false;  // its end is no news any more
   bool attach = false;    // it ran already, and is to be adopted
@@ -52,7 +55,7 @@ struct Shell::State final : LinkListener {
         reaper(std::move(made)),
         reaper_watch(io, reaper.descriptor()),
         leash_watch(io),
-        descendants(options.agent) {}
+        descendants([this](pid_t pid) { return marks.is_agent(pid); }) {}
   ~State() override {
     // The reaper owns this one.
     reaper_watch.release();
@@ -76,6 +79,7 @@ struct Shell::State final : LinkListener {
   void use_settings(const std::string& text);
   void watch_reaper();
   void reap();
+  void continue_guardian(ChildAgent& child);
   void watch_leash();
 
   // The links' health (shell_links.cpp).
@@ -87,7 +91,8 @@ struct Shell::State final : LinkListener {
   void lose_parent();
   void probe_parent();
   std::string silence() const;
-  Introduction introduction(std::uint32_t child);
+  void introduced(Result<Introduction> words);
+  Introduction introduction(Slice child);
 
   // Links that change to TCP (shell_links.cpp). Of the parent:
   bool may_change(const ChildAgent& child) const;
@@ -135,7 +140,7 @@ struct Shell::State final : LinkListener {
   std::string directory_of(std::string_view host) const;
   Link* link_of(LinkId id);
   void write_record(bool all);
-  void record_failed(const std::string& why);
+  void record_failed(Error why);
   std::uint64_t clock_ns() const { return monotonic_ns() + clock_offset; }
 
   boost::asio::io_context io{1};
@@ -169,7 +174,8 @@ struct Shell::State final : LinkListener {
   std::optional<boost::asio::steady_timer> heart_timer;  // one for all links
   std::optional<Heartbeat> parent_heart;
   Introduction parent_words;
-  std::string job_key;
+  NodeKeys keys;     // of this agent's slice
+  AgentMarks marks;  // by the key that all agents of the job have
   std::unique_ptr<HostProbe> parent_probe;
   bool parent_connection_known = false;  // the kernel showed it when the parent was first watched
   std::unique_ptr<TlsAttempt> change_listener;
@@ -192,6 +198,7 @@ struct Shell::State final : LinkListener {
   std::optional<RecordWriter> recorder;
   std::string record_path;
   Fd record_file;
+  std::optional<Error> record_error;
   bool finished = false;
   bool sweeps = false;  // the root ends what falls to it before it leaves
 };

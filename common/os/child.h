@@ -42,7 +42,7 @@ std::string text_of(const ChildError& error, std::string_view program);
 
 enum class ChildGroup : std::uint8_t {
   own_group,     // leads a process group of its own, so that a signal reaches what it starts
-  own_session,   // leads a session too: no terminal, and recognisable as another node's agent
+  own_session,   // leads a session too, without a terminal
   own_terminal,  // leads a session whose controlling terminal is its descriptor 0
 };
 
@@ -65,6 +65,10 @@ struct ChildSpec {
 
 // The child's process id once it has executed the program. A child that failed has been reaped.
 tl::expected<pid_t, ChildError> start_child(const ChildSpec& spec);
+
+// This process leaves no core file from now on: it holds secrets. A program that start_child()
+// starts has the limit that there was before. Once, before there are threads.
+void forbid_own_core_files();
 
 // How a child ended, from the status that waitpid() gives: "ended with code 3", "was killed by
 // signal 9 (SIGKILL)".

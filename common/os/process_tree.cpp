@@ -3,7 +3,6 @@
 #include <dirent.h>
 #include <signal.h>
 #include <sys/prctl.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -83,16 +82,19 @@ bool facts_of(pid_t pid, ProcessFacts& facts) {
   if (name_end == std::string::npos) return false;
   std::string_view rest = std::string_view(text).substr(name_end + 2);
   facts.state = rest.empty() ? '?' : rest.front();
-  pid_t numbers[3] = {};
-  for (pid_t& number : numbers) {
+  // What follows the state, as proc(5) counts: parent (4), group (5), session (6) ... start (22).
+  for (int field = 4; field <= 22; ++field) {
     const std::size_t space = rest.find(' ');
     if (space == std::string_view::npos) return false;
     rest.remove_prefix(space + 1);
-    number = parse_pid(rest.substr(0, rest.find(' ')));
+    const std::string_view value = rest.substr(0, rest.find(' '));
+    if (field == 4) facts.parent = parse_pid(value);
+    if (field == 5) facts.group = parse_pid(value);
+    if (field == 6) facts.session = parse_pid(value);
+    if (field == 22) {
+      std::from_chars(value.data(), value.data() + value.size(), facts.started);
+    }
   }
-  facts.parent = numbers[0];
-  facts.group = numbers[1];
-  facts.session = numbers[2];
   return true;
 }
 
@@ -122,22 +124,6 @@ std::vector<pid_t> children_of(pid_t pid) {
     append_pids(read_small_file(cat(tasks, "/", thread, "/children").c_str()), children);
   });
   return children;
-}
-
-Descendants::Descendants(const std::string& agent) {
-  struct stat facts {};
-  if (::stat(agent.c_str(), &facts) == 0) {
-    device_ = facts.st_dev;
-    inode_ = facts.st_ino;
-  }
-}
-
-bool Descendants::is_agent(pid_t pid) const {
-  struct stat facts {};
-  if (::stat(cat("/proc/", pid, "/exe").c_str(), &facts) != 0) return false;
-  if (facts.st_dev != device_ || facts.st_ino != inode_) return false;
-  ProcessFacts process;
-  return facts_of(pid, process) && process.session == pid;
 }
 
 bool Descendants::is_left(pid_t pid, const std::vector<pid_t>& kept) const {

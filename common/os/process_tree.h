@@ -2,8 +2,7 @@
 //
 // A process that is a child subreaper inherits every orphan below it, so once it has no children it
 // has no descendants. Agents of other nodes that happen to live below this process are not touched,
-// nor what is below them: they are recognised as session leaders that run the agent's own
-// executable (a child between clone and execve runs that executable too, but leads no session).
+// nor what is below them; the caller can tell them from other processes.
 //
 // A caller names the further processes that it needs: `kept`, the numbers of sessions (ascending),
 // each of which is the number of the process that it was begun with. What is in such a session, and
@@ -14,7 +13,9 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace scela {
@@ -24,8 +25,9 @@ bool become_subreaper();
 
 class Descendants {
  public:
-  // `agent`: path of the executable whose session leaders are left alone.
-  explicit Descendants(const std::string& agent);
+  using IsAgent = std::function<bool(pid_t)>;
+  // `is_agent`: whether a process is an agent, which is left alone. Empty: none is.
+  explicit Descendants(IsAgent is_agent = {}) : is_agent_(std::move(is_agent)) {}
 
   // Sends `signo` to every living descendant (SIGCONT after it, so that a stopped one acts on it);
   // number of processes it was sent to. Those that may not be signalled (another user's) do not
@@ -41,13 +43,12 @@ class Descendants {
   std::vector<pid_t> orphaned_agents(const std::vector<pid_t>& kept) const;
 
  private:
-  bool is_agent(pid_t pid) const;
+  bool is_agent(pid_t pid) const { return is_agent_ && is_agent_(pid); }
   bool is_left(pid_t pid, const std::vector<pid_t>& kept) const;
   void collect(pid_t parent, int depth, const std::vector<pid_t>& kept,
                std::vector<pid_t>& out) const;
 
-  std::uint64_t device_ = 0;
-  std::uint64_t inode_ = 0;
+  IsAgent is_agent_;
 };
 
 // Children of a process, its threads' included; empty if there is no such process.
@@ -58,6 +59,7 @@ struct ProcessFacts {
   pid_t parent = 0;
   pid_t group = 0;
   pid_t session = 0;
+  std::uint64_t started = 0;  // when, in clock ticks since the machine's start
 };
 // False if there is no such process.
 bool facts_of(pid_t pid, ProcessFacts& facts);

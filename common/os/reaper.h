@@ -20,12 +20,18 @@ class Reaper {
   // Empties the descriptor; call before reaping.
   void clear();
 
-  // Calls ended(pid, status) for every child that has ended, status as in waitpid(2).
-  template <class Ended>
-  void reap(Ended&& ended) {
+  // Calls ended(pid, status) for every child that has ended, status as in waitpid(2), and
+  // stopped(pid) for every one that a signal has stopped since the last call.
+  template <class Ended, class Stopped>
+  void reap(Ended&& ended, Stopped&& stopped) {
     int status = 0;
-    for (pid_t pid; (pid = ::waitpid(-1, &status, WNOHANG)) > 0;)
-      ended(pid, status);
+    for (pid_t pid; (pid = ::waitpid(-1, &status, WNOHANG | WUNTRACED)) > 0;) {
+      if (WIFSTOPPED(status)) {
+        stopped(pid);
+      } else {
+        ended(pid, status);
+      }
+    }
   }
 
  private:

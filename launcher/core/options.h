@@ -101,6 +101,7 @@ struct Options {
   bool oversubscribe = false;
   // Absent: the slots of all hosts. Else hosts without a rank have an agent too, for spawned ranks.
   std::optional<UniverseSize> usize;
+  bool no_spawn = false;
   PlacementOptions placement;
   std::optional<std::string> rankfile;  // a path; whoever reads it fills in rank_places
   std::vector<RankPlace> rank_places;   // by rank; empty: no rankfile

@@ -18,6 +18,30 @@ using Kind = RankOutcome::Kind;
 constexpr std::size_t kMostGroups = 6;  // summary lines: the cause must stay on the screen
 constexpr std::size_t kMostText = 60;   // characters of a rank set or node set in a line
 
+// Bytes of the character that well-formed UTF-8 (Unicode, table 3-7) begins with; 0: it is none.
+std::size_t utf8_length(std::string_view text) {
+  const auto byte = [&](std::size_t at) { return static_cast<unsigned char>(text[at]); };
+  const unsigned char first = byte(0);
+  if (first < 0x80) return 1;
+  const std::size_t length = first < 0xc2   ? 0
+                             : first < 0xe0 ? 2
+                             : first < 0xf0 ? 3
+                             : first < 0xf5 ? 4
+                                            : 0;
+  if (length == 0 || text.size() < length) return 0;
+  for (std::size_t at = 1; at < length; ++at)
+    if ((byte(at) & 0xc0) != 0x80) return 0;
+  const unsigned char second = byte(1);
+  const bool overlong = (first == 0xe0 && second < 0xa0) || (first == 0xf0 && second < 0x90);
+  const bool beyond = (first == 0xed && second > 0x9f) || (first == 0xf4 && second > 0x8f);
+  return overlong || beyond ? 0 : length;
+}
+
+// U+0080 to U+009F: terminals obey them as they obey an escape sequence.
+bool is_c1(std::string_view text) {
+  return text.size() > 1 && text[0] == '\xc2' && static_cast<unsigned char>(text[1]) < 0xa0;
+}
+
 constexpr ExitRow kExitTable[] = {
     {"0", "All ranks exited with 0."},
     {"1", "A rank ended without finalizing, or broke the PMI protocol."},
@@ -161,19 +185,25 @@ std::string cause_of_end(const JobOutcome& job) {
 }
 
 // Messages come from ranks and nodes: one line, no escape sequences for the terminal.
-std::string printable(std::string_view text) {
-  std::string out(text.substr(0, kMostMessage));
-  for (char& c : out) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '\n' || c == '\t' || c == '\r') {
-      c = ' ';
-    } else if (byte < 0x20 || byte == 0x7f) {
-      c = '?';
+std::string printable(std::string_view text, std::size_t most) {
+  std::string out;
+  std::string_view rest = text;
+  while (!rest.empty()) {
+    const std::size_t length = utf8_length(rest);
+    const auto first = static_cast<unsigned char>(rest.front());
+    if (out.size() + std::max<std::size_t>(length, 1) > most) break;
+    if (rest.front() == '\n' || rest.front() == '\t' || rest.front() == '\r') {
+      out += ' ';
+    } else if (length == 0 || first < 0x20 || first == 0x7f || is_c1(rest)) {
+      out += '?';
+    } else {
+      out += rest.substr(0, length);
     }
+    rest.remove_prefix(std::max<std::size_t>(length, 1));
   }
   while (!out.empty() && out.back() == ' ')
     out.pop_back();
-  if (text.size() > kMostMessage) out += "...";
+  if (!rest.empty()) out += "...";
   return out;
 }
 

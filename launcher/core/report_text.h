@@ -13,8 +13,10 @@ inline constexpr std::string_view kProgramName = "scela-run: ";
 // Characters of a message that a rank or node may have written.
 inline constexpr std::size_t kMostMessage = 300;
 
-// Messages come from ranks and nodes: one line, no escape sequences for the terminal.
-std::string printable(std::string_view text);
+// Messages come from ranks and nodes: one line of at most `most` bytes ("..." tells of more),
+// without control characters of either set (C0, C1) that a terminal would obey. Bytes that are no
+// UTF-8 become '?', as those do.
+std::string printable(std::string_view text, std::size_t most = kMostMessage);
 // The names as a node set, or side by side where they do not fold.
 std::string folded(const std::vector<std::string>& names);
 // Why the job as a whole ended as it did, one line; empty: it ended well.

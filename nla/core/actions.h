@@ -23,6 +23,7 @@ struct Send {
 struct StartChild {
   LinkId link = 0;
   std::uint32_t node = 0;
+  std::uint32_t end = 0;  // of the slice that begins with it
   std::string host;
   bool attach = false;  // it runs, and waits for a new parent: this one
 };

@@ -5,6 +5,7 @@
 #include "cache/store.h"
 #include "common/core/text.h"
 #include "nla/core/agent_state.h"
+#include "nla/core/contact.h"
 #include "nla/core/pieces.h"
 
 namespace scela::nla {
@@ -308,7 +309,19 @@ void Agent::State::on(const event::Say& event) {
   if (context.is_root()) {
     context.act(action::ShowLog{event.record});
   } else {
-    context.send_up(msg::Log{event.record});
+    tell({event.record, context.node});
+  }
+}
+
+// Names of nodes are not believed to those that say them: the number is held against the link that
+// it came by, and the root knows its name.
+void Agent::State::tell(msg::Log said) {
+  if (context.is_root()) {
+    said.record.node = contact_name(context.host(said.node));
+    context.act(action::ShowLog{std::move(said.record)});
+  } else {
+    said.record.node.clear();
+    context.send_up(std::move(said));
   }
 }
 

@@ -19,6 +19,9 @@ constexpr std::uint32_t kSlowMs = 1000;
 // Slack per level of the tree before an agent stops waiting for children that must end: a healthy
 // but overloaded node must not be given up.
 constexpr std::uint32_t kSlackMs = 5000;
+// How long it waits after that for what is left of the processes of children that it has given up.
+// Less than kSlackMs, so that an agent that does both is done before its own parent gives it up.
+constexpr std::uint32_t kLastMs = 2000;
 
 }  // namespace
 
@@ -89,10 +92,7 @@ void Agent::State::ranks_over(const RankSet& ranks, const Outcome& outcome) {
 
 // PROCESS_FAIL (thesis section 2.2.1): at once to the launcher, which decides.
 void Agent::State::process_fail(Rank rank, const Outcome& said) {
-  constexpr std::size_t kMaxWhy =
-      512;  // a rank's message may be long; the cause is in its beginning
-  Outcome outcome = said;
-  if (outcome.why.size() > kMaxWhy) outcome.why.resize(kMaxWhy);
+  const Outcome outcome = with_short_why(said);
   if (outcome.ends_job()) aborted.emplace(rank, outcome);
   if (context.is_root()) {
     first_failure(rank, outcome);
@@ -331,9 +331,7 @@ void Agent::State::child_ended(Child& child, const std::string& why, bool given_
 void Agent::State::violation(LinkId link, const std::string& why) {
   if (link == kParentLink) {
     // The parent speaks nonsense: tell it, and end as if it were gone.
-    context.send_up(msg::Log{{LogLevel::error, Subsystem::tree,
-                              context.hosts.empty() ? std::string() : context.hosts.front(),
-                              "from the parent agent: " + why}});
+    tell({{LogLevel::error, Subsystem::tree, {}, "from the parent agent: " + why}, context.node});
     parent_lost(why);
     return;
   }
@@ -371,11 +369,12 @@ void Agent::State::give_up() {
     }
   }
   gave_up = true;
-  context.act(action::SetTimer{Timer::give_up, kSlackMs});
+  context.act(action::SetTimer{Timer::give_up, kLastMs});
 }
 
 std::uint32_t Agent::State::give_up_ms() const {
-  const std::uint32_t levels = height(context.slice, context.degree);
+  // The root's only child may answer for the same slice as the root does, and must be faster.
+  const std::uint32_t levels = height(context.slice, context.degree) + (context.is_root() ? 1 : 0);
   const std::uint64_t wait =
       std::uint64_t{2} * context.grace_ms + kDrainMs + std::uint64_t{kSlackMs} * levels +
       (context.adopts() ? context.adopt_ms : 0);  // of those that nobody could adopt

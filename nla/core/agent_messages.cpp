@@ -12,6 +12,13 @@ namespace {
 // the job from its end for longer.
 constexpr std::uint64_t kMaxReport = std::uint64_t{64} * 1024 * 1024;
 
+// What a subtree may say in log records, for each of its nodes, in all. An honest node says some
+// lines in a job, with --verbose some for each rank. Larger: more of the user's terminal, and of
+// the memory of a launcher whose terminal stalls, for a node that was taken over.
+constexpr std::uint64_t kMaxLogOfNode = std::uint64_t{64} * 1024;
+constexpr std::size_t kMaxLogText = 4096;
+constexpr std::size_t kLogCost = 64;  // of one record beside its text
+
 }  // namespace
 
 bool Agent::State::from_parent(const Message& message) {
@@ -92,7 +99,7 @@ bool Agent::State::from_child(Child& child, const Message& message) {
                       std::is_same_v<M, msg::Verdicts> || std::is_same_v<M, msg::Report> ||
                       std::is_same_v<M, msg::Done> || std::is_same_v<M, msg::ProcessFail> ||
                       std::is_same_v<M, msg::Orphan> || std::is_same_v<M, msg::CutOff> ||
-                      std::is_same_v<M, msg::NodesLost>) {
+                      std::is_same_v<M, msg::NodesLost> || std::is_same_v<M, msg::Log>) {
           return up(child, one);
         } else if constexpr (std::is_same_v<M, msg::NodeFailed>) {
           if (!child.covers(one.node)) return false;
@@ -120,9 +127,6 @@ bool Agent::State::from_child(Child& child, const Message& message) {
           return child.ranks.contains(one.rank) && output.receive(child, one, child.window);
         } else if constexpr (std::is_same_v<M, msg::StdinTaken>) {
           input.receive(child.link, one);
-          return true;
-        } else if constexpr (std::is_same_v<M, msg::Log>) {
-          on(event::Say{one.record});
           return true;
         } else if constexpr (std::is_same_v<M, msg::Parcel>) {
           return child.ranks.contains(one.source) && mailbox.receive(one);
@@ -197,6 +201,25 @@ bool Agent::State::down(const msg::CollectiveDown& message) {
   return collectives.receive_down(message);
 }
 
+// Records are of no weight: a subtree that says too much is cut short, and its link goes on.
+bool Agent::State::up(Child& child, const msg::Log& message) {
+  if (!child.covers(message.node)) return false;
+  const std::uint64_t most = kMaxLogOfNode * child.slice.size();
+  if (child.log_bytes > most) return true;
+  msg::Log passed = message;
+  if (passed.record.text.size() > kMaxLogText) passed.record.text.resize(kMaxLogText);
+  child.log_bytes += kLogCost + passed.record.text.size();
+  if (child.log_bytes > most) {
+    passed.node = child.slice.first;
+    passed.record = {LogLevel::warning,
+                     Subsystem::tree,
+                     {},
+                     "it has said too much: nothing that it says from now on is shown"};
+  }
+  tell(std::move(passed));
+  return true;
+}
+
 bool Agent::State::up(Child& child, const msg::Hello& message) {
   if (child.state != ChildState::starting || message.node != child.slice.first) return false;
   if (message.version == kProtocolVersion && !message.topology.empty() &&
@@ -237,8 +260,9 @@ bool Agent::State::up(Child& child, const msg::Ready& message) {
 bool Agent::State::up(Child& child, const msg::ProcessFail& message) {
   if (!child.ranks.contains(message.rank)) return false;
   // An adopted agent says again what its lost parent may have kept to itself.
-  const bool fresh = reported.emplace(message.rank, message.outcome).second;
-  if (fresh || message.outcome.ends_job()) process_fail(message.rank, message.outcome);
+  const Outcome outcome = with_short_why(message.outcome);
+  const bool fresh = reported.emplace(message.rank, outcome).second;
+  if (fresh || outcome.ends_job()) process_fail(message.rank, outcome);
   return true;
 }
 
@@ -246,7 +270,7 @@ bool Agent::State::up(Child& child, const msg::Verdicts& message) {
   if (!context.job) return false;
   for (const auto& [outcome, ranks] : message.groups) {
     if (!child.ranks.contains_all(ranks)) return false;
-    verdicts.record(ranks, outcome);
+    verdicts.record(ranks, with_short_why(outcome));
   }
   if (!verdicts.open(child.ranks).empty()) {
     child.some_ended = true;

@@ -51,6 +51,8 @@ struct Agent::State {
   void on(const event::StdinClosed& event);
   void on(const event::SendTrace& event);
   void on(const event::Say& event);
+  // To the user: at the root as it is, else by the parent.
+  void tell(msg::Log said);
   void on(const event::Measured& event);
   void on(const event::UserSignal& event);
   void on(const event::Stop& event);
@@ -77,6 +79,7 @@ struct Agent::State {
   bool up(Child& child, const msg::ProcessFail& message);
   bool up(Child& child, const msg::CutOff& message);
   bool up(Child& child, const msg::NodesLost& message);
+  bool up(Child& child, const msg::Log& message);
 
   // Life (agent_life.cpp).
   void use_job(Job job);

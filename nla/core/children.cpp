@@ -12,6 +12,10 @@ constexpr std::uint32_t kOutputBudget = 1024 * 1024;
 constexpr std::uint32_t kLargestWindow = 64 * 1024;  // enough for the round trip of a fast link
 constexpr std::uint32_t kSmallestWindow = 4 * 1024;  // a pipe's worth; below it every write waits
 
+// Of why a node failed: a part of it is shown. Larger: more memory at the root for what nodes that
+// were taken over say of those below them.
+constexpr std::size_t kMaxNodeWhy = 4096;
+
 }  // namespace
 
 std::uint32_t output_window(std::size_t children) {
@@ -22,6 +26,7 @@ std::uint32_t output_window(std::size_t children) {
 void report_node_failure(Context& context, msg::NodeFailed failure) {
   if (context.failed_nodes.contains(failure.node)) return;
   context.failed_nodes.add(failure.node);
+  if (failure.why.size() > kMaxNodeWhy) failure.why.resize(kMaxNodeWhy);
   if (failure.phase != StartPhase::running) context.never_ready.add(failure.node);
   if (context.adopts() && !context.is_root()) context.failed_running.push_back(failure);
   if (context.is_root()) {
@@ -50,7 +55,8 @@ void Children::start_one(Slice slice) {
   child.slice = slice;
   // Of the job's first ranks it has none: nobody waits for those.
   child.late = child.launched = child.ended_ranks = context_.job.has_value();
-  context_.act(action::StartChild{child.link, slice.first, context_.host(slice.first), false});
+  context_.act(
+      action::StartChild{child.link, slice.first, slice.end, context_.host(slice.first), false});
 
   msg::Start start;
   start.job_id = context_.job_id;
@@ -276,7 +282,7 @@ Child& Children::adopt(Child orphan, const std::vector<msg::Seen>& seen) {
   orphan.link = static_cast<LinkId>(children_.size() + 1);
   orphan.window = output_window(children_.size() + 1);
   const std::uint32_t node = orphan.slice.first;
-  context_.act(action::StartChild{orphan.link, node, context_.host(node), true});
+  context_.act(action::StartChild{orphan.link, node, node + 1, context_.host(node), true});
   msg::Adopt adopt;
   adopt.job_id = context_.job_id;
   adopt.parent = context_.node;

@@ -41,6 +41,8 @@ struct Child {
   bool gone = false;               // nothing of its process is left
   std::uint64_t report_bytes = 0;  // of its subtree's trace, so far
   std::uint64_t contributed = 0;   // bytes that it brought into operations that are not over
+  std::uint64_t begun_bytes = 0;   // taken by the sets of operations that it has begun
+  std::uint64_t log_bytes = 0;     // of log records that came from there
   std::uint32_t window = 0;        // bytes of output it may send before it gets credit
   bool knows_hosts = false;        // of its slice, as it is now
   bool late = false;               // started while the ranks ran, and knows nothing of the job yet

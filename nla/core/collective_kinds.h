@@ -20,10 +20,14 @@ inline bool has_root(CollectiveKind kind) {
          kind == CollectiveKind::scatter;
 }
 
+// Of what says how members disagree: it names a host and two operations.
+inline constexpr std::size_t kMaxMismatch = 1024;
+
 // Only fences have pairs to pack, and a clock, which the last word brings.
 template <class M>
 bool may_say(const M& message) {
   const bool fence = message.kind == CollectiveKind::fence;
+  if (message.mismatch.size() > kMaxMismatch) return false;
   return (fence || !message.packed) && ((fence && message.last) || message.clock == 0);
 }
 

@@ -127,8 +127,8 @@ void Collectives::agree(Operation& op, CollectiveKind kind, Rank root, const std
 // The numbers of a set and a tag are kept for the whole job.
 bool Collectives::may_number(const ask::Collective& call) {
   if (next_seq_.contains({call.set, call.tag})) return true;
-  const std::uint64_t bytes = 256 + call.set.ranges().size() * sizeof(RankSet::Range) +
-                              call.set.intersection(context_.own_ranks).size() * 48;
+  const std::uint64_t bytes =
+      bytes_of({call.set, 0, call.tag}) + call.set.intersection(context_.own_ranks).size() * 48;
   if (numbered_bytes_ + bytes > kMaxNumberedBytes) return false;
   numbered_bytes_ += bytes;
   return true;
@@ -238,13 +238,24 @@ bool Collectives::may_contribute(Operation& op, Child& child, std::size_t bytes)
   return true;
 }
 
+bool Collectives::may_begin(Child& child, const CollectiveId& id) {
+  const std::uint64_t bytes = bytes_of(id);
+  // Each agent of the subtree has let its own ranks begin so much (may_number()).
+  const std::uint64_t most = kMaxNumberedBytes * child.slice.size();
+  if (operations_.size() >= kMaxOperations || child.begun_bytes + bytes > most) return false;
+  child.begun_bytes += bytes;
+  open(id)->second.begun_by = child.link;
+  return true;
+}
+
 bool Collectives::receive_up(Child& child, const msg::CollectiveUp& message) {
   if (child.adopted) return false;
   // A child speaks for its own ranks only, and cannot make us hold operations without bound.
   const RankSet members = message.id.set.intersection(child.ranks);
   if (!may_say(message)) return false;
   if (members.empty() || !members.contains_all(message.missing)) return false;
-  if (operations_.size() >= kMaxOperations && !operations_.contains(message.id)) return false;
+  if (message.id.set.ranges().back().last >= context_.job->map.size()) return false;
+  if (!operations_.contains(message.id) && !may_begin(child, message.id)) return false;
   const auto at = open(message.id);
   Operation& op = at->second;
   const bool expected = std::find(op.open_children.begin(), op.open_children.end(), child.link) !=

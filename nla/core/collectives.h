@@ -90,6 +90,7 @@ class Collectives {
     bool sent_last = false;
     bool went_up = false;  // in part at least
     std::vector<LinkId> probed;
+    LinkId begun_by = kParentLink;  // the child that it counts against; kParentLink: none
     std::map<LinkId, std::uint64_t> contributed;  // bytes
     std::uint64_t carried = 0;  // fence: cache::Policy::taken() of what it took along
     cache::Stamp clock = 0;     // fence: the latest of those who have contributed
@@ -98,7 +99,12 @@ class Collectives {
   };
   using Operations = std::map<CollectiveId, Operation>;
 
+  // What an operation's set takes at an agent, about.
+  static std::uint64_t bytes_of(const CollectiveId& id) {
+    return 256 + id.set.ranges().size() * sizeof(RankSet::Range);
+  }
   bool may_number(const ask::Collective& call);
+  bool may_begin(Child& child, const CollectiveId& id);
   bool may_contribute(Operation& op, Child& child, std::size_t bytes) const;
   Operations::iterator open(const CollectiveId& id);
   bool turns_here() const { return context_.is_root() || cut_off_; }

@@ -124,6 +124,9 @@ void Collectives::complete(Operations::iterator at) {
   for (const auto& [link, bytes] : op.contributed) {
     if (Child* const child = children_.find(link)) child->contributed -= bytes;
   }
+  if (op.begun_by != kParentLink) {
+    if (Child* const child = children_.find(op.begun_by)) child->begun_bytes -= bytes_of(at->first);
+  }
   operations_.erase(at);
 }
 

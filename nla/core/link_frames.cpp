@@ -27,7 +27,8 @@ std::string encode(const Introduction& introduction) {
   out.u32(introduction.parent);
   out.u32(introduction.child);
   out.text(introduction.job_id);
-  out.raw(introduction.key);
+  out.text(introduction.keys);
+  out.raw(introduction.common);
   return framed(LinkFrame::introduce, out.bytes());
 }
 
@@ -45,7 +46,8 @@ Result<Introduction> decode_introduction(const Frame& frame) {
   out.parent = in.u32();
   out.child = in.u32();
   out.job_id = in.text();
-  out.key = in.raw(kJobKeyBytes);
+  out.keys = in.text();
+  out.common = in.raw(kCommonKeyBytes);
   if (!in.done() || root > 1) return malformed("the introduction");
   return out;
 }

@@ -31,14 +31,15 @@ inline bool is_link_frame(std::uint8_t kind) {
   return kind >= 0xF0;
 }
 
-inline constexpr std::size_t kJobKeyBytes = 32;
+inline constexpr std::size_t kCommonKeyBytes = 32;
 
 struct Introduction {
   bool root = false;         // the parent is scela-run, which a person may stop and continue
   std::uint32_t parent = 0;  // its node's index; of no meaning for scela-run
   std::uint32_t child = 0;
   std::string job_id;
-  std::string key;  // kJobKeyBytes of them
+  std::string keys;    // of the nodes of the child's slice (nla/link/node_keys.h)
+  std::string common;  // that all agents of the job have: kCommonKeyBytes
   friend bool operator==(const Introduction&, const Introduction&) = default;
 };
 

@@ -5,15 +5,18 @@
 
 #include "common/core/bytes.h"
 #include "common/core/text.h"
+#include "nla/core/budget.h"
 #include "nla/core/pieces.h"
 
 namespace scela::nla {
 
 namespace {
 
-// Of one message between ranks, held whole at the destination's agent. Bootstrap data, not bulk.
-constexpr std::uint64_t kMaxMessage = std::uint64_t{1} << 30;
-// What the rest of a message that comes in pieces costs beside its bytes.
+// Of one message between ranks, held whole at the destination's agent: bootstrap data, not bulk.
+// What a rank may put fits, and so do all that one node has begun (kMostPartialOfNode).
+constexpr std::uint64_t kMaxMessage = kRankBudget + 4096;
+static_assert(kMaxMessage <= kMostPartialOfNode);
+// What a message costs its agent beside its bytes, as a whole or begun.
 constexpr std::size_t kBoxCost = 512;
 constexpr char kRankCutOff[] = "the agent that led to that rank was lost";
 
@@ -22,7 +25,7 @@ constexpr char kRankCutOff[] = "the agent that led to that rank was lost";
 void Mailbox::ask(Rank rank, RequestId id, const ask::Send& send) {
   const bool too_large = send.bytes.size() > kMaxMessage;
   if (too_large || !context_.job || send.destination >= context_.job->map.size()) {
-    const std::string why = too_large ? std::string("a message is at most 1 GiB")
+    const std::string why = too_large ? std::string("a message is at most 32 MiB long")
                                       : cat("rank ", send.destination, " is not in the job");
     context_.act(action::Reply{rank, id, Response{false, why, false, {}}});
     return;
@@ -69,44 +72,76 @@ void Mailbox::deliver(const msg::Parcel& parcel) {
   Box& box = boxes_[key];
   const bool follows = parcel.offset == box.partial.size() && parcel.total == box.total;
   // The rest of one before was lost on its way.
-  if (parcel.offset == 0 || !follows) drop_partial(box);
+  if (parcel.offset == 0 || !follows) drop_partial(key, box);
   if (parcel.offset > 0 && !follows) return forget_idle(key);
-  if (parcel.bytes.size() == parcel.total) {
-    box.messages.push_back(parcel.bytes);
-  } else {
+  Chunk message = parcel.bytes;
+  if (parcel.bytes.size() < parcel.total) {
     add_partial(key, box, parcel);
     if (box.partial.size() < parcel.total) return;
-    box.messages.emplace_back(std::move(box.partial));
-    drop_partial(box);
+    message = Chunk(std::move(box.partial));
+    drop_partial(key, box);
   }
   if (service) {
-    serve(key, box.messages.front());
+    serve(key, message);
     boxes_.erase(key);
-  } else {
-    match(key, box);
-    forget_idle(key);
+    return;
   }
+  if (box.waiting.empty() && !may_wait(message)) {
+    dropped_.add(parcel.destination);
+    return forget_idle(key);
+  }
+  unreceived_ += cost_of(message);
+  box.messages.push_back(std::move(message));
+  match(key, box);
+  forget_idle(key);
 }
 
-// What has waited longest for its rest gives way to others: it will hardly come any more.
+std::uint64_t Mailbox::cost_of(const Chunk& message) {
+  return message.size() + kBoxCost;
+}
+
+bool Mailbox::may_wait(const Chunk& message) const {
+  return unreceived_ + cost_of(message) <= most_unreceived_;
+}
+
+// The message that has waited longest for its rest gives way, of those of the same node first: that
+// rest will hardly come any more.
 void Mailbox::add_partial(const Key& key, Box& box, const msg::Parcel& parcel) {
   const std::size_t added = parcel.bytes.size() + (box.turn == 0 ? kBoxCost : 0);
-  if (box.turn != 0) partials_.erase(box.turn);
+  const std::uint32_t node = node_of(parcel.source);
+  if (box.turn != 0) {
+    partials_.erase(box.turn);
+    begun_of_[node].turns.erase(box.turn);
+  }
+  // A reference into a map of nodes stays good while others are added and removed.
+  Begun& same = begun_of_[node];
+  while (same.bytes + added > most_of_node_ && !same.turns.empty()) {
+    give_way(*same.turns.begin());
+  }
   while (partial_bytes_ + added > most_partial_ && !partials_.empty()) {
-    const Key oldest = partials_.begin()->second;
-    drop_partial(boxes_.at(oldest));
-    forget_idle(oldest);
+    give_way(partials_.begin()->first);
   }
   box.turn = next_turn_++;
   partials_.emplace(box.turn, key);
+  same.turns.insert(box.turn);
   box.total = parcel.total;
   box.partial += parcel.bytes.view();
   box.counted += added;
+  same.bytes += added;
   partial_bytes_ += added;
 }
 
-void Mailbox::drop_partial(Box& box) {
+void Mailbox::give_way(std::uint64_t turn) {
+  const Key oldest = partials_.at(turn);
+  drop_partial(oldest, boxes_.at(oldest));
+  forget_idle(oldest);
+}
+
+void Mailbox::drop_partial(const Key& key, Box& box) {
   if (box.turn == 0) return;
+  Begun& same = begun_of_[node_of(std::get<1>(key))];
+  same.turns.erase(box.turn);
+  same.bytes -= box.counted;
   partials_.erase(std::exchange(box.turn, 0));
   partial_bytes_ -= std::exchange(box.counted, 0);
   box.partial = {};
@@ -116,6 +151,12 @@ void Mailbox::forget_idle(const Key& key) {
   const auto at = boxes_.find(key);
   const Box& box = at->second;
   if (box.turn == 0 && box.messages.empty() && box.waiting.empty()) boxes_.erase(at);
+}
+
+void Mailbox::drop(const Key& key, Box& box) {
+  drop_partial(key, box);
+  for (const Chunk& message : std::exchange(box.messages, {}))
+    unreceived_ -= cost_of(message);
 }
 
 void Mailbox::serve(const Key& key, const Chunk& message) {
@@ -132,6 +173,7 @@ void Mailbox::serve(const Key& key, const Chunk& message) {
 void Mailbox::match(const Key& key, Box& box) {
   while (!box.messages.empty() && !box.waiting.empty()) {
     Response response;
+    unreceived_ -= cost_of(box.messages.front());
     response.parts.push_back(std::move(box.messages.front()));
     context_.act(action::Reply{std::get<0>(key), box.waiting.front(), std::move(response)});
     box.messages.pop_front();
@@ -144,6 +186,13 @@ void Mailbox::ask(Rank rank, RequestId id, const ask::Receive& receive) {
   Box& box = boxes_[key];
   if (box.messages.empty() && failed_.contains(receive.source)) {
     const std::string why = cat("rank ", receive.source, " failed");
+    context_.act(action::Reply{rank, id, Response{false, why, false, {}}});
+    return forget_idle(key);
+  }
+  if (box.messages.empty() && dropped_.contains(rank)) {
+    const std::string why =
+        cat("messages to rank ", rank, " were dropped: more than ", most_unreceived_ >> 20,
+            " MiB of them waited to be received on its node");
     context_.act(action::Reply{rank, id, Response{false, why, false, {}}});
     return forget_idle(key);
   }
@@ -162,7 +211,7 @@ void Mailbox::ranks_ended(const RankSet& ranks) {
   for (auto at = boxes_.begin(); at != boxes_.end();) {
     const auto& [destination, source, tag] = at->first;
     const bool over = ranks.contains(destination) && tag < kServiceTags;
-    if (over) drop_partial(at->second);
+    if (over) drop(at->first, at->second);
     at = over ? boxes_.erase(at) : std::next(at);
   }
 }
@@ -188,7 +237,7 @@ void Mailbox::cut_off(const RankSet& ranks) {
   for (auto& [key, box] : boxes_) {
     if (ranks.contains(std::get<0>(key)) == ranks.contains(std::get<1>(key))) continue;
     if (std::get<2>(key) >= kServiceTags) continue;
-    drop_partial(box);
+    drop_partial(key, box);
     refuse(key, box, kRankCutOff);
   }
 }

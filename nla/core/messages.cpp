@@ -89,7 +89,7 @@ auto fields(Is<StdinTaken> auto& m) {
   return std::tie(m.bytes, m.last);
 }
 auto fields(Is<Log> auto& m) {
-  return std::tie(m.record);
+  return std::tie(m.record, m.node);
 }
 auto fields(Is<Report> auto& m) {
   return std::tie(m.node, m.last, m.bytes);

@@ -241,8 +241,9 @@ struct StdinTaken {         // u
   bool last = false;        // none of them takes any more: nothing needs to be sent from now on
   friend bool operator==(const StdinTaken&, const StdinTaken&) = default;
 };
-struct Log {  // u
+struct Log {  // u: the root fills in the node's name
   LogRecord record;
+  std::uint32_t node = 0;  // that says it
   friend bool operator==(const Log&, const Log&) = default;
 };
 struct Report {  // u: an agent's trace, in pieces (opaque to the core)

@@ -37,4 +37,11 @@ struct Outcome {
   friend auto operator<=>(const Outcome&, const Outcome&) = default;
 };
 
+// A rank's own message may be long; the cause is in its beginning.
+inline constexpr std::size_t kMaxWhy = 512;
+inline Outcome with_short_why(Outcome outcome) {
+  if (outcome.why.size() > kMaxWhy) outcome.why.resize(kMaxWhy);
+  return outcome;
+}
+
 }  // namespace scela::nla

@@ -1,5 +1,6 @@
 #include "nla/core/pmix_data.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "common/core/bytes.h"
@@ -14,8 +15,11 @@ using pmix::Status;
 constexpr std::uint32_t kWantTag = kServiceTags;
 constexpr std::uint32_t kDataTag = kServiceTags + 1;
 
-// Nodes that wait for what ranks of this one have not put yet: as many as there may be.
-constexpr std::size_t kMaxVisitors = std::size_t{1} << 18;
+// Of one node, for each rank here: questions that wait at a time. A server asks once for each of
+// its own ranks that wants to know, and again after a way was lost. Smaller: ranks are told that
+// there is nothing; larger: more memory of this node's server for a node that was taken over.
+constexpr std::size_t kLeastQuestions = 4;
+constexpr std::size_t kMaxKey = 1024;  // libpmix's are half of that at most
 
 }  // namespace
 
@@ -33,15 +37,16 @@ bool PmixData::receive(pmix::msg::DataWanted& message) {
     answer(message.id, Status::not_found);
     return true;
   }
-  wanted_.emplace(message.id, message.rank);
-  want(message.id, message.rank);
+  const Wanted& one = wanted_.emplace(message.id, Wanted{message.rank, message.key}).first->second;
+  want(message.id, one);
   return true;
 }
 
-void PmixData::want(pmix::Id id, Rank rank) {
+void PmixData::want(pmix::Id id, const Wanted& one) {
   ByteWriter out;
   out.varint(id);
-  sides_.send(kWantTag, rank, out.take());
+  out.raw(one.key);
+  sides_.send(kWantTag, one.rank, out.take());
 }
 
 bool PmixData::heard(std::uint32_t tag, Rank from, Rank to, std::string_view bytes) {
@@ -49,13 +54,14 @@ bool PmixData::heard(std::uint32_t tag, Rank from, Rank to, std::string_view byt
   ByteReader in(bytes);
   const pmix::Id id = in.varint();
   if (tag == kWantTag) {
-    if (in.ok()) wanted({from, id, to});
+    if (in.ok() && in.rest().size() <= kMaxKey) wanted({from, id, to, std::string(in.rest())});
     return true;
   }
   const bool there = in.flag();
   // Of nobody but the node that was asked.
   const auto at = wanted_.find(id);
-  if (!in.ok() || at == wanted_.end() || job_.map.node_of(from) != job_.map.node_of(at->second)) {
+  if (!in.ok() || at == wanted_.end() ||
+      job_.map.node_of(from) != job_.map.node_of(at->second.rank)) {
     return true;
   }
   wanted_.erase(at);
@@ -64,23 +70,34 @@ bool PmixData::heard(std::uint32_t tag, Rank from, Rank to, std::string_view byt
 }
 
 void PmixData::wanted(const Visitor& visitor) {
-  if (visitors_.size() + early_.size() >= kMaxVisitors) {
-    return send(visitor, Status::not_found, {});
-  }
+  const std::uint32_t node = job_.map.node_of(visitor.asker).value_or(0);
+  const std::size_t most =
+      own_.size() * std::max<std::size_t>(kLeastQuestions, 2 * job_.map.ranks_of(node).size());
+  if (waiting_of_[node] >= most) return send(visitor, Status::not_found, {});
   // Its world is on its way: somebody has started, and was faster.
-  if (job_.world_of(visitor.rank) >= ready_worlds_) return early_.push_back(visitor);
+  if (job_.world_of(visitor.rank) >= ready_worlds_) {
+    ++waiting_of_[node];
+    return early_.push_back(visitor);
+  }
   if (!own_.contains(visitor.rank) || ended_.contains(visitor.rank)) {
     return send(visitor, Status::not_found, {});
   }
+  ++waiting_of_[node];
   const pmix::Id id = next_visitor_++;
   visitors_.emplace(id, visitor);
-  sides_.tell(pmix::msg::DataAsked{id, visitor.rank});
+  sides_.tell(pmix::msg::DataAsked{id, visitor.rank, visitor.key});
 }
 
 bool PmixData::receive(pmix::msg::Data& message) {
   const auto at = visitors_.extract(message.id);
-  if (!at.empty()) send(at.mapped(), message.status, message.blob);
+  if (at.empty()) return true;
+  waits_no_more(at.mapped());
+  send(at.mapped(), message.status, message.blob);
   return true;
+}
+
+void PmixData::waits_no_more(const Visitor& visitor) {
+  --waiting_of_[job_.map.node_of(visitor.asker).value_or(0)];
 }
 
 void PmixData::send(const Visitor& visitor, Status status, std::string_view blob) {
@@ -93,14 +110,17 @@ void PmixData::send(const Visitor& visitor, Status status, std::string_view blob
 
 void PmixData::worlds_ready(std::size_t worlds) {
   ready_worlds_ = worlds;
-  for (const Visitor& visitor : std::exchange(early_, {}))
+  for (const Visitor& visitor : std::exchange(early_, {})) {
+    waits_no_more(visitor);
     wanted(visitor);
+  }
 }
 
 void PmixData::rank_ended(Rank rank) {
   ended_.add(rank);
   for (auto at = visitors_.begin(); at != visitors_.end();) {
     if (at->second.rank == rank) {
+      waits_no_more(at->second);
       send(at->second, Status::not_found, {});
       at = visitors_.erase(at);
     } else {
@@ -122,16 +142,16 @@ void PmixData::nodes_lost(const RankSet& nodes) {
 // Asked again: the answer to the first question, should it come too, is the same.
 void PmixData::reconnected(const RankSet& ranks) {
   const bool inside = own_.intersects(ranks);
-  for (const auto& [id, rank] : wanted_) {
-    const auto node = job_.map.node_of(rank);
-    if (node && job_.map.ranks_of(*node).intersects(ranks) != inside) want(id, rank);
+  for (const auto& [id, one] : wanted_) {
+    const auto node = job_.map.node_of(one.rank);
+    if (node && job_.map.ranks_of(*node).intersects(ranks) != inside) want(id, one);
   }
 }
 
 // Nobody will answer for these any more.
 void PmixData::forget_wanted(const RankSet& ranks) {
   for (auto at = wanted_.begin(); at != wanted_.end();) {
-    if (ranks.contains(at->second)) {
+    if (ranks.contains(at->second.rank)) {
       answer(at->first, Status::not_found);
       at = wanted_.erase(at);
     } else {

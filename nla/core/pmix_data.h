@@ -47,11 +47,17 @@ class PmixData {
     Rank asker = 0;
     pmix::Id id = 0;  // there
     Rank rank = 0;    // here
+    std::string key;  // pmix::msg::DataAsked
+  };
+  struct Wanted {  // of a rank elsewhere
+    Rank rank = 0;
+    std::string key;
   };
 
   void answer(pmix::Id id, pmix::Status status, std::string blob = {});
-  void want(pmix::Id id, Rank rank);
+  void want(pmix::Id id, const Wanted& one);
   void wanted(const Visitor& visitor);
+  void waits_no_more(const Visitor& visitor);
   void send(const Visitor& visitor, pmix::Status status, std::string_view blob);
   void forget_wanted(const RankSet& ranks);
 
@@ -59,13 +65,14 @@ class PmixData {
   const RankSet& own_;
   Sides sides_;
   std::size_t ready_worlds_ = 0;
-  RankSet ended_;                    // of this node
-  RankSet failed_;                   // anywhere
-  RankSet lost_;                     // nodes
-  std::map<pmix::Id, Rank> wanted_;  // here, of ranks elsewhere
+  RankSet ended_;   // of this node
+  RankSet failed_;  // anywhere
+  RankSet lost_;    // nodes
+  std::map<pmix::Id, Wanted> wanted_;
   std::map<pmix::Id, Visitor> visitors_;
   pmix::Id next_visitor_ = 1;
-  std::vector<Visitor> early_;  // of worlds that are not ready
+  std::vector<Visitor> early_;                       // of worlds that are not ready
+  std::map<std::uint32_t, std::size_t> waiting_of_;  // visitors of each node, early ones too
 };
 
 }  // namespace scela::nla

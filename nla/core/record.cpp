@@ -237,7 +237,7 @@ auto fields(Is<Send> auto& a) {
   return std::tie(a.link, a.message);
 }
 auto fields(Is<StartChild> auto& a) {
-  return std::tie(a.link, a.node, a.host, a.attach);
+  return std::tie(a.link, a.node, a.end, a.host, a.attach);
 }
 auto fields(Is<CloseLink> auto& a) {
   return std::tie(a.link);

@@ -153,7 +153,6 @@ void Spawns::advance(const RankSet& started, const Verdicts& verdicts, bool ende
 
 void Spawns::tell(std::size_t world) {
   const Launch& launch = launches_[world - 1];
-  constexpr std::size_t kMaxWhy = 512;
   context_.send_up(msg::WorldLaunched{static_cast<std::uint32_t>(world), launch.started,
                                       launch.error, launch.why.substr(0, kMaxWhy)});
 }

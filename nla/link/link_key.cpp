@@ -1,19 +1,12 @@
 #include "nla/link/link_key.h"
 
-#include <openssl/core_names.h>
-#include <openssl/kdf.h>
-#include <openssl/params.h>
-
-#include <memory>
-
 #include "common/core/bytes.h"
 #include "common/core/text.h"
+#include "nla/link/hmac.h"
 
 namespace scela::nla {
 
 namespace {
-
-constexpr std::size_t kSecretBytes = 32;
 
 // What the secret is good for: the parent connects, the child answers.
 std::string purpose(const LinkName& name) {
@@ -32,37 +25,21 @@ std::string purpose_of_engines(const std::string& job_id) {
   return out.take();
 }
 
-// Error: of what.
-Result<std::string> derive(const std::string& job_key, std::string info, const char* what) {
-  const std::unique_ptr<EVP_KDF, void (*)(EVP_KDF*)> kdf(
-      ::EVP_KDF_fetch(nullptr, OSSL_KDF_NAME_HKDF, nullptr), ::EVP_KDF_free);
-  const std::unique_ptr<EVP_KDF_CTX, void (*)(EVP_KDF_CTX*)> context(
-      kdf ? ::EVP_KDF_CTX_new(kdf.get()) : nullptr, ::EVP_KDF_CTX_free);
-  std::string digest = "SHA256";
-  std::string key = job_key;
-  const OSSL_PARAM parameters[] = {
-      ::OSSL_PARAM_construct_utf8_string(OSSL_KDF_PARAM_DIGEST, digest.data(), 0),
-      ::OSSL_PARAM_construct_octet_string(OSSL_KDF_PARAM_KEY, key.data(), key.size()),
-      ::OSSL_PARAM_construct_octet_string(OSSL_KDF_PARAM_INFO, info.data(), info.size()),
-      ::OSSL_PARAM_construct_end()};
-  std::string secret(kSecretBytes, '\0');
-  if (!context || ::EVP_KDF_derive(context.get(), reinterpret_cast<unsigned char*>(secret.data()),
-                                   secret.size(), parameters) != 1) {
-    return fail(Error{ErrorKind::internal, what, {}, "the library refuses", {}});
-  }
-  return secret;
+// HKDF without salt (RFC 5869, sections 2.2 and 2.3), of one block.
+std::string derive(const std::string& from, const std::string& info) {
+  const std::string extracted = hmac_sha256(std::string(kHmacBytes, '\0'), from);
+  return hmac_sha256(extracted, info + '\x01');
 }
 
 }  // namespace
 
-Result<LinkKey> derive_link_key(const std::string& job_key, const LinkName& name) {
-  auto secret = derive(job_key, purpose(name), "derive the key of a link");
-  if (!secret) return fail(secret.error());
-  return LinkKey{cat("scela ", name.job_id, " ", name.parent, " ", name.child), std::move(*secret)};
+LinkKey derive_link_key(const std::string& node_key, const LinkName& name) {
+  return {cat("scela ", name.job_id, " ", name.parent, " ", name.child),
+          derive(node_key, purpose(name))};
 }
 
-Result<std::string> derive_engine_key(const std::string& job_key, const std::string& job_id) {
-  return derive(job_key, purpose_of_engines(job_id), "derive the key of the adapter's engines");
+std::string derive_engine_key(const std::string& common_key, const std::string& job_id) {
+  return derive(common_key, purpose_of_engines(job_id));
 }
 
 }  // namespace scela::nla

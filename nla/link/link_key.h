@@ -1,15 +1,14 @@
-// The secret of one link, derived from the job's key, and the name by which its two ends call it;
-// and the key of the job's adapter engines, likewise.
+// The secret of one link, derived from the key of its child's node (node_keys.h), and the name by
+// which its two ends call it; and the key of the job's adapter engines, derived from what all
+// agents have.
 //
 // HKDF with SHA-256 (RFC 5869). Who parent and child are is part of the derivation, so no link's
-// secret opens another link, and none of them tells another, or the job's key. Values only; OpenSSL
-// stays inside the .cpp file.
+// secret opens another link, and none of them tells another, or the node's key. Values only;
+// OpenSSL stays inside the .cpp file.
 #pragma once
 
 #include <cstdint>
 #include <string>
-
-#include "common/core/result.h"
 
 namespace scela::nla {
 
@@ -26,10 +25,8 @@ struct LinkKey {
   std::string secret;    // 32 bytes
 };
 
-// Error (internal): the library refuses.
-Result<LinkKey> derive_link_key(const std::string& job_key, const LinkName& name);
-// By which the engines of the job's nodes know each other: 32 bytes, the same on all nodes. Error
-// (internal): the library refuses.
-Result<std::string> derive_engine_key(const std::string& job_key, const std::string& job_id);
+LinkKey derive_link_key(const std::string& node_key, const LinkName& name);
+// By which the engines of the job's nodes know each other: 32 bytes, the same on all nodes.
+std::string derive_engine_key(const std::string& common_key, const std::string& job_id);
 
 }  // namespace scela::nla

@@ -435,7 +435,7 @@ class Acceptor final : public TlsAttempt {
   };
 
   void wait() {
-    if (waiting_ || strangers_.size() >= kMaxUnproven || !listener_.is_open()) return;
+    if (waiting_ || !listener_.is_open()) return;
     waiting_ = true;
     listener_.async_wait(Descriptor::wait_read, [this](const error_code& error) {
       waiting_ = false;
@@ -447,6 +447,7 @@ class Acceptor final : public TlsAttempt {
   void accept() {
     Fd socket(::accept4(listener_.native_handle(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (!socket) return;
+    if (strangers_.size() >= kMaxUnproven) forget(strangers_.begin());
     strangers_.emplace_back(io_, std::move(socket), key_);
     const auto one = std::prev(strangers_.end());
     one->timer.expires_after(stranger_limit_);
@@ -465,7 +466,6 @@ class Acceptor final : public TlsAttempt {
     boost::asio::post(io_, [alive = std::weak_ptr<bool>(alive_), this] {
       if (alive.lock()) gone_.clear();
     });
-    wait();
   }
   void end(tl::expected<std::unique_ptr<Transport>, std::string> result) {
     timer_.cancel();

@@ -4,9 +4,11 @@
 // handshake; the session's own keys come from a fresh Diffie-Hellman exchange (psk_dhe_ke). No
 // certificates, tickets, early data, session cache, renegotiation or older version.
 //
-// Event loop, one thread; never blocks. For a peer that has proved nothing at most kMaxUnproven
-// connections are held, each for a part of the time for the whole, with what the TLS library takes
-// for a handshake (some 50 KiB); the rest waits in the kernel. OpenSSL stays inside the .cpp file.
+// Event loop, one thread; never blocks. At most kMaxUnproven connections of peers that have proved
+// nothing are held, each for a part of the time for the whole, with what the TLS library takes for
+// a handshake (some 50 KiB). When one more comes, the oldest is closed: a parent proves the key at
+// once, and whoever holds many connections only has them closed. OpenSSL stays inside the .cpp
+// file.
 #pragma once
 
 #include <chrono>
@@ -22,8 +24,9 @@
 
 namespace scela::nla {
 
-// Fewer: a stranger's connection is in the parent's way for longer; more: memory for strangers.
-inline constexpr int kMaxUnproven = 4;
+// Fewer: strangers that connect all the time close the parent's connection before its handshake is
+// over, which takes two round trips; more: memory for strangers.
+inline constexpr int kMaxUnproven = 64;
 // What part of the time for the whole one stranger has. A handshake takes two round trips. Larger:
 // an overloaded parent stays on ssh; smaller: strangers that say nothing hold their places longer.
 inline constexpr int kUnprovenShare = 4;

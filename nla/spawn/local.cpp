@@ -5,6 +5,7 @@
 #include "common/core/text.h"
 #include "common/os/child.h"
 #include "common/os/syscall.h"
+#include "nla/agent_mark.h"
 #include "nla/spawn/kinds.h"
 
 namespace scela::nla {
@@ -36,7 +37,8 @@ class LocalSpawner final : public Spawner {
     if (!pair) return failure(pair.error());
     // Standard error stays: whatever an agent says there is not meant to be lost.
     const int descriptors[] = {null_.get(), null_.get(), STDERR_FILENO, pair->theirs.get()};
-    std::vector<std::string> words = {agent_, "--link-fd", "3", "--name", node};
+    std::vector<std::string> words = {agent_,      "--link-fd",    "3", "--name", node,
+                                      kMarkOption, room_for_mark()};
     words.insert(words.end(), more.begin(), more.end());
     std::vector<char*> argv;
     for (std::string& word : words)

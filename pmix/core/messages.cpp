@@ -31,7 +31,7 @@ auto fields(Is<msg::Answer> auto& m) {
   return std::tie(m.id, m.status, m.blob);
 }
 auto fields(Is<msg::DataAsked> auto& m) {
-  return std::tie(m.id, m.rank);
+  return std::tie(m.id, m.rank, m.key);
 }
 auto fields(Is<msg::Environment> auto& m) {
   return std::tie(m.rank, m.variables);
@@ -55,7 +55,7 @@ auto fields(Is<msg::Fence> auto& m) {
   return std::tie(m.id, m.ranks, m.blob, m.name);
 }
 auto fields(Is<msg::DataWanted> auto& m) {
-  return std::tie(m.id, m.rank);
+  return std::tie(m.id, m.rank, m.key);
 }
 auto fields(Is<msg::Data> auto& m) {
   return std::tie(m.id, m.status, m.blob);

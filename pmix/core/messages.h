@@ -81,6 +81,7 @@ struct Answer {
 struct DataAsked {
   Id id = 0;
   Rank rank = 0;
+  std::string key;  // that must be there before the answer; empty: whatever the rank has put first
   friend bool operator==(const DataAsked&, const DataAsked&) = default;
 };
 
@@ -130,6 +131,7 @@ struct Fence {
 struct DataWanted {
   Id id = 0;
   Rank rank = 0;
+  std::string key;  // as of DataAsked
   friend bool operator==(const DataWanted&, const DataWanted&) = default;
 };
 struct Data {  // in answer to DataAsked

@@ -52,6 +52,16 @@ bool is_aside(const pmix_info_t& directive) {
   return false;
 }
 
+// What a rank says of itself, for a scheduler that may suspend or move it.
+bool is_information(const pmix_info_t& directive) {
+  for (const char* const key :
+       {PMIX_JOB_CTRL_PREEMPTIBLE, PMIX_JOB_CTRL_CHECKPOINT_METHOD, PMIX_JOB_CTRL_CHECKPOINT_EVENT,
+        PMIX_JOB_CTRL_CHECKPOINT_SIGNAL, PMIX_JOB_CTRL_CHECKPOINT_TIMEOUT}) {
+    if (is_key(directive, key)) return true;
+  }
+  return false;
+}
+
 AgentLink::OnAnswer with_status(pmix_info_cbfunc_t call, void* data) {
   return [call, data](Status status, const std::string&) {
     in_libpmix(
@@ -83,13 +93,19 @@ pmix_status_t job_control(const pmix_proc_t* asker, const pmix_proc_t targets[],
     if (const auto told = told_of_itself(*asker, directives[0], call, data)) return *told;
   }
   std::optional<int> signo;
+  bool informs = false;
   for (size_t i = 0; i < directive_count; ++i) {
     if (is_aside(directives[i])) continue;
+    if (is_information(directives[i])) {
+      informs = true;
+      continue;
+    }
     const std::optional<int> one = signal_of(directives[i]);
     if (!one || signo) return PMIX_ERR_NOT_SUPPORTED;  // one thing at a time
     signo = one;
   }
-  if (!signo) return PMIX_ERR_NOT_SUPPORTED;
+  // Information alone is taken note of, as by mpirun, which does no more with it either.
+  if (!signo) return informs ? PMIX_OPERATION_SUCCEEDED : PMIX_ERR_NOT_SUPPORTED;
   if (*signo < 1 || *signo >= NSIG) return PMIX_ERR_BAD_PARAM;
   RankSet ranks = served()->ranks_of(targets, targets == nullptr ? 0 : count);
   if (targets == nullptr || count == 0) {  // all of the asker's

@@ -35,6 +35,12 @@ void AgentLink::later(std::function<void()> call) {
   static_cast<void>(::eventfd_write(wake_.get(), 1));
 }
 
+void AgentLink::after(Limit time, std::function<void()> call) {
+  const std::lock_guard guard(lock_);
+  delayed_.emplace(Clock::now() + time, std::move(call));
+  static_cast<void>(::eventfd_write(wake_.get(), 1));
+}
+
 Id AgentLink::expect(OnAnswer then, Limit limit, Overdue overdue) {
   const std::lock_guard guard(lock_);
   asked_.emplace(next_, std::move(then));
@@ -81,9 +87,11 @@ void AgentLink::wait(bool read) {
   {
     const std::lock_guard guard(lock_);
     left = written_ < writing_.size();
-    if (!limits_.empty()) {
-      const auto left_ms =
-          std::chrono::ceil<std::chrono::milliseconds>(limits_.begin()->first - Clock::now());
+    auto next = Clock::time_point::max();
+    if (!limits_.empty()) next = limits_.begin()->first;
+    if (!delayed_.empty()) next = std::min(next, delayed_.begin()->first);
+    if (next != Clock::time_point::max()) {
+      const auto left_ms = std::chrono::ceil<std::chrono::milliseconds>(next - Clock::now());
       patience = static_cast<int>(std::clamp<std::int64_t>(left_ms.count(), 0, INT_MAX));
     }
   }
@@ -103,6 +111,10 @@ void AgentLink::call_due() {
   {
     const std::lock_guard guard(lock_);
     calls.swap(calls_);
+    const auto due = delayed_.upper_bound(Clock::now());
+    for (auto at = delayed_.begin(); at != due; ++at)
+      calls.push_back(std::move(at->second));
+    delayed_.erase(delayed_.begin(), due);
     const auto end = limits_.upper_bound(Clock::now());
     for (auto at = limits_.begin(); at != end; ++at) {
       const auto [id, overdue] = at->second;

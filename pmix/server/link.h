@@ -25,8 +25,8 @@ class AgentLink {
   // Makes the descriptors that threads wake the main one by; false: there are none left.
   bool open();
 
-  void post(const Message& message);
   using Limit = std::chrono::milliseconds;
+  void post(const Message& message);
   // What becomes of a question that takes longer than its limit: it is answered with `timed_out`,
   // or the agent is told, whose answer decides.
   enum class Overdue { answered, given_up };
@@ -39,6 +39,8 @@ class AgentLink {
   }
   // Has the main thread call it.
   void later(std::function<void()> call);
+  // The same, when that time is over.
+  void after(Limit time, std::function<void()> call);
 
   static constexpr Limit kEver{0};
 
@@ -73,6 +75,7 @@ class AgentLink {
   Id next_ = 1;
   std::multimap<Clock::time_point, std::pair<Id, Overdue>> limits_;
   std::vector<std::function<void()>> calls_;
+  std::multimap<Clock::time_point, std::function<void()>> delayed_;
 };
 
 }  // namespace scela::pmix

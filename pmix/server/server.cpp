@@ -68,9 +68,14 @@ std::string listed(const RankSet& ranks) {
 
 // What libpmix says of a process that is asked for its data.
 struct Asked {
-  AgentLink& link;
   Id id;
+  std::function<void(msg::Data)> then;
 };
+
+// How soon a key that a rank has not put yet is looked for again, and how much later at most.
+// Shorter: more work for a rank that never puts it; longer: who waits for it waits longer.
+constexpr AgentLink::Limit kFirstLook{5};
+constexpr AgentLink::Limit kLastLook{100};
 
 void data_there(pmix_status_t status, char* data, std::size_t size, void* about) {
   const std::unique_ptr<Asked> asked(static_cast<Asked*>(about));
@@ -78,7 +83,7 @@ void data_there(pmix_status_t status, char* data, std::size_t size, void* about)
   answer.id = asked->id;
   answer.status = is_fine(status) ? Status::ok : Status::not_found;
   if (is_fine(status) && data != nullptr) answer.blob.assign(data, size);
-  asked->link.post(answer);
+  asked->then(answer);
 }
 
 }  // namespace
@@ -207,32 +212,50 @@ pmix_status_t Server::register_world(const msg::World& world, const RankMap& map
     infos.add(PMIX_SPAWNED, true);
     infos.add(PMIX_PARENT_ID, process(*world.parent));
   }
-  // Per rank only of this node: what others need of the rest follows from the two maps.
-  own.for_each([&](Rank rank) {
-    Infos of;
-    describe(world, own, rank, of);
-    infos.add(PMIX_PROC_INFO_ARRAY, of);
+  // libpmix derives the host's name of a rank from the two maps, and nothing else.
+  for_each_node(map, [&](std::uint32_t node, const RankSet& ranks) {
+    const std::uint32_t before = ranks_before(world, node);
+    std::uint32_t position = 0;
+    ranks.for_each([&](Rank rank) {
+      Infos of;
+      describe(world, {rank, node, position, before + position}, of);
+      ++position;
+      infos.add(PMIX_PROC_INFO_ARRAY, of);
+    });
   });
   return PMIx_server_register_nspace(world.nspace.c_str(), static_cast<int>(own.size()),
                                      infos.data(), infos.size(), nullptr, nullptr);
 }
 
-// `rank`: in its world, one of `own`, which are of this node.
-void Server::describe(const msg::World& world, const RankSet& own, Rank rank, Infos& of) const {
-  const Rank number = world.first + rank;
-  const auto position = static_cast<std::uint32_t>(own.index_of(rank));
-  of.add_rank(PMIX_RANK, rank);
-  of.add_short(PMIX_LOCAL_RANK, static_cast<std::uint16_t>(position));
-  of.add_short(PMIX_NODE_RANK, static_cast<std::uint16_t>(world.neighbours + position));
-  of.add(PMIX_NODEID, setup_.node);
-  of.add(PMIX_HOSTNAME, setup_.hosts[setup_.node]);
+// Of the job on that node, in the worlds before this one.
+std::uint32_t Server::ranks_before(const msg::World& world, std::uint32_t node) const {
+  std::uint64_t count = 0;
+  for (const SpacePtr& space : spaces())
+    if (space->first < world.first) count += space->map.ranks_of(node).size();
+  return static_cast<std::uint32_t>(count);
+}
+
+// Each value costs libpmix half a kilobyte here, and again in each of the ranks.
+void Server::describe(const msg::World& world, const Place& place, Infos& of) const {
+  const Rank number = world.first + place.rank;
+  const bool here = place.node == setup_.node;
+  of.add_rank(PMIX_RANK, place.rank);
+  of.add_short(PMIX_LOCAL_RANK, static_cast<std::uint16_t>(place.on_node));
+  of.add_short(PMIX_NODE_RANK, static_cast<std::uint16_t>(place.of_job_on_node));
   of.add_rank(PMIX_GLOBAL_RANK, number);
-  of.add(PMIX_PROCDIR, setup_.rank_directory);
+  if (here) {
+    of.add(PMIX_NODEID, place.node);
+    of.add(PMIX_HOSTNAME, setup_.hosts[setup_.node]);
+    of.add(PMIX_PROCDIR, setup_.rank_directory);
+  } else {
+    // Of a rank on the same node the client works it out, with its own meaning of the bits.
+    of.add_short(PMIX_LOCALITY, PMIX_LOCALITY_NONLOCAL);
+  }
   for (std::uint32_t program = 0; program < world.programs.size(); ++program) {
     const RankSet& ranks = world.programs[program].ranks;
     if (!ranks.contains(number)) continue;
     of.add(PMIX_APPNUM, program);
-    of.add_rank(PMIX_APPLDR, ranks.front() - world.first);
+    if (here) of.add_rank(PMIX_APPLDR, ranks.front() - world.first);
     of.add_rank(PMIX_APP_RANK, static_cast<pmix_rank_t>(ranks.index_of(number)));
   }
 }
@@ -261,15 +284,29 @@ pmix_status_t Server::register_ranks(const RankSet& ranks) {
 
 std::string Server::receive(const Message& message) {
   if (const auto* world = std::get_if<msg::World>(&message)) return take(*world);
-  if (const auto* asked = std::get_if<msg::DataAsked>(&message)) return take(*asked);
+  if (const auto* asked = std::get_if<msg::DataAsked>(&message)) ask_for_data(*asked, kFirstLook);
   if (const auto* event = std::get_if<msg::Event>(&message)) deliver(*this, *event);
   if (const auto* failed = std::get_if<msg::RanksFailed>(&message)) deliver(*this, *failed);
   if (const auto* copy = std::get_if<msg::Copy>(&message)) pass_copy(*copy);
   return {};
 }
 
-std::string Server::take(const msg::DataAsked& asked) {
-  auto about = std::make_unique<Asked>(Asked{link_, asked.id});
+// libpmix answers as soon as the rank has put anything. Whoever waits for one key is answered when
+// that is there: libpmix tells no host of later puts, so they are looked for again and again.
+void Server::ask_for_data(const msg::DataAsked& asked, AgentLink::Limit next) {
+  request_data(asked, [this, asked, next](const msg::Data& data) {
+    if (data.status != Status::ok || asked.key.empty()) return link_.post(data);
+    link_.later([this, asked, next] {
+      // Anew: the key may have come behind what was brought.
+      if (has_put(asked.rank, asked.key)) return ask_for_data({asked.id, asked.rank, {}}, next);
+      link_.after(next,
+                  [this, asked, next] { ask_for_data(asked, std::min(2 * next, kLastLook)); });
+    });
+  });
+}
+
+void Server::request_data(const msg::DataAsked& asked, std::function<void(msg::Data)> then) {
+  auto about = std::make_unique<Asked>(Asked{asked.id, std::move(then)});
   const pmix_proc_t proc = process(asked.rank);
   const pmix_status_t status = PMIx_server_dmodex_request(&proc, data_there, about.get());
   if (status == PMIX_SUCCESS) {
@@ -277,7 +314,19 @@ std::string Server::take(const msg::DataAsked& asked) {
   } else {
     link_.post(msg::Data{asked.id, Status::not_found, {}});
   }
-  return {};
+}
+
+bool Server::has_put(Rank rank, const std::string& key) const {
+  const pmix_proc_t proc = process(rank);
+  pmix_info_t here;
+  PMIX_INFO_CONSTRUCT(&here);
+  const bool yes = true;
+  PMIX_INFO_LOAD(&here, PMIX_OPTIONAL, &yes, PMIX_BOOL);
+  pmix_value_t* value = nullptr;
+  const pmix_status_t status = PMIx_Get(&proc, key.c_str(), &here, 1, &value);
+  if (value != nullptr) PMIX_VALUE_RELEASE(value);
+  PMIX_INFO_DESTRUCT(&here);
+  return status == PMIX_SUCCESS;
 }
 
 std::vector<Server::SpacePtr> Server::spaces() const {

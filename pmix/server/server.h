@@ -69,9 +69,18 @@ class Server {
   pmix_status_t initialise();
   static void help_tools(const msg::Setup& setup);
   std::string take(const msg::World& world);
-  std::string take(const msg::DataAsked& asked);
+  void ask_for_data(const msg::DataAsked& asked, AgentLink::Limit next);
+  void request_data(const msg::DataAsked& asked, std::function<void(msg::Data)> then);
+  bool has_put(Rank rank, const std::string& key) const;
   pmix_status_t register_world(const msg::World& world, const RankMap& map);
-  void describe(const msg::World& world, const RankSet& own, Rank rank, Infos& of) const;
+  struct Place {
+    Rank rank;  // in its world
+    std::uint32_t node;
+    std::uint32_t on_node;         // its position among the ranks of its world there
+    std::uint32_t of_job_on_node;  // and among those of the job
+  };
+  void describe(const msg::World& world, const Place& place, Infos& of) const;
+  std::uint32_t ranks_before(const msg::World& world, std::uint32_t node) const;
   pmix_status_t register_ranks(const RankSet& ranks);
 
   AgentLink& link_;

@@ -154,6 +154,17 @@ pmix_status_t fence(const pmix_proc_t* procs, size_t count, const pmix_info_t* i
   return PMIX_SUCCESS;
 }
 
+// What the asker waits for. Keys of the standard are there from the beginning, or never.
+std::string required_key(const pmix_info_t* infos, size_t count) {
+  for (size_t i = 0; i < count; ++i) {
+    const pmix_value_t& value = infos[i].value;
+    if (!is_key(infos[i], PMIX_REQUIRED_KEY) || value.type != PMIX_STRING) continue;
+    const std::string key = value.data.string == nullptr ? "" : value.data.string;
+    return key.starts_with("pmix") || key.size() > PMIX_MAX_KEYLEN ? std::string() : key;
+  }
+  return {};
+}
+
 pmix_status_t direct_modex(const pmix_proc_t* proc, const pmix_info_t* infos, size_t count,
                            pmix_modex_cbfunc_t call, void* data) {
   // libpmix asks again once it knows the namespace, and answers by itself for a rank of this node.
@@ -162,7 +173,7 @@ pmix_status_t direct_modex(const pmix_proc_t* proc, const pmix_info_t* infos, si
   if (!rank) return PMIX_ERR_NOT_FOUND;
   if (!awaited.add(data)) return PMIX_SUCCESS;
   served()->link().ask(
-      msg::DataWanted{0, *rank},
+      msg::DataWanted{0, *rank, required_key(infos, count)},
       [data, answer = with_blob(call, data)](Status status, std::string blob) {
         awaited.remove(data);
         answer(status, std::move(blob));

@@ -125,6 +125,10 @@ class Graph:
         """Files that a target or an output of the build tree is built from, relative to the root."""
         return self._made_of(output)[0]
 
+    def built_of(self, output):
+        """An output and what lies in the build tree that it is built from, relative to the build tree."""
+        return self._made_of(output)[1]
+
     @functools.lru_cache(maxsize=None)
     def _step(self, inside):
         """How one output is made; of a file that the configuration has written, what is in it."""

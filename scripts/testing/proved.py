@@ -1,8 +1,9 @@
 """Tests that have passed with exactly what they would run now are not run again.
 
 What a test proves depends on the files that its programs are built from (and those that they start), the commands that build
-them, its scripts, its command line and properties, and the machine: one digest of all that. A test that has passed is
-remembered by its digest, beside the compiler's cache (tests/style/tree.py, Proofs). A later run leaves it out, says so, and lists it in
+them, its scripts, its command line and properties, and the machine: one digest of all that. It depends on those files only
+through what is built from them: a second digest is of the bytes of the programs and libraries instead of their sources, so that
+a change which leads to the same programs (of a comment, say) is none. A test that has passed is remembered by both, beside the compiler's cache (tests/style/tree.py, Proofs). A later run leaves it out, says so, and lists it in
 build-results/STAGE-proved.xml; but a tenth of those, drawn by the commit, runs again, and is forgotten if it fails: so a wrong memory, or
 a test that passes by luck, does not stay. Of a tree with sanitizers, where tests take ten times as long, it is one in forty.
 `scripts/test --all` runs everything.
@@ -20,6 +21,8 @@ import mutants
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tests", "style"))
 import tree  # noqa: E402 (the path above)
+
+ET_EXEC, ET_DYN = 2, 3  # elf(5): what can be run or loaded
 
 # Tests that look at the whole tree or have a memory of their own, as have those that are given the root of the tree.
 ALWAYS = {"style", "mutants", "install", "bench"}
@@ -78,26 +81,48 @@ class Memory:
         return tree.digest_of([output] + [self._file(path) for path in sorted(self.graph.sources_of(output))]
                               + self.graph.steps_of(output))
 
-    def _parts(self, test):
-        _, started, files = self.graph.parts(test)
-        return {self._output(output) for output in started} | {self._file(path) for path in files}
-
     @functools.lru_cache(maxsize=None)
-    def _set_up(self, fixture):
-        """What the tests are made of that set up a fixture."""
-        return frozenset().union(*(self._parts(test) for test in self.graph.tests if fixture in test.sets_up))
-
-    @functools.lru_cache(maxsize=None)
-    def digest(self, test):
-        """None for a test that is always run."""
-        if ALWAYS & set(test.labels) or self.root in map(os.path.normpath, test.command):
+    def _linked(self, inside):
+        """The digest of a program or library of the build tree; None if it is neither."""
+        path = os.path.join(self.build, inside)
+        if not os.path.isfile(path):
             return None
-        parts = self._parts(test).union(*(self._set_up(fixture) for fixture in test.needs))
+        with open(path, "rb") as f:
+            head = f.read(18)
+        kind = int.from_bytes(head[16:18], sys.byteorder)
+        return graph.digest_text(path) if head[:4] == b"\x7fELF" and kind in (ET_EXEC, ET_DYN) else None
+
+    @functools.lru_cache(maxsize=None)
+    def _bytes(self, output):
+        """As _output(), of the bytes of the program and of the libraries that it is linked to, where it is one that was built."""
+        if self._linked(output) is None or self._older_than_sources(output):
+            return self._output(output)
+        linked = {inside: self._linked(inside) for inside in self.graph.built_of(output)}
+        return tree.digest_of([output] + [inside + digest for inside, digest in sorted(linked.items()) if digest])
+
+    def _parts(self, test, of):
+        _, started, files = self.graph.parts(test)
+        return {of(output) for output in started} | {self._file(path) for path in files}
+
+    @functools.lru_cache(maxsize=None)
+    def _set_up(self, fixture, of):
+        """What the tests are made of that set up a fixture."""
+        return frozenset().union(*(self._parts(test, of) for test in self.graph.tests if fixture in test.sets_up))
+
+    def _digest(self, test, of):
+        parts = self._parts(test, of).union(*(self._set_up(fixture, of) for fixture in test.needs))
         if not parts:  # nothing of this tree is known to be in it: no change of it would be seen
             return None
         words = self.graph.anywhere("\n".join([test.name, *test.command, test.terms]))
         words += emulated_kernel() if "rxe" in test.labels else ""
         return tree.digest_of([self.common, words] + sorted(parts))
+
+    @functools.lru_cache(maxsize=None)
+    def digests(self, test):
+        """By its sources and by its programs' bytes; none for a test that is always run."""
+        if ALWAYS & set(test.labels) or self.root in map(os.path.normpath, test.command):
+            return ()
+        return tuple(digest for of in (self._output, self._bytes) if (digest := self._digest(test, of)))
 
     def choose(self, selected):
         """(tests to run, tests that are known to pass and not drawn) of those that `selected` names."""
@@ -105,8 +130,7 @@ class Memory:
         for test in self.graph.tests:
             if test.name not in selected:
                 continue
-            digest = self.digest(test)
-            left_out = digest is not None and self.proofs.known(digest) and not mutants.drawn(test.name, self.commit, self.share)
+            left_out = any(map(self.proofs.known, self.digests(test))) and not mutants.drawn(test.name, self.commit, self.share)
             (known if left_out else run).append(test)
         return run, known
 
@@ -133,13 +157,13 @@ class Memory:
         """Of tests that have run: those that failed are not known any more, whatever they did before."""
         changed = functools.lru_cache(maxsize=None)(self._changed)
         for test in tests:
-            if (digest := self.digest(test)) is None:
-                continue
             if test.name not in passed:
-                self.proofs.forget(digest)
+                for digest in self.digests(test):
+                    self.proofs.forget(digest)
             elif not (any(changed(path) for path in self.graph.all_sources(test))
                       or any(self._older_than_sources(output) for output in self.graph.parts(test)[1])):
-                self.proofs.add(digest)
+                for digest in self.digests(test):
+                    self.proofs.add(digest)
         self.proofs.forget_unused()
 
     def cases_of(self, test):

@@ -234,6 +234,20 @@ interop_test("--pmi auto refuses programs that differ"
   RUN --pmi auto -n 1 ${bin}/hello_mpi : -n 1 ${mpi}_hello_mpi)
 
 # Programs that fail: the exit status and the line that names the cause.
+# Of ranks elsewhere libpmix 4.2 finds no number of the node (docs/pmix.md).
+interop_test("PMIx: what a host must say of a rank is known of ranks on all nodes"
+  CHECK --quiet --count 17 ".*"
+        --count 4 "to [0-3] rank 0: node (0|-1), 0 of it, 0 of the job on it, program 0, 0 of it, 0 of all"
+        --count 4 "to [0-3] rank 1: node (0|-1), 1 of it, 1 of the job on it, program 0, 1 of it, 1 of all"
+        --count 4 "to [0-3] rank 2: node (1|-1), 0 of it, 0 of the job on it, program 0, 2 of it, 2 of all"
+        --count 4 "to [0-3] rank 3: node (0|-1), 2 of it, 2 of the job on it, program 1, 0 of it, 3 of all"
+  RUN --pmi pmix --sim-nodes 2 -n 3 --ppn 2 ${client} places : -n 1 ${client} places)
+interop_test("PMIx: a get waits for its key, of a rank on another node, and no longer than it is told"
+  CHECK --quiet --out "pmix later: 2 ranks ok" --count 1 ".*"
+  RUN --pmi pmix --sim-nodes 2 --ppn 1 ${client} later)
+interop_test("PMIx: job control with information only succeeds"
+  CHECK --quiet --out "pmix control: 2 ranks ok" --count 1 ".*"
+  RUN --pmi pmix --sim-nodes 2 --ppn 1 ${client} control)
 set(rank "scela-run: rank 1 on [^ ]+ \\(.*openmpi_failing.*\\)")
 interop_test("MPI_Abort(7) of Open MPI ends the job with 7"
   CHECK --status 7 --err "${rank} aborted the job with code 7"

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What scripts/test leaves out is what has passed with exactly the present sources: check_proved.py
+"""What scripts/test leaves out is what has passed with exactly the present sources, or the same programs: check_proved.py
 
 On a made-up tree of two programs, one of which starts the other, and a program of two headers: which tests a memory
 (scripts/testing/proved.py) leaves out after a change of a source, a header that only the compiler's dependency file names, a
@@ -111,9 +111,12 @@ def main():
         expect(made.left_out(quiet), [], "known before anything ran")
         expect(made.left_out(quiet), every, "known after all passed")
         for path, text, still in (
-                ("alone.h", "#define ALONE (0 + 0)\n", ["linked", "path", "scripted", "starts"]),
-                ("nla.c", "int main(void) { return 1 - 1; }\n", ["alone", "corpus", "scripted"]),
-                ("run.c", "int main(void) { return 2 - 2; }\n", ["alone", "corpus", "scripted"]),
+                ("alone.h", "#define ALONE 2\n", ["linked", "path", "scripted", "starts"]),
+                ("nla.c", "int main(void) { return 3; }\n", ["alone", "corpus", "scripted"]),
+                ("run.c", "int main(void) { return 4; }\n", ["alone", "corpus", "scripted"]),
+                # The same programs come of these.
+                ("alone.h", "// A comment.\n#define ALONE (1 + 1)\n", every),
+                ("nla.c", "int main(void) { /* A comment. */\nreturn 3; }\n", every),
                 ("tests/test_other.py", "x = 1\n", ["alone", "corpus", "linked", "path", "starts"]),
                 ("tests/test_unused.py", "x = 1\n", every),
                 ("tests/script.py", "exit 1\n", ["alone", "corpus", "linked", "path", "starts"]),
@@ -126,10 +129,10 @@ def main():
                 ("tests.cmake", FILES["tests.cmake"] + "set_tests_properties(starts PROPERTIES ENVIRONMENT A=1)\n",
                  ["alone", "corpus", "linked", "path", "scripted"]),
                 ("tests.cmake", FILES["tests.cmake"] + "set_tests_properties(starts PROPERTIES ENVIRONMENT A=1 TIMEOUT 9)\n", every),
-                ("CMakeLists.txt", FILES["CMakeLists.txt"].replace("MADE 0", "MADE (0)"), ["linked", "path", "scripted", "starts"]),
-                ("CMakeLists.txt", FILES["CMakeLists.txt"] + "target_compile_definitions(scela-nla PRIVATE A=1)\n",
-                 ["alone", "corpus", "scripted"]),
-                ("CMakeLists.txt", FILES["CMakeLists.txt"] + "target_link_options(scela-nla PRIVATE -Wl,-O1)\n",
+                ("CMakeLists.txt", FILES["CMakeLists.txt"].replace("MADE 0", "MADE 8"), every),
+                ("alone.c", FILES["alone.c"].replace("return ALONE", "return ALONE + MADE"), ["linked", "path", "scripted", "starts"]),
+                ("CMakeLists.txt", FILES["CMakeLists.txt"] + "target_compile_definitions(scela-nla PRIVATE A=1)\n", every),
+                ("CMakeLists.txt", FILES["CMakeLists.txt"] + "target_compile_options(scela-nla PRIVATE -O2)\n",
                  ["alone", "corpus", "scripted"]),
                 ("CMakeLists.txt", FILES["CMakeLists.txt"] + "# nothing\n", every)):  # as at the beginning
             made.write(path, text)
@@ -138,7 +141,7 @@ def main():
             expect(made.left_out(quiet), every, f"known after {path} was proved")
         # A source that changes between the build and the end of the tests: which of the two was tested is not known.
         built = time.time()
-        made.write("alone.h", "#define ALONE (0 * 1)\n")
+        made.write("alone.h", "#define ALONE 5\n")
         memory = made.memory(quiet)
         memory.built = built
         memory.remember(memory.graph.tests, set(every))
@@ -152,14 +155,14 @@ def main():
         expect(memory.choose(set(every))[1], [], "known where nothing counts as known")
 
         # A source that was put there with an older time of its own: ninja does not build it.
-        made.write("alone.h", "#define ALONE (0 * 2)\n")
+        made.write("alone.h", "#define ALONE 6\n")
         os.utime(os.path.join(root, "alone.h"), (1, 1))
         made.make()
         for _ in range(2):
             expect(made.left_out(quiet), ["linked", "path", "scripted", "starts"], "known with a source that was not built")
 
         # A test that failed is not remembered.
-        made.write("alone.h", "#define ALONE 1\n")
+        made.write("alone.h", "#define ALONE 9\n")
         made.make()
         memory = made.memory(quiet)
         run, _ = memory.choose(set(every))
@@ -168,7 +171,7 @@ def main():
         memory.remember(known, {test.name for test in known} - {"starts"})  # drawn, and failed
         expect(made.left_out(quiet), ["corpus", "linked", "path", "scripted"], "known after one has failed that was known")
         expect(made.left_out(quiet), every, "known after both passed again")
-        made.write("alone.h", "#define ALONE (1 + 0)\n")
+        made.write("alone.h", "#define ALONE 7\n")
         made.make()
         memory = made.memory(quiet)
         run, _ = memory.choose(set(every))

@@ -17,6 +17,8 @@
 #include "common/os/private_dir.h"
 #include "common/os/process_tree.h"
 #include "common/os/syscall.h"
+#include "nla/core/link_frames.h"
+#include "nla/link/node_keys.h"
 #include "tests/support/eventually.h"
 
 namespace scela::test {
@@ -203,6 +205,10 @@ std::optional<Frame> FakeParent::expect_link_frame(nla::LinkFrame kind) {
 
 bool FakeParent::bring_up(std::uint32_t nodes, const std::string& settings) {
   nodes_ = nodes;
+  // Who has sent another before is not heard again.
+  send_raw(nla::encode(nla::Introduction{true, 0, 0, job_id_,
+                                         nla::NodeKeys::all(std::string(32, 'k')).encode(),
+                                         std::string(nla::kCommonKeyBytes, 'c')}));
   nla::msg::Start start;
   start.job_id = job_id_;
   start.slice = {0, nodes};

@@ -11,6 +11,7 @@
 #include "common/os/asio.h"
 #include "nla/address.h"
 #include "nla/link/factory.h"
+#include "nla/link/node_keys.h"
 #include "tests/e2e/agent/fake_parent.h"
 
 namespace link_test {
@@ -24,6 +25,11 @@ namespace {
 constexpr std::chrono::milliseconds kLimit{20'000};
 
 const std::string kKey = "0123456789-the-key-of-this-job-0";
+const std::string kCommon = "0123456789-what-all-agents-have0";
+
+std::string introduction(const FakeParent& parent) {
+  return encode(Introduction{true, 0, 0, parent.job_id(), NodeKeys::all(kKey).encode(), kCommon});
+}
 
 std::string contents(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
@@ -38,7 +44,7 @@ struct Remote {
     ::setenv("SSH_CONNECTION", "127.0.0.1 1 127.0.0.1 22", 1);
     parent.emplace();
     ::unsetenv("SSH_CONNECTION");
-    parent->send_raw(encode(Introduction{true, 0, 0, parent->job_id(), kKey}));
+    parent->send_raw(introduction(*parent));
   }
   std::uint16_t port() {
     parent->send_raw(link_frame(LinkFrame::ask));
@@ -46,7 +52,7 @@ struct Remote {
     return offer ? decode_offer(*offer).value_or(0) : 0;
   }
   LinkKey key(std::uint32_t from, std::uint32_t to, const std::string& job_key = kKey) const {
-    return derive_link_key(job_key, {parent->job_id(), from, to}).value();
+    return derive_link_key(NodeKeys::all(job_key).of(to), {parent->job_id(), from, to});
   }
   std::optional<FakeParent> parent;
 };
@@ -106,7 +112,7 @@ TEST_CASE("an agent listens only when its parent asks, and only once") {
 
 TEST_CASE("an agent that was not reached over ssh knows no address to listen at") {
   FakeParent parent;
-  parent.send_raw(encode(Introduction{true, 0, 0, parent.job_id(), kKey}));
+  parent.send_raw(introduction(parent));
   REQUIRE(parent.bring_up());
   parent.send_raw(link_frame(LinkFrame::ask));
   const auto offer = parent.expect_link_frame(LinkFrame::offer);
@@ -116,7 +122,7 @@ TEST_CASE("an agent that was not reached over ssh knows no address to listen at"
   CHECK(parent.nothing_left());
 }
 
-TEST_CASE("the job's key is in no argument, environment or record of events") {
+TEST_CASE("keys are in no argument, environment or record of events") {
   char folder[] = "/tmp/scela-key-XXXXXX";
   REQUIRE(::mkdtemp(folder) != nullptr);
   const std::string record = cat(folder, "/record");
@@ -127,11 +133,14 @@ TEST_CASE("the job's key is in no argument, environment or record of events") {
     REQUIRE(remote.parent->launch("env; cat /proc/self/environ; sleep 100"));
     for (const pid_t pid : remote.parent->processes()) {
       for (const char* file : {"cmdline", "environ"})
-        CHECK(contents(cat("/proc/", pid, "/", file)).find(kKey) == std::string::npos);
+        for (const std::string& key : {kKey, kCommon})
+          CHECK(contents(cat("/proc/", pid, "/", file)).find(key) == std::string::npos);
     }
     remote.parent->send(msg::Terminate{15, 100});
     remote.parent->send(msg::Shutdown{});
-    CHECK(remote.parent->output_of_all().find(kKey) == std::string::npos);
+    const std::string output = remote.parent->output_of_all();
+    CHECK(output.find(kKey) == std::string::npos);
+    CHECK(output.find(kCommon) == std::string::npos);
     CHECK(remote.parent->sees_end());
     CHECK(remote.parent->nothing_left());
   }
@@ -139,6 +148,7 @@ TEST_CASE("the job's key is in no argument, environment or record of events") {
     const std::string bytes = contents(cat(record, ".", node));
     CHECK_FALSE(bytes.empty());
     CHECK(bytes.find(kKey) == std::string::npos);
+    CHECK(bytes.find(kCommon) == std::string::npos);
     ::unlink(cat(record, ".", node).c_str());
   }
   ::rmdir(folder);

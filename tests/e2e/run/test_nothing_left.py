@@ -79,6 +79,29 @@ class NothingLeftTest(JobTest):
         program = 'cd "$SCELA_NODE_DIR" && mkdir -p a/b; echo x > "a/b/$SCELA_RANK"; chmod 500 a'
         self.succeed("--sim-nodes", 2, "--ppn", 2, "sh", "-c", program)
 
+    def test_after_a_rank_runs_an_agent_of_its_own(self):
+        # It leads a session and runs the agents' program, as other nodes' agents do.
+        program = f'mkfifo "$E2E_READY.link"; setsid {os.environ["SCELA_AGENT"]} --link-fd 0 --name x 0<>"$E2E_READY.link" & '
+        ended = self.run_job("--sim-nodes", 2, "--ppn", 1, "--grace", "0.2", "sh", "-c",
+                             'cd "$SCELA_NODE_DIR"; E2E_READY=$PWD/x; ' + program + "exit 0")
+        self.assertEqual((ended.status, ended.err), (0, ""))
+        self.assertEqual(self.processes(), [])
+
+    def test_after_a_guardian_was_stopped_and_its_agent_killed(self):
+        running = self.hold(SLEEPER)
+        node = running.nodes()[MIDDLE]
+        os.kill(node.guardian, signal.SIGSTOP)
+        os.kill(node.agent, signal.SIGKILL)
+        ended = running.wait()
+        self.assertEqual(ended.status, 68, ended.err)
+
+    def test_after_guardians_were_stopped(self):
+        running = self.hold(SLEEPER)
+        for node in running.nodes().values():
+            os.kill(node.guardian, signal.SIGSTOP)
+        running.signal(signal.SIGTERM)
+        self.assertEqual(running.wait().status, 143)
+
     def test_after_a_ranks_segmentation_fault(self):
         self.ended_by_rank(SLEEPER, 139)
 

@@ -1,4 +1,5 @@
 """A real run's record: the cores alone answer its events as they did in the run."""
+import contextlib
 import glob
 import os
 import signal
@@ -60,6 +61,25 @@ class RecordTest(JobTest):
             f.write(bytes([last ^ 1]))  # of the digest of the last actions
         replayed = self.replay(self.path)
         self.assertEqual(replayed.returncode, 1, replayed.stdout)
+
+    def test_a_record_on_a_full_disk_is_an_error(self):
+        # Of scela-run itself, and of an agent; the job itself goes on to its end.
+        for part, where in (("record", ""), ("record.1", r"sim1: ")):
+            with self.subTest(part=part):
+                path = os.path.join(self.folder, part)
+                with contextlib.suppress(FileNotFoundError):
+                    os.unlink(path)
+                os.symlink("/dev/full", path)
+                ended = self.record("sh", "-c", "echo ran").wait()
+                self.assertEqual(ended.lines, ["ran"] * 10)
+                self.assert_ended(ended, 74, rf"{where}write the record '.*/{part}': No space left on device \(ENOSPC\)")
+                os.unlink(path)
+
+    def test_a_record_on_a_full_disk_does_not_hide_how_the_ranks_ended(self):
+        os.symlink("/dev/full", os.path.join(self.folder, "record"))
+        ended = self.record("sh", "-c", "exit 3").wait()
+        self.assertEqual(ended.status, 3)
+        self.assertRegex(ended.err, "write the record '.*': No space left on device")
 
 
 if __name__ == "__main__":

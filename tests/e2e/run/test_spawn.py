@@ -313,6 +313,12 @@ class SpawnTest(JobTest):
         ended = self.spawn("1:sleep,1000:host=sim1", options=("--timeout", 2, "--sim-nodes", 2, "-n", 1))
         self.assert_ended(ended, 124, r"the job reached its time limit of 2 s \(--timeout\) and was ended")
 
+    def test_nothing_is_spawned_where_that_is_switched_off(self):
+        ended = self.run_program(GROWS, "--no-spawn", "--sim-nodes", 2, "-n", 1, words=("1",))
+        self.assertEqual(ended.status, 0, ended.err)
+        self.assertRegex(ended.err, rf"\A{REFUSED}spawning is switched off \(--no-spawn\)\n\Z")
+        self.assertRegex("\n".join(ended.lines), r"\Aspawn 0 1 \S+ \S*switched_off\S*\Z")
+
     def test_an_agent_that_does_not_start_is_the_answer(self):
         # The program that starts agents refuses host b the first time.
         once = os.path.join(self.folder, "once")

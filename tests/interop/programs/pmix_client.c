@@ -11,9 +11,11 @@
  *   universe  rank 0 says its size
  *   topology  looks for the node's topology
  *   refused   connects two ranks; asks for what is not offered: every call must return
- *   leave     rank 1 exits with 0 before the fence; die: by SIGKILL; abort: PMIx_Abort(9);
- *   crash     rank 1 ends its server by SIGSEGV
- *   absent    rank 1 exits with 3 before it initializes; the others fence twice */
+ *   places    says of every rank what the standard has a host say of it
+ *   later     gets keys of a rank of another node, which puts them one after the other; and one
+ * that is never put control   tells what it is, and asks for nothing leave     rank 1 exits with 0
+ * before the fence; die: by SIGKILL; abort: PMIx_Abort(9); crash     rank 1 ends its server by
+ * SIGSEGV absent    rank 1 exits with 3 before it initializes; the others fence twice */
 #include <pmix.h>
 #include <semaphore.h>
 #include <signal.h>
@@ -396,6 +398,89 @@ static void crash_server(void) {
     pause();
 }
 
+static long number_of(uint32_t rank, const char* key) {
+  pmix_proc_t one = me;
+  one.rank = rank;
+  pmix_value_t* got = NULL;
+  if (PMIx_Get(&one, key, NULL, 0, &got) != PMIX_SUCCESS) return -1;
+  long number = -2;
+  if (got->type == PMIX_UINT16) number = got->data.uint16;
+  if (got->type == PMIX_UINT32) number = (long)got->data.uint32;
+  if (got->type == PMIX_PROC_RANK) number = (long)got->data.rank;
+  PMIX_VALUE_RELEASE(got);
+  return number;
+}
+
+static void places(void) {
+  for (uint32_t rank = 0; rank < size; ++rank) {
+    printf(
+        "to %u rank %u: node %ld, %ld of it, %ld of the job on it, program %ld, %ld of it, %ld of "
+        "all\n",
+        me.rank, rank, number_of(rank, PMIX_NODEID), number_of(rank, PMIX_LOCAL_RANK),
+        number_of(rank, PMIX_NODE_RANK), number_of(rank, PMIX_APPNUM),
+        number_of(rank, PMIX_APP_RANK), number_of(rank, PMIX_GLOBAL_RANK));
+    if (number_of(rank, PMIX_NODEID) != number_of(me.rank, PMIX_NODEID) &&
+        number_of(rank, PMIX_LOCALITY) != PMIX_LOCALITY_NONLOCAL)
+      printf("rank %u is not elsewhere\n", rank);
+  }
+}
+
+static void put_one(const char* key, const char* text) {
+  pmix_value_t value;
+  PMIX_VALUE_LOAD(&value, text, PMIX_STRING);
+  check("put", PMIx_Put(PMIX_GLOBAL, key, &value));
+  PMIX_VALUE_DESTRUCT(&value);
+  check("commit", PMIx_Commit());
+}
+
+static void get_one(const char* key, const char* text) {
+  pmix_proc_t first = me;
+  first.rank = 0;
+  pmix_value_t* got = NULL;
+  check(key, PMIx_Get(&first, key, NULL, 0, &got));
+  if (got->type != PMIX_STRING || strcmp(got->data.string, text) != 0)
+    printf("'%s' is another\n", key);
+  PMIX_VALUE_RELEASE(got);
+}
+
+/* Rank 0 is on another node than the last. Each puts what the other waits for. */
+static void later(void) {
+  if (me.rank == 0) {
+    put_one("first", "1");
+    pmix_proc_t last = me;
+    last.rank = size - 1;
+    pmix_value_t* got = NULL;
+    check("get the word", PMIx_Get(&last, "go on", NULL, 0, &got));
+    PMIX_VALUE_RELEASE(got);
+    put_one("second", "2");
+    put_one("third", "3");
+  } else if (me.rank == size - 1) {
+    get_one("first", "1");
+    /* What is not there is not waited for if the asker says so; nor for longer than it says. */
+    pmix_proc_t first = me;
+    first.rank = 0;
+    pmix_value_t* got = NULL;
+    const int limit = 1;
+    pmix_info_t info;
+    PMIX_INFO_LOAD(&info, PMIX_TIMEOUT, &limit, PMIX_INT);
+    const pmix_status_t status = PMIx_Get(&first, "second", &info, 1, &got);
+    if (status != PMIX_ERR_TIMEOUT) printf("not yet there: %s\n", PMIx_Error_string(status));
+    put_one("go on", "now");
+    get_one("third", "3");
+    get_one("second", "2");
+  }
+  check("fence", fence(false));
+}
+
+static void control(void) {
+  pmix_info_t info;
+  const bool yes = true;
+  PMIX_INFO_LOAD(&info, PMIX_JOB_CTRL_PREEMPTIBLE, &yes, PMIX_BOOL);
+  pmix_info_t* results = NULL;
+  size_t count = 0;
+  check("information", PMIx_Job_control(&me, 1, &info, 1, &results, &count));
+}
+
 int main(int argc, char** argv) {
   const char* how = argc > 1 ? argv[1] : "";
   const char* given = getenv("SCELA_RANK");
@@ -412,6 +497,9 @@ int main(int argc, char** argv) {
   if (strcmp(how, "universe") == 0) universe();
   if (strcmp(how, "topology") == 0) topology();
   if (strcmp(how, "direct") == 0) exchange(false);
+  if (strcmp(how, "places") == 0) places();
+  if (strcmp(how, "later") == 0) later();
+  if (strcmp(how, "control") == 0) control();
   if (strcmp(how, "publish") == 0) publish();
   if (strcmp(how, "groups") == 0) groups();
   if (strcmp(how, "refused") == 0) refused();

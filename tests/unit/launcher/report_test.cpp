@@ -4,6 +4,8 @@
 #include <cerrno>
 #include <csignal>
 
+#include "launcher/core/report_text.h"
+
 namespace report_test {
 
 using namespace scela;
@@ -214,6 +216,29 @@ TEST_CASE("a message from a rank can neither add lines nor write to the terminal
   CHECK(text.find('\n') == std::string::npos);
   CHECK(text.find('\x1b') == std::string::npos);
   CHECK(text.size() < 400);
+}
+
+TEST_CASE("what nodes and ranks say is printed without what a terminal obeys") {
+  CHECK(printable("a\tb\r\nc\n") == "a b  c");
+  CHECK(printable("\x1b[31mred\x07\x7f") == "?[31mred??");
+  // U+009B, which is CSI, and its neighbours; U+00A0 is the first that is none.
+  CHECK(printable("a\xc2\x9b"
+                  "31mb") == "a?31mb");
+  CHECK(printable("\xc2\x80\xc2\x9f\xc2\xa0") == "??\xc2\xa0");
+  CHECK(printable("gr\xc3\xbc\xc3\x9f \xe2\x82\xac \xf0\x9f\x98\x80") ==
+        "gr\xc3\xbc\xc3\x9f \xe2\x82\xac \xf0\x9f\x98\x80");
+  // Bytes that are no UTF-8: alone, overlong, a surrogate, beyond the last character, cut short.
+  CHECK(printable("\x9b"
+                  "31m") == "?31m");
+  CHECK(printable("\xc0\x9b") == "??");
+  CHECK(printable("\xe0\x82\x9b") == "???");
+  CHECK(printable("\xed\xa0\x80") == "???");
+  CHECK(printable("\xf4\x90\x80\x80") == "????");
+  CHECK(printable("x\xe2\x82") == "x??");
+  CHECK(printable(std::string(300, 'a')) == std::string(300, 'a'));
+  CHECK(printable(std::string(301, 'a')) == std::string(300, 'a') + "...");
+  CHECK(printable("abc", 2) == "ab...");
+  CHECK(printable("a\xc3\xbc", 2) == "a...");
 }
 
 }  // namespace report_test

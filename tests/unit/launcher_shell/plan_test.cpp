@@ -68,6 +68,19 @@ TEST_CASE("the universe has the slots of all hosts, or what the option says") {
   CHECK(universe({"-n", "1", "-w", "a:4", "--usize", "9"}) == 9);
   CHECK(universe({"-n", "1", "-w", "a:4", "-usize", "INFINITE"}) == -1);
   CHECK(universe({"-n", "1", "-w", "a:4", "--usize", "system"}) == 4);
+  // One rank on this machine has its processors, unless the command line says something of slots.
+  Surroundings here = around();
+  here.processors = 6;
+  const auto alone = [&](std::vector<std::string> words) {
+    words.emplace_back("./p");
+    return make_plan(options(std::move(words)), here)->job.universe;
+  };
+  CHECK(alone({"-n", "1"}) == 6);
+  CHECK(alone({"-n", "1", "--usize", "system"}) == 1);
+  CHECK(alone({"-n", "1", "--ppn", "3"}) == 3);
+  CHECK(alone({"-n", "1", "-w", "a"}) == 1);
+  CHECK(alone({"-n", "1", "--sim-nodes", "1"}) == 1);
+  CHECK(alone({"-n", "2"}) == 1);  // ranks are told their own number at least
   // Hosts that are lost before the ranks start take their slots along.
   const Options wanted = options({"-n", "2", "-w", "a:1,b:3,c:5,d:7", "--min-nodes", "1", "./p"});
   Plan made = *make_plan(wanted, around());

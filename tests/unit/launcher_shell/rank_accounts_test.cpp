@@ -13,7 +13,9 @@ using Json = nlohmann::json;
 
 namespace {
 
-std::string line(Rank rank, const std::string& values, const char* name = "channel") {
+const RankSet kRanks = RankSet::run(0, 10'000);
+
+std::string line(std::uint64_t rank, const std::string& values, const char* name = "channel") {
   return cat(R"({"account":")", name, R"(","rank":)", rank, R"(,"values":)", values, "}\n");
 }
 
@@ -21,10 +23,10 @@ std::string line(Rank rank, const std::string& values, const char* name = "chann
 
 TEST_CASE("figures of all ranks are sums, and of what was the most at a time the most") {
   RankAccounts accounts;
-  accounts.add(0, line(0, R"({"sent":5,"kept_most":7,"peers":{"1":{"sent":5}}})"));
-  accounts.add(0, line(1, R"({"sent":3,"kept_most":9})"));
-  accounts.add(0, line(1, R"({"sent":1,"kept_most":2,"peers":{"0":{"sent":1}}})"));
-  accounts.add(0, line(0, R"({"gets":1})", "cache"));
+  accounts.add(0, kRanks, line(0, R"({"sent":5,"kept_most":7,"peers":{"1":{"sent":5}}})"));
+  accounts.add(0, kRanks, line(1, R"({"sent":3,"kept_most":9})"));
+  accounts.add(0, kRanks, line(1, R"({"sent":1,"kept_most":2,"peers":{"0":{"sent":1}}})"));
+  accounts.add(0, kRanks, line(0, R"({"gets":1})", "cache"));
   CHECK(Json::parse(accounts.json()) == Json::parse(
                                             R"({"channel":{"all":{"sent":9,"kept_most":9},
                 "ranks":{"0":{"sent":5,"kept_most":7,"peers":{"1":{"sent":5}}},
@@ -35,20 +37,21 @@ TEST_CASE("figures of all ranks are sums, and of what was the most at a time the
 TEST_CASE("accounts come in pieces, of several nodes at once, among other lines") {
   RankAccounts accounts;
   const std::string one = line(0, R"({"sent":1})"), two = line(1, R"({"sent":2})");
-  accounts.add(0, one.substr(0, 20));
-  accounts.add(1, "{\"name\":\"run\"}\n" + two.substr(0, 30));
-  accounts.add(0, one.substr(20) + "{\"account\":5}\n{\"account\":\"channel\"}\n{\"account\":");
-  accounts.add(1, two.substr(30));
+  accounts.add(0, kRanks, one.substr(0, 20));
+  accounts.add(1, kRanks, "{\"name\":\"run\"}\n" + two.substr(0, 30));
+  accounts.add(0, kRanks,
+               one.substr(20) + "{\"account\":5}\n{\"account\":\"channel\"}\n{\"account\":");
+  accounts.add(1, kRanks, two.substr(30));
   CHECK(Json::parse(accounts.json())["channel"]["all"] == Json({{"sent", 3}}));
 }
 
 TEST_CASE("whatever ranks say, it is shown or left out") {
   RankAccounts accounts;
-  accounts.add(0, line(0, R"({"a":{},"b":1,"c":-1,"d":"x","e":[1],"f":null,"g":1.5})"));
-  accounts.add(0, line(0, R"({"a":1,"b":{"b":1}})"));
-  accounts.add(0, line(1, R"({"a":1,"b":{}})"));
-  accounts.add(0, line(2, "5"));
-  accounts.add(0, line(2, R"("b")"));
+  accounts.add(0, kRanks, line(0, R"({"a":{},"b":1,"c":-1,"d":"x","e":[1],"f":null,"g":1.5})"));
+  accounts.add(0, kRanks, line(0, R"({"a":1,"b":{"b":1}})"));
+  accounts.add(0, kRanks, line(1, R"({"a":1,"b":{}})"));
+  accounts.add(0, kRanks, line(2, "5"));
+  accounts.add(0, kRanks, line(2, R"("b")"));
   const Json found = Json::parse(accounts.json())["channel"];
   CHECK(found["all"] == Json({{"a", 1}, {"b", 1}}));
   CHECK(found["ranks"]["0"]["b"] == 1);
@@ -59,19 +62,69 @@ TEST_CASE("whatever ranks say, it is shown or left out") {
 TEST_CASE("the table has a column for each of few ranks, and the least and the most of many") {
   CHECK(RankAccounts().text(2).empty());
   RankAccounts few;
-  few.add(0, line(0, R"({"sent":5,"rnr_events":0})"));
-  few.add(0, line(11, R"({"sent":1000,"rnr_events":0})"));
+  few.add(0, kRanks, line(0, R"({"sent":5,"rnr_events":0})"));
+  few.add(0, kRanks, line(11, R"({"sent":1000,"rnr_events":0})"));
   CHECK(few.text(12) ==
         "scela-run:   channel, as 2 of 12 ranks told\n"
         "scela-run:            all  0    11\n"
         "scela-run:     sent  1005  5  1000\n");
   RankAccounts many;
   for (Rank rank = 0; rank < 9; ++rank)
-    many.add(0, line(rank, cat(R"({"sent":)", rank + 1, "}")));
+    many.add(0, kRanks, line(rank, cat(R"({"sent":)", rank + 1, "}")));
   CHECK(many.text(9) ==
         "scela-run:   channel, as 9 of 9 ranks told\n"
         "scela-run:           all  least  most\n"
         "scela-run:     sent   45      1     9\n");
+}
+
+TEST_CASE("a node tells of its own ranks, and no more than they may write") {
+  RankAccounts accounts;
+  const RankSet own = RankSet::single(1);
+  accounts.add(0, own, line(2, R"({"sent":5})"));
+  accounts.add(0, own, line(4'294'967'297, R"({"sent":5})"));
+  CHECK(accounts.text(3).empty());
+  for (int i = 0; i < 10'000; ++i)
+    accounts.add(0, own, line(1, R"({"sent":1})"));
+  const Json told = Json::parse(accounts.json());
+  CHECK(told["channel"]["all"]["sent"] < 1000);
+  CHECK(told["channel"]["all"]["sent"] > 100);
+}
+
+TEST_CASE("what is nested deep is left out, however deep it is") {
+  RankAccounts accounts;
+  const std::size_t depth = GENERATE(3u, 1000u, 10'000u);
+  std::string values;
+  for (std::size_t i = 0; i < depth; ++i)
+    values += R"({"a":)";
+  values += "1" + std::string(depth, '}');
+  accounts.add(0, kRanks, line(0, R"({"sent":5,"deep":)" + values + ",\"list\":[[[[1]]]]}"));
+  CHECK(Json::parse(accounts.json())["channel"]["all"] == Json::parse(R"({"sent":5})"));
+  CHECK(accounts.text(1).find("sent") != std::string::npos);
+}
+
+TEST_CASE("of very many kinds and figures some are shown, without what a terminal obeys") {
+  RankAccounts accounts;
+  for (int i = 0; i < 100; ++i)
+    accounts.add(0, kRanks, line(0, R"({"sent":5})", cat("kind", i).c_str()));
+  CHECK(Json::parse(accounts.json()).size() == 16);
+  RankAccounts one;
+  for (int i = 0; i < 1000; ++i)
+    one.add(0, kRanks,
+            line(0, cat(R"({"figure)", i, R"(\u001b[31m\u009b)", std::string(100, 'x'), "\":1}")));
+  const std::string text = one.text(1);
+  CHECK(text.find("and 800 figures more") != std::string::npos);
+  CHECK(text.find('\x1b') == std::string::npos);
+  CHECK(text.find("\xc2\x9b") == std::string::npos);
+  CHECK(text.size() < 200 * 100);
+}
+
+TEST_CASE("an endless line is left out, and what follows it is taken") {
+  RankAccounts accounts;
+  for (int i = 0; i < 1000; ++i)
+    accounts.add(0, kRanks,
+                 R"({"account":"channel","rank":0,"values":{"x)" + std::string(1000, 'x'));
+  accounts.add(0, kRanks, "\":1}}\n" + line(0, R"({"sent":5})"));
+  CHECK(Json::parse(accounts.json())["channel"]["all"] == Json::parse(R"({"sent":5})"));
 }
 
 }  // namespace rank_accounts_test

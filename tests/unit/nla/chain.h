@@ -48,10 +48,10 @@ struct Chain {
     job.terminal_ranks = terminal_ranks;
     App app;
     app.argv = {"program"};
-    app.ranks = RankSet::run(0, 8);
+    app.ranks = RankSet::run(0, 4 * ranks_of_node);
     job.apps.push_back(std::move(app));
     for (std::uint32_t node = 0; node < 4; ++node)
-      job.map.append(node, 2);
+      job.map.append(node, ranks_of_node);
     return encode(job);
   }
   // What the agent does about this one event is in `actions` afterwards.
@@ -100,6 +100,7 @@ struct Chain {
   Actions actions;
   RequestId request = 0;
   bool traced = false;
+  std::uint32_t ranks_of_node = 2;
   cache::PolicyKind policy = cache::PolicyKind::hcmab;
   RankSet stdin_ranks;
   RankSet terminal_ranks;

@@ -403,4 +403,131 @@ TEST_CASE("topologies of one child leave those of others, and what a node itself
   CHECK(encode(msg::Ready{1, list}).size() < kMaxPayload);
 }
 
+TEST_CASE("an operation is of ranks of the job only") {
+  Chain chain;
+  chain.launch();
+  msg::CollectiveUp up;
+  up.id.set = RankSet::run(2, 2);
+  SECTION("ranks that are there") {
+    up.id.set.add(RankSet::run(4, 4));
+    chain.from(1, up);
+    CHECK_FALSE(chain.closed(1));
+  }
+  SECTION("a rank beyond the last") {
+    up.id.set.add(8);
+    chain.from(1, up);
+    CHECK(chain.closed(1));
+  }
+}
+
+TEST_CASE(
+    "what operations that a child begins take has a bound, which they give back at their end") {
+  Chain chain;
+  chain.launch();
+  // Two ranges of ranks an operation: 272 bytes of the 32 MiB that two nodes may begin.
+  RankSet set = RankSet::run(2, 2);
+  set.add(5);
+  const std::uint64_t most = std::uint64_t{32} * 1024 * 1024 / 272;
+  std::uint64_t begun = 0;
+  const auto begin = [&] {
+    msg::CollectiveUp up;
+    up.id = {set, begun++, 0};
+    chain.from(1, up);
+    return !chain.closed(1);
+  };
+  SECTION("by the number of operations") {
+    while (begun < 65536)
+      REQUIRE(begin());
+    CHECK_FALSE(begin());
+  }
+  SECTION("some end, and others begin") {
+    static_assert(most > 65536);
+    for (std::uint64_t round = 0; round < 2 * most; ++round) {
+      REQUIRE(begin());
+      msg::CollectiveUp up;
+      up.id = {set, begun - 1, 0};
+      up.last = true;
+      chain.from(1, up);
+      msg::CollectiveDown down;
+      down.id = up.id;
+      down.last = true;
+      chain.from(kParentLink, down);
+      REQUIRE_FALSE(chain.closed(kParentLink));
+    }
+  }
+}
+
+TEST_CASE("sets of very many ranges count for what they take") {
+  Chain chain;
+  chain.ranks_of_node = 20'000;
+  chain.launch();
+  msg::CollectiveUp up;
+  for (Rank rank = 20'000; rank < 60'000; rank += 2)
+    up.id.set.add(rank);
+  while (!chain.closed(1) && up.id.seq < 1000) {
+    chain.from(1, up);
+    ++up.id.seq;
+  }
+  CHECK(up.id.seq > 100);
+  CHECK(up.id.seq < 300);
+}
+
+TEST_CASE("how members disagree is told in a few words") {
+  Chain chain;
+  chain.launch();
+  msg::CollectiveUp up;
+  up.id.set = RankSet::run(2, 2);
+  up.last = true;
+  up.mismatch = std::string(1025, 'm');
+  chain.from(1, up);
+  CHECK(chain.closed(1));
+}
+
+TEST_CASE("a record of the log is of a node that its link leads to") {
+  Chain chain;
+  chain.launch();
+  const LogRecord record{LogLevel::error, Subsystem::tree, "d", "text"};
+  chain.from(1, msg::Log{record, 2});
+  REQUIRE(chain.sent<msg::Log>(kParentLink).size() == 1);
+  CHECK(chain.sent<msg::Log>(kParentLink)[0].node == 2);
+  CHECK(chain.sent<msg::Log>(kParentLink)[0].record.node.empty());
+  const std::uint32_t elsewhere = GENERATE(0u, 3u, UINT32_MAX);
+  chain.from(1, msg::Log{record, elsewhere});
+  CHECK(chain.closed(1));
+  CHECK(chain.sent<msg::Log>(kParentLink).empty());
+}
+
+TEST_CASE(
+    "what nodes say in the log has a bound, at which they fall silent and their link goes on") {
+  Chain chain;
+  chain.launch();
+  std::size_t bytes = 0, records = 0;
+  const std::string text = GENERATE(std::string(100'000, 'x'), std::string());
+  for (int i = 0; i < 5000; ++i) {
+    chain.from(1, msg::Log{{LogLevel::error, Subsystem::tree, {}, text}, 1});
+    for (const msg::Log& log : chain.sent<msg::Log>(kParentLink)) {
+      bytes += log.record.text.size();
+      ++records;
+      if (i > 0 && log.record.level == LogLevel::warning)
+        CHECK(log.record.text.find("said too much") != std::string::npos);
+    }
+  }
+  CHECK_FALSE(chain.closed(1));
+  CHECK(bytes <= 2 * 64 * 1024 + 4096);
+  CHECK(records <= 2 * 1024 + 1);
+  CHECK(records > 10);
+}
+
+TEST_CASE("why a rank or a node failed is kept in its first words") {
+  Chain chain;
+  chain.launch();
+  const std::string long_why(100'000, 'w');
+  chain.from(1, msg::ProcessFail{2, {Ending::lost, 0, false, false, long_why}});
+  REQUIRE(chain.sent<msg::ProcessFail>(kParentLink).size() == 1);
+  CHECK(chain.sent<msg::ProcessFail>(kParentLink)[0].outcome.why.size() == 512);
+  chain.from(1, msg::NodeFailed{2, StartPhase::running, long_why});
+  REQUIRE(chain.sent<msg::NodeFailed>(kParentLink).size() == 1);
+  CHECK(chain.sent<msg::NodeFailed>(kParentLink)[0].why.size() == 4096);
+}
+
 }  // namespace hostile_child_test

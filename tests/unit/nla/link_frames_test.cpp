@@ -20,7 +20,8 @@ Frame frame_of(const std::string& bytes) {
 }  // namespace
 
 TEST_CASE("frames about a link arrive as they were sent") {
-  const Introduction introduction{true, 7, 8, "job-1", std::string(kJobKeyBytes, '\xff')};
+  const Introduction introduction{true,    7,      8,
+                                  "job-1", "keys", std::string(kCommonKeyBytes, '\xff')};
   CHECK(decode_introduction(frame_of(encode(introduction))) == introduction);
   CHECK(decode_offer(frame_of(encode_offer(65535))) == 65535);
   for (const LinkFrame kind : {LinkFrame::beat, LinkFrame::ask, LinkFrame::change}) {
@@ -36,13 +37,13 @@ TEST_CASE("frames about a link are no messages") {
 }
 
 TEST_CASE("a malformed frame about a link is refused") {
-  const std::string key(kJobKeyBytes, 'k');
+  const std::string key(kCommonKeyBytes, 'k');
   const auto introduce = static_cast<std::uint8_t>(LinkFrame::introduce);
-  CHECK(decode_introduction({introduce, std::string("\1\0\0\0\0\0\0\0\0\1j", 11) + key}));
+  const std::string head("\1\0\0\0\0\0\0\0\0\1j\1k", 13);
+  CHECK(decode_introduction({introduce, head + key}));
   for (const std::string& payload :
-       {std::string(), key, std::string("\2\0\0\0\0\0\0\0\0\1j", 11) + key,
-        std::string("\1\0\0\0\0\0\0\0\0\1j", 11),
-        std::string("\1\0\0\0\0\0\0\0\0\1j", 11) + key + "x"}) {
+       {std::string(), key, std::string("\2\0\0\0\0\0\0\0\0\1j\1k", 13) + key, head,
+        head + key + "x"}) {
     CHECK_FALSE(decode_introduction({introduce, payload}));
     CHECK_FALSE(check_link_frame({introduce, payload}));
   }

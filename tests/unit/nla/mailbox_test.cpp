@@ -17,7 +17,8 @@ constexpr std::uint32_t kTag = kServiceTags + 3;
 
 // The node of rank 0, in a job of eight nodes.
 struct Receiver {
-  Receiver() {
+  explicit Receiver(Mailbox::Bounds bounds = {kMost, kMost, kMost})
+      : mailbox(context, children, bounds) {
     context.job = testing::TreeHarness::job(8, 1);
     context.node = 0;
     context.own_ranks = context.subtree_ranks = RankSet::single(0);
@@ -43,7 +44,7 @@ struct Receiver {
   Context context;
   Children children{context};
   Actions actions;
-  Mailbox mailbox{context, children, kMost};
+  Mailbox mailbox;
 };
 
 }  // namespace
@@ -76,10 +77,10 @@ TEST_CASE("what has come of messages without an end has a bound, and others pass
   node.piece(4, first + 6, 1u << 20, 0, 900);
   node.piece(2, first + 5, 40, 20, 20);
   CHECK(node.take() == "c40 ");
-  // One alone may be as large as a message may be.
+  // One alone may be as large as a message may be, if a rank waits for it.
+  if (!service) node.mailbox.ask(0, 2, ask::Receive{2, 5});
   for (std::uint64_t at = 0; at < 10 * kMost; at += 1024)
     node.piece(2, first + 5, 10 * kMost, at, 1024);
-  if (!service) node.mailbox.ask(0, 2, ask::Receive{2, 5});
   CHECK(node.take() == "c40960 ");
 }
 
@@ -93,6 +94,44 @@ TEST_CASE("pieces that follow nothing leave nothing behind") {
   node.mailbox.ask(0, 1, ask::Receive{1, 5});
   CHECK(node.take() == "b10 ");
   CHECK(node.mailbox.boxes() == 0);
+}
+
+TEST_CASE("messages of one node's ranks push out those of that node, and no others") {
+  Receiver node({1u << 20, kMost, kMost});
+  node.piece(4, kTag, 20, 0, 10);
+  node.piece(2, kTag, 20, 0, 10);
+  for (std::uint64_t at = 0; at < 100'000; at += 1000)  // node of rank 3
+    node.piece(3, kServiceTags + at / 1000 % 16, 1u << 20, 0, 1000);
+  CHECK(node.mailbox.held_bytes() <= kMost + 20);
+  node.piece(2, kTag, 20, 10, 10);
+  node.piece(4, kTag, 20, 10, 10);
+  CHECK(node.take() == "c20 e20 ");
+}
+
+TEST_CASE("messages that no rank receives are dropped beyond a bound, and receivers are told") {
+  Receiver node;
+  for (std::uint32_t tag = 0; tag < 1000; ++tag) {
+    node.piece(1, tag, 100, 0, 100);
+    REQUIRE(node.mailbox.held_bytes() <= kMost);
+  }
+  // What came before the bound arrives, in order.
+  node.mailbox.ask(0, 1, ask::Receive{1, 0});
+  CHECK(node.take() == "b100 ");
+  node.mailbox.ask(0, 2, ask::Receive{1, 999});
+  REQUIRE(node.actions.size() == 1);
+  const auto& told = std::get<action::Reply>(node.actions[0]).response;
+  CHECK_FALSE(told.ok);
+  CHECK(told.error.find("messages to rank 0 were dropped") != std::string::npos);
+  // There is room again for one that is received.
+  node.take();
+  node.piece(2, 3, 100, 0, 100);
+  node.mailbox.ask(0, 3, ask::Receive{2, 3});
+  CHECK(node.take() == "c100 ");
+}
+
+TEST_CASE("a message longer than a rank may put breaks the protocol") {
+  Receiver node;
+  CHECK_FALSE(node.mailbox.receive({1, 0, kTag, 33u << 20, 0, Chunk(std::string(10, 'b'))}));
 }
 
 }  // namespace mailbox_test

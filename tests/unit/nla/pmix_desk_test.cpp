@@ -209,7 +209,7 @@ TEST_CASE("PMIx values are for a range, and go with their rank if that was asked
 
 TEST_CASE("what a rank of another node has put is asked of its server, and brought back") {
   Nodes nodes(3, 2);
-  nodes.say(0, pmix::msg::DataWanted{7, 5});
+  nodes.say(0, pmix::msg::DataWanted{7, 5, {}});
   const auto* asked = nodes.last<pmix::msg::DataAsked>(2);
   REQUIRE(asked != nullptr);
   CHECK(asked->rank == 5);
@@ -219,18 +219,18 @@ TEST_CASE("what a rank of another node has put is asked of its server, and broug
   REQUIRE(nodes.answer_of(0, 7) != nullptr);
   CHECK(nodes.answer_of(0, 7)->blob == large);
   SECTION("a rank that is not in the job has put nothing") {
-    nodes.say(0, pmix::msg::DataWanted{8, 6});
+    nodes.say(0, pmix::msg::DataWanted{8, 6, {}});
     CHECK(nodes.answer_of(0, 8)->status == Status::not_found);
   }
   SECTION("nor has one that ends first") {
-    nodes.say(0, pmix::msg::DataWanted{8, 4});
+    nodes.say(0, pmix::msg::DataWanted{8, 4, {}});
     nodes.nodes[2].desk->rank_ended(4);
     nodes.settle();
     REQUIRE(nodes.answer_of(0, 8) != nullptr);
     CHECK(nodes.answer_of(0, 8)->status == Status::not_found);
   }
   SECTION("nor one where all of that node have ended, before or after they were asked for") {
-    nodes.say(0, pmix::msg::DataWanted{8, 4});
+    nodes.say(0, pmix::msg::DataWanted{8, 4, {}});
     for (const Rank rank : {4u, 5u}) {
       nodes.exit(rank);
       nodes.run();
@@ -239,15 +239,15 @@ TEST_CASE("what a rank of another node has put is asked of its server, and broug
     nodes.settle();
     REQUIRE(nodes.answer_of(0, 8) != nullptr);
     CHECK(nodes.answer_of(0, 8)->status == Status::not_found);
-    nodes.say(0, pmix::msg::DataWanted{9, 5});
+    nodes.say(0, pmix::msg::DataWanted{9, 5, {}});
     REQUIRE(nodes.answer_of(0, 9) != nullptr);
     CHECK(nodes.answer_of(0, 9)->status == Status::not_found);
   }
   SECTION("nor one that has failed, which the job goes on without") {
-    nodes.say(0, pmix::msg::DataWanted{8, 4});
+    nodes.say(0, pmix::msg::DataWanted{8, 4, {}});
     nodes.nodes[0].desk->peers_failed(RankSet::single(4));
     CHECK(nodes.answer_of(0, 8)->status == Status::not_found);
-    nodes.say(0, pmix::msg::DataWanted{9, 4});
+    nodes.say(0, pmix::msg::DataWanted{9, 4, {}});
     CHECK(nodes.answer_of(0, 9)->status == Status::not_found);
   }
 }
@@ -451,7 +451,7 @@ TEST_CASE("PMIx sets may have ranks of several namespaces") {
     CHECK(nodes.answer_of(1, 2)->blob == "ab");
   }
   SECTION("a rank of one finds what a rank of the other has put") {
-    nodes.say(0, pmix::msg::DataWanted{7, 3});
+    nodes.say(0, pmix::msg::DataWanted{7, 3, {}});
     const auto* asked = nodes.last<pmix::msg::DataAsked>(1);
     REQUIRE(asked != nullptr);
     CHECK(asked->rank == 3);
@@ -482,7 +482,7 @@ TEST_CASE("who asks a node for a rank whose namespace its server has still to ta
                    nodes.post(nodes.agent_of(1), event::Asked{rank, id, std::move(request)});
                  }});
   slow.tell_worlds();
-  nodes.nodes[0].desk->receive(pmix::msg::DataWanted{7, 1});
+  nodes.nodes[0].desk->receive(pmix::msg::DataWanted{7, 1, {}});
   nodes.run();
   for (const auto& one : nodes.answers)
     slow.reply({one.rank, one.id, one.response});
@@ -490,6 +490,27 @@ TEST_CASE("who asks a node for a rank whose namespace its server has still to ta
   REQUIRE(slow.receive(pmix::msg::Environment{1, {}}));
   REQUIRE(slow.receive(pmix::msg::Ready{}));
   REQUIRE(nodes.last<pmix::msg::DataAsked>(1) != nullptr);
+}
+
+TEST_CASE("a node that asks without end is told that there is nothing") {
+  Nodes nodes(2, 2);
+  for (pmix::Id id = 1; id <= 100; ++id)
+    nodes.say(0, pmix::msg::DataWanted{id, 2 + static_cast<Rank>(id % 2), {}});
+  const auto asked = [&] {
+    return std::ranges::count_if(nodes.nodes[1].told, [](const pmix::Message& message) {
+      return std::holds_alternative<pmix::msg::DataAsked>(message);
+    });
+  };
+  // Two ranks, of which each of the other node's two may be asked for twice.
+  CHECK(asked() == 8);
+  REQUIRE(nodes.answer_of(0, 100) != nullptr);
+  CHECK(nodes.answer_of(0, 100)->status == Status::not_found);
+  CHECK(nodes.answer_of(0, 1) == nullptr);
+  // What was answered leaves room for more.
+  nodes.put(1, "blob");
+  CHECK(nodes.answer_of(0, 1)->blob == "blob");
+  nodes.say(0, pmix::msg::DataWanted{200, 2, {}});
+  CHECK(asked() == 9);
 }
 
 }  // namespace pmix_desk_test

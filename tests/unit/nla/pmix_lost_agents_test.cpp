@@ -37,8 +37,8 @@ TEST_CASE("PMIx data and tables pass an adoption, at whatever moment the agent b
     Nodes nodes = chain(4, 1);
     nodes.interrupt_after(moments + 1, [&] { nodes.crash(1); });
     INFO("lost after " << moments << " events");
-    nodes.say(0, pmix::msg::DataWanted{7, 3});
-    nodes.say(3, pmix::msg::DataWanted{8, 0});
+    nodes.say(0, pmix::msg::DataWanted{7, 3, {}});
+    nodes.say(3, pmix::msg::DataWanted{8, 0, {}});
     nodes.say(0, pmix::msg::TableWanted{9, false});
     nodes.say(2, pmix::msg::TableWanted{10, false});
     nodes.put(3, large);
@@ -62,11 +62,11 @@ TEST_CASE("PMIx servers beyond an adoption's edge are asked as before, those of 
   Nodes nodes = chain(4, 1);
   nodes.crash(1);
   nodes.settle();
-  nodes.say(0, pmix::msg::DataWanted{7, 3});
+  nodes.say(0, pmix::msg::DataWanted{7, 3, {}});
   nodes.put(3, "far");
   REQUIRE(nodes.answer_of(0, 7) != nullptr);
   CHECK(nodes.answer_of(0, 7)->blob == "far");
-  nodes.say(3, pmix::msg::DataWanted{8, 1});
+  nodes.say(3, pmix::msg::DataWanted{8, 1, {}});
   CHECK(nodes.answer_of(3, 8)->status == Status::not_found);
   const auto table = table_of(nodes, (nodes.say(3, pmix::msg::TableWanted{9, false}), 3), 9);
   REQUIRE(table.size() == 4);
@@ -88,13 +88,13 @@ TEST_CASE("who had ended well on a node that is lost is told as ended, and nobod
   }
   if (asked_before) {  // the question is lost with the agent
     nodes.nodes[0].desk->receive(pmix::msg::TableWanted{9, false});
-    nodes.nodes[0].desk->receive(pmix::msg::DataWanted{10, 2});
+    nodes.nodes[0].desk->receive(pmix::msg::DataWanted{10, 2, {}});
   }
   nodes.crash(lost);
   nodes.settle();
   if (!asked_before) {
     nodes.say(0, pmix::msg::TableWanted{9, false});
-    nodes.say(0, pmix::msg::DataWanted{10, 2});
+    nodes.say(0, pmix::msg::DataWanted{10, 2, {}});
   }
   const auto table = table_of(nodes, 0, 9);
   REQUIRE(table.size() == 6);
@@ -143,7 +143,7 @@ TEST_CASE("who is adopted, or comes late, hears which nodes were lost before") {
 TEST_CASE("data of a rank is believed of its own node only, and numbers of no node cost nothing") {
   Nodes nodes(3, 1);
   PmixDesk& desk = *nodes.nodes[0].desk;
-  desk.receive(pmix::msg::DataWanted{7, 1});
+  desk.receive(pmix::msg::DataWanted{7, 1, {}});
   const auto number = [](std::uint64_t value) {
     ByteWriter out;
     out.varint(value);
@@ -161,7 +161,7 @@ TEST_CASE("data of a rank is believed of its own node only, and numbers of no no
   };
   CHECK_FALSE(claim(2));
   CHECK(claim(1));
-  desk.receive(pmix::msg::DataWanted{8, 2});
+  desk.receive(pmix::msg::DataWanted{8, 2, {}});
   desk.nodes_lost(RankSet::run(1, UINT32_MAX - 1));
   REQUIRE(nodes.answer_of(0, 8) != nullptr);
   CHECK(nodes.answer_of(0, 8)->status == Status::not_found);

@@ -199,9 +199,10 @@ std::vector<Action> node_actions() {
                       [](auto& a) {
                         a.message = msg::Stdin{false, bytes("y")};
                       }});
-  vary<Action, StartChild>(out, {},
-                           {[](auto& a) { a.link = 1; }, [](auto& a) { a.node = 1; },
-                            [](auto& a) { a.host = "h"; }, [](auto& a) { a.attach = true; }});
+  vary<Action, StartChild>(
+      out, {},
+      {[](auto& a) { a.link = 1; }, [](auto& a) { a.node = 1; }, [](auto& a) { a.end = 1; },
+       [](auto& a) { a.host = "h"; }, [](auto& a) { a.attach = true; }});
   vary<Action, AwaitAdoption>(out, {}, {[](auto& a) { a.still = false; }});
   vary<Action, CloseLink>(out, {}, {[](auto& a) { a.link = 1; }});
   vary<Action, StartRanks>(out, {}, {[](auto& a) { a.ranks = RankSet::single(1); }});

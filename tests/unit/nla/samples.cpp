@@ -155,7 +155,7 @@ void fill(Random& r, msg::StdinTaken& m) {
   m = {large_number(r), flag(r)};
 }
 void fill(Random& r, msg::Log& m) {
-  m = {log_record(r)};
+  m = {log_record(r), number(r)};
 }
 void fill(Random& r, msg::Report& m) {
   m = {number(r), flag(r), chunk(r)};
@@ -274,8 +274,8 @@ bool same(const Message& a, const Message& b) {
         if constexpr (std::is_same_v<M, msg::Log>) {
           const LogRecord& x = left.record;
           const LogRecord& y = right.record;
-          return std::tie(x.level, x.subsystem, x.node, x.text) ==
-                 std::tie(y.level, y.subsystem, y.node, y.text);
+          return std::tie(x.level, x.subsystem, x.node, x.text, left.node) ==
+                 std::tie(y.level, y.subsystem, y.node, y.text, right.node);
         } else {
           return left == right;
         }

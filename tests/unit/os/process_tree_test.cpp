@@ -1,8 +1,6 @@
-#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include <catch2/catch.hpp>
-#include <filesystem>
 
 #include "common/os/private_dir.h"
 #include "common/os/process_tree.h"
@@ -51,14 +49,14 @@ std::size_t below_shell(pid_t pid) {
 
 TEST_CASE("a process without children has no descendants") {
   become_subreaper();
-  const Descendants below("/bin/sh");
+  const Descendants below;
   CHECK_FALSE(below.any());
   CHECK(below.signal_all(SIGTERM) == 0);
 }
 
 TEST_CASE("a dead child counts until it is reaped") {
   become_subreaper();
-  const Descendants below("/nonexistent");
+  const Descendants below;
   const pid_t pid = start_shell("exit 0");
   siginfo_t info{};
   REQUIRE(::waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOWAIT) == 0);
@@ -71,7 +69,7 @@ TEST_CASE("a dead child counts until it is reaped") {
 TEST_CASE(
     "double-forked descendants in sessions of their own fall to the subreaper and are ended") {
   become_subreaper();
-  const Descendants below("/nonexistent");
+  const Descendants below;
   const pid_t pid = start_shell("(setsid sleep 1000 & setsid sleep 1000 &); exec sleep 1000");
   REQUIRE(eventually([] { return children_of(::getpid()).size() == 3; }));
   ::kill(pid, SIGKILL);
@@ -84,7 +82,7 @@ TEST_CASE(
 
 TEST_CASE("one SIGTERM ends a tree that is stopped") {
   become_subreaper();
-  const Descendants below("/nonexistent");
+  const Descendants below;
   const pid_t pid = start_shell("sleep 1000 & kill -STOP $$; wait");
   ProcessFacts facts;
   REQUIRE(eventually([&] { return facts_of(pid, facts) && facts.state == 'T'; }));
@@ -97,7 +95,7 @@ TEST_CASE("one SIGTERM ends a tree that is stopped") {
 
 TEST_CASE("descendants that ignore SIGTERM are killed, children of theirs too") {
   become_subreaper();
-  const Descendants below("/nonexistent");
+  const Descendants below;
   const pid_t pid = start_shell("trap '' TERM; sh -c 'sleep 1000 & sleep 1000 & wait' & wait");
   REQUIRE(eventually([&] {
     const std::vector<pid_t> inner = children_of(pid);
@@ -112,19 +110,17 @@ TEST_CASE("descendants that ignore SIGTERM are killed, children of theirs too") 
 
 TEST_CASE("agents of other nodes and what is below them are left alone") {
   become_subreaper();
-  const std::string agent = cat(temporary_base(), "/scela-agent-test-", ::getpid());
-  std::filesystem::copy_file("/bin/sh", agent);
-  const Descendants below(agent);
-  const std::vector<std::string> script = {agent, "-c", "sleep 1000; exit 0"};
+  pid_t other = 0;
+  const Descendants below([&](pid_t pid) { return pid == other; });
+  const std::vector<std::string> script = {"/bin/sh", "-c", "sleep 1000; exit 0"};
 
-  const pid_t other = start(script, ChildGroup::own_session);
+  other = start(script, ChildGroup::own_session);
   REQUIRE(eventually([&] { return children_of(other).size() == 1; }));
   CHECK_FALSE(below.any());
   CHECK(below.signal_all(SIGTERM) == 0);
   CHECK(below.orphaned_agents({}) == std::vector<pid_t>{other});
   CHECK(below.orphaned_agents({other}).empty());
 
-  // The same executable without a session of its own is a rank's, or one that was just cloned.
   const pid_t rank = start(script, ChildGroup::own_group);
   REQUIRE(eventually([&] { return children_of(rank).size() == 1; }));
   CHECK(below.any());
@@ -137,13 +133,12 @@ TEST_CASE("agents of other nodes and what is below them are left alone") {
   CHECK(facts.state != 'Z');
 
   // For somebody else the agent is a process like any other.
-  CHECK(kill_until_empty(Descendants("/nonexistent")));
-  std::filesystem::remove(agent);
+  CHECK(kill_until_empty(Descendants()));
 }
 
 TEST_CASE("sessions that are kept are left alone, and all below them") {
   become_subreaper();
-  const Descendants below("/nonexistent");
+  const Descendants below;
   // As an ssh client with a process of its own, one of which begins a further session.
   const pid_t client =
       start({"/bin/sh", "-c", "sleep 1000 & setsid sleep 1000 & wait"}, ChildGroup::own_session);
@@ -167,7 +162,7 @@ TEST_CASE("sessions that are kept are left alone, and all below them") {
 
 TEST_CASE("a session is kept after its first process has ended, and another is not") {
   become_subreaper();
-  const Descendants below("/nonexistent");
+  const Descendants below;
   const pid_t first = start({"/bin/sh", "-c", "sleep 1000 & exit 0"}, ChildGroup::own_session);
   REQUIRE(eventually([&] { return reap_all() == 1; }));
   REQUIRE(children_of(::getpid()).size() == 1);
@@ -180,7 +175,7 @@ TEST_CASE("a session is kept after its first process has ended, and another is n
 
 TEST_CASE("daemons of a process that keeps its orphans stay below it while it lives") {
   become_subreaper();
-  const Descendants below("/nonexistent");
+  const Descendants below;
   Command command({"/bin/sh", "-c", "(setsid sleep 1000 &); exec sleep 1000"});
   command.spec.group = ChildGroup::own_session;
   command.spec.keeps_orphans = true;

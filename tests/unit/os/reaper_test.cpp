@@ -44,14 +44,40 @@ TEST_CASE("every child that ended is told once, with its own status") {
   while (told.size() < expected.size()) {
     REQUIRE(readable(reaper->descriptor(), static_cast<int>(kFailureGuardMs)));
     reaper->clear();
-    reaper->reap([&](pid_t child, int status) {
-      CHECK(told.emplace(child, WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status))
-                .second);
-    });
+    reaper->reap(
+        [&](pid_t child, int status) {
+          CHECK(told.emplace(child, WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status))
+                    .second);
+        },
+        [](pid_t) { FAIL("no child was stopped"); });
   }
   CHECK(told == expected);
   reaper->clear();
   CHECK_FALSE(readable(reaper->descriptor(), 0));
+}
+
+TEST_CASE("a child that a signal stops is told of, and has not ended") {
+  auto reaper = Reaper::create();
+  REQUIRE(reaper);
+  Command command(sleeper());
+  const auto pid = start_child(command.spec);
+  REQUIRE(pid);
+  std::vector<pid_t> ended, stopped;
+  const auto until = [&](const std::vector<pid_t>& told) {
+    while (told.empty()) {
+      REQUIRE(readable(reaper->descriptor(), static_cast<int>(kFailureGuardMs)));
+      reaper->clear();
+      reaper->reap([&](pid_t child, int) { ended.push_back(child); },
+                   [&](pid_t child) { stopped.push_back(child); });
+    }
+  };
+  ::kill(*pid, SIGSTOP);
+  until(stopped);
+  CHECK(stopped == std::vector<pid_t>{*pid});
+  CHECK(ended.empty());
+  ::kill(*pid, SIGKILL);
+  until(ended);
+  CHECK(ended == std::vector<pid_t>{*pid});
 }
 
 }  // namespace reaper_test

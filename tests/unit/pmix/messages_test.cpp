@@ -34,7 +34,7 @@ std::vector<Message> samples() {
   some.add(7);
   return {setup,
           msg::Answer{1, Status::not_found, std::string("\0blob", 5)},
-          msg::DataAsked{2, 3},
+          msg::DataAsked{2, 3, "key"},
           msg::Environment{3, {"A=1", "B="}},
           msg::Ready{},
           msg::Failed{"no memory"},
@@ -42,7 +42,7 @@ std::vector<Message> samples() {
           msg::Finalized{4, 5},
           msg::Abort{5, 1, -7, "gone"},
           msg::Fence{6, some, std::string(3 * kMaxPiece + 1, 'x'), "group"},
-          msg::DataWanted{7, 9},
+          msg::DataWanted{7, 9, "key"},
           msg::Data{8, Status::too_large, "card"},
           msg::Publish{9, 2, "name", Keep::rank, "value", Range::node},
           msg::Lookup{10, 2, "name", true},

@@ -1,0 +1,55 @@
+// Keys of nodes: each agent holds those of its own slice of the host list, and can compute no
+// other.
+//
+// A binary tree of digests over all numbers that a node may have (Goldreich, Goldwasser and Micali,
+// "How to construct random functions", 1986): the key of each half follows from the key of the
+// whole, and not the other way round. scela-run makes the key of the whole. A parent hands its
+// child the keys of the largest halves that make up the child's slice, 62 at most. So every
+// ancestor of a node has the node's key, whichever way the tree has grown or was mended after a
+// loss, and a node that was taken over has those of its own slice only.
+//
+// The key of a node secures the link to its parent and proves both ends of an adoption. Values
+// only; OpenSSL stays inside the .cpp file.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/core/kary_tree.h"
+#include "common/core/result.h"
+
+namespace scela::nla {
+
+inline constexpr std::size_t kNodeKeyBytes = 32;
+
+class NodeKeys {
+ public:
+  NodeKeys() = default;  // none
+  // Of every node that there may be. `whole`: kNodeKeyBytes random bytes.
+  static NodeKeys all(std::string whole);
+
+  bool empty() const { return parts_.empty(); }
+  // Those of the slice, of which keys that this has not are left out.
+  NodeKeys of(Slice slice) const;
+  // Empty: it is not among these.
+  std::string of(std::uint32_t node) const;
+
+  std::string encode() const;
+  // Error (protocol): these are no keys of nodes.
+  static Result<NodeKeys> decode(std::string_view bytes);
+
+ private:
+  struct Part {  // 2^(32 - depth) nodes
+    std::uint8_t depth = 0;
+    std::uint32_t first = 0;
+    std::string key;
+    std::uint64_t end() const { return std::uint64_t{first} + (std::uint64_t{1} << (32U - depth)); }
+  };
+  static void cover(const Part& part, std::uint64_t first, std::uint64_t end,
+                    std::vector<Part>& out);
+  std::vector<Part> parts_;  // by their first nodes
+};
+
+}  // namespace scela::nla
