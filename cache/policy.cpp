@@ -90,6 +90,20 @@ void for_each_piece(std::string_view aggregate, std::size_t most,
   if (end > begin) each(aggregate.substr(begin, end - begin));
 }
 
+bool evicts(PolicyKind kind, std::uint64_t limit) {
+  switch (kind) {
+    case PolicyKind::hcs:
+    case PolicyKind::hcma:
+      return limit > 0;
+    case PolicyKind::hcmab:
+      break;
+    case PolicyKind::hcmab_lru:
+    case PolicyKind::dht:
+      return true;
+  }
+  return false;
+}
+
 std::unique_ptr<Policy> make_policy(PolicyKind kind, const Place& place) {
   switch (kind) {
     case PolicyKind::hcs:

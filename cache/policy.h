@@ -133,6 +133,9 @@ class Policy {
   virtual Usage usage() const = 0;
 };
 
+// Whether agents of such a job evict pairs by their use.
+bool evicts(PolicyKind kind, std::uint64_t limit);
+
 std::unique_ptr<Policy> make_policy(PolicyKind kind, const Place& place);
 using PolicyMaker = std::function<std::unique_ptr<Policy>(PolicyKind kind, const Place& place)>;
 

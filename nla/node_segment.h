@@ -24,6 +24,8 @@ class NodeSegment final : public cache::Mirror {
 
   // To be handed to ranks: for reading only, whatever they try.
   int descriptor() const { return memory_.fd().get(); }
+  // Of a pair that is here; empty: there is none. A view until the cache changes.
+  std::string_view key_of(std::uint64_t hash) const { return writer_.key_of(hash); }
   // And wakes who waits for news of that.
   void mark_dead(const RankSet& ranks);
 

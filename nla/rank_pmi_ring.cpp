@@ -86,6 +86,8 @@ void RankPmi::serve_ring(Connection& one) {
   Connection::Ring& ring = *one.ring;
   if (!ring.in_use) leave_socket(one);
   if (ring.end.has_room()) write_ring(one);
+  // Before what the rank asks now, which may be a fence that evicts.
+  if (host_.used) ring.uses.take(host_.used);
   if (may_read(one) && !ring.spoilt) {
     const auto got = ring.end.read(host_.buffer.bytes, sizeof host_.buffer.bytes);
     if (!got) return spoilt(one);

@@ -17,6 +17,7 @@
 #include "nla/rank_door.h"
 #include "nla/rank_pmi.h"
 #include "pmi/protocol/ring.h"
+#include "pmi/protocol/use_notes.h"
 
 namespace scela::nla {
 
@@ -35,9 +36,12 @@ struct RankPmi::Connection {
   bool asks_sender = false;
   struct Ring {
     Ring(SealedMemory mapped, std::uint64_t agent)
-        : memory(std::move(mapped)), end(pmi::ring::SharedMemory(memory.base()), agent) {}
+        : memory(std::move(mapped)),
+          end(pmi::ring::SharedMemory(memory.base()), agent),
+          uses(memory.base()) {}
     SealedMemory memory;
     pmi::ring::ServerEnd end;
+    pmi::ring::UseNotes uses;
     bool in_use = false;  // the rank has taken it
     bool spoilt = false;  // holds nonsense, and is looked at no more
   };

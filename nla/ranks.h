@@ -34,6 +34,8 @@ struct RanksHost {
   std::function<void(Event)> emit;          // queued, not handled at once
   std::function<void()> turn_over;          // time to handle what was emitted
   std::function<int()> segment;  // the node's segment, made if need be; -1: there is none
+  // A rank has read the pair in the segment whose key has this hash; empty: nobody wants to know.
+  std::function<void(std::uint64_t hash)> used;
   // A directory outside of the node's that must not outlive it; said before it exists.
   std::function<void(const std::string&)> entrust;
 };

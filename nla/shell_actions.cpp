@@ -271,6 +271,9 @@ void Shell::State::carry_out(action::StartRanks& start) {
   if (job->pmi == PmiKind::pmix) {
     facts.processors = static_cast<std::uint32_t>(allowed_cpus().size()) / settings.shares;
   }
+  std::function<void(std::uint64_t)> used;
+  if (cache::evicts(job->cache_policy, job->cache_limit))
+    used = [this](std::uint64_t hash) { pair_used(hash); };
   RanksHost host{io,
                  buffer,
                  tracer,
@@ -278,6 +281,7 @@ void Shell::State::carry_out(action::StartRanks& start) {
                  [this](Event event) { emit(std::move(event)); },
                  [this] { pump(); },
                  [this] { return segment_descriptor(); },
+                 std::move(used),
                  [this](const std::string& path) { tell_directory(options.leash, path); }};
   ranks = std::make_unique<Ranks>(std::move(host), *job, start.ranks, std::move(facts),
                                   engine_facts(), problem);
@@ -310,6 +314,11 @@ EngineFacts Shell::State::engine_facts() {
 const Topology& Shell::State::machine() {
   if (!topology) topology = read_topology();
   return *topology;
+}
+
+void Shell::State::pair_used(std::uint64_t hash) {
+  const std::string_view key = segment ? segment->key_of(hash) : std::string_view();
+  if (!key.empty()) emit(event::PairUsed{std::string(key)});
 }
 
 // One attempt: a node without room for it serves all its ranks through their sockets.

@@ -134,6 +134,7 @@ struct Shell::State final : LinkListener {
   void leave_if_done();
   std::string make_directory();
   int segment_descriptor();
+  void pair_used(std::uint64_t hash);
   const Topology& machine();
   EngineFacts engine_facts();
   void remove_directories();

@@ -297,6 +297,10 @@ void Agent::State::on(const event::StdinClosed& event) {
   input.ranks_closed(RankSet::single(event.rank));
 }
 
+void Agent::State::on(const event::PairUsed& event) {
+  if (policy) policy->table().use(event.key);
+}
+
 void Agent::State::on(const event::SendTrace& event) {
   if (context.is_root()) {
     context.act(action::TracePiece{context.node, event.last, event.bytes});

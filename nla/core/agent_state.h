@@ -49,6 +49,7 @@ struct Agent::State {
   void on(const event::GuardianLost& event);
   void on(const event::StdinTaken& event);
   void on(const event::StdinClosed& event);
+  void on(const event::PairUsed& event);
   void on(const event::SendTrace& event);
   void on(const event::Say& event);
   // To the user: at the root as it is, else by the parent.

@@ -126,6 +126,10 @@ struct StdinTaken {  // bytes all local targets have taken since the start, in a
 struct StdinClosed {  // a rank that runs has closed its standard input; once a rank
   Rank rank = 0;
 };
+struct PairUsed {  // a rank has read a pair of the cache in the memory that it shares with the
+                   // agent
+  std::string key;
+};
 struct SendTrace {  // the shell's own trace, to be carried to the root; pieces of at most kMaxPiece
   bool last = false;
   Chunk bytes;
@@ -180,7 +184,8 @@ using EventKinds =
                  event::Asked, event::GuardianLost, event::StdinTaken, event::SendTrace, event::Say,
                  event::Measured, event::UserSignal, event::Stop, event::StdinRead,
                  event::OutputWritten, event::RanksRefused, event::StdinClosed,
-                 event::WindowChanged, event::ChildBegun, event::Planned, event::AddHosts>;
+                 event::WindowChanged, event::ChildBegun, event::Planned, event::AddHosts,
+                 event::PairUsed>;
 
 // What happens to an agent. Copying, moving and destroying one is compiled in one file: with this
 // many kinds it would be most of the compilation of every file that passes one on.

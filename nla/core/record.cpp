@@ -200,6 +200,9 @@ auto fields(Is<StdinTaken> auto& e) {
 auto fields(Is<StdinClosed> auto& e) {
   return std::tie(e.rank);
 }
+auto fields(Is<PairUsed> auto& e) {
+  return std::tie(e.key);
+}
 auto fields(Is<SendTrace> auto& e) {
   return std::tie(e.last, e.bytes);
 }
@@ -349,7 +352,7 @@ constexpr std::array kEventNames = std::to_array<std::string_view>(
      "SendTrace",   "Say",           "Measured",        "UserSignal",
      "Stop",        "StdinRead",     "OutputWritten",   "RanksRefused",
      "StdinClosed", "WindowChanged", "ChildBegun",      "Planned",
-     "AddHosts"});
+     "AddHosts",    "PairUsed"});
 static_assert(kEventNames.size() == std::variant_size_v<EventKinds>);
 
 constexpr std::array kActionNames = std::to_array<std::string_view>(

@@ -62,7 +62,9 @@ class Connection {
   void attach_framed(std::string_view job);
   // The value of a key in the node's segment; its size without a terminating zero.
   std::optional<std::uint64_t> shared(std::string_view key, char* out, std::uint64_t room) const {
-    return reader_ ? reader_->get(key, out, room) : std::nullopt;
+    const auto size = reader_ ? reader_->get(key, out, room) : std::nullopt;
+    if (size && ring_) ring_->note_use(key);
+    return size;
   }
   const std::optional<segment::Reader>& reader() const { return reader_; }
 

@@ -52,6 +52,7 @@ Ring::Ring(SealedMemory memory, Fd bell, Fd agent)
       bell_(std::move(bell)),
       agent_(std::move(agent)),
       end_(ring::SharedMemory(memory_.base())),
+      uses_(memory_.base()),
       futex_(ring::SharedMemory(memory_.base()).futex()) {}
 
 void Ring::take() {

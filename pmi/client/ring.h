@@ -14,6 +14,8 @@
 #include "common/os/fd.h"
 #include "common/os/sealed_memory.h"
 #include "pmi/protocol/ring.h"
+#include "pmi/protocol/segment_layout.h"
+#include "pmi/protocol/use_notes.h"
 
 namespace scela::pmi::client {
 
@@ -24,6 +26,9 @@ class Ring {
   static std::unique_ptr<Ring> make(Fd memory, Fd bell);
   // To be done once, before the first use; then the agent lets go of the socket.
   void take();
+
+  // A get has read this key's pair in the node's segment.
+  void note_use(std::string_view key) { uses_.note(segment::hash_of(key)); }
 
   // What cannot be sent will not be answered: read_more() tells why.
   void send(std::string_view text);
@@ -40,6 +45,7 @@ class Ring {
   Fd bell_;
   Fd agent_;  // a pidfd
   ring::ClientEnd end_;
+  ring::UseNotes uses_;
   const std::uint32_t* futex_;
   std::mutex sending_;
   std::atomic<bool> unsent_{false};

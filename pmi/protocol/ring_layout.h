@@ -28,7 +28,7 @@
 
 namespace scela::pmi::ring {
 
-inline constexpr std::uint64_t kMagic = 0x3152'6165'6c65'6353;  // changes with the layout
+inline constexpr std::uint64_t kMagic = 0x3252'6165'6c65'6353;  // changes with the layout
 
 // Words that one end writes often share no cache line with those of the other.
 enum Word : std::size_t {
@@ -60,6 +60,9 @@ inline constexpr std::size_t kHeaderBytes = kHeaderWords * 8;
 inline constexpr std::size_t kCapacity = 4096;
 inline constexpr std::size_t kRequestsAt = kHeaderBytes;
 inline constexpr std::size_t kAnswersAt = kRequestsAt + kCapacity;
-inline constexpr std::size_t kTotalBytes = kAnswersAt + kCapacity;
+// Behind both streams: which pairs of the node's segment the rank has read (use_notes.h).
+inline constexpr std::size_t kUses = 64;
+inline constexpr std::size_t kUsesAt = kAnswersAt + kCapacity;
+inline constexpr std::size_t kTotalBytes = kUsesAt + (1 + kUses) * 8;
 
 }  // namespace scela::pmi::ring

@@ -69,6 +69,19 @@ std::uint64_t* Writer::slot_of(std::string_view key, std::uint64_t hash) {
   }
 }
 
+std::string_view Writer::key_of(std::uint64_t hash) const {
+  const std::uint64_t* const slots = words_ + table_ / 8 + 1;
+  for (std::uint64_t at = hash & (capacity_ - 1);; at = (at + 1) & (capacity_ - 1)) {
+    const std::uint64_t slot = slots[at];
+    if (slot == 0) return {};
+    if (slot == kTombstone || slot >> 32 != hash >> 32) continue;
+    const std::uint64_t record = slot & UINT32_MAX;
+    const std::string_view key(reinterpret_cast<const char*>(words_ + record + 1),
+                               words_[record] >> 32);
+    if (hash_of(key) == hash) return key;
+  }
+}
+
 void Writer::set(std::string_view key, std::string_view value) {
   // Before the room is used up, so that a cache that evicts has a segment that stays small.
   const std::uint64_t garbage = garbage_bytes();

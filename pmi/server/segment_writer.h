@@ -30,6 +30,9 @@ class Writer {
   // The rank's process failed. The caller wakes who waits on the futex.
   void mark_dead(std::uint64_t rank);
 
+  // The key with this hash (segment_layout.h); empty: there is none. A view until the next change.
+  std::string_view key_of(std::uint64_t hash) const;
+
   std::uint64_t used_bytes() const { return free_; }
 
  private:

@@ -5,6 +5,7 @@ A row is `| row | promise | proof |`. A proof is a list of names in backquotes: 
 (all must have passed, in every build tree that ran them), `bench:ANCHOR`, a section of docs/benchmarks.md
 that states its command, date and commit, or `all:COMMIT`, where only `scripts/test --all` proves the row: the commit that it ran
 on, which must not be more than 200 commits of the product old. The proof `open` (not yet written) is an error with --strict.
+No proof, `–`, is for a promise that says itself what there is instead: "(not done: ...)", or "(by reading...)" of a text.
 
 usage: check_coverage.py ROOT [--strict] --results FOLDER   after the tests: FOLDER holds JUnit files
        check_coverage.py ROOT [--strict] --tests BUILD      before: are there such tests?
@@ -104,8 +105,13 @@ def check_bench(anchor, sections):
     return f"section {anchor} of docs/benchmarks.md states no {', '.join(missing)}" if missing else None
 
 
-def check_proof(proof, status_of, sections, commits_since, strict):
-    """What is wrong with one proof, or None."""
+NOT_PROVED = ("(not done: ", "(by reading")
+
+
+def check_proof(proof, promise, status_of, sections, commits_since, strict):
+    """What is wrong with one proof of a promise, or None."""
+    if proof == "–":
+        return None if any(words in promise for words in NOT_PROVED) else "no proof, and the promise does not say why"
     if proof in ("open", ""):
         return "no proof yet" if strict or not proof else None
     if proof.startswith("bench:"):
@@ -119,12 +125,12 @@ def check_proof(proof, status_of, sections, commits_since, strict):
 def check(coverage, benchmarks, status_of, commits_since, strict):
     sections, errors, seen = sections_of(benchmarks), [], set()
     rows = list(rows_of(coverage))
-    for row, _, proofs in rows:
+    for row, promise, proofs in rows:
         if row in seen:
             errors.append(f"row {row}: stands twice")
         seen.add(row)
         for proof in proofs:
-            wrong = check_proof(proof, status_of, sections, commits_since, strict)
+            wrong = check_proof(proof, promise, status_of, sections, commits_since, strict)
             if wrong:
                 errors.append(f"row {row}: {wrong}")
     unproved = [row for row, _, proofs in rows if "open" in proofs]
@@ -150,6 +156,8 @@ def self_test():
 | 10 | all, not long ago | `all:aaaaaaa` |
 | 11 | all, long ago | `all:bbbbbbb` |
 | 12 | all, on a commit that is not there | `all:ccccccc` |
+| 13 | keys (not done: there are none) | – |
+| 14 | keys | – |
 """
     benchmarks = "# The barrier, in s\n" \
         "Command: `x`, date: 2024-01-02, commit 0123abc\n## Start\nCommand: `y`, commit 0123abc\n"
@@ -169,8 +177,8 @@ def self_test():
         return [f.split(":")[0][len("row "):] for f in found]
 
     errors = []
-    for strict, expected in ((False, ["2", "3", "4", "6", "7", "8", "9", "11", "12"]),
-                             (True, ["2", "3", "4", "6", "7", "8", "8", "9", "11", "12"])):
+    for strict, expected in ((False, ["2", "3", "4", "6", "7", "8", "9", "11", "12", "14"]),
+                             (True, ["2", "3", "4", "6", "7", "8", "8", "9", "11", "12", "14"])):
         if rows_in_error(strict) != expected:
             errors.append(f"strict={strict}: expected rows {expected}, found {rows_in_error(strict)}")
     return tree.finish(errors, "coverage self-test")

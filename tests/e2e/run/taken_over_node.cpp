@@ -64,7 +64,8 @@ class Node {
                                                    {"spawn", &Node::spawn},
                                                    {"names", &Node::names},
                                                    {"puts", &Node::puts},
-                                                   {"stay", &Node::stay}};
+                                                   {"stay", &Node::stay},
+                                                   {"introduce", &Node::introduce}};
     (this->*attacks.at(mode_))();
   }
 
@@ -165,6 +166,10 @@ class Node {
       send(msg::Get{cat(i, std::string(1000, 'k')), true});
   }
 
+  // As a parent does.
+  void introduce() {
+    write_all(encode(Introduction{true, 0, 1, "job", "", std::string(kCommonKeyBytes, 'k')}));
+  }
   void stay() {}  // it does not end when it is told to
 
   // At the end of the job, as a part of the trace: that end comes first.

@@ -87,6 +87,23 @@ class NothingLeftTest(JobTest):
         self.assertEqual((ended.status, ended.err), (0, ""))
         self.assertEqual(self.processes(), [])
 
+    def test_keys_are_in_no_core_file(self):
+        # A rank's own limit is what it was. The processes that hold keys leave no core file where a rank leaves one.
+        running = self.start("--sim-nodes", 2, "--ppn", 1, "sh", "-c", 'ulimit -c; ' + job.HOLD, before=["sh", "-c", 'ulimit -c unlimited; exec "$@"', "sh"])
+        ranks = running.ranks(2)
+        node = running.nodes()["sim1"]
+        for pid in (node.agent, node.guardian, running.pid):
+            os.kill(pid, signal.SIGSEGV)
+        self.assertEqual(job.wait_gone(ranks.values(), time.monotonic() + job.DEADLINE_S), [])
+        ended = running.wait()
+        self.assertEqual((ended.status, ended.lines), (-signal.SIGSEGV, ["unlimited"] * 2))
+        self.assertEqual([name for name in os.listdir(self.folder) if name.startswith("core")], [])
+        with open("/proc/sys/kernel/core_pattern", encoding="ascii") as f:
+            leaves_files = f.read().strip() == "core"
+        if leaves_files:
+            ended = self.run_job("-n", 1, "sh", "-c", "kill -SEGV $$", before=["sh", "-c", 'ulimit -c unlimited; exec "$@"', "sh"])
+            self.assertRegex(ended.err, "core dumped")
+
     def test_after_a_guardian_was_stopped_and_its_agent_killed(self):
         running = self.hold(SLEEPER)
         node = running.nodes()[MIDDLE]

@@ -1,4 +1,5 @@
 """Processes of a rank that do not keep to PMI: the job ends, and an agent's memory stays small."""
+import os
 import re
 import resource
 import signal
@@ -94,6 +95,21 @@ class PmiTest(JobTest):
         ended = self.run_job("--sim-nodes", 2, "--degree", 1, "--ppn", 2, *DO_NOT_READ, "cmd=barrier_in")
         self.assert_ended(ended, 1, r"rank 1 on sim0 \(\S+\) broke the PMI protocol: .*without waiting.*")
         self.assertLess(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, LARGEST_KIB)
+
+
+class UseTest(JobTest):
+    def test_gets_from_shared_memory_count_as_use(self):
+        """What a rank reads in its node's memory stays in its cache, and what it does not read is evicted and asked for again."""
+        program = os.path.join(os.environ["SCELA_PROGRAMS"], "pmi_shared")
+        messages = {}
+        for policy in ("hcmab-lru", "hcma"):
+            for how in ("used", "unused"):
+                ended = self.run_job("--stats", "--cache", policy, "--cache-limit", 12_000, "--sim-nodes", 2, "--degree", 2, "--ppn", 1,
+                                     program, how)
+                self.assertEqual(ended.status, 0, ended.err)
+                messages[how] = int(re.search(r"messages (\d+)", ended.err).group(1))
+            # A question and an answer for each of 20 keys, on one node at least.
+            self.assertLess(messages["used"] + 30, messages["unused"], policy)
 
 
 if __name__ == "__main__":

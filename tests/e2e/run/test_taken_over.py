@@ -21,8 +21,9 @@ def resident_kib(pid, field="VmHWM:"):
 
 
 class TakenOverTest(JobTest):
-    def attack(self, mode, *options, stay=True, env=None):
-        """Runs the mode to its end; how scela-run ended when told to, once the attack was over."""
+    def attack(self, mode, *options, stay=True, end="", env=None):
+        """Runs the mode to its end; how scela-run ended when told to, once the attack was over, or by itself if `end` says that
+        the attack costs the node its link."""
         shell = self.script("starter", f"""
             host=$1; shift
             [ "$host" = good ] && exec sh -c "$*"
@@ -45,7 +46,7 @@ class TakenOverTest(JobTest):
             self.read_fifo_if_any()
             over = mode in self.news or self.running.process.poll() is not None
         self.assertTrue(over, f"the attack has not ended: {self.news}\n{self.running.err()}")
-        if stay and self.running.process.poll() is None:
+        if stay and not end and self.running.process.poll() is None:
             self.running.signal(signal.SIGTERM)
         ended = self.running.wait()
         for pid, (name, peak) in peaks.items():
@@ -104,6 +105,10 @@ class TakenOverTest(JobTest):
 
     def test_questions_for_keys_without_end(self):
         self.attack("puts")
+
+    def test_a_frame_that_only_a_parent_sends(self):
+        ended = self.attack("introduce", end="link")
+        self.assertRegex(ended.err, "evil.*protocol error: a frame that only a parent sends")
 
     def test_spawns_without_end_that_are_refused(self):
         ended = self.attack("spawn", "--no-spawn")

@@ -4,6 +4,9 @@
  *   pmi_shared failures  rank 1 kills itself; all others wait until they are told: "told of 1"
  *   pmi_shared frozen    the segment answers while the agent is stopped: rank 0 stops it, gets, and
  * lets it go on: "answered"
+ *   pmi_shared used      gets again and again what was put first, while stages come that push out
+ * what was used least: how many keys it gets at last is said by the messages that the job takes;
+ * unused: the same without the gets meanwhile
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -90,6 +93,38 @@ static void failures(void) {
   printf("told of 1\n");
 }
 
+enum { kKept = 20, kStages = 40 };
+
+static void put(const char* space, const char* name, int number) {
+  char key[64], value[201];
+  snprintf(key, sizeof key, "%s-%d-%d", name, number, rank);
+  memset(value, 'v', sizeof value - 1);
+  value[sizeof value - 1] = '\0';
+  CHECK(PMI_KVS_Put(space, key, value) == PMI_SUCCESS);
+}
+
+static void get_kept(const char* space) {
+  for (int i = 0; i < kKept; ++i) {
+    char key[64], value[256];
+    snprintf(key, sizeof key, "kept-%d-0", i);
+    CHECK(PMI_KVS_Get(space, key, value, sizeof value) == PMI_SUCCESS);
+  }
+}
+
+static void use(int meanwhile) {
+  char space[256];
+  CHECK(PMI_KVS_Get_my_name(space, sizeof space) == PMI_SUCCESS);
+  for (int i = 0; i < kKept; ++i)
+    put(space, "kept", i);
+  CHECK(PMI_Barrier() == PMI_SUCCESS);
+  for (int stage = 0; stage < kStages; ++stage) {
+    if (meanwhile) get_kept(space);
+    put(space, "other", stage);
+    CHECK(PMI_Barrier() == PMI_SUCCESS);
+  }
+  get_kept(space);
+}
+
 int main(int argc, char** argv) {
   int spawned = 0;
   CHECK(argc == 2);
@@ -99,6 +134,8 @@ int main(int argc, char** argv) {
   CHECK(SCELA_PMI_Has_segment() == 1);
   if (strcmp(argv[1], "sealed") == 0) sealed();
   if (strcmp(argv[1], "failures") == 0) failures();
+  if (strcmp(argv[1], "used") == 0) use(1);
+  if (strcmp(argv[1], "unused") == 0) use(0);
   CHECK(PMI_Finalize() == PMI_SUCCESS);
   return 0;
 }

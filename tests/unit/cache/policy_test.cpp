@@ -102,4 +102,33 @@ TEST_CASE("policies have the names that the command line uses") {
   CHECK(name_of(PolicyKind::dht) == "dht");
 }
 
+TEST_CASE("what was used least recently is evicted first, whoever has told of the use") {
+  for (const PolicyKind kind : {PolicyKind::hcs, PolicyKind::hcma, PolicyKind::hcmab_lru}) {
+    for (const bool told : {false, true}) {
+      INFO(name_of(kind) << (told ? ", read in shared memory" : ", asked for"));
+      const auto policy = make_policy(kind, {false, 30});
+      for (const char* key : {"a", "b", "c"})
+        policy->answer_passes(key, "nine byte");
+      if (told) {
+        policy->table().use("a");
+      } else {
+        CHECK(policy->get("a", false).found == Found::here);
+      }
+      policy->answer_passes("d", "nine byte");
+      CHECK(policy->usage().pairs == 3);
+      CHECK(policy->get("a", false).found == Found::here);
+      CHECK(policy->get("b", false).found == Found::elsewhere);
+    }
+  }
+}
+
+TEST_CASE("policies that evict are known") {
+  CHECK_FALSE(evicts(PolicyKind::hcs, 0));
+  CHECK(evicts(PolicyKind::hcs, 1));
+  CHECK(evicts(PolicyKind::hcma, 1));
+  CHECK_FALSE(evicts(PolicyKind::hcmab, 1));
+  CHECK(evicts(PolicyKind::hcmab_lru, 0));
+  CHECK(evicts(PolicyKind::dht, 0));
+}
+
 }  // namespace policy_test

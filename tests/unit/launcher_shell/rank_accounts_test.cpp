@@ -100,6 +100,7 @@ TEST_CASE("what is nested deep is left out, however deep it is") {
   accounts.add(0, kRanks, line(0, R"({"sent":5,"deep":)" + values + ",\"list\":[[[[1]]]]}"));
   CHECK(Json::parse(accounts.json())["channel"]["all"] == Json::parse(R"({"sent":5})"));
   CHECK(accounts.text(1).find("sent") != std::string::npos);
+  CHECK(accounts.json().size() < 300);
 }
 
 TEST_CASE("of very many kinds and figures some are shown, without what a terminal obeys") {

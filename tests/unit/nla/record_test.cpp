@@ -174,6 +174,7 @@ std::vector<Event> rank_events() {
   vary<Event, RankStreamEnded>(
       out, {}, {[](auto& e) { e.rank = 1; }, [](auto& e) { e.stream = Stream::err; }});
   vary<Event, StdinTaken>(out, {}, {[](auto& e) { e.bytes = 1; }});
+  vary<Event, PairUsed>(out, {}, {[](auto& e) { e.key = "k"; }});
   vary<Event, StdinClosed>(out, {}, {[](auto& e) { e.rank = 1; }});
   vary<Event, Asked>(out, {}, {[](auto& e) { e.rank = 1; }, [](auto& e) { e.id = 1; }});
   for (const Request& request : requests())

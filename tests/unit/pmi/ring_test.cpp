@@ -13,6 +13,7 @@
 
 #include "common/core/random.h"
 #include "common/core/text.h"
+#include "pmi/protocol/use_notes.h"
 
 namespace ring_test {
 
@@ -317,6 +318,32 @@ TEST_CASE("a rank that is killed at any moment leaves an agent that goes on") {
     CHECK_FALSE(server.arm());
     ::munmap(shared, ring::kTotalBytes);
   }
+}
+
+TEST_CASE("uses are told once, of very many the last ones, in their order") {
+  std::vector<std::uint64_t> words(ring::kTotalBytes / 8);
+  ring::UseNotes rank(words.data()), agent(words.data());
+  const auto take = [&] {
+    std::vector<std::uint64_t> told;
+    agent.take([&](std::uint64_t hash) { told.push_back(hash); });
+    return told;
+  };
+  CHECK(take().empty());
+  rank.note(5);
+  rank.note(7);
+  CHECK(take() == std::vector<std::uint64_t>{5, 7});
+  CHECK(take().empty());
+  for (std::uint64_t hash = 0; hash < 10 * ring::kUses; ++hash)
+    rank.note(hash);
+  const auto last = take();
+  CHECK(last.size() == ring::kUses);
+  CHECK(last.front() == 9 * ring::kUses);
+  CHECK(last.back() == 10 * ring::kUses - 1);
+  // A rank that writes any number costs its agent no more than that.
+  words[ring::kUsesAt / 8] = 3;
+  CHECK(take().size() <= ring::kUses);
+  words[ring::kUsesAt / 8] = UINT64_MAX;
+  CHECK(take().size() <= ring::kUses);
 }
 
 }  // namespace ring_test

@@ -113,6 +113,19 @@ TEST_CASE("pairs that are there before the segment are in it") {
   CHECK(get(reader, "two") == std::nullopt);
 }
 
+TEST_CASE("a key is found by its hash as long as its pair is there") {
+  Table table = {{"one", "1"}, {"another", "2"}};
+  Memory memory(1 << 16);
+  segment::Writer writer(memory.base(), memory.bytes(), 4, pairs_of(table));
+  CHECK(writer.key_of(segment::hash_of("one")) == "one");
+  CHECK(writer.key_of(segment::hash_of("another")) == "another");
+  CHECK(writer.key_of(segment::hash_of("none")).empty());
+  // Another hash that begins alike is another key's.
+  CHECK(writer.key_of(segment::hash_of("one") ^ (std::uint64_t{1} << 31)).empty());
+  writer.erase("one");
+  CHECK(writer.key_of(segment::hash_of("one")).empty());
+}
+
 TEST_CASE("a value longer than the reader's room is left to the socket") {
   Table table{{"key", std::string(100, 'v')}};
   Memory memory(64 * 1024);
