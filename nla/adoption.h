@@ -5,7 +5,7 @@
 //
 // The two prove to each other that they know the node's key (challenge and response, HMAC-SHA256,
 // each with a word of its own, so that no answer serves as the other side's). The orphan and those
-// who may adopt it have that key (nla/link/node_keys.h). Then the descriptors
+// who may adopt it have that key (nla/node_keys.h). Then the descriptors
 // of the stream are passed to the orphan, which goes on with them as its link. The attached process
 // stays for as long as the orphan's guardian, whose leash it is given to watch: that it has ended
 // is the promise that nothing is left on the node. The key comes to it as the stream's first frame

@@ -19,7 +19,7 @@
 #include "nla/adoption.h"
 #include "nla/adoption_proof.h"
 #include "nla/core/link_frames.h"
-#include "nla/link/node_keys.h"
+#include "nla/node_keys.h"
 
 namespace scela::nla {
 

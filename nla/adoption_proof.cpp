@@ -13,7 +13,7 @@
 #include "common/core/bytes.h"
 #include "common/core/text.h"
 #include "common/os/syscall.h"
-#include "nla/link/hmac.h"
+#include "nla/hmac.h"
 
 namespace scela::nla::adoption {
 

@@ -10,7 +10,7 @@
 #include "common/os/process_tree.h"
 #include "common/os/syscall.h"
 #include "nla/core/link_frames.h"
-#include "nla/link/hmac.h"
+#include "nla/hmac.h"
 
 namespace scela::nla {
 

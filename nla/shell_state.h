@@ -18,7 +18,7 @@
 #include "nla/core/record.h"
 #include "nla/host_probe.h"
 #include "nla/link/factory.h"
-#include "nla/link/node_keys.h"
+#include "nla/node_keys.h"
 #include "nla/node_segment.h"
 #include "nla/ranks.h"
 #include "nla/settings.h"

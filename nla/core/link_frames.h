@@ -38,7 +38,7 @@ struct Introduction {
   std::uint32_t parent = 0;  // its node's index; of no meaning for scela-run
   std::uint32_t child = 0;
   std::string job_id;
-  std::string keys;    // of the nodes of the child's slice (nla/link/node_keys.h)
+  std::string keys;    // of the nodes of the child's slice (nla/node_keys.h)
   std::string common;  // that all agents of the job have: kCommonKeyBytes
   friend bool operator==(const Introduction&, const Introduction&) = default;
 };

@@ -2,7 +2,7 @@
 
 #include "common/core/bytes.h"
 #include "common/core/text.h"
-#include "nla/link/hmac.h"
+#include "nla/hmac.h"
 
 namespace scela::nla {
 

@@ -20,7 +20,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   switch (static_cast<LinkFrame>(frame.kind)) {
     case LinkFrame::introduce:
       if (accepted != introduction.has_value()) std::abort();
-      if (introduction && introduction->key.size() != kJobKeyBytes) std::abort();
+      if (introduction && introduction->common.size() != kCommonKeyBytes) std::abort();
       if (introduction &&
           decode_introduction({frame.kind, encode(*introduction).substr(kFrameHeader)}) !=
               introduction) {

@@ -18,7 +18,7 @@
 #include "common/os/process_tree.h"
 #include "common/os/syscall.h"
 #include "nla/core/link_frames.h"
-#include "nla/link/node_keys.h"
+#include "nla/node_keys.h"
 #include "tests/support/eventually.h"
 
 namespace scela::test {

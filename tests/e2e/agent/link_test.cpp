@@ -11,7 +11,7 @@
 #include "common/os/asio.h"
 #include "nla/address.h"
 #include "nla/link/factory.h"
-#include "nla/link/node_keys.h"
+#include "nla/node_keys.h"
 #include "tests/e2e/agent/fake_parent.h"
 
 namespace link_test {

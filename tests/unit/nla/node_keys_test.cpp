@@ -1,10 +1,10 @@
 // Who has which node's key.
-#include "nla/link/node_keys.h"
+#include "nla/node_keys.h"
 
 #include <catch2/catch.hpp>
 #include <set>
 
-#include "nla/link/hmac.h"
+#include "nla/hmac.h"
 
 namespace node_keys_test {
 

@@ -1,10 +1,10 @@
-#include "nla/link/node_keys.h"
+#include "nla/node_keys.h"
 
 #include <algorithm>
 #include <utility>
 
 #include "common/core/bytes.h"
-#include "nla/link/hmac.h"
+#include "nla/hmac.h"
 
 namespace scela::nla {
 

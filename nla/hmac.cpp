@@ -1,6 +1,6 @@
 #define OPENSSL_SUPPRESS_DEPRECATED  // see the header
 
-#include "nla/link/hmac.h"
+#include "nla/hmac.h"
 
 #include <openssl/crypto.h>
 #include <openssl/sha.h>
