@@ -23,6 +23,7 @@ namespace scela::nla {
 namespace {
 
 constexpr char kProgram[] = "scela-hca";
+constexpr char kEncrypts[] = "SCELA_HCA_ENCRYPT=";
 // Ranks that open their devices at once, as all of a node do.
 constexpr int kBacklog = 1024;
 // Of one line that the engine writes; the rest of a longer one is another.
@@ -170,6 +171,9 @@ Result<void> EngineHelper::start() {
   if (!found) return fail(found.error());
   program_ = std::move(*found);
   std::erase_if(variables, is_for_ranks_alone);
+  const auto says = [](const std::string& variable) { return variable.starts_with(kEncrypts); };
+  if (facts_.encrypts && std::ranges::none_of(variables, says))
+    variables.push_back(cat(kEncrypts, "yes"));
   auto pair = make_socket_pair(SOCK_SEQPACKET);
   if (!pair) return fail(pair.error());
   auto errors = make_pipe();

@@ -308,6 +308,9 @@ EngineFacts Shell::State::engine_facts() {
     facts.address = std::move(*own);
   }
   if (facts.address.empty()) facts.address = "127.0.0.1";
+  // Over a network, which others may hear. Simulated nodes have none; and where only one of two
+  // engines wishes it, both do it.
+  facts.encrypts = options.remote;
   return facts;
 }
 
