@@ -14,8 +14,8 @@
 #include "common/core/nodeset.h"
 #include "common/core/text.h"
 #include "common/os/affinity.h"
-#include "common/os/child.h"
 #include "common/os/fd.h"
+#include "common/os/process_tree.h"
 #include "common/os/syscall.h"
 #include "common/os/terminal.h"
 #include "common/os/topology.h"
@@ -362,7 +362,7 @@ int run_command(int argc, char** argv) {
   }
 
   raise_descriptor_limit();
-  forbid_own_core_files();
+  keep_secrets();
   auto agent = nla::find_agent(options->agent.value_or(""), plan->remote);
   if (!agent) return complain(agent.error());
   auto prepared = reach_hosts(*options, *around, std::move(*plan));

@@ -57,9 +57,10 @@ struct FoundHost {
   std::string why;  // empty: it may be reached
 };
 
-// In host-list order, without those that are missing.
 // Whether the command line says nothing of hosts: the job runs on this machine.
 bool names_no_hosts(const Options& options);
+
+// In host-list order, without those that are missing.
 Result<std::vector<HostEntry>> find_hosts(const Options& options, const Surroundings& around);
 
 // Whether some host is reached by more than starting a process here.

@@ -297,7 +297,8 @@ Result<Plan> make_plan(const Options& options, const Surroundings& around) {
   plan.job.universe = universe_size(options, slots);
   // One rank on its own machine may well be there to spawn others: as under mpirun there is room
   // for as many as there are processors.
-  if (!options.usize && slots == 1 && mapping->map.size() == 1 && names_no_hosts(options)) {
+  if (!options.usize && slots == 1 && mapping->map.size() == 1 && names_no_hosts(options) &&
+      std::ranges::none_of(options.apps, [](const App& app) { return app.ppn.has_value(); })) {
     plan.job.universe = static_cast<std::int32_t>(around.processors);
   }
   if (auto placed = place(plan, std::move(*mapping), !plan.counts_room); !placed)

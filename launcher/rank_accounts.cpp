@@ -21,6 +21,7 @@ constexpr int kMostDepth = 4;
 constexpr std::size_t kMostOfRank = std::size_t{32} * 1024;
 // Kinds of accounts, and rows of a table: there are a few, and some ten.
 constexpr std::size_t kMostKinds = 16;
+constexpr std::size_t kMostFigures = 1000;
 constexpr std::size_t kMostRows = 200;
 constexpr std::size_t kMostName = 40;  // characters
 
@@ -44,6 +45,7 @@ void add_to(Json& all, const Json& values, Inner inner) {
       if (known == all.end()) all[name] = Json::object();
       add_to(all[name], value, inner);
     } else if (value.is_number_unsigned()) {
+      if (known == all.end() && all.size() >= kMostFigures) continue;
       const std::uint64_t before = figure(all, name), more = figure(values, name);
       all[name] = name.ends_with("_most") ? std::max(before, more) : before + more;
     }
@@ -138,14 +140,11 @@ std::string table(const Kept& kept) {
 }  // namespace
 
 void RankAccounts::add(std::uint32_t node, const RankSet& ranks, std::string_view piece) {
-  lines_.add(node, piece, [&](std::string_view line) { take(node, ranks, line); });
+  lines_.add(node, piece, [&](std::string_view line) { take(ranks, line); });
 }
 
-void RankAccounts::take(std::uint32_t node, const RankSet& ranks, std::string_view line) {
+void RankAccounts::take(const RankSet& ranks, std::string_view line) {
   if (!line.starts_with(R"({"account":)")) return;
-  std::size_t& taken = taken_of_[node];
-  if (taken + line.size() > kMostOfRank * ranks.size()) return;
-  taken += line.size();
   // What is nested deeper is no figure, and whatever walks it would need as much stack.
   const auto shallow = [](int depth, Json::parse_event_t event, Json&) {
     const bool begins =
@@ -158,6 +157,9 @@ void RankAccounts::take(std::uint32_t node, const RankSet& ranks, std::string_vi
   if (name == found.end() || rank == found.end() || values == found.end()) return;
   if (!name->is_string() || !rank->is_number_unsigned() || !values->is_object()) return;
   if (rank->get<std::uint64_t>() > UINT32_MAX || !ranks.contains(rank->get<Rank>())) return;
+  std::size_t& taken = taken_of_[rank->get<Rank>()];
+  if (taken + line.size() > kMostOfRank) return;
+  taken += line.size();
   const auto kind = name->get<std::string>();
   if (objects_.size() >= kMostKinds && !objects_.contains(kind)) return;
   objects_[kind][rank->get<Rank>()].push_back(values->dump());

@@ -28,10 +28,10 @@ class RankAccounts {
   std::string json() const;
 
  private:
-  void take(std::uint32_t node, const RankSet& ranks, std::string_view line);
+  void take(const RankSet& ranks, std::string_view line);
 
   ReportLines lines_;
-  std::map<std::uint32_t, std::size_t> taken_of_;  // bytes, by node
+  std::map<Rank, std::size_t> taken_of_;  // bytes
   // By who keeps them, and whose they are: objects as they came.
   std::map<std::string, std::map<Rank, std::vector<std::string>>> objects_;
 };

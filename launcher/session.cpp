@@ -299,7 +299,8 @@ void Session::give_up_start(std::optional<Error> cause) {
 void Session::on(const action::ShowLog& log) {
   const LogRecord& record = log.record;
   // An agent cannot write its part of --record.
-  if (record.subsystem == Subsystem::trace && record.level == LogLevel::error && !record_error_) {
+  if (options_.record && record.subsystem == Subsystem::trace && record.level == LogLevel::error &&
+      !record_error_) {
     record_error_ = Error{ErrorKind::io, record.text, record.node, "", ""};
     return;
   }

@@ -138,13 +138,13 @@ class Placement {
 std::uint64_t bytes_of(const nla::KeyValues& pairs) {
   std::uint64_t bytes = 0;
   for (const auto& [key, value] : pairs)
-    bytes += key.size() + value.size();
+    bytes += key.size() + value.size() + 4 * sizeof key;
   return bytes;
 }
 std::uint64_t bytes_of(const std::vector<std::string>& argv) {
   std::uint64_t bytes = 0;
   for (const std::string& word : argv)
-    bytes += word.size() + sizeof word;
+    bytes += word.size() + 3 * sizeof word;
   return bytes;
 }
 

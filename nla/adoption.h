@@ -66,6 +66,7 @@ struct Attachment {
   int in = -1;
   int out = -1;  // -1: `in` goes both ways
   bool remote = false;
+  char* mark_room = nullptr;  // in its command line (agent_mark.h)
 };
 // The arguments of scela-nla that make it one, after those that say how it is linked.
 std::vector<std::string> attach_words(const std::string& job_id, const std::string& base,

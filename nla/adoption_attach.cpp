@@ -18,6 +18,7 @@
 #include "common/os/syscall.h"
 #include "nla/adoption.h"
 #include "nla/adoption_proof.h"
+#include "nla/agent_mark.h"
 #include "nla/core/link_frames.h"
 #include "nla/node_keys.h"
 
@@ -90,6 +91,8 @@ class Attached {
     }
     Result<Introduction> words = decode_introduction(**frame);
     if (!words) return false;
+    const AgentMarks marks(std::move(words->common));
+    show_mark(request_.mark_room, marks.mark_of(::getpid()));
     const Result<NodeKeys> keys = NodeKeys::decode(words->keys);
     if (!keys) return false;
     talk_.key = keys->of(words->child);

@@ -26,7 +26,7 @@ std::string room_for_mark();
 
 class AgentMarks {
  public:
-  // Knows no agent.
+  // Without a key no process is known for an agent.
   AgentMarks() = default;
   // `key`: kCommonKeyBytes (nla/core/link_frames.h).
   explicit AgentMarks(std::string key) : key_(std::move(key)) {}

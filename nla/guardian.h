@@ -29,7 +29,8 @@ namespace scela::nla {
 // Forks. In the agent: the leash. In the guardian it does not return: it waits, cleans up, and ends
 // the process with status 0 if the agent ended with 0, else 1. Error (launch): the system
 // refuses; nothing was forked.
-// `mark_room`: in the command line, which both show after it (agent_mark.h).
+// `mark_room`: points into the command line; agent and guardian each write their mark there
+// (agent_mark.h).
 Result<Fd> fork_agent(int link, int link_out = -1, char* mark_room = nullptr);
 
 // What the agent says over the leash; silently nothing without one or when the guardian is gone.

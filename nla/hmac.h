@@ -1,8 +1,8 @@
 // HMAC with SHA-256 (RFC 2104), for keys of up to 64 bytes.
 //
 // By OpenSSL's low-level SHA-256, which needs none of the providers that the library loads for
-// everything else: agents compute one or two of these, and a megabyte for each agent would be a
-// large part of its memory. OpenSSL stays inside the .cpp file.
+// everything else: those take a megabyte, which would be a large part of an agent's memory. OpenSSL
+// stays inside the .cpp file.
 #pragma once
 
 #include <cstddef>

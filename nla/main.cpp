@@ -18,7 +18,6 @@
 #include <fcntl.h>
 #include <malloc.h>
 #include <signal.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -28,6 +27,7 @@
 #include <string>
 #include <string_view>
 
+#include "common/os/process_tree.h"
 #include "common/os/syscall.h"
 #include "nla/adoption.h"
 #include "nla/agent_file.h"
@@ -168,15 +168,14 @@ int main(int argc, char** argv) {
   // An agent leads a session (nla/agent_mark.h). This fails only where that is so already.
   ::setsid();
   ::signal(SIGPIPE, SIG_IGN);
+  scela::keep_secrets();  // of the guardian too
   if (arguments.attach) {
     ::_exit(scela::nla::run_attached(
         {arguments.job, scela::nla::node_directory(arguments.base, arguments.job, arguments.name),
-         arguments.wait_ms, arguments.link, arguments.link_out, arguments.stdio}));
+         arguments.wait_ms, arguments.link, arguments.link_out, arguments.stdio,
+         arguments.mark_room}));
   }
   scela::raise_descriptor_limit();
-  // The job's keys are in no core file, and no rank reads them from the memory of its agent. Also
-  // of the guardian; execve makes ranks dumpable again.
-  ::prctl(PR_SET_DUMPABLE, 0);
   // Pieces of transfers go back to the system when they are done with, not into the heap's holes.
   ::mallopt(M_MMAP_THRESHOLD, 48 * 1024);
   scela::Result<scela::Fd> leash =

@@ -31,9 +31,9 @@ class NodeKeys {
   static NodeKeys all(std::string whole);
 
   bool empty() const { return parts_.empty(); }
-  // Those of the slice, of which keys that this has not are left out.
+  // The keys of the slice's nodes, as far as this object has them.
   NodeKeys of(Slice slice) const;
-  // Empty: it is not among these.
+  // The key of one node; empty: this object does not have it.
   std::string of(std::uint32_t node) const;
 
   std::string encode() const;

@@ -73,9 +73,9 @@ void Shell::State::on_link_frame(LinkId link, Frame frame) {
 }
 
 void Shell::State::introduced(Result<Introduction> words) {
-  if (!words) return;
-  Result<NodeKeys> own = NodeKeys::decode(std::exchange(words->keys, {}));
-  if (!own) return;
+  Result<NodeKeys> own =
+      words ? NodeKeys::decode(std::exchange(words->keys, {})) : fail(Error{words.error()});
+  if (!own) return lose_parent();
   keys = std::move(*own);
   marks = AgentMarks(std::exchange(words->common, {}));
   parent_words = std::move(*words);

@@ -13,7 +13,6 @@
 
 #include <cerrno>
 #include <cstring>
-#include <optional>
 
 #include "common/core/text.h"
 #include "common/os/syscall.h"
@@ -31,9 +30,6 @@ struct Handover {
   pid_t parent;
   ChildError failure;  // written by the child, read by the parent once it runs again
 };
-
-// Of core files, for the programs that are started; none: as this process has it.
-std::optional<rlimit> core_limit_before;
 
 // Sanitizers keep notes about frames; a frame that ends in execve never tells them that it is gone.
 #define SCELA_IN_CHILD __attribute__((no_sanitize("address", "thread", "undefined"), noinline))
@@ -106,7 +102,6 @@ SCELA_IN_CHILD int child_main(void* argument) {
   if (spec.cpus != nullptr && ::sched_setaffinity(0, spec.cpus->bytes(), spec.cpus->data()) != 0) {
     return give_up(ChildStep::affinity);
   }
-  if (core_limit_before) ::setrlimit(RLIMIT_CORE, &*core_limit_before);
   sigset_t none;
   ::sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -123,14 +118,6 @@ std::vector<char*> pointers_to(std::vector<std::string>& texts) {
     out.push_back(text.data());
   out.push_back(nullptr);
   return out;
-}
-
-void forbid_own_core_files() {
-  rlimit limit{};
-  if (::getrlimit(RLIMIT_CORE, &limit) != 0) return;
-  core_limit_before = limit;
-  limit.rlim_cur = 0;
-  ::setrlimit(RLIMIT_CORE, &limit);
 }
 
 std::string end_of(int status) {

@@ -66,10 +66,6 @@ struct ChildSpec {
 // The child's process id once it has executed the program. A child that failed has been reaped.
 tl::expected<pid_t, ChildError> start_child(const ChildSpec& spec);
 
-// This process leaves no core file from now on: it holds secrets. A program that start_child()
-// starts has the limit that there was before. Once, before there are threads.
-void forbid_own_core_files();
-
 // How a child ended, from the status that waitpid() gives: "ended with code 3", "was killed by
 // signal 9 (SIGKILL)".
 std::string end_of(int status);

@@ -10,6 +10,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <cstring>
+#include <fstream>
 #include <memory>
 #include <string_view>
 
@@ -73,6 +75,24 @@ bool has_children_files() {
 
 bool become_subreaper() {
   return ::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0;
+}
+
+bool proc_hides_processes() {
+  std::ifstream mounts("/proc/self/mountinfo");
+  for (std::string line; std::getline(mounts, line);) {
+    // "... / /proc rw,relatime - proc proc rw,hidepid=invisible"
+    if (line.find(" /proc ") == std::string::npos || line.find(" - proc ") == std::string::npos)
+      continue;
+    const std::size_t at = line.find("hidepid=");
+    if (at == std::string::npos) continue;
+    const std::string_view value = std::string_view(line).substr(at + std::strlen("hidepid="));
+    return !value.starts_with('0') && !value.starts_with("off");
+  }
+  return false;
+}
+
+void keep_secrets() {
+  if (!proc_hides_processes()) ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 }
 
 bool facts_of(pid_t pid, ProcessFacts& facts) {

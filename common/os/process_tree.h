@@ -51,6 +51,14 @@ class Descendants {
   IsAgent is_agent_;
 };
 
+// Whether /proc is mounted with hidepid: a process that is not dumpable cannot be looked at there
+// then, not even by its own user.
+bool proc_hides_processes();
+// No core file of this process is left, and no other process of the user reads its memory, from now
+// on: it holds the keys of a job. execve undoes it. Does nothing where /proc hides such processes:
+// agents could not tell each other from what ranks leave behind.
+void keep_secrets();
+
 // Children of a process, its threads' included; empty if there is no such process.
 std::vector<pid_t> children_of(pid_t pid);
 

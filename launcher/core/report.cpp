@@ -37,9 +37,20 @@ std::size_t utf8_length(std::string_view text) {
   return overlong || beyond ? 0 : length;
 }
 
-// U+0080 to U+009F: terminals obey them as they obey an escape sequence.
-bool is_c1(std::string_view text) {
-  return text.size() > 1 && text[0] == '\xc2' && static_cast<unsigned char>(text[1]) < 0xa0;
+// The number of the character that takes these bytes, which are well formed.
+char32_t character(std::string_view bytes) {
+  char32_t number = static_cast<unsigned char>(bytes[0]);
+  if (bytes.size() > 1) number &= 0x7fU >> bytes.size();
+  for (const char byte : bytes.substr(1))
+    number = number << 6 | (static_cast<unsigned char>(byte) & 0x3fU);
+  return number;
+}
+
+// Characters that terminals obey as they obey an escape sequence (C0, C1), that end a line, or that
+// change the order in which a line is shown.
+bool is_obeyed(char32_t one) {
+  return one < 0x20 || (one >= 0x7f && one < 0xa0) || one == 0x61c || one == 0x200e ||
+         one == 0x200f || (one >= 0x2028 && one <= 0x202e) || (one >= 0x2066 && one <= 0x2069);
 }
 
 constexpr ExitRow kExitTable[] = {
@@ -190,11 +201,10 @@ std::string printable(std::string_view text, std::size_t most) {
   std::string_view rest = text;
   while (!rest.empty()) {
     const std::size_t length = utf8_length(rest);
-    const auto first = static_cast<unsigned char>(rest.front());
     if (out.size() + std::max<std::size_t>(length, 1) > most) break;
     if (rest.front() == '\n' || rest.front() == '\t' || rest.front() == '\r') {
       out += ' ';
-    } else if (length == 0 || first < 0x20 || first == 0x7f || is_c1(rest)) {
+    } else if (length == 0 || is_obeyed(character(rest.substr(0, length)))) {
       out += '?';
     } else {
       out += rest.substr(0, length);

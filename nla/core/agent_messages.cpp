@@ -16,6 +16,7 @@ constexpr std::uint64_t kMaxReport = std::uint64_t{64} * 1024 * 1024;
 // lines in a job, with --verbose some for each rank. Larger: more of the user's terminal, and of
 // the memory of a launcher whose terminal stalls, for a node that was taken over.
 constexpr std::uint64_t kMaxLogOfNode = std::uint64_t{64} * 1024;
+constexpr std::uint64_t kMaxLogOfRank = 1024;  // beside that, as --report-bindings has a line each
 constexpr std::size_t kMaxLogText = 4096;
 constexpr std::size_t kLogCost = 64;  // of one record beside its text
 
@@ -201,10 +202,11 @@ bool Agent::State::down(const msg::CollectiveDown& message) {
   return collectives.receive_down(message);
 }
 
-// Records are of no weight: a subtree that says too much is cut short, and its link goes on.
+// A subtree that says too much is cut short, and its link goes on.
 bool Agent::State::up(Child& child, const msg::Log& message) {
   if (!child.covers(message.node)) return false;
-  const std::uint64_t most = kMaxLogOfNode * child.slice.size();
+  const std::uint64_t most =
+      kMaxLogOfNode * child.slice.size() + kMaxLogOfRank * child.ranks.size();
   if (child.log_bytes > most) return true;
   msg::Log passed = message;
   if (passed.record.text.size() > kMaxLogText) passed.record.text.resize(kMaxLogText);

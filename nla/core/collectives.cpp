@@ -15,12 +15,13 @@ namespace scela::nla {
 
 namespace {
 
-// Sets of ranks with an operation in flight, at one agent; a job has a handful.
-constexpr std::size_t kMaxOperations = 65536;
-
 // What the numbers of sets and tags may take at one agent. A job has a handful; a rank that makes
 // up new ones without end is refused.
 constexpr std::uint64_t kMaxNumberedBytes = std::uint64_t{16} * 1024 * 1024;
+
+// What operations of a child that are not over may take, for each of its nodes: as many as their
+// agents let their ranks number (kMaxNumberedBytes).
+constexpr std::uint64_t kMaxBegunBytes = std::uint64_t{64} * 1024 * 1024;
 
 // What the caller got wrong by itself; empty if nothing.
 std::string complaint(Rank rank, const ask::Collective& call) {
@@ -239,10 +240,8 @@ bool Collectives::may_contribute(Operation& op, Child& child, std::size_t bytes)
 }
 
 bool Collectives::may_begin(Child& child, const CollectiveId& id) {
-  const std::uint64_t bytes = bytes_of(id);
-  // Each agent of the subtree has let its own ranks begin so much (may_number()).
-  const std::uint64_t most = kMaxNumberedBytes * child.slice.size();
-  if (operations_.size() >= kMaxOperations || child.begun_bytes + bytes > most) return false;
+  const std::uint64_t bytes = kBegunCost + 2 * bytes_of(id);
+  if (child.begun_bytes + bytes > kMaxBegunBytes * child.slice.size()) return false;
   child.begun_bytes += bytes;
   open(id)->second.begun_by = child.link;
   return true;

@@ -99,7 +99,9 @@ class Collectives {
   };
   using Operations = std::map<CollectiveId, Operation>;
 
-  // What an operation's set takes at an agent, about.
+  // What an operation takes at an agent beside its set, about.
+  static constexpr std::uint64_t kBegunCost = 1536;
+  // What an operation's set takes, about.
   static std::uint64_t bytes_of(const CollectiveId& id) {
     return 256 + id.set.ranges().size() * sizeof(RankSet::Range);
   }

@@ -125,7 +125,8 @@ void Collectives::complete(Operations::iterator at) {
     if (Child* const child = children_.find(link)) child->contributed -= bytes;
   }
   if (op.begun_by != kParentLink) {
-    if (Child* const child = children_.find(op.begun_by)) child->begun_bytes -= bytes_of(at->first);
+    if (Child* const child = children_.find(op.begun_by))
+      child->begun_bytes -= kBegunCost + 2 * bytes_of(at->first);
   }
   operations_.erase(at);
 }

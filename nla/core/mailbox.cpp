@@ -12,21 +12,23 @@ namespace scela::nla {
 
 namespace {
 
-// Of one message between ranks, held whole at the destination's agent: bootstrap data, not bulk.
-// What a rank may put fits, and so do all that one node has begun (kMostPartialOfNode).
-constexpr std::uint64_t kMaxMessage = kRankBudget + 4096;
-static_assert(kMaxMessage <= kMostPartialOfNode);
 // What a message costs its agent beside its bytes, as a whole or begun.
-constexpr std::size_t kBoxCost = 512;
+constexpr std::size_t kBoxCost = 1536;
+std::uint64_t most_of(std::uint32_t tag) {
+  return tag >= kServiceTags ? kMaxMessage : kMaxRankMessage;
+}
+static_assert(kMaxMessage <= kMostPartialOfNode);
+static_assert(kMaxRankMessage + kBoxCost <= kMostUnreceivedOfNode);
 constexpr char kRankCutOff[] = "the agent that led to that rank was lost";
 
 }  // namespace
 
 void Mailbox::ask(Rank rank, RequestId id, const ask::Send& send) {
-  const bool too_large = send.bytes.size() > kMaxMessage;
+  const bool too_large = send.bytes.size() > most_of(send.tag);
   if (too_large || !context_.job || send.destination >= context_.job->map.size()) {
-    const std::string why = too_large ? std::string("a message is at most 32 MiB long")
-                                      : cat("rank ", send.destination, " is not in the job");
+    const std::string why = too_large
+                                ? cat("a message is at most ", most_of(send.tag) >> 20, " MiB long")
+                                : cat("rank ", send.destination, " is not in the job");
     context_.act(action::Reply{rank, id, Response{false, why, false, {}}});
     return;
   }
@@ -37,8 +39,9 @@ void Mailbox::ask(Rank rank, RequestId id, const ask::Send& send) {
 }
 
 bool Mailbox::receive(const msg::Parcel& parcel) {
-  if (!context_.job || parcel.source >= context_.job->map.size() || parcel.total > kMaxMessage ||
-      parcel.offset > parcel.total || parcel.bytes.size() > parcel.total - parcel.offset) {
+  if (!context_.job || parcel.source >= context_.job->map.size() ||
+      parcel.total > most_of(parcel.tag) || parcel.offset > parcel.total ||
+      parcel.bytes.size() > parcel.total - parcel.offset) {
     return false;
   }
   route(parcel);
@@ -67,7 +70,10 @@ void Mailbox::route(const msg::Parcel& parcel) {
 // A piece that follows nothing is dropped: who has brought it may have come by it honestly.
 void Mailbox::deliver(const msg::Parcel& parcel) {
   const bool service = parcel.tag >= kServiceTags;
-  if (ended_.contains(parcel.destination) && !service) return;
+  if (!service &&
+      (ended_.contains(parcel.destination) || was_dropped(parcel.destination, parcel.source))) {
+    return;
+  }
   const Key key{parcel.destination, parcel.source, parcel.tag};
   Box& box = boxes_[key];
   const bool follows = parcel.offset == box.partial.size() && parcel.total == box.total;
@@ -86,11 +92,11 @@ void Mailbox::deliver(const msg::Parcel& parcel) {
     boxes_.erase(key);
     return;
   }
-  if (box.waiting.empty() && !may_wait(message)) {
-    dropped_.add(parcel.destination);
+  if (box.waiting.empty() && !may_wait(parcel.source, message)) {
+    dropped_[parcel.destination].add(parcel.source);
     return forget_idle(key);
   }
-  unreceived_ += cost_of(message);
+  waits(parcel.source, message);
   box.messages.push_back(std::move(message));
   match(key, box);
   forget_idle(key);
@@ -100,8 +106,25 @@ std::uint64_t Mailbox::cost_of(const Chunk& message) {
   return message.size() + kBoxCost;
 }
 
-bool Mailbox::may_wait(const Chunk& message) const {
-  return unreceived_ + cost_of(message) <= most_unreceived_;
+bool Mailbox::may_wait(Rank source, const Chunk& message) {
+  const std::uint64_t cost = cost_of(message);
+  return unreceived_ + cost <= most_.unreceived &&
+         unreceived_of_[node_of(source)] + cost <= most_.unreceived_of_node;
+}
+
+void Mailbox::waits(Rank source, const Chunk& message) {
+  unreceived_ += cost_of(message);
+  unreceived_of_[node_of(source)] += cost_of(message);
+}
+
+void Mailbox::waits_no_more(Rank source, const Chunk& message) {
+  unreceived_ -= cost_of(message);
+  unreceived_of_[node_of(source)] -= cost_of(message);
+}
+
+bool Mailbox::was_dropped(Rank destination, Rank source) const {
+  const auto at = dropped_.find(destination);
+  return at != dropped_.end() && at->second.contains(source);
 }
 
 // The message that has waited longest for its rest gives way, of those of the same node first: that
@@ -115,10 +138,10 @@ void Mailbox::add_partial(const Key& key, Box& box, const msg::Parcel& parcel) {
   }
   // A reference into a map of nodes stays good while others are added and removed.
   Begun& same = begun_of_[node];
-  while (same.bytes + added > most_of_node_ && !same.turns.empty()) {
+  while (same.bytes + added > most_.partial_of_node && !same.turns.empty()) {
     give_way(*same.turns.begin());
   }
-  while (partial_bytes_ + added > most_partial_ && !partials_.empty()) {
+  while (partial_bytes_ + added > most_.partial && !partials_.empty()) {
     give_way(partials_.begin()->first);
   }
   box.turn = next_turn_++;
@@ -156,7 +179,7 @@ void Mailbox::forget_idle(const Key& key) {
 void Mailbox::drop(const Key& key, Box& box) {
   drop_partial(key, box);
   for (const Chunk& message : std::exchange(box.messages, {}))
-    unreceived_ -= cost_of(message);
+    waits_no_more(std::get<1>(key), message);
 }
 
 void Mailbox::serve(const Key& key, const Chunk& message) {
@@ -173,7 +196,7 @@ void Mailbox::serve(const Key& key, const Chunk& message) {
 void Mailbox::match(const Key& key, Box& box) {
   while (!box.messages.empty() && !box.waiting.empty()) {
     Response response;
-    unreceived_ -= cost_of(box.messages.front());
+    waits_no_more(std::get<1>(key), box.messages.front());
     response.parts.push_back(std::move(box.messages.front()));
     context_.act(action::Reply{std::get<0>(key), box.waiting.front(), std::move(response)});
     box.messages.pop_front();
@@ -189,10 +212,9 @@ void Mailbox::ask(Rank rank, RequestId id, const ask::Receive& receive) {
     context_.act(action::Reply{rank, id, Response{false, why, false, {}}});
     return forget_idle(key);
   }
-  if (box.messages.empty() && dropped_.contains(rank)) {
-    const std::string why =
-        cat("messages to rank ", rank, " were dropped: more than ", most_unreceived_ >> 20,
-            " MiB of them waited to be received on its node");
+  if (box.messages.empty() && was_dropped(rank, receive.source)) {
+    const std::string why = cat("messages of rank ", receive.source, " to rank ", rank,
+                                " were dropped: too many waited to be received on its node");
     context_.act(action::Reply{rank, id, Response{false, why, false, {}}});
     return forget_idle(key);
   }

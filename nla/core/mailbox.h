@@ -13,41 +13,43 @@
 #include <tuple>
 #include <vector>
 
+#include "nla/core/budget.h"
 #include "nla/core/children.h"
 #include "nla/core/context.h"
 #include "nla/core/request.h"
 
 namespace scela::nla {
 
-// What servers of a node may be sent at a time by all others, in pieces. Larger: more memory that a
-// host can take which sends no last piece; smaller: large answers from many nodes push each other
-// out, and their askers wait in vain.
+// The longest message for the servers of a node: what a rank may put fits, with what stands around
+// it.
+inline constexpr std::uint64_t kMaxMessage = kRankBudget + 4096;
+// The longest message from rank to rank: bootstrap data, not bulk.
+inline constexpr std::uint64_t kMaxRankMessage = std::uint64_t{4} * 1024 * 1024;
+// What an agent holds of messages that have begun to come, in pieces, of all nodes together.
+// Larger: a host that sends no last piece takes more memory; smaller: large answers of many nodes
+// push each other out, and their askers wait in vain.
 inline constexpr std::uint64_t kMostPartial = std::uint64_t{256} * 1024 * 1024;
-// Of these, what the ranks of one node may have sent. Smaller: a large answer of that node is
-// lost; larger: more memory that one node which was taken over can take at each other one.
-inline constexpr std::uint64_t kMostPartialOfNode = std::uint64_t{48} * 1024 * 1024;
-// Messages between ranks that have come and that no rank has asked for yet, at one agent. What
-// comes beyond it is dropped, and receiving ranks are told. Smaller: programs that send long before
-// others receive fail; larger: more memory that a rank, or a node which was taken over, can take
-// elsewhere.
+// The same of what one node's ranks send. Smaller: a large answer of that node is lost; larger: a
+// node that was taken over takes more memory of each other node.
+inline constexpr std::uint64_t kMostPartialOfNode = std::uint64_t{40} * 1024 * 1024;
+// What an agent holds of messages that have come and that no rank has asked for yet, of all nodes
+// together and of one. Smaller: programs that send long before others receive fail; larger: more
+// memory for a rank, or a node that was taken over, which sends what nobody receives.
 inline constexpr std::uint64_t kMostUnreceived = std::uint64_t{32} * 1024 * 1024;
+inline constexpr std::uint64_t kMostUnreceivedOfNode = std::uint64_t{8} * 1024 * 1024;
 
 class Mailbox {
  public:
-  // Bytes that this agent holds at most of messages between ranks.
+  // In bytes, see above. A message that is the only one to have begun may take more than `partial`.
   struct Bounds {
-    // Of messages that have begun to come. One of them may take more, if no other has begun.
     std::uint64_t partial = kMostPartial;
-    std::uint64_t partial_of_node = kMostPartialOfNode;  // of those, what one node's ranks send
+    std::uint64_t partial_of_node = kMostPartialOfNode;
     std::uint64_t unreceived = kMostUnreceived;
+    std::uint64_t unreceived_of_node = kMostUnreceivedOfNode;
   };
   Mailbox(Context& context, Children& children) : Mailbox(context, children, Bounds()) {}
   Mailbox(Context& context, Children& children, const Bounds& bounds)
-      : context_(context),
-        children_(children),
-        most_partial_(bounds.partial),
-        most_of_node_(bounds.partial_of_node),
-        most_unreceived_(bounds.unreceived) {}
+      : context_(context), children_(children), most_(bounds) {}
 
   void ask(Rank rank, RequestId id, const ask::Send& send);
   void ask(Rank rank, RequestId id, const ask::Receive& receive);
@@ -87,7 +89,10 @@ class Mailbox {
   void drop_partial(const Key& key, Box& box);
   void drop(const Key& key, Box& box);  // all that it holds
   static std::uint64_t cost_of(const Chunk& message);
-  bool may_wait(const Chunk& message) const;
+  bool was_dropped(Rank destination, Rank source) const;
+  bool may_wait(Rank source, const Chunk& message);
+  void waits(Rank source, const Chunk& message);
+  void waits_no_more(Rank source, const Chunk& message);
   std::uint32_t node_of(Rank rank) const { return context_.job->map.node_of(rank).value_or(0); }
   void forget_idle(const Key& key);
   void match(const Key& key, Box& box);
@@ -97,19 +102,21 @@ class Mailbox {
 
   Context& context_;
   Children& children_;
-  const std::uint64_t most_partial_;
-  const std::uint64_t most_of_node_;
-  const std::uint64_t most_unreceived_;
+  const Bounds most_;
   std::map<Key, Box> boxes_;
   std::map<std::uint64_t, Key> partials_;  // by when they have grown last
   std::uint64_t next_turn_ = 1;
   std::uint64_t partial_bytes_ = 0;
   std::map<std::uint32_t, Begun> begun_of_;  // by the sender's node
-  std::uint64_t unreceived_ = 0;             // cost of the messages that wait
-  RankSet dropped_;                          // ranks of this node that messages were dropped for
-  RankSet ended_;                            // of this node
-  RankSet failed_;                           // anywhere
-  std::vector<RankSet> islands_;             // cut off
+  // Cost of the messages that wait, in all and by the sender's node.
+  std::uint64_t unreceived_ = 0;
+  std::map<std::uint32_t, std::uint64_t> unreceived_of_;
+  // By rank of this node, the ranks of which a message to it was dropped. Nothing more of these is
+  // kept: a receive would get a later message in the place of an earlier one.
+  std::map<Rank, RankSet> dropped_;
+  RankSet ended_;                 // of this node
+  RankSet failed_;                // anywhere
+  std::vector<RankSet> islands_;  // cut off
 };
 
 }  // namespace scela::nla

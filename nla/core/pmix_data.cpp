@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "common/core/bytes.h"
+#include "nla/core/mailbox.h"
 #include "nla/core/request.h"
 
 namespace scela::nla {
@@ -19,6 +20,7 @@ constexpr std::uint32_t kDataTag = kServiceTags + 1;
 // its own ranks that wants to know, and again after a way was lost. Smaller: ranks are told that
 // there is nothing; larger: more memory of this node's server for a node that was taken over.
 constexpr std::size_t kLeastQuestions = 4;
+constexpr std::size_t kAround = 64;    // more than an answer has beside its data
 constexpr std::size_t kMaxKey = 1024;  // libpmix's are half of that at most
 
 }  // namespace
@@ -42,9 +44,10 @@ bool PmixData::receive(pmix::msg::DataWanted& message) {
   return true;
 }
 
-void PmixData::want(pmix::Id id, const Wanted& one) {
+void PmixData::want(pmix::Id id, const Wanted& one, bool no_more) {
   ByteWriter out;
   out.varint(id);
+  out.flag(no_more);
   out.raw(one.key);
   sides_.send(kWantTag, one.rank, out.take());
 }
@@ -54,7 +57,13 @@ bool PmixData::heard(std::uint32_t tag, Rank from, Rank to, std::string_view byt
   ByteReader in(bytes);
   const pmix::Id id = in.varint();
   if (tag == kWantTag) {
-    if (in.ok() && in.rest().size() <= kMaxKey) wanted({from, id, to, std::string(in.rest())});
+    const bool no_more = in.flag();
+    if (!in.ok() || in.rest().size() > kMaxKey) return true;
+    if (no_more) {
+      withdrawn(job_.map.node_of(from).value_or(0), id);
+    } else {
+      wanted({from, id, to, std::string(in.rest())});
+    }
     return true;
   }
   const bool there = in.flag();
@@ -71,6 +80,13 @@ bool PmixData::heard(std::uint32_t tag, Rank from, Rank to, std::string_view byt
 
 void PmixData::wanted(const Visitor& visitor) {
   const std::uint32_t node = job_.map.node_of(visitor.asker).value_or(0);
+  // The same question again, after a way was lost.
+  const auto same = [&](const Visitor& one) { return is_of(one, node, visitor.id); };
+  if (std::ranges::any_of(early_, same) ||
+      std::ranges::any_of(visitors_, same,
+                          [](const auto& one) -> const Visitor& { return one.second; })) {
+    return;
+  }
   const std::size_t most =
       own_.size() * std::max<std::size_t>(kLeastQuestions, 2 * job_.map.ranks_of(node).size());
   if (waiting_of_[node] >= most) return send(visitor, Status::not_found, {});
@@ -96,11 +112,46 @@ bool PmixData::receive(pmix::msg::Data& message) {
   return true;
 }
 
+bool PmixData::is_of(const Visitor& visitor, std::uint32_t node, pmix::Id id) const {
+  return visitor.id == id && job_.map.node_of(visitor.asker).value_or(0) == node;
+}
+
+// Nobody there waits for it any more.
+void PmixData::withdrawn(std::uint32_t node, pmix::Id id) {
+  forget_visitors([&](const Visitor& visitor) { return is_of(visitor, node, id); });
+}
+
+template <class Which>
+void PmixData::forget_visitors(Which which) {
+  std::erase_if(early_, [&](const Visitor& visitor) {
+    if (!which(visitor)) return false;
+    waits_no_more(visitor);
+    return true;
+  });
+  std::erase_if(visitors_, [&](const auto& one) {
+    if (!which(one.second)) return false;
+    waits_no_more(one.second);
+    sides_.tell(pmix::msg::DataNoMore{one.first});
+    return true;
+  });
+}
+
+bool PmixData::give_up(pmix::Id id) {
+  const auto at = wanted_.find(id);
+  if (at == wanted_.end()) return false;
+  want(id, at->second, true);
+  wanted_.erase(at);
+  answer(id, Status::timed_out);
+  return true;
+}
+
 void PmixData::waits_no_more(const Visitor& visitor) {
   --waiting_of_[job_.map.node_of(visitor.asker).value_or(0)];
 }
 
 void PmixData::send(const Visitor& visitor, Status status, std::string_view blob) {
+  // What no message carries is as good as not there, and the asker must not wait for it.
+  if (blob.size() + kAround > kMaxMessage) return send(visitor, Status::not_found, {});
   ByteWriter out;
   out.varint(visitor.id);
   out.flag(status == Status::ok);
@@ -122,6 +173,7 @@ void PmixData::rank_ended(Rank rank) {
     if (at->second.rank == rank) {
       waits_no_more(at->second);
       send(at->second, Status::not_found, {});
+      sides_.tell(pmix::msg::DataNoMore{at->first});
       at = visitors_.erase(at);
     } else {
       ++at;
@@ -136,6 +188,10 @@ void PmixData::peers_failed(const RankSet& ranks) {
 
 void PmixData::nodes_lost(const RankSet& nodes) {
   lost_.add(nodes);
+  forget_visitors([&](const Visitor& visitor) {
+    const auto node = job_.map.node_of(visitor.asker);
+    return node && nodes.contains(*node);
+  });
   nodes.for_each([&](std::uint32_t node) { forget_wanted(job_.map.ranks_of(node)); });
 }
 

@@ -27,9 +27,11 @@ class PmixData {
   };
   PmixData(const Job& job, const RankSet& own, Sides sides);
 
-  // The server wants it, or has it.
+  // A server wants the data of a rank elsewhere, or has the data that this node was asked for.
   bool receive(pmix::msg::DataWanted& message);
   bool receive(pmix::msg::Data& message);
+  // A rank here has waited for long enough. False: that question is not about data.
+  bool give_up(pmix::Id id);
   // What another node's has sent. False: it is not for this one.
   bool heard(std::uint32_t tag, Rank from, Rank to, std::string_view bytes);
 
@@ -55,7 +57,11 @@ class PmixData {
   };
 
   void answer(pmix::Id id, pmix::Status status, std::string blob = {});
-  void want(pmix::Id id, const Wanted& one);
+  void want(pmix::Id id, const Wanted& one, bool no_more = false);
+  bool is_of(const Visitor& visitor, std::uint32_t node, pmix::Id id) const;
+  void withdrawn(std::uint32_t node, pmix::Id id);
+  template <class Which>
+  void forget_visitors(Which which);
   void wanted(const Visitor& visitor);
   void waits_no_more(const Visitor& visitor);
   void send(const Visitor& visitor, pmix::Status status, std::string_view blob);

@@ -325,6 +325,7 @@ bool PmixDesk::take(pmix::msg::Unpublish& message) {
 
 // The root says what has become of it: it may have been published in this moment.
 bool PmixDesk::take(pmix::msg::GiveUp& message) {
+  if (data_.give_up(message.id)) return true;
   const auto at = std::ranges::find_if(asked_, [&](const auto& one) {
     return one.second.id == message.id && !one.second.name.empty();
   });

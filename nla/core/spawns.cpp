@@ -49,7 +49,7 @@ void Spawns::ask(Rank rank, RequestId id, const ask::Spawn& wanted) {
 
 bool Spawns::receive(const Child& from, const msg::SpawnAsked& message) {
   const auto empty = [](const SpawnProgram& program) { return program.argv.empty(); };
-  if (!from.ranks.contains(message.rank) ||
+  if (!from.ranks.contains(message.rank) || size_of(message.request) > kMaxRequest ||
       std::any_of(message.request.programs.begin(), message.request.programs.end(), empty)) {
     return false;
   }
@@ -121,7 +121,7 @@ bool Spawns::receive(const Child& from, const msg::WorldLaunched& message) {
   launch.started.add(message.started);
   if (launch.error == 0 && message.error != 0) {
     launch.error = message.error;
-    launch.why = message.why;
+    launch.why = message.why.substr(0, kMaxWhy);
   }
   return true;
 }

@@ -432,6 +432,7 @@ class Acceptor final : public TlsAttempt {
         : handshake(io, std::move(socket), true, key), timer(io) {}
     Handshake handshake;
     steady_timer timer;
+    bool gone = false;  // forgotten, though what it has waited for may still call
   };
 
   void wait() {
@@ -456,10 +457,11 @@ class Acceptor final : public TlsAttempt {
     });
     one->handshake.begin([this, one](auto result) {
       if (!result) return forget(one);
-      end(std::move(result));
+      if (!one->gone) end(std::move(result));
     });
   }
   void forget(std::list<Stranger>::iterator one) {
+    if (std::exchange(one->gone, true)) return;
     // Not from within its own call.
     one->timer.cancel();
     gone_.splice(gone_.end(), strangers_, one);
@@ -471,8 +473,10 @@ class Acceptor final : public TlsAttempt {
     timer_.cancel();
     error_code ignored;
     listener_.close(ignored);
-    for (Stranger& one : strangers_)
+    for (Stranger& one : strangers_) {
+      one.gone = true;
       one.timer.cancel();
+    }
     gone_.splice(gone_.end(), strangers_);
     boost::asio::post(io_, [alive = std::weak_ptr<bool>(alive_), this] {
       if (alive.lock()) gone_.clear();

@@ -69,6 +69,9 @@ auto fields(Is<msg::Lookup> auto& m) {
 auto fields(Is<msg::Unpublish> auto& m) {
   return std::tie(m.id, m.rank, m.name, m.range);
 }
+auto fields(Is<msg::DataNoMore> auto& m) {
+  return std::tie(m.id);
+}
 auto fields(Is<msg::GiveUp> auto& m) {
   return std::tie(m.id);
 }

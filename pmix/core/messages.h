@@ -85,6 +85,12 @@ struct DataAsked {
   friend bool operator==(const DataAsked&, const DataAsked&) = default;
 };
 
+// To the server: nobody waits for that any more.
+struct DataNoMore {
+  Id id = 0;  // of DataAsked
+  friend bool operator==(const DataNoMore&, const DataNoMore&) = default;
+};
+
 // From the server, in answer to each World: one of these for each of its ranks on the node, then
 // Ready.
 struct Environment {
@@ -277,7 +283,7 @@ using MessageKinds =
                  msg::Connected, msg::Finalized, msg::Abort, msg::Fence, msg::DataWanted, msg::Data,
                  msg::Publish, msg::Lookup, msg::Unpublish, msg::TableWanted, msg::Notify,
                  msg::Control, msg::Log, msg::Event, msg::RanksFailed, msg::World, msg::Spawn,
-                 msg::GiveUp, msg::Pull, msg::PullNoMore, msg::Copy, msg::Taken>;
+                 msg::GiveUp, msg::Pull, msg::PullNoMore, msg::Copy, msg::Taken, msg::DataNoMore>;
 
 // One message between an agent and its PMIx server. Copying, moving and destroying one is compiled
 // in one file: with this many kinds it would be most of the compilation of every file that passes

@@ -284,25 +284,35 @@ pmix_status_t Server::register_ranks(const RankSet& ranks) {
 
 std::string Server::receive(const Message& message) {
   if (const auto* world = std::get_if<msg::World>(&message)) return take(*world);
-  if (const auto* asked = std::get_if<msg::DataAsked>(&message)) ask_for_data(*asked, kFirstLook);
+  if (const auto* asked = std::get_if<msg::DataAsked>(&message)) ask_for_data(*asked);
+  if (const auto* no_more = std::get_if<msg::DataNoMore>(&message)) looking_.erase(no_more->id);
   if (const auto* event = std::get_if<msg::Event>(&message)) deliver(*this, *event);
   if (const auto* failed = std::get_if<msg::RanksFailed>(&message)) deliver(*this, *failed);
   if (const auto* copy = std::get_if<msg::Copy>(&message)) pass_copy(*copy);
   return {};
 }
 
-// libpmix answers as soon as the rank has put anything. Whoever waits for one key is answered when
-// that is there: libpmix tells no host of later puts, so they are looked for again and again.
-void Server::ask_for_data(const msg::DataAsked& asked, AgentLink::Limit next) {
-  request_data(asked, [this, asked, next](const msg::Data& data) {
-    if (data.status != Status::ok || asked.key.empty()) return link_.post(data);
-    link_.later([this, asked, next] {
-      // Anew: the key may have come behind what was brought.
-      if (has_put(asked.rank, asked.key)) return ask_for_data({asked.id, asked.rank, {}}, next);
-      link_.after(next,
-                  [this, asked, next] { ask_for_data(asked, std::min(2 * next, kLastLook)); });
-    });
+// libpmix answers as soon as the rank has put anything. A question for one key is answered when
+// that key is there. libpmix tells no host of later puts, so the server looks for it again and
+// again.
+void Server::ask_for_data(const msg::DataAsked& asked) {
+  if (asked.key.empty())
+    return request_data(asked, [this](const msg::Data& data) { link_.post(data); });
+  looking_.insert(asked.id);
+  request_data(asked, [this, asked](const msg::Data& data) {
+    if (data.status != Status::ok) return link_.post(data);
+    link_.later([this, asked] { look_for(asked, kFirstLook); });
   });
+}
+
+// The data is requested anew when the key is there: it may have come after what was brought before.
+void Server::look_for(const msg::DataAsked& asked, AgentLink::Limit next) {
+  if (!looking_.contains(asked.id)) return;
+  if (has_put(asked.rank, asked.key)) {
+    looking_.erase(asked.id);
+    return request_data(asked, [this](const msg::Data& data) { link_.post(data); });
+  }
+  link_.after(next, [this, asked, next] { look_for(asked, std::min(2 * next, kLastLook)); });
 }
 
 void Server::request_data(const msg::DataAsked& asked, std::function<void(msg::Data)> then) {

@@ -11,6 +11,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -69,7 +70,8 @@ class Server {
   pmix_status_t initialise();
   static void help_tools(const msg::Setup& setup);
   std::string take(const msg::World& world);
-  void ask_for_data(const msg::DataAsked& asked, AgentLink::Limit next);
+  void ask_for_data(const msg::DataAsked& asked);
+  void look_for(const msg::DataAsked& asked, AgentLink::Limit next);
   void request_data(const msg::DataAsked& asked, std::function<void(msg::Data)> then);
   bool has_put(Rank rank, const std::string& key) const;
   pmix_status_t register_world(const msg::World& world, const RankMap& map);
@@ -85,6 +87,7 @@ class Server {
 
   AgentLink& link_;
   msg::Setup setup_;
+  std::set<Id> looking_;  // questions for keys that ranks have not put yet; the main thread's
 
   mutable std::mutex lock_;  // of what follows
   std::vector<SpacePtr> spaces_;

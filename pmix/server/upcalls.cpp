@@ -178,7 +178,7 @@ pmix_status_t direct_modex(const pmix_proc_t* proc, const pmix_info_t* infos, si
         awaited.remove(data);
         answer(status, std::move(blob));
       },
-      timeout_of(infos, count));
+      timeout_of(infos, count), AgentLink::Overdue::given_up);
   return PMIX_SUCCESS;
 }
 

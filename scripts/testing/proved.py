@@ -62,7 +62,7 @@ def emulated_kernel():
 
 
 class Memory:
-    """Which of a tree's tests are known to pass with the present sources. `built`: the time, in seconds since 1970, at which the
+    """Which of a tree's tests are known to pass with the present sources, or with the programs that came of them. `built`: the time, in seconds since 1970, at which the
     tree's build began; a test one of whose sources has changed since is not remembered, because its programs may be of either."""
 
     def __init__(self, root, build, commit, built=None):
@@ -180,5 +180,5 @@ class Memory:
         for test in known:
             for name in self.cases_of(test):
                 case = ElementTree.SubElement(suite, "testcase", name=name, classname="proved before", time="0", status="proved")
-                ElementTree.SubElement(case, "system-out").text = "passed before with the same sources; not run again"
+                ElementTree.SubElement(case, "system-out").text = "passed before with the same sources, or the same programs; not run again"
         ElementTree.ElementTree(suite).write(path, encoding="utf-8", xml_declaration=True)

@@ -235,6 +235,11 @@ TEST_CASE("what nodes and ranks say is printed without what a terminal obeys") {
   CHECK(printable("\xed\xa0\x80") == "???");
   CHECK(printable("\xf4\x90\x80\x80") == "????");
   CHECK(printable("x\xe2\x82") == "x??");
+  // Directions and ends of lines: U+202E, U+2066, U+2028; U+2027 and U+202F are none.
+  CHECK(printable("a\xe2\x80\xae"
+                  "b\xe2\x81\xa6"
+                  "c\xe2\x80\xa8") == "a?b?c?");
+  CHECK(printable("\xe2\x80\xa7\xe2\x80\xaf") == "\xe2\x80\xa7\xe2\x80\xaf");
   CHECK(printable(std::string(300, 'a')) == std::string(300, 'a'));
   CHECK(printable(std::string(301, 'a')) == std::string(300, 'a') + "...");
   CHECK(printable("abc", 2) == "ab...");

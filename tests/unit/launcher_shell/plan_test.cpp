@@ -78,6 +78,7 @@ TEST_CASE("the universe has the slots of all hosts, or what the option says") {
   CHECK(alone({"-n", "1"}) == 6);
   CHECK(alone({"-n", "1", "--usize", "system"}) == 1);
   CHECK(alone({"-n", "1", "--ppn", "3"}) == 3);
+  CHECK(alone({"-n", "1", "--ppn", "1"}) == 1);
   CHECK(alone({"-n", "1", "-w", "a"}) == 1);
   CHECK(alone({"-n", "1", "--sim-nodes", "1"}) == 1);
   CHECK(alone({"-n", "2"}) == 1);  // ranks are told their own number at least

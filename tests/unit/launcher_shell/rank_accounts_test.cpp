@@ -92,7 +92,7 @@ TEST_CASE("a node tells of its own ranks, and no more than they may write") {
 
 TEST_CASE("what is nested deep is left out, however deep it is") {
   RankAccounts accounts;
-  const std::size_t depth = GENERATE(3u, 1000u, 10'000u);
+  const std::size_t depth = GENERATE(3u, 100u, 3'000u);
   std::string values;
   for (std::size_t i = 0; i < depth; ++i)
     values += R"({"a":)";
@@ -111,7 +111,8 @@ TEST_CASE("of very many kinds and figures some are shown, without what a termina
   RankAccounts one;
   for (int i = 0; i < 1000; ++i)
     one.add(0, kRanks,
-            line(0, cat(R"({"figure)", i, R"(\u001b[31m\u009b)", std::string(100, 'x'), "\":1}")));
+            line(static_cast<std::uint64_t>(i % 100),
+                 cat(R"({"figure)", i, R"(\u001b[31m\u009b)", std::string(100, 'x'), "\":1}")));
   const std::string text = one.text(1);
   CHECK(text.find("and 800 figures more") != std::string::npos);
   CHECK(text.find('\x1b') == std::string::npos);

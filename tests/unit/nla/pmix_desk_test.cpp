@@ -513,4 +513,46 @@ TEST_CASE("a node that asks without end is told that there is nothing") {
   CHECK(asked() == 9);
 }
 
+TEST_CASE(
+    "a get that has waited for long enough is withdrawn everywhere, and leaves room for others") {
+  Nodes nodes(2, 1);
+  for (pmix::Id id = 1; id <= 100; ++id) {
+    nodes.say(0, pmix::msg::DataWanted{id, 1, "late"});
+    const auto* asked = nodes.last<pmix::msg::DataAsked>(1);
+    REQUIRE(asked != nullptr);
+    CHECK(asked->key == "late");
+    const pmix::Id there = asked->id;
+    nodes.say(0, pmix::msg::GiveUp{id});
+    REQUIRE(nodes.answer_of(0, id) != nullptr);
+    CHECK(nodes.answer_of(0, id)->status == Status::timed_out);
+    const auto* no_more = nodes.last<pmix::msg::DataNoMore>(1);
+    REQUIRE(no_more != nullptr);
+    CHECK(no_more->id == there);
+  }
+}
+
+TEST_CASE("a question that is asked again after a loss is the same question") {
+  Nodes nodes(2, 1);
+  nodes.say(0, pmix::msg::DataWanted{1, 1, "late"});
+  for (int i = 0; i < 20; ++i) {
+    nodes.nodes[0].desk->reconnected(RankSet::single(1));
+    nodes.settle();
+  }
+  const auto asked = std::ranges::count_if(nodes.nodes[1].told, [](const pmix::Message& message) {
+    return std::holds_alternative<pmix::msg::DataAsked>(message);
+  });
+  CHECK(asked == 1);
+  CHECK(nodes.answer_of(0, 1) == nullptr);
+  nodes.put(1, "blob");
+  REQUIRE(nodes.answer_of(0, 1) != nullptr);
+  CHECK(nodes.answer_of(0, 1)->blob == "blob");
+}
+
+TEST_CASE("what a lost node has asked for is forgotten") {
+  Nodes nodes(2, 1);
+  nodes.say(0, pmix::msg::DataWanted{1, 1, "late"});
+  nodes.nodes[1].desk->nodes_lost(RankSet::single(0));
+  CHECK(nodes.last<pmix::msg::DataNoMore>(1) != nullptr);
+}
+
 }  // namespace pmix_desk_test

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <deque>
 #include <optional>
 
 #include "common/os/asio.h"
@@ -318,6 +319,25 @@ TEST_CASE("strangers that say little are closed, the oldest first, when others c
       static_cast<void>(::send(one.get(), "x", 1, MSG_NOSIGNAL | MSG_DONTWAIT));
     return bench.accepted.has_value();
   });
+  CHECK(*bench.accepted);
+}
+
+TEST_CASE(
+    "a stranger that is closed for another one is closed once, whatever it has said meanwhile") {
+  Bench bench;
+  bench.listen(std::chrono::hours(1));
+  std::deque<Fd> strangers;
+  for (int i = 0; i < 6 * kMaxUnproven; ++i) {
+    // The oldest says nonsense, and the next one comes, at the same time.
+    if (strangers.size() == kMaxUnproven) {
+      say(strangers.front(), "nonsense that is no handshake");
+      strangers.pop_front();
+    }
+    strangers.push_back(raw(bench.server->port()));
+    bench.settle();
+  }
+  bench.connect(bench.server->port());
+  bench.until([&] { return bench.accepted.has_value(); });
   CHECK(*bench.accepted);
 }
 

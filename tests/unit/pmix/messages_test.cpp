@@ -43,6 +43,7 @@ std::vector<Message> samples() {
           msg::Abort{5, 1, -7, "gone"},
           msg::Fence{6, some, std::string(3 * kMaxPiece + 1, 'x'), "group"},
           msg::DataWanted{7, 9, "key"},
+          msg::DataNoMore{7},
           msg::Data{8, Status::too_large, "card"},
           msg::Publish{9, 2, "name", Keep::rank, "value", Range::node},
           msg::Lookup{10, 2, "name", true},
