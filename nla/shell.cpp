@@ -188,6 +188,7 @@ void Shell::State::learn(const Event& event) {
   if (const auto* begin = std::get_if<event::Begin>(&event)) {
     job_id = begin->job_id;
     adopt_ms = begin->adopt_ms;
+    degree = begin->degree;
     use_settings(begin->settings);
     return;
   }
@@ -201,6 +202,7 @@ void Shell::State::learn(const Event& event) {
     if (start == nullptr || started_ns != 0) return;
     job_id = start->job_id;
     node_index = start->slice.first;
+    degree = start->degree;
     adopt_ms = start->adopt_ms;
     tell_grace(options.leash, start->grace_ms);
     use_settings(start->settings);

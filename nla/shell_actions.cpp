@@ -97,6 +97,7 @@ void Shell::State::carry_out(action::StartChild& start) {
   // A host list that was cut or forged: no name, no address, so nothing is started.
   if (contact) child->contact = std::move(*contact);
   child->node = start.node;
+  child->end = start.end;
   child->attach = start.attach;
   child->link->send_link_frame(encode(introduction({start.node, start.end})));
   if (may_change(*child) && settings.link == kLinkTcp) child->link->hold();

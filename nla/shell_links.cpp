@@ -75,7 +75,13 @@ void Shell::State::on_link_frame(LinkId link, Frame frame) {
 void Shell::State::introduced(Result<Introduction> words) {
   Result<NodeKeys> own =
       words ? NodeKeys::decode(std::exchange(words->keys, {})) : fail(Error{words.error()});
-  if (!own) return lose_parent();
+  // Not now: the link is in the middle of a call.
+  if (!own) {
+    return boost::asio::post(io, [this] {
+      if (parent) lose_parent();
+      pump();
+    });
+  }
   keys = std::move(*own);
   marks = AgentMarks(std::exchange(words->common, {}));
   parent_words = std::move(*words);
@@ -114,21 +120,33 @@ void Shell::State::arm_heart() {
 }
 
 void Shell::State::beat_links() {
-  const auto verdict_of = [](std::optional<Heartbeat>& heart, Link& link) {
+  const auto verdict_of = [](std::optional<Heartbeat>& heart, Link& link,
+                             const Heartbeat::Seen& seen) {
     if (!heart) return Heartbeat::Verdict::nothing;
-    const Heartbeat::Verdict verdict = heart->tick(link.activity());
+    const Heartbeat::Verdict verdict = heart->tick(seen);
     if (verdict == Heartbeat::Verdict::beat) link.beat();
     if (verdict == Heartbeat::Verdict::lost) heart.reset();
     return verdict;
   };
   for (std::size_t i = 0; i < children.size(); ++i) {
     ChildAgent& child = *children[i];
-    if (verdict_of(child.heart, *child.link) == Heartbeat::Verdict::lost) {
-      lose_child(static_cast<LinkId>(i + 1), silence());
+    const Heartbeat::Seen seen = child.link->activity();
+    const auto id = static_cast<LinkId>(i + 1);
+    // An agent in good health reads nothing while its own child takes nothing, which that agent
+    // must notice before it is given up itself: a period for each level below.
+    const std::uint32_t limit =
+        Heartbeat::kTicksPerPeriod * (3 + height({child.node, child.end}, degree));
+    if (child.heart &&
+        child.stall.tick(child.link->queued_bytes() > kHighWater, seen.sent, limit)) {
+      child.heart.reset();
+      lose_child(id, "it takes nothing of what is sent to it");
+    } else if (verdict_of(child.heart, *child.link, seen) == Heartbeat::Verdict::lost) {
+      lose_child(id, silence());
     }
   }
   if (!parent) return;
-  if (verdict_of(parent_heart, *parent) == Heartbeat::Verdict::lost) return lose_parent();
+  if (verdict_of(parent_heart, *parent, parent->activity()) == Heartbeat::Verdict::lost)
+    return lose_parent();
   if (parent_heart && parent_heart->overdue()) probe_parent();
 }
 

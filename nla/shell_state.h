@@ -37,7 +37,9 @@ struct ChildAgent {
   int status = 0;                  // of the reaped process
   bool starting = true;            // the spawner has not answered yet
   std::optional<Heartbeat> heart;  // of links that leave the machine, once they are there
+  Stall stall;
   std::uint32_t node = 0;
+  std::uint32_t end = 0;  // of its slice, as it was first
   enum class Change : std::uint8_t { none, planned, asked, over } change = Change::none;
   std::optional<boost::asio::steady_timer> change_timer;
   std::unique_ptr<TlsAttempt> attempt;
@@ -157,6 +159,7 @@ struct Shell::State final : LinkListener {
   Settings settings;
   std::string job_id;
   std::uint32_t node_index = 0;
+  std::uint32_t degree = 1;
   std::uint64_t clock_offset = 0;  // root's clock minus ours, modulo 2^64
   std::uint64_t started_ns = 0;    // Start came
   std::optional<Job> job;

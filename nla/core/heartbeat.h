@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 
 namespace scela::nla {
 
@@ -38,6 +39,23 @@ class Heartbeat {
   std::uint64_t sent_ = 0;
   std::uint32_t quiet_ = 0;
   std::uint32_t idle_ = 0;
+};
+
+// Whether a peer takes nothing of what waits for it, though it may say that it is alive: what waits
+// for one child holds up all links of its parent.
+class Stall {
+ public:
+  // Once for each tick. `waits`: more is queued for the peer than may be; `taken`: bytes in all
+  // that the stream has taken. True: the peer has taken nothing for more than `limit` ticks.
+  bool tick(bool waits, std::uint64_t taken, std::uint32_t limit) {
+    const bool moved = taken != std::exchange(taken_, taken);
+    ticks_ = waits && !moved ? ticks_ + 1 : 0;
+    return ticks_ > limit;
+  }
+
+ private:
+  std::uint64_t taken_ = 0;
+  std::uint32_t ticks_ = 0;
 };
 
 }  // namespace scela::nla

@@ -65,7 +65,8 @@ class Node {
                                                    {"names", &Node::names},
                                                    {"puts", &Node::puts},
                                                    {"stay", &Node::stay},
-                                                   {"introduce", &Node::introduce}};
+                                                   {"introduce", &Node::introduce},
+                                                   {"deaf", &Node::deaf}};
     (this->*attacks.at(mode_))();
   }
 
@@ -169,6 +170,19 @@ class Node {
   // As a parent does.
   void introduce() {
     write_all(encode(Introduction{true, 0, 1, "job", "", std::string(kCommonKeyBytes, 'k')}));
+  }
+  // It asks for what is refused, and reads none of the answers.
+  void deaf() {
+    msg::SpawnAsked asked;
+    asked.rank = kOwn;
+    SpawnProgram program;
+    program.argv = {std::string(1000, 'p')};
+    asked.request.programs.push_back(std::move(program));
+    for (;;) {
+      ++asked.id;
+      const Encoded bytes = encode(asked);
+      write_all(cat(bytes.head, bytes.tail.view()));
+    }
   }
   void stay() {}  // it does not end when it is told to
 

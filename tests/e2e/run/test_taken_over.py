@@ -116,6 +116,11 @@ class TakenOverTest(JobTest):
         self.assertRegex(ended.err, "further failures to spawn are not told")
         self.assertNotIn(b"spawned", ended.out)
 
+    def test_a_node_that_reads_nothing_is_given_up_and_holds_up_nobody_for_long(self):
+        ended = self.attack("deaf", "--heartbeat", "0.2", "--grace", "0.1", end="link")
+        self.assertRegex(ended.err, "evil.*it takes nothing of what is sent to it")
+        self.assertRegex(ended.err, "failed nodes: evil\n")
+
     def test_a_node_that_does_not_end_is_the_one_to_blame(self):
         ended = self.attack("stay", "--grace", "0.1")
         self.assertRegex(ended.err, "failed nodes: evil\n")

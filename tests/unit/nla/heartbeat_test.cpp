@@ -106,4 +106,22 @@ TEST_CASE("a sign of life that comes another way counts") {
   }
 }
 
+TEST_CASE("a peer that takes nothing of what waits for it is told apart from a slow one") {
+  scela::nla::Stall stall;
+  // Nothing waits.
+  for (int i = 0; i < 100; ++i)
+    CHECK_FALSE(stall.tick(false, 0, 3));
+  // Slow: a byte a tick.
+  std::uint64_t taken = 0;
+  for (int i = 0; i < 100; ++i)
+    CHECK_FALSE(stall.tick(true, ++taken, 3));
+  // It stands still, moves once, and stands still for good.
+  for (int i = 0; i < 3; ++i)
+    CHECK_FALSE(stall.tick(true, taken, 3));
+  CHECK_FALSE(stall.tick(true, ++taken, 3));
+  for (int i = 0; i < 3; ++i)
+    CHECK_FALSE(stall.tick(true, taken, 3));
+  CHECK(stall.tick(true, taken, 3));
+}
+
 }  // namespace heartbeat_test
