@@ -9,6 +9,7 @@
 
 #include "common/core/text.h"
 #include "common/os/connection_state.h"
+#include "nla/guardian.h"
 #include "nla/shell_state.h"
 
 namespace scela::nla {
