@@ -8,6 +8,7 @@ import threading
 import time
 
 import chaos_faults
+import chaos_judge
 import chaos_plan
 from chaos_plan import HEAD
 
@@ -225,7 +226,7 @@ class Play:
         """May be there until the next agent comes, as no process was left to remove it."""
         ended = self.round.fault in ("crash", "kill-all") or (
             self.round.shipped and self.round.fault in ("kill", "processes", "memory"))
-        return self.of_sshd(what) or (
+        return self.of_sshd(what) or chaos_judge.is_unfinished(self.round, what) or (
             host == self.outcome.host and self.outcome.struck and ended and not what.startswith("process "))
 
     def look_for_rest(self):

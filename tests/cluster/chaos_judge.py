@@ -15,6 +15,9 @@ SILENT = {("host", "cut"), ("host", "freeze"), ("host", "crash"), ("host", "cut-
 LIMITS = ("memory", "processes", "disk-full")  # the job may live with them, or whatever meets them fails
 # What the network library of MPICH has to say of missing memory it writes to standard output.
 MESSAGES = {("memory", "mpich"), ("processes", "mpich"), ("disk-full", "mpich")}
+# MPICH's network library creates a segment, gives it its size and removes its name. A rank that is killed in between leaves
+# the name, on any host, and no launcher can know whose it is.
+UNFINISHED = "/dev/shm/ucx_shm_posix_"
 
 
 def complaints(round_, outcome):
@@ -28,6 +31,10 @@ def complaints(round_, outcome):
     if outcome.status != 0 and outcome.struck and outcome.to_end_s > limit:
         found.append(f"the job ended {outcome.to_end_s:.1f} s after the fault, not within {limit} s")
     return found
+
+
+def is_unfinished(round_, what):
+    return round_.program == "mpich" and what.startswith(UNFINISHED)
 
 
 def longest(round_):

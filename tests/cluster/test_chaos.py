@@ -67,6 +67,12 @@ class ChaosTest(case.ClusterTest):
 class JudgeTest(unittest.TestCase):
     """What a fault may cause, and what it may not."""
 
+    def test_only_a_job_of_mpich_may_leave_a_segment_of_its_library(self):
+        rounds = {round_.program: round_ for round_ in map(chaos_plan.draw, range(1000))}
+        left = {program: chaos_judge.is_unfinished(round_, "/dev/shm/ucx_shm_posix_1") for program, round_ in rounds.items()}
+        self.assertEqual(left, {program: program == "mpich" for program in rounds})
+        self.assertFalse(chaos_judge.is_unfinished(rounds["mpich"], "/dev/shm/scela-1"))
+
     def judge(self, victim, fault, status, err, hosts=3, **changes):
         seed = next(seed for seed in range(100000)
                     if self.is_wanted(chaos_plan.draw(seed, 8, f"{victim}:{fault}"), hosts))
