@@ -12,8 +12,8 @@
 
 #include "common/core/bytes.h"
 #include "common/core/text.h"
+#include "common/crypto/hmac.h"
 #include "common/os/syscall.h"
-#include "nla/hmac.h"
 
 namespace scela::nla::adoption {
 

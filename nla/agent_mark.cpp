@@ -7,10 +7,10 @@
 
 #include "common/core/bytes.h"
 #include "common/core/text.h"
+#include "common/crypto/hmac.h"
 #include "common/os/process_tree.h"
 #include "common/os/syscall.h"
 #include "nla/core/link_frames.h"
-#include "nla/hmac.h"
 
 namespace scela::nla {
 

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "common/core/text.h"
+#include "common/crypto/engine_keys.h"
 #include "common/os/child.h"
 #include "common/os/private_dir.h"
 #include "common/os/syscall.h"
@@ -77,6 +78,7 @@ EngineDesk::Sides EngineHelper::sides() {
     host_.emit(event::Asked{from, kEngineRequest, std::move(send)});
   };
   sides.catch_up = [this] { take_words(); };
+  sides.key = [this](std::uint32_t node) { return connection_key(facts_.key, node); };
   return sides;
 }
 
@@ -154,7 +156,7 @@ std::string EngineHelper::record() const {
   constexpr std::string_view kDigits = "0123456789abcdef";
   std::string text;
   text.reserve(1024);  // what grows leaves copies of the key behind
-  text += cat("job ", job_.id, "\nnode ", place_.index, "\nkey ");
+  text += cat("job ", job_.id, "\nnode ", place_.index, "\nnode-key ");
   for (const char byte : facts_.key) {
     text += kDigits[static_cast<unsigned char>(byte) >> 4];
     text += kDigits[static_cast<unsigned char>(byte) & 15];

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "common/core/bytes.h"
-#include "nla/hmac.h"
+#include "common/crypto/hmac.h"
 
 namespace scela::nla {
 

@@ -42,7 +42,7 @@ struct RanksHost {
 
 // What the node's adapter engine is told (engine_helper.h).
 struct EngineFacts {
-  std::string key;        // by which the job's engines know each other
+  std::string key;        // its own (common/crypto/engine_keys.h)
   std::string address;    // that other nodes reach this one by
   bool encrypts = false;  // what goes to other nodes, unless the user has said whether it is to be
 };

@@ -240,8 +240,8 @@ void Shell::State::listen() {
   const std::optional<SshConnection> ssh = own_ssh_connection();
   const auto address = ssh ? parse_address(ssh->server, 0) : std::nullopt;
   const std::uint32_t parent_node = parent_words.root ? kRootNode : parent_words.parent;
-  LinkKey key = derive_link_key(keys.of(parent_words.child),
-                                {parent_words.job_id, parent_node, parent_words.child});
+  SharedKey key = derive_link_key(keys.of(parent_words.child),
+                                  {parent_words.job_id, parent_node, parent_words.child});
   std::uint16_t port = 0;
   if (address && !keys.empty()) {
     auto made = accept_tls(io, *address, std::move(key),
@@ -262,7 +262,7 @@ void Shell::State::connect(LinkId id, std::uint16_t port) {
   if (child.change != ChildAgent::Change::asked || child.attempt) return;
   const std::optional<Address> address = parse_address(child.contact.address, port);
   const std::uint32_t own = options.role == Role::root ? kRootNode : node_index;
-  LinkKey key = derive_link_key(keys.of(child.node), {job_id, own, child.node});
+  SharedKey key = derive_link_key(keys.of(child.node), {job_id, own, child.node});
   if (port == 0) return change_failed(id, "the agent cannot listen");
   if (!address) return change_failed(id, "its address is not known");
   child.attempt = connect_tls(

@@ -21,7 +21,7 @@ namespace scela::hca {
 
 static_assert(std::endian::native == std::endian::little);
 
-inline constexpr std::uint32_t kWireVersion = 4;
+inline constexpr std::uint32_t kWireVersion = 5;
 inline constexpr std::uint64_t kMostPayload = 64 * 1024;
 
 // Whoever sends bytes of a message, or of a read, is not further ahead of who takes them than this:

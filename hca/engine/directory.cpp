@@ -4,9 +4,12 @@
 
 #include <cerrno>
 #include <charconv>
+#include <cstring>
+#include <utility>
 
 #include "common/core/text.h"
 #include "common/os/syscall.h"
+#include "hca/engine/fabric_record.h"
 
 namespace scela::hca {
 
@@ -31,7 +34,9 @@ std::optional<Directory::Answer> parse(std::string_view text) {
   text.remove_prefix(static_cast<std::size_t>(number.ptr - text.data()));
   if (!found) return text.empty() ? std::optional(answer) : std::nullopt;
   if (!take_word(text, " ")) return std::nullopt;
-  answer.endpoint = Endpoint::parse(text);
+  const std::size_t space = text.find(' ');
+  if (space != text.npos && !parse_key(text.substr(space + 1), answer.key)) return std::nullopt;
+  answer.endpoint = Endpoint::parse(text.substr(0, space));
   if (!answer.endpoint || answer.endpoint->port == 0) return std::nullopt;
   return answer;
 }
@@ -60,8 +65,10 @@ Directory::Came Directory::hear(Answer& answer) const {
     if (got < 0 && errno == EAGAIN) return Came::nothing;
     if (got <= 0) return Came::end;
     if (static_cast<std::size_t>(got) > sizeof text) continue;
-    if (auto parsed = parse({text, static_cast<std::size_t>(got)})) {
-      answer = *parsed;
+    auto parsed = parse({text, static_cast<std::size_t>(got)});
+    ::explicit_bzero(text, sizeof text);
+    if (parsed) {
+      answer = std::move(*parsed);
       return Came::answer;
     }
   }

@@ -3,7 +3,8 @@
 //
 //   to the agent:    listening ADDRESS     programs can connect, and other engines, here
 //                    where NODE
-//   from the agent:  peer NODE ADDRESS     there it listens
+//   from the agent:  peer NODE ADDRESS KEY there it listens, and with this key (64 digits) it is
+//                                          connected to; without one the engine knows the key
 //                    nobody NODE           none runs there
 //
 // An answer may never come: who asks asks again. Its end means that nobody is there to serve for.
@@ -11,7 +12,9 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 
+#include "common/crypto/hmac.h"
 #include "common/os/fd.h"
 #include "hca/engine/endpoint.h"
 
@@ -30,6 +33,8 @@ class Directory {
   struct Answer {
     std::uint32_t node = 0;
     std::optional<Endpoint> endpoint;
+    std::string key = {};  // empty: none was said
+    ~Answer() { wipe(key); }
   };
   enum class Came : std::uint8_t { nothing, answer, end };
   // What makes no sense is passed over.

@@ -1,18 +1,17 @@
 #include "hca/engine/fabric.h"
 
 #include <netinet/in.h>
-#include <openssl/crypto.h>
 #include <poll.h>
 #include <sys/random.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "common/core/text.h"
 #include "common/os/clock.h"
 #include "common/os/syscall.h"
-#include "hca/engine/peer_crypto.h"
 #include "hca/engine/report.h"
 
 namespace scela::hca {
@@ -27,9 +26,10 @@ constexpr int kBacklog = 1024;
 constexpr int kLastReads = 64;
 constexpr std::uint64_t kFinishNs = 1'000'000'000;
 
-// What names the job in GIDs. It tells nothing of the key.
+// What names the job in GIDs, the same on all nodes. It tells nothing of the key.
 std::uint32_t tag_of(const FabricRecord& record) {
-  const std::string digest = authenticate(record.key, "scela-hca address " + record.job);
+  const std::string_view key = record.is_nodes ? std::string_view() : record.key;
+  const std::string digest = hmac_sha256(key, "scela-hca address " + record.job);
   std::uint32_t tag = 0;
   if (digest.size() >= sizeof tag) std::memcpy(&tag, digest.data(), sizeof tag);
   return tag;
@@ -38,8 +38,6 @@ std::uint32_t tag_of(const FabricRecord& record) {
 }  // namespace
 
 Result<Fabric> Fabric::listen(const FabricRecord& record, Directory directory) {
-  // No configuration of the node's, which could have libraries loaded.
-  ::OPENSSL_init_crypto(OPENSSL_INIT_NO_LOAD_CONFIG, nullptr);
   const Endpoint at = record.listen;
   Fd made(::socket(at.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   sockaddr_storage address{};
@@ -64,8 +62,9 @@ Fabric::Fabric(const FabricRecord& record, Directory directory, Fd listening, st
       directory_(std::move(directory)),
       listening_(std::move(listening)) {
   record_.listen.port = record_.reached.port = port;
-  identity_ = {record_.job, record_.key, record_.node, record_.nodes, 0, record_.encrypt};
-  wipe(record_.key);  // once is enough
+  identity_ = {record_.job, "", record_.node, record_.nodes, 0, record_.encrypt};
+  identity_.key =
+      record_.is_nodes ? std::exchange(record_.key, {}) : engine_key_of(record_.key, record_.node);
   static_cast<void>(!::getrandom(&identity_.instance, sizeof identity_.instance, 0));
   for (const auto& [node, endpoint] : record_.directory)
     if (node != record_.node) peers_[node].addresses.fix(endpoint);
@@ -74,7 +73,7 @@ Fabric::Fabric(const FabricRecord& record, Directory directory, Fd listening, st
 bool Fabric::is_of(const FabricRecord& record) const {
   return record.job == record_.job && record.node == record_.node &&
          record.nodes == record_.nodes && record.encrypt == record_.encrypt &&
-         is_equal(record.key, identity_.key);
+         is_equal_secret(record.key, record_.key);
 }
 
 bool Fabric::encrypt() {
@@ -153,6 +152,14 @@ OtherNode* Fabric::peer_of(std::uint32_t node) {
   return found == peers_.end() ? nullptr : &found->second;
 }
 
+std::string Fabric::key_to(std::uint32_t node, const OtherNode& peer) const {
+  if (record_.key.empty()) return peer.key;
+  std::string theirs = engine_key_of(record_.key, node);
+  std::string key = connection_key(theirs, record_.node);
+  wipe(theirs);
+  return key;
+}
+
 bool Fabric::ready(std::uint32_t node) {
   OtherNode* const peer = peer_of(node);
   if (peer == nullptr || peer->outbox.size() < kFull) return true;
@@ -229,6 +236,8 @@ void Fabric::read(std::uint32_t id, PeerLink& link, Moment now) {
   });
   if (!good) return end(id, "it sent what is no frame", now);
   link.keep(bytes);
+  // Nothing more may come, which would say so.
+  if (link.has_ended()) read(id, link, now);
 }
 
 void Fabric::drop(std::uint32_t id) {

@@ -76,6 +76,8 @@ class Fabric {
   Fabric(const FabricRecord& record, Directory directory, Fd listening, std::uint16_t port);
 
   OtherNode* peer_of(std::uint32_t node);  // by the interpreter's number
+  // The key of connections that this node makes to the other; empty: it must be asked for.
+  std::string key_to(std::uint32_t node, const OtherNode& peer) const;
   void accept_all(Moment now);
   bool make_room(Moment now);
   std::uint32_t add(PeerLink link, std::uint32_t events);
@@ -87,7 +89,7 @@ class Fabric {
   void greeted(std::uint32_t id, PeerLink& link, Moment now);
   bool is_given_up(std::uint32_t id, const Greeting& greeting) const;
   void asked(std::uint32_t id, PeerLink& link, Moment now);
-  void stand(std::uint32_t id, PeerLink& link, std::uint32_t node, Moment now);
+  void stand(std::uint32_t id, PeerLink& link, std::uint32_t node);
   void fail_greeting(std::uint32_t id, const std::string& why, Moment now);
   void read(std::uint32_t id, PeerLink& link, Moment now);
   void flush(OtherNode& peer);
@@ -101,7 +103,7 @@ class Fabric {
   void retry(std::uint32_t node, Moment now);
   void complain(const std::string& text, Moment now);
 
-  FabricRecord record_;
+  FabricRecord record_;  // its key is the job's, or empty
   Identity identity_;
   std::uint32_t tag_ = 0;
   Directory directory_;

@@ -1,6 +1,5 @@
 // How connections between nodes begin (peer_greeting.h, peer.h), and what is done with those that
 // do not get that far.
-#include <sys/random.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -8,7 +7,6 @@
 
 #include "common/core/text.h"
 #include "hca/engine/fabric.h"
-#include "hca/engine/peer_crypto.h"
 #include "hca/engine/report.h"
 
 namespace scela::hca {
@@ -29,15 +27,6 @@ constexpr Moment kCrossingNs = 200'000'000;
 // For an answer of the directory that may have been lost.
 constexpr Moment kAskAgainNs = 1'000'000'000;
 constexpr Moment kQuietNs = 1'000'000'000;
-
-std::string draw() {
-  std::string drawn(Greeting::kDrawn, '\0');
-  for (std::size_t have = 0; have < drawn.size();) {
-    const ssize_t got = ::getrandom(drawn.data() + have, drawn.size() - have, 0);
-    if (got > 0) have += static_cast<std::size_t>(got);
-  }
-  return drawn;
-}
 
 }  // namespace
 
@@ -74,7 +63,7 @@ void Fabric::accept_all(Moment now) {
       return;
     }
     const std::uint32_t id =
-        add(PeerLink::accepted(std::move(made), Greeting::accepting(identity_, draw())), EPOLLIN);
+        add(PeerLink::accepted(std::move(made), Greeting::accepting(identity_)), EPOLLIN);
     if (id == 0) continue;
     strangers_.insert(id);
     born_[id] = now;
@@ -84,7 +73,7 @@ void Fabric::accept_all(Moment now) {
 
 bool Fabric::connect(std::uint32_t node, OtherNode& peer, Moment now) {
   if (now < peer.not_before) return false;
-  if (peer.addresses.empty()) return ask(node, peer, now);
+  if (peer.addresses.empty() || key_to(node, peer).empty()) return ask(node, peer, now);
   // The frames that wait are as old as the first try.
   if (peer.outbox.empty()) peer.give_up = now + kGreetingNs;
   peer.untried = peer.addresses.count();
@@ -95,8 +84,9 @@ bool Fabric::connect(std::uint32_t node, OtherNode& peer, Moment now) {
 bool Fabric::try_next(std::uint32_t node, OtherNode& peer, Moment now) {
   while (peer.untried > 0) {
     --peer.untried;
-    auto link = PeerLink::connect(peer.addresses.next(),
-                                  Greeting::connecting(identity_, node, ++peer.attempts, draw()));
+    auto link = PeerLink::connect(
+        peer.addresses.next(),
+        Greeting::connecting(identity_, node, ++peer.attempts, key_to(node, peer)));
     const std::uint32_t id = link ? add(std::move(*link), EPOLLIN | EPOLLOUT) : 0;
     if (id != 0) {
       peer.trying = id;
@@ -138,15 +128,14 @@ bool Fabric::hear(Moment now) {
 
 void Fabric::answered(const Directory::Answer& answer, Moment now) {
   const auto found = peers_.find(answer.node);
-  // Known meanwhile, by a GID or because the other node has connected; or nobody has asked.
-  if (found == peers_.end() || !found->second.was_asked || found->second.addresses.is_fixed()) {
-    return;
-  }
+  if (found == peers_.end() || !found->second.was_asked) return;  // nothing was asked
   OtherNode& peer = found->second;
   peer.ask_again = 0;
-  if (answer.endpoint) peer.addresses.fix(*answer.endpoint);
+  if (answer.endpoint && !peer.addresses.is_fixed()) peer.addresses.fix(*answer.endpoint);
+  if (!answer.key.empty()) peer.key = answer.key;
   if (peer.standing != 0 || peer.trying != 0 || peer.outbox.empty()) return;
-  if (answer.endpoint && connect(answer.node, peer, now)) return;
+  const bool is_told = answer.endpoint && !key_to(answer.node, peer).empty();
+  if (is_told && connect(answer.node, peer, now)) return;
   peer.not_before = now + kHoldOffNs;
   lose(answer.node, peer, now);
 }
@@ -205,7 +194,7 @@ void Fabric::asked(std::uint32_t id, PeerLink& link, Moment now) {
     drop(std::exchange(peer.standing, 0));
     lose(other.from, peer, now);
   }
-  stand(id, link, other.from, now);
+  stand(id, link, other.from);
 }
 
 // There is a verdict about a connection that this node has begun.
@@ -218,7 +207,8 @@ void Fabric::greeted(std::uint32_t id, PeerLink& link, Moment now) {
       peer.saw(greeting.other().instance, greeting.attempts());
       peer.trying = 0;
       peer.addresses.proved();
-      return stand(id, link, node, now);
+      stand(id, link, node);
+      return read(id, link, now);  // what has come behind the verdict
     case Greeting::Verdict::crossing:
       drop(id);
       peer.trying = 0;
@@ -229,15 +219,11 @@ void Fabric::greeted(std::uint32_t id, PeerLink& link, Moment now) {
   }
 }
 
-void Fabric::stand(std::uint32_t id, PeerLink& link, std::uint32_t node, Moment now) {
+void Fabric::stand(std::uint32_t id, PeerLink& link, std::uint32_t node) {
   strangers_.erase(id);
   born_.erase(id);
   OtherNode& peer = peers_[node];
-  if (!link.stand(node)) {
-    complain(cat("cannot encrypt the connection to node ", node, ": it is given up"), now);
-    drop(id);
-    return lose(node, peer, now);
-  }
+  link.stand(node);
   peer.standing = id;
   peer.has_left = false;
   if (!peer.dirty) dirty_.push_back(node);

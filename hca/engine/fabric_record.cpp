@@ -38,19 +38,6 @@ bool parse_number(std::string_view word, std::uint32_t& number) {
   return !word.empty() && parsed.ec == std::errc{} && parsed.ptr == end;
 }
 
-bool parse_key(std::string_view hex, std::string& key) {
-  if (hex.size() != 2 * kKeyBytes) return false;
-  key.assign(kKeyBytes, '\0');
-  for (std::size_t i = 0; i < kKeyBytes; ++i) {
-    std::uint8_t byte = 0;
-    const char* const at = hex.data() + 2 * i;
-    const auto parsed = std::from_chars(at, at + 2, byte, 16);
-    if (parsed.ec != std::errc{} || parsed.ptr != at + 2) return false;
-    key[i] = static_cast<char>(byte);
-  }
-  return true;
-}
-
 // Both forms of an address without a port.
 std::optional<Endpoint> parse_host(std::string_view word) {
   const bool bare_ipv6 = word.find(':') != word.npos && word.find('[') == word.npos;
@@ -72,7 +59,10 @@ bool parse_line(std::string_view name, std::string_view value, FabricRecord& rec
   }
   if (name == "node") return parse_number(value, record.node);
   if (name == "nodes") return parse_number(value, record.nodes);
-  if (name == "key") return parse_key(value, record.key);
+  if (name == "key" || name == "node-key") {
+    record.is_nodes = name == "node-key";
+    return record.key.empty() && parse_key(value, record.key);
+  }
   if (name == "listen" || name == "address") {
     const auto endpoint = name == "listen" ? Endpoint::parse(value) : parse_host(value);
     if (endpoint) (name == "listen" ? record.listen : record.reached) = *endpoint;
@@ -87,6 +77,19 @@ bool parse_line(std::string_view name, std::string_view value, FabricRecord& rec
 }
 
 }  // namespace
+
+bool parse_key(std::string_view hex, std::string& key) {
+  if (hex.size() != 2 * kEngineKeyBytes) return false;
+  key.assign(kEngineKeyBytes, '\0');
+  for (std::size_t i = 0; i < kEngineKeyBytes; ++i) {
+    std::uint8_t byte = 0;
+    const char* const at = hex.data() + 2 * i;
+    const auto parsed = std::from_chars(at, at + 2, byte, 16);
+    if (parsed.ec != std::errc{} || parsed.ptr != at + 2) return false;
+    key[i] = static_cast<char>(byte);
+  }
+  return true;
+}
 
 Result<FabricRecord> parse_fabric_record(std::string_view text) {
   FabricRecord record;
@@ -103,7 +106,11 @@ Result<FabricRecord> parse_fabric_record(std::string_view text) {
       return fail(wrong(cat("line ", number, " is not understood")));
     }
   }
-  for (const char* const name : {"job", "node", "key", "listen"}) {
+  if (!seen.contains("key") && !seen.contains("node-key"))
+    return fail(wrong("there is no line 'key' or 'node-key'"));
+  if (record.is_nodes && !record.asks)
+    return fail(wrong("with 'node-key' there must be a line 'asks': no other key is known here"));
+  for (const char* const name : {"job", "node", "listen"}) {
     if (!seen.contains(name)) return fail(wrong(cat("there is no line '", name, "'")));
   }
   if (record.nodes > kMostNodes || record.node >= record.nodes) {

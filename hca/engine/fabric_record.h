@@ -6,7 +6,9 @@
 //   job NAME                  up to 255 characters without spaces
 //   node 3                    this one's number in the job, from 0
 //   nodes 8                   how many there are; without it as many as have LIDs
-//   key HEX                   64 digits, the same on all nodes
+//   key HEX                   64 digits, the same on all nodes; or
+//   node-key HEX              64 digits, this node's own (common/crypto/engine_keys.h): the engine
+//                             asks for the keys of connections that it makes
 //   listen 192.0.2.4:0        or [2001:db8::4]:0; port 0: any
 //   address 192.0.2.4         what others reach it at, where that is not what it listens at
 //   encrypt yes               what goes between nodes; also if the other node alone says so
@@ -22,13 +24,12 @@
 #include <string_view>
 
 #include "common/core/result.h"
+#include "common/crypto/engine_keys.h"
+#include "common/crypto/hmac.h"
 #include "hca/core/address.h"
 #include "hca/engine/endpoint.h"
-#include "hca/engine/peer_crypto.h"
 
 namespace scela::hca {
-
-inline constexpr std::size_t kKeyBytes = 32;
 
 struct FabricRecord {
   ~FabricRecord() { wipe(key); }
@@ -36,7 +37,8 @@ struct FabricRecord {
   std::string job;
   std::uint32_t node = 0;
   std::uint32_t nodes = kMostNodes;
-  std::string key;
+  std::string key;        // kEngineKeyBytes
+  bool is_nodes = false;  // the key is this node's own, not the job's
   Endpoint listen;
   Endpoint reached;  // its port is that of `listen`
   bool encrypt = false;
@@ -44,6 +46,8 @@ struct FabricRecord {
   bool asks = false;
 };
 
+// kEngineKeyBytes from hexadecimal digits. Returns false if they are anything else.
+bool parse_key(std::string_view hex, std::string& key);
 // Error (usage): it says which line is wrong, without the key.
 Result<FabricRecord> parse_fabric_record(std::string_view text);
 // To its end, or to "asks", which must come soon. The text is wiped from memory.

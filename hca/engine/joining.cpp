@@ -3,7 +3,7 @@
 #include <cerrno>
 #include <memory>
 
-#include "hca/engine/peer_crypto.h"
+#include "common/crypto/hmac.h"
 #include "hca/engine/report.h"
 #include "hca/engine/server.h"
 

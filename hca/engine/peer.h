@@ -3,7 +3,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
+#include "common/crypto/hmac.h"
 #include "hca/core/engine.h"
 #include "hca/engine/addresses.h"
 #include "hca/engine/peer_link.h"
@@ -11,7 +13,10 @@
 namespace scela::hca {
 
 struct OtherNode {
+  ~OtherNode() { wipe(key); }
+
   Addresses addresses;
+  std::string key;          // of connections that this node makes to it; empty: it is not known
   std::size_t untried = 0;  // addresses, of this round
   bool was_asked = false;   // for an address: that is not believed any longer than it serves
   Moment ask_again = 0;

@@ -1,79 +1,102 @@
 #include "hca/engine/peer_greeting.h"
 
-#include <algorithm>
+#include <charconv>
 
 #include "common/core/bytes.h"
 #include "common/core/text.h"
+#include "common/crypto/engine_keys.h"
 #include "hca/core/wire.h"
-#include "hca/engine/peer_crypto.h"
 
 namespace scela::hca {
 
 namespace {
 
-constexpr std::string_view kMagic = "scelahca";
-constexpr std::size_t kVerdict = 8;
-constexpr std::size_t kHalf = kSecretBytes;
-// Roles, as proofs name them.
-constexpr std::string_view kConnects = "scela-hca connects";
-constexpr std::string_view kAccepts = "scela-hca accepts";
-constexpr std::string_view kDecides = "scela-hca decides";
+constexpr std::string_view kEngine = "scela-hca";
+constexpr std::uint32_t kEncrypt = 1;  // of wishes
+constexpr std::size_t kHelloBytes = 4 + 4 + 8;
+constexpr std::size_t kAnswerBytes = 4 + 4 + 4 + 8;
 
-std::string written(const Hello& hello) {
-  ByteWriter out;
-  out.raw(kMagic);
-  out.u32(hello.version);
-  out.u16(hello.from);
-  out.u16(hello.to);
-  out.u32(hello.wishes);
-  out.u32(hello.attempt);
-  out.u64(hello.instance);
-  out.raw(hello.nonce);
-  return out.take();
+// Of a job's name, which may be longer than a key's: 16 digits.
+std::string short_name(std::string_view job) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string name;
+  for (const char byte : hmac_sha256(kEngine, job).substr(0, 8)) {
+    name += kDigits[static_cast<unsigned char>(byte) >> 4];
+    name += kDigits[static_cast<unsigned char>(byte) & 15];
+  }
+  return name;
+}
+
+std::string key_name(std::string_view job, std::uint32_t from, std::uint32_t to) {
+  return cat(kEngine, " ", kWireVersion, " ", short_name(job), " ", from, " ", to);
+}
+
+// The last word of a key's name, which is a number; nothing if there is none.
+std::optional<std::uint32_t> take_number(std::string_view& name) {
+  const std::size_t space = name.rfind(' ');
+  if (space == name.npos) return std::nullopt;
+  std::uint32_t number = 0;
+  const char* const end = name.data() + name.size();
+  const auto parsed = std::from_chars(name.data() + space + 1, end, number);
+  if (parsed.ec != std::errc{} || parsed.ptr != end) return std::nullopt;
+  name = name.substr(0, space);
+  return number;
+}
+
+// What a key's name says of the engine that connects. Returns why it is none for this engine;
+// empty: it is one.
+std::string read_name(std::string_view name, const Identity& mine, Hello& other) {
+  const auto to = take_number(name), from = take_number(name);
+  const std::size_t space = name.find(' ');
+  if (!to || !from || name.substr(0, space) != kEngine || space == name.npos)
+    return "it is no engine";
+  other.from = *from;
+  other.to = *to;
+  name = name.substr(space + 1);
+  const std::size_t end = name.find(' ');
+  std::from_chars(name.data(), name.data() + std::min(end, name.size()), other.version);
+  if (other.version != kWireVersion)
+    return cat("it speaks version ", other.version, ", this engine ", kWireVersion);
+  if (end == name.npos || name.substr(end + 1) != short_name(mine.job) || other.to != mine.node ||
+      other.from == mine.node || other.from >= mine.nodes) {
+    return "it is another node than it should be, or of another job";
+  }
+  return {};
 }
 
 }  // namespace
 
-Greeting::Greeting(const Identity& identity, std::string drawn)
-    : identity_(&identity), secret_(drawn, std::min(drawn.size(), Hello::kNonce)) {
-  mine_.nonce = drawn.substr(0, Hello::kNonce);
-  wipe(drawn);
-  mine_.version = kWireVersion;
-  mine_.from = static_cast<std::uint16_t>(identity.node);
-  mine_.wishes = identity.encrypts ? Hello::kEncrypt : 0;
-  mine_.instance = identity.instance;
-}
-
-Greeting::~Greeting() {
-  wipe(secret_);
-}
+Greeting::Greeting(const Identity& identity, std::shared_ptr<Hello> other, bool connects,
+                   TlsSession session)
+    : identity_(&identity),
+      other_(std::move(other)),
+      connects_(connects),
+      session_(std::move(session)) {}
 
 Greeting Greeting::connecting(const Identity& identity, std::uint32_t to, std::uint32_t attempt,
-                              std::string drawn) {
-  Greeting made(identity, std::move(drawn));
-  made.connects_ = true;
-  made.mine_.to = static_cast<std::uint16_t>(to);
-  made.mine_.attempt = attempt;
-  made.next_ = Next::hello_and_proof;
-  made.wanted_ = Hello::kBytes + kProofBytes;
-  made.send_hello();
+                              std::string key) {
+  auto other = std::make_shared<Hello>();
+  other->version = kWireVersion;
+  other->from = to;
+  other->to = identity.node;
+  Greeting made(identity, std::move(other), true,
+                TlsSession::client({key_name(identity.job, identity.node, to), std::move(key)}));
+  made.attempt_ = attempt;
   return made;
 }
 
-Greeting Greeting::accepting(const Identity& identity, std::string drawn) {
-  return {identity, std::move(drawn)};
-}
-
-void Greeting::send_hello() {
-  my_hello_ = written(mine_);
-  out_ += my_hello_;
-}
-
-// What this side shows of its key: only to who has proved itself.
-bool Greeting::make_half() {
-  my_half_ = encrypts() ? public_part(secret_) : std::string(kHalf, '\0');
-  if (my_half_.size() != kHalf) fail("there is no cryptography to be had");
-  return my_half_.size() == kHalf;
+Greeting Greeting::accepting(const Identity& identity) {
+  auto other = std::make_shared<Hello>();
+  auto why = std::make_shared<std::string>("it is no engine");
+  Greeting made(identity, other, false,
+                TlsSession::server([&identity, other, why](std::string_view name) {
+                  *why = read_name(name, identity, *other);
+                  if (!why->empty()) return std::string();
+                  *why = "it does not know the connection's key";
+                  return connection_key(identity.key, other->from);
+                }));
+  made.refusal_ = std::move(why);
+  return made;
 }
 
 void Greeting::fail(std::string why) {
@@ -81,140 +104,69 @@ void Greeting::fail(std::string why) {
   why_ = std::move(why);
 }
 
-bool Greeting::take_hello(std::string_view bytes) {
-  other_hello_ = bytes;
-  ByteReader in(bytes);
-  if (in.raw(kMagic.size()) != kMagic) {
-    fail("it is no engine");
-    return false;
-  }
-  other_.version = in.u32();
-  other_.from = in.u16();
-  other_.to = in.u16();
-  other_.wishes = in.u32();
-  other_.attempt = in.u32();
-  other_.instance = in.u64();
-  other_.nonce = in.raw(Hello::kNonce);
-  if (other_.version != kWireVersion) {
-    fail(cat("it speaks version ", other_.version, ", this engine ", kWireVersion));
-  } else if (other_.to != identity_->node || other_.from == identity_->node ||
-             other_.from >= identity_->nodes || (connects_ && other_.from != mine_.to)) {
-    fail("it is another node than it should be, or of another job");
-  } else if ((other_.wishes & ~Hello::kEncrypt) != 0) {
-    fail("it wishes what this engine does not know");
-  }
-  return state_ != State::failed;
-}
-
-// What both have said, the same on both sides.
-std::string Greeting::said() const {
-  ByteWriter out;
-  out.text(identity_->job);
-  out.raw(connects_ ? my_hello_ : other_hello_);
-  out.raw(connects_ ? other_hello_ : my_hello_);
-  return out.take();
-}
-
-std::string Greeting::proof(std::string_view role, std::string_view more) const {
-  ByteWriter text;
-  text.text(role);
-  text.raw(said());
-  text.raw(more);
-  return authenticate(identity_->key, text.bytes());
-}
-
-bool Greeting::proves(std::string_view bytes, std::string_view role, std::string_view more) const {
-  const std::string expected = proof(role, more);
-  return expected.size() == kProofBytes && is_equal(expected, bytes);
-}
-
-bool Greeting::encrypts() const {
-  return ((mine_.wishes | other_.wishes) & Hello::kEncrypt) != 0;
-}
-
-std::optional<SealSecrets> Greeting::secrets() const {
-  if (state_ != State::over) return std::nullopt;
-  std::string common = common_part(secret_, other_half_);
-  std::string key;
-  key.reserve(common.size() + identity_->key.size());  // what grows leaves copies behind
-  key += common;
-  key += identity_->key;
-  const bool is_common = !common.empty();
-  wipe(common);
-  const std::string salt =
-      digest(cat(said(), connects_ ? my_half_ : other_half_, connects_ ? other_half_ : my_half_));
-  std::string made[] = {derive(key, salt, kConnects, kSecretBytes),
-                        derive(key, salt, kAccepts, kSecretBytes)};
-  wipe(key);
-  if (is_common && !salt.empty() && !made[0].empty() && !made[1].empty())
-    return SealSecrets{std::move(made[connects_ ? 0 : 1]), std::move(made[connects_ ? 1 : 0])};
-  for (std::string& secret : made)
-    wipe(secret);
-  return std::nullopt;
-}
-
-void Greeting::take(std::string_view bytes) {
+void Greeting::take(std::span<const std::byte> bytes) {
   if (state_ != State::going_on) return;
-  kept_ += bytes.substr(0, wants());
-  if (kept_.size() < wanted_) return;
-  const std::string record = std::exchange(kept_, {});
-  const std::string_view all = record;
-  switch (next_) {
-    case Next::hello:
-      if (!take_hello(all)) return;
-      mine_.to = other_.from;
-      send_hello();
-      out_ += proof(kAccepts);
-      next_ = Next::proof;
-      wanted_ = kHalf + kProofBytes;
-      return;
-    case Next::hello_and_proof:
-      if (!take_hello(all.substr(0, Hello::kBytes))) return;
-      if (!proves(all.substr(Hello::kBytes), kAccepts)) {
-        return fail("it does not know the job's key");
-      }
-      if (!make_half()) return;
-      out_ += my_half_;
-      out_ += proof(kConnects, my_half_);
-      next_ = Next::verdict;
-      wanted_ = kVerdict + kHalf + kProofBytes;
-      return;
-    case Next::proof:
-      other_half_ = all.substr(0, kHalf);
-      if (!proves(all.substr(kHalf), kConnects, other_half_)) {
-        return fail("it does not know the job's key");
-      }
-      state_ = State::asked;
-      return;
-    case Next::verdict:
-      return take_verdict(all);
-  }
+  has_heard_ = has_heard_ || !bytes.empty();
+  session_.receive(bytes);
+  step();
 }
 
-void Greeting::take_verdict(std::string_view bytes) {
-  const std::string_view said = bytes.substr(0, kVerdict + kHalf);
-  if (!proves(bytes.substr(said.size()), kDecides, said)) {
-    return fail("its verdict is not its own");
+void Greeting::step() {
+  if (session_.state() == TlsSession::State::handshake) return;
+  if (session_.state() == TlsSession::State::open && connects_ && !has_said_) {
+    ByteWriter out;
+    out.u32(identity_->encrypts ? kEncrypt : 0);
+    out.u32(attempt_);
+    out.u64(identity_->instance);
+    say(out.bytes());
   }
-  ByteReader in(said);
-  const std::uint32_t verdict = in.u32();
-  attempts_ = in.u32();
+  const std::size_t wanted = connects_ ? kAnswerBytes : kHelloBytes;
+  const std::size_t have = record_.size();
+  record_.resize(wanted);
+  record_.resize(have + session_.read(std::as_writable_bytes(std::span(record_)).subspan(have)));
+  if (record_.size() == wanted) return heard(record_);
+  if (session_.state() == TlsSession::State::failed) {
+    return fail(connects_ ? cat("it does not take the connection's key: ", session_.why())
+                          : *refusal_);
+  }
+  if (session_.state() == TlsSession::State::closed) fail("it hung up");
+}
+
+void Greeting::say(std::string_view record) {
+  const auto bytes = std::as_bytes(std::span(record));
+  has_said_ = true;
+  if (!session_.write({&bytes, 1})) fail(session_.why());
+}
+
+void Greeting::heard(std::string_view record) {
+  ByteReader in(record);
+  const std::uint32_t verdict = connects_ ? in.u32() : 1;
+  const std::uint32_t wishes = in.u32();
+  const std::uint32_t attempts = in.u32();
+  other_->encrypts = wishes == kEncrypt;
+  other_->instance = in.u64();
+  if ((wishes & ~kEncrypt) != 0) return fail("it wishes what this engine does not know");
   if (verdict < 1 || verdict > 3) return fail("it says what is no verdict");
+  if (!connects_) {
+    other_->attempt = attempts;
+    state_ = State::asked;
+    return;
+  }
   verdict_ = static_cast<Verdict>(verdict);
-  other_half_ = said.substr(kVerdict);
+  attempts_ = attempts;
   state_ = State::over;
 }
 
 void Greeting::decide(Verdict verdict, std::uint32_t attempts) {
-  if (state_ != State::asked || !make_half()) return;
+  if (state_ != State::asked) return;
   ByteWriter out;
   out.u32(static_cast<std::uint32_t>(verdict));
+  out.u32(identity_->encrypts ? kEncrypt : 0);
   out.u32(attempts);
-  out.raw(my_half_);
-  out_ += out.bytes();
-  out_ += proof(kDecides, out.bytes());
+  out.u64(identity_->instance);
   verdict_ = verdict;
   state_ = State::over;
+  say(out.bytes());
 }
 
 }  // namespace scela::hca

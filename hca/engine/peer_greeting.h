@@ -1,42 +1,39 @@
-// How two engines begin a connection: each proves to the other that it knows the job's key, before
-// anything else is looked at.
+// How two engines begin a connection: they prove to each other that they know its key, and agree
+// on whether the connection stays.
 //
-//   who connects                     who accepts
-//   hello: node, nonce ───────────▶
-//              ◀─────────── hello and a proof
-//   half and a proof ─────────────▶
-//              ◀─────────── verdict, half and a proof
+//   the node that connects                     the node that accepts
+//   TLS 1.3 under the connection's key (common/crypto/tls_session.h), which names both nodes
+//   hello: wish, attempt, instance ────────▶
+//                              ◀──────── answer: verdict, wish, attempts, instance
 //
-// A proof is HMAC-SHA256 over a word for the role, the job's name, and both hellos, which hold the
-// versions, both nodes' numbers, what both wish and both nonces (random): so none serves twice, in
-// the other role, or between other nodes. It covers as well what stands before it in its record.
-// All records are of fixed size, and no more than the next one is ever read.
+// The key is known to these two nodes only (common/crypto/engine_keys.h). Its name, which travels
+// in the clear, is "scela-hca VERSION JOB FROM TO": the version of what engines say, a digest of
+// the job's name, and the two nodes. Nothing else is looked at before both have proved the key.
 //
-// If either end wishes so, what follows is encrypted (peer_seal.h). A half is then the public one
-// of a key that is drawn for this connection (else zeros): so the secrets of what follows are
-// nobody else's, not even of who learns the job's key later. No such key is made before the other
-// has proved itself: a stranger's hello costs no more than an HMAC.
+// If either end wishes so, the frames that follow are encrypted by the same session. If not, both
+// ends go on with the bare connection.
 //
-// Bytes in, bytes out: no socket, no clock.
+// Bytes in, bytes out: no socket, no clock. Not for threads.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 
-#include "hca/engine/peer_crypto.h"
-#include "hca/engine/peer_seal.h"
+#include "common/crypto/hmac.h"
+#include "common/crypto/tls_session.h"
 
 namespace scela::hca {
 
-// Who this engine is.
+// Which engine this is.
 struct Identity {
   ~Identity() { wipe(key); }
 
   std::string job;
-  std::string key;
+  std::string key;  // this engine's own (common/crypto/engine_keys.h)
   std::uint32_t node = 0;
   std::uint32_t nodes = 0;
   std::uint64_t instance = 0;  // drawn at random when the engine begins
@@ -45,17 +42,12 @@ struct Identity {
 
 // What one side says of itself. `attempt` counts its connections to the other node.
 struct Hello {
-  static constexpr std::size_t kBytes = 64;
-  static constexpr std::size_t kNonce = 32;
-  static constexpr std::uint32_t kEncrypt = 1;
-
   std::uint32_t version = 0;
-  std::uint16_t from = 0;
-  std::uint16_t to = 0;
-  std::uint32_t wishes = 0;  // kEncrypt, or 0
+  std::uint32_t from = 0;
+  std::uint32_t to = 0;
+  bool encrypts = false;
   std::uint32_t attempt = 0;
   std::uint64_t instance = 0;
-  std::string nonce;
 };
 
 class Greeting {
@@ -67,71 +59,56 @@ class Greeting {
   };
   enum class State : std::uint8_t {
     going_on,
-    asked,  // who accepts: the other has proved itself, and waits for decide()
+    asked,  // at the node that accepts: the other has proved itself, and waits for decide()
     over,   // there is a verdict
     failed,
   };
 
-  // Of what a greeting is given: the nonce, then the secret half of the key.
-  static constexpr std::size_t kDrawn = Hello::kNonce + kSecretBytes;
-
-  // `drawn`: kDrawn bytes, fresh and random. Who connects says which of its attempts this is.
+  // `identity` outlives the greeting. `key` is that of connections to node `to`; `attempt`: which
+  // one of this engine's connections to it this is.
   static Greeting connecting(const Identity& identity, std::uint32_t to, std::uint32_t attempt,
-                             std::string drawn);
-  static Greeting accepting(const Identity& identity, std::string drawn);
-  ~Greeting();
-  Greeting(Greeting&&) = default;
-  Greeting& operator=(Greeting&&) = default;
+                             std::string key);
+  static Greeting accepting(const Identity& identity);
 
-  // How many bytes to read next; 0: none.
-  std::size_t wants() const { return state_ == State::going_on ? wanted_ - kept_.size() : 0; }
-  // Whether anything of the other has come.
-  bool has_heard() const { return !kept_.empty() || !other_hello_.empty(); }
-  // Not more than that.
-  void take(std::string_view bytes);
-  // What is to be sent since the last call.
-  std::string output() { return std::exchange(out_, {}); }
+  // Takes what has come from the other end.
+  void take(std::span<const std::byte> bytes);
+  // What is to be sent.
+  std::span<const std::byte> output() const { return session_.output(); }
+  void sent(std::size_t count) { session_.sent(count); }  // of output()
   // `attempts`: how many connections to the other node this one has begun.
   void decide(Verdict verdict, std::uint32_t attempts);
 
   State state() const { return state_; }
+  // Whether anything of the other has come.
+  bool has_heard() const { return has_heard_; }
   const std::string& why() const { return why_; }  // it failed
   bool connects() const { return connects_; }
-  const Hello& other() const { return other_; }  // proved, but while it goes on
+  // What the other says; proved once the state is not going_on.
+  const Hello& other() const { return *other_; }
   Verdict verdict() const { return verdict_; }
-  std::uint32_t attempts() const { return attempts_; }  // of who accepted
-  // Once it is over. Whether what follows is encrypted; and with what: nothing if the library
-  // refuses.
-  bool encrypts() const;
-  std::optional<SealSecrets> secrets() const;
+  std::uint32_t attempts() const { return attempts_; }  // of the node that accepted
+  // Once it is over: whether what follows is encrypted, and the session that it goes on with.
+  bool encrypts() const { return identity_->encrypts || other_->encrypts; }
+  TlsSession take_session() { return std::move(session_); }
 
  private:
-  enum class Next : std::uint8_t { hello, hello_and_proof, proof, verdict };
-
-  Greeting(const Identity& identity, std::string drawn);
+  Greeting(const Identity& identity, std::shared_ptr<Hello> other, bool connects,
+           TlsSession session);
   void fail(std::string why);
-  bool make_half();
-  void send_hello();
-  bool take_hello(std::string_view bytes);
-  void take_verdict(std::string_view bytes);
-  std::string said() const;
-  std::string proof(std::string_view role, std::string_view more = {}) const;
-  bool proves(std::string_view bytes, std::string_view role, std::string_view more = {}) const;
+  void step();
+  void heard(std::string_view record);
+  void say(std::string_view record);
 
   const Identity* identity_;
-  std::string secret_;
-  bool connects_ = false;
+  std::shared_ptr<Hello> other_;          // the session's lookup has it as well
+  std::shared_ptr<std::string> refusal_;  // what the lookup says of a stranger
+  bool connects_;
+  TlsSession session_;
   State state_ = State::going_on;
-  Next next_ = Next::hello;
-  std::size_t wanted_ = Hello::kBytes;
-  Hello mine_;
-  Hello other_;
-  std::string my_hello_;
-  std::string other_hello_;
-  std::string my_half_;
-  std::string other_half_;
-  std::string kept_;
-  std::string out_;
+  std::uint32_t attempt_ = 0;
+  bool has_heard_ = false;
+  bool has_said_ = false;
+  std::string record_;  // as far as it has come
   std::string why_;
   Verdict verdict_ = Verdict::welcome;
   std::uint32_t attempts_ = 0;

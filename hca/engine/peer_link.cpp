@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "common/core/text.h"
 #include "common/os/syscall.h"
@@ -23,6 +24,10 @@ constexpr int kKeepIdleS = 4;
 constexpr int kKeepIntervalS = 2;
 constexpr int kKeepCount = 3;
 constexpr std::size_t kKeptRoom = 256u << 10;
+// Larger: fewer system calls; smaller: less memory for what waits twice.
+constexpr std::size_t kEncryptedAtOnce = 4 * TlsSession::kRecord;
+// More than one end's part of a greeting.
+constexpr std::size_t kGreetingBytes = 4096;
 
 void set(int socket, int level, int name, int value) {
   static_cast<void>(::setsockopt(socket, level, name, &value, sizeof value));
@@ -104,16 +109,17 @@ PeerLink PeerLink::accepted(Fd socket, Greeting greeting) {
   return link;
 }
 
-bool PeerLink::stand(std::uint32_t node) {
+void PeerLink::stand(std::uint32_t node) {
   node_ = node;
-  if (greeting_->encrypts()) {
-    auto secrets = greeting_->secrets();
-    if (!secrets) return false;
-    seals_ = std::make_unique<Seals>(
-        Seals{Sealer(std::move(secrets->out)), Opener(std::move(secrets->in))});
+  const bool encrypts = greeting_->encrypts();
+  TlsSession session = greeting_->take_session();
+  if (encrypts) {
+    session_.emplace(std::move(session));
+  } else {
+    rest_.assign(session.rest().begin(), session.rest().end());
   }
+  is_new_ = true;
   greeting_.reset();
-  return true;
 }
 
 bool PeerLink::connected() {
@@ -133,29 +139,29 @@ bool PeerLink::connected() {
 
 bool PeerLink::greet() {
   if (connecting_ && (!connected() || connecting_)) return failure_ == 0;
-  char bytes[Hello::kBytes * 2];
+  std::byte bytes[kGreetingBytes];
   while (true) {
-    greeting_out_ += greeting_->output();
-    if (!greeting_out_.empty()) {
-      const ssize_t sent = retry([&] {
-        return ::send(descriptor(), greeting_out_.data(), greeting_out_.size(), MSG_NOSIGNAL);
-      });
+    while (!greeting_->output().empty()) {
+      const auto out = greeting_->output();
+      const ssize_t sent =
+          retry([&] { return ::send(descriptor(), out.data(), out.size(), MSG_NOSIGNAL); });
       // A few hundred bytes at the most, into an empty buffer.
-      if (sent != static_cast<ssize_t>(greeting_out_.size())) {
-        failure_ = sent < 0 ? errno : ENOBUFS;
+      if (sent < 0) {
+        if (greeting_->state() == Greeting::State::failed) return false;
+        failure_ = would_block(errno) ? ENOBUFS : errno;
         return false;
       }
-      greeting_out_.clear();
+      greeting_->sent(static_cast<std::size_t>(sent));
     }
-    const std::size_t wanted = std::min(greeting_->wants(), sizeof bytes);
-    if (wanted == 0) return greeting_->state() != Greeting::State::failed;
-    const ssize_t got = retry([&] { return ::recv(descriptor(), bytes, wanted, 0); });
+    if (greeting_->state() != Greeting::State::going_on)
+      return greeting_->state() != Greeting::State::failed;
+    const ssize_t got = retry([&] { return ::recv(descriptor(), bytes, sizeof bytes, 0); });
     if (got <= 0) {
       if (got < 0 && would_block(errno)) return true;
       failure_ = got < 0 ? errno : 0;
       return false;
     }
-    greeting_->take({bytes, static_cast<std::size_t>(got)});
+    greeting_->take(std::span(bytes).first(static_cast<std::size_t>(got)));
   }
 }
 
@@ -173,31 +179,36 @@ std::optional<std::size_t> PeerLink::write(std::span<const std::span<const std::
   return std::nullopt;
 }
 
-// How many bytes of the pieces have left, or are part of the record that leaves.
-std::optional<std::size_t> PeerLink::seal(std::span<const std::span<const std::byte>> pieces) {
-  std::vector<std::byte>& record = seals_->record;
+// False: the connection has ended.
+bool PeerLink::send_encrypted() {
+  while (!session_->output().empty()) {
+    const auto waiting = session_->output();
+    const auto sent = write({&waiting, 1});
+    if (!sent) return false;
+    if (*sent == 0) return true;
+    session_->sent(*sent);
+  }
+  return true;
+}
+
+// How many bytes of the pieces have left, or were encrypted and wait to leave: a few records at a
+// time, so that a connection that takes nothing holds no more than those.
+std::optional<std::size_t> PeerLink::encrypt(std::span<const std::span<const std::byte>> pieces) {
   std::span<const std::byte> rest[3];
   std::ranges::copy(pieces, rest);
   std::size_t taken = 0;
   while (true) {
-    if (!record.empty()) {
-      const std::span<const std::byte> left = std::span(record).subspan(seals_->gone);
-      const auto sent = write({&left, 1});
-      if (!sent) return std::nullopt;
-      seals_->gone += *sent;
-      if (seals_->gone < record.size()) return taken;
-      record.clear();
-      seals_->gone = 0;
-    }
+    if (!send_encrypted()) return std::nullopt;
+    if (!session_->output().empty()) return taken;
     std::span<const std::byte> next[3];
     std::size_t bytes = 0;
     for (std::size_t i = 0; i < pieces.size(); ++i) {
-      next[i] = rest[i].first(std::min(rest[i].size(), kMostSealed - bytes));
+      next[i] = rest[i].first(std::min(rest[i].size(), kEncryptedAtOnce - bytes));
       rest[i] = rest[i].subspan(next[i].size());
       bytes += next[i].size();
     }
     if (bytes == 0) return taken;
-    if (!seals_->sealer.seal(next, record)) {
+    if (!session_->write(std::span(next).first(pieces.size()))) {
       failure_ = EPROTO;
       return std::nullopt;
     }
@@ -209,7 +220,7 @@ bool PeerLink::send(Outbox& outbox, std::span<const std::byte> head,
                     std::span<const std::byte> payload) {
   const std::span<const std::byte> pieces[] = {outbox.waiting(), head, payload};
   if (head.empty() && payload.empty() && has_sent_all(outbox)) return true;
-  const auto left = seals_ ? seal(pieces) : write(pieces);
+  const auto left = session_ ? encrypt(pieces) : write(pieces);
   if (!left) return false;
   std::size_t count = *left;
   const std::size_t waited = std::min(count, pieces[0].size());
@@ -231,28 +242,29 @@ std::optional<std::size_t> PeerLink::take(std::span<std::byte> room) {
   return std::nullopt;
 }
 
-std::optional<std::size_t> PeerLink::open(std::span<std::byte> room) {
-  std::vector<std::byte>& came = seals_->came;
+// `room` has place for what comes twice: encrypted behind, and in the clear in front, which is
+// never longer.
+std::optional<std::size_t> PeerLink::decrypt(std::span<std::byte> room) {
   const std::span<std::byte> sealed = room.last(room.size() / 2);
-  std::ranges::copy(came, sealed.begin());
-  const auto got = take(sealed.subspan(came.size()));
-  if (!got || *got == 0) return got;
-  std::span<const std::byte> all = sealed.first(came.size() + *got);
-  const auto held = seals_->opener.open(all, room.first(room.size() - sealed.size()));
-  if (held)
-    came.assign(all.begin(), all.end());
-  else
-    failure_ = EBADMSG;
-  return held;
+  // Beside the record that has not come whole yet.
+  const auto got = take(sealed.first(sealed.size() - TlsSession::kSealedRecord));
+  if (!got) return got;
+  session_->receive(sealed.first(*got));
+  const std::size_t held = session_->read(room.first(room.size() - sealed.size()));
+  if (session_->state() == TlsSession::State::open || held > 0) return held;
+  failure_ = session_->state() == TlsSession::State::failed ? EBADMSG : 0;
+  return std::nullopt;
 }
 
 bool PeerLink::read(std::span<std::byte> room, std::span<const std::byte>& bytes) {
   std::ranges::copy(rest_, room.begin());
   const std::span<std::byte> free = room.subspan(rest_.size());
-  const auto got = seals_ ? open(free) : take(free);
+  const auto got = session_ ? decrypt(free) : take(free);
   bytes = {};
   if (!got) return false;
-  if (*got > 0) bytes = room.first(rest_.size() + *got);
+  // What has come behind the greeting is there, and was not looked at.
+  const bool is_new = std::exchange(is_new_, false);
+  if (*got > 0 || is_new) bytes = room.first(rest_.size() + *got);
   return true;
 }
 

@@ -1,22 +1,21 @@
-// One TCP connection to another node's engine: bytes in and out, sealed if so agreed
-// (peer_seal.h), and what they are frames of.
+// One TCP connection to another node's engine: bytes in and out, encrypted if so agreed
+// (peer_greeting.h), and what they are frames of.
 //
 // Never blocks. A frame is its length (4 bytes, little-endian), a FrameHeader and a payload.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
 
 #include "common/core/result.h"
+#include "common/crypto/tls_session.h"
 #include "common/os/fd.h"
 #include "hca/core/wire.h"
 #include "hca/engine/endpoint.h"
 #include "hca/engine/peer_greeting.h"
-#include "hca/engine/peer_seal.h"
 
 namespace scela::hca {
 
@@ -73,10 +72,11 @@ class PeerLink {
   int descriptor() const { return socket_.get(); }
   // Nothing once it stands.
   std::optional<Greeting>& greeting() { return greeting_; }
-  // After a greeting that is over. False: it is to be encrypted, and cannot be.
-  bool stand(std::uint32_t node);
+  // After a greeting that is over. What has come behind it already is read by read(), which is to
+  // be called for that.
+  void stand(std::uint32_t node);
   bool stands() const { return !greeting_; }
-  bool encrypts() const { return seals_ != nullptr; }
+  bool encrypts() const { return session_.has_value(); }
   std::uint32_t node() const { return node_; }  // that it leads to, once it stands
 
   // Goes on with the greeting. False: it has failed, as its why() or failure() says.
@@ -86,12 +86,14 @@ class PeerLink {
   bool send(Outbox& outbox, std::span<const std::byte> head, std::span<const std::byte> payload);
   // Whether all that was given to send() has left, and nothing waits in the outbox.
   bool has_sent_all(const Outbox& outbox) const {
-    return outbox.empty() && (!seals_ || seals_->record.empty());
+    return outbox.empty() && (!session_ || session_->output().empty());
   }
   // Reads once, into `room` behind what was left the last time; empty: nothing came. False: the
   // connection has ended, or what came is not what was sent (failure() is EBADMSG).
   // `room` holds a read's bytes beside a frame's, and both twice if it is encrypted.
   bool read(std::span<std::byte> room, std::span<const std::byte>& bytes);
+  // Whether the next read() returns false, though the connection may still be there.
+  bool has_ended() const { return session_ && session_->state() != TlsSession::State::open; }
   // What of the bytes was no whole frame yet.
   void keep(std::span<const std::byte> rest) { rest_.assign(rest.begin(), rest.end()); }
 
@@ -104,28 +106,20 @@ class PeerLink {
   void shut() const;
 
  private:
-  // Of one that is encrypted.
-  struct Seals {
-    Sealer sealer;
-    Opener opener;
-    std::vector<std::byte> record = {};  // the one that leaves
-    std::size_t gone = 0;                // of it
-    std::vector<std::byte> came = {};    // of one that has not come whole
-  };
-
   PeerLink(Fd socket, Greeting greeting);
   bool connected();
   // How many bytes of the pieces have left.
   std::optional<std::size_t> write(std::span<const std::span<const std::byte>> pieces);
-  std::optional<std::size_t> seal(std::span<const std::span<const std::byte>> pieces);
+  std::optional<std::size_t> encrypt(std::span<const std::span<const std::byte>> pieces);
+  bool send_encrypted();
   // Into `room`; 0: nothing came.
   std::optional<std::size_t> take(std::span<std::byte> room);
-  std::optional<std::size_t> open(std::span<std::byte> room);
+  std::optional<std::size_t> decrypt(std::span<std::byte> room);
 
   Fd socket_;
-  std::unique_ptr<Seals> seals_;
   std::optional<Greeting> greeting_;
-  std::string greeting_out_;
+  std::optional<TlsSession> session_;  // of one that is encrypted
+  bool is_new_ = false;                // it stands, and nothing was read since
   std::uint32_t node_ = 0;
   bool connecting_ = false;
   bool waits_to_write_ = false;

@@ -11,14 +11,36 @@ namespace {
 
 constexpr std::string_view kListening = "listening ";
 constexpr std::string_view kWhere = "where ";
-// Between agents; ASK, or where the engine is: an address, or nothing.
+// Between agents: this, or where the engine is: an address and a key, or nothing.
 constexpr std::string_view kAsk = "?";
+
+constexpr std::size_t kKeyDigits = 64;
+
+bool is_key(std::string_view text) {
+  return text.size() == kKeyDigits && text.find_first_not_of("0123456789abcdef") == text.npos;
+}
+
+std::string digits_of(std::string_view key) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string text;
+  for (const char byte : key) {
+    text += kDigits[static_cast<unsigned char>(byte) >> 4];
+    text += kDigits[static_cast<unsigned char>(byte) & 15];
+  }
+  return text;
+}
 
 // What an address is written with, and not longer than one can be: engines read it.
 bool is_address(std::string_view text) {
   constexpr std::size_t kLongest = 80;
   return !text.empty() && text.size() <= kLongest &&
          text.find_first_not_of("0123456789abcdef.:[]") == text.npos;
+}
+
+// An address and a key.
+bool is_place(std::string_view text) {
+  const std::size_t space = text.find(' ');
+  return space != text.npos && is_address(text.substr(0, space)) && is_key(text.substr(space + 1));
 }
 
 std::optional<std::uint64_t> number_in(std::string_view bytes) {
@@ -66,10 +88,13 @@ bool EngineDesk::heard(const action::Reply& reply) {
   const std::string_view text = parts[2].view();
   if (text == kAsk) {
     sides_.catch_up();
-    sides_.send(reply.rank, ask::Send{static_cast<Rank>(*source), kEngineTag, Chunk(listens_)});
+    std::string place = listens_;
+    if (!place.empty()) place += cat(" ", digits_of(sides_.key(*node)));
+    sides_.send(reply.rank,
+                ask::Send{static_cast<Rank>(*source), kEngineTag, Chunk(std::move(place))});
   } else if (text.empty()) {
     sides_.tell(cat("nobody ", *node));
-  } else if (is_address(text)) {
+  } else if (is_place(text)) {
     sides_.tell(cat("peer ", *node, " ", text));
   }
   return true;

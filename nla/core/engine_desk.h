@@ -3,13 +3,15 @@
 //
 //   the engine:  listening ADDRESS    where other nodes' engines reach it; programs can connect
 //                where NODE           which of those listens there?
-//   the agent:   peer NODE ADDRESS    there
-//                nobody NODE          none runs there
+//   the agent:   peer NODE ADDRESS KEY    there; KEY (64 digits) is that of connections to it
+//                nobody NODE              none runs there
 //
 // A question goes to the agent of that node as a message for who serves ranks (request.h), from one
 // of this node's ranks to one of the other's, and comes back so; nothing is kept, on no node, and
-// nobody is told of what he has not asked. Where a message is lost the engine asks again, for as
-// long as programs send something there.
+// nobody is told of what he has not asked. The key is good for connections from the node that asks
+// only (common/crypto/engine_keys.h); besides the two agents those on the way between them see it,
+// which are above one of the two and have its node's key anyway. Where a message is lost the engine
+// asks again, for as long as programs send something there.
 //
 // Pure: no descriptor, no process. The shell feeds both sides (engine_helper.h).
 #pragma once
@@ -36,6 +38,8 @@ class EngineDesk {
     std::function<void(Rank from, ask::Send send)> send;  // to who serves another node's ranks
     // What the engine has said until now is to be taken: a question may be about that.
     std::function<void()> catch_up;
+    // The key by which that node's engine connects to this node's.
+    std::function<std::string(std::uint32_t node)> key;
   };
 
   // All are borrowed.

@@ -2,7 +2,7 @@
 
 #include "common/core/bytes.h"
 #include "common/core/text.h"
-#include "nla/hmac.h"
+#include "common/crypto/hmac.h"
 
 namespace scela::nla {
 
@@ -18,28 +18,11 @@ std::string purpose(const LinkName& name) {
   return out.take();
 }
 
-std::string purpose_of_engines(const std::string& job_id) {
-  ByteWriter out;
-  out.raw("scela adapter engines, HMAC-SHA256");
-  out.text(job_id);
-  return out.take();
-}
-
-// HKDF without salt (RFC 5869, sections 2.2 and 2.3), of one block.
-std::string derive(const std::string& from, const std::string& info) {
-  const std::string extracted = hmac_sha256(std::string(kHmacBytes, '\0'), from);
-  return hmac_sha256(extracted, info + '\x01');
-}
-
 }  // namespace
 
-LinkKey derive_link_key(const std::string& node_key, const LinkName& name) {
+SharedKey derive_link_key(const std::string& node_key, const LinkName& name) {
   return {cat("scela ", name.job_id, " ", name.parent, " ", name.child),
-          derive(node_key, purpose(name))};
-}
-
-std::string derive_engine_key(const std::string& common_key, const std::string& job_id) {
-  return derive(common_key, purpose_of_engines(job_id));
+          hkdf_sha256(node_key, purpose(name))};
 }
 
 }  // namespace scela::nla

@@ -1,6 +1,5 @@
 // The secret of one link, derived from the key of its child's node (node_keys.h), and the name by
-// which its two ends call it; and the key of the job's adapter engines, derived from what all
-// agents have.
+// which its two ends call it.
 //
 // HKDF with SHA-256 (RFC 5869). Who parent and child are is part of the derivation, so no link's
 // secret opens another link, and none of them tells another, or the node's key. Values only;
@@ -9,6 +8,8 @@
 
 #include <cstdint>
 #include <string>
+
+#include "common/crypto/tls_session.h"
 
 namespace scela::nla {
 
@@ -20,13 +21,6 @@ struct LinkName {
   std::uint32_t child = 0;
 };
 
-struct LinkKey {
-  std::string identity;  // travels in the clear
-  std::string secret;    // 32 bytes
-};
-
-LinkKey derive_link_key(const std::string& node_key, const LinkName& name);
-// By which the engines of the job's nodes know each other: 32 bytes, the same on all nodes.
-std::string derive_engine_key(const std::string& common_key, const std::string& job_id);
+SharedKey derive_link_key(const std::string& node_key, const LinkName& name);
 
 }  // namespace scela::nla

@@ -2,8 +2,6 @@
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <openssl/err.h>
-#include <openssl/ssl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -11,8 +9,10 @@
 #include <array>
 #include <cerrno>
 #include <list>
-#include <optional>
+#include <span>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "common/core/text.h"
 #include "common/os/asio.h"
@@ -26,159 +26,73 @@ using Descriptor = boost::asio::posix::stream_descriptor;
 using boost::asio::steady_timer;
 using boost::system::error_code;
 
-// One record (RFC 8446 section 5.1).
-constexpr std::size_t kRecord = std::size_t{16} * 1024;
-// Records under one key: AES-GCM is good for 2^24.5 of them (RFC 8446 section 5.5).
-constexpr std::uint64_t kRecordsPerKey = std::uint64_t{1} << 22;
+// What is written to a socket at once, and read from it: a few records.
+constexpr std::size_t kAtOnce = 4 * TlsSession::kRecord;
 
-template <class T, void (*kFree)(T*)>
-struct Free {
-  void operator()(T* one) const { kFree(one); }
-};
-using Ssl = std::unique_ptr<SSL, Free<SSL, ::SSL_free>>;
-using Context = std::unique_ptr<SSL_CTX, Free<SSL_CTX, ::SSL_CTX_free>>;
-
-// Before the library first sets itself up: no configuration file of the node may change what is
-// encrypted how, or load anything.
-__attribute__((constructor(101))) void load_no_config() {
-  ::OPENSSL_init_crypto(OPENSSL_INIT_NO_LOAD_CONFIG, nullptr);
-}
-
-std::string library_error() {
-  const unsigned long code = ::ERR_get_error();
-  ::ERR_clear_error();
-  const char* text = code == 0 ? nullptr : ::ERR_reason_error_string(code);
-  return text == nullptr ? "the TLS library gives no reason" : text;
-}
-
-// The key as the library takes it: a session as if it had been agreed before.
-SSL_SESSION* make_session(SSL* ssl, const LinkKey& key) {
-  static constexpr unsigned char kAes128GcmSha256[] = {0x13, 0x01};
-  const SSL_CIPHER* cipher = ::SSL_CIPHER_find(ssl, kAes128GcmSha256);
-  SSL_SESSION* session = ::SSL_SESSION_new();
-  if (session == nullptr || cipher == nullptr ||
-      ::SSL_SESSION_set1_master_key(session,
-                                    reinterpret_cast<const unsigned char*>(key.secret.data()),
-                                    key.secret.size()) != 1 ||
-      ::SSL_SESSION_set_cipher(session, cipher) != 1 ||
-      ::SSL_SESSION_set_protocol_version(session, TLS1_3_VERSION) != 1) {
-    ::SSL_SESSION_free(session);
-    return nullptr;
+// Sends what it can of what the session has to say. Returns false if the socket has failed, with
+// errno.
+bool flush(TlsSession& session, int fd) {
+  while (!session.output().empty()) {
+    const auto bytes = session.output();
+    const ssize_t sent =
+        retry([&] { return ::send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL); });
+    if (sent < 0) return errno == EAGAIN;
+    session.sent(static_cast<std::size_t>(sent));
   }
-  return session;
+  return true;
 }
 
-const LinkKey& key_of(SSL* ssl) {
-  return *static_cast<const LinkKey*>(SSL_get_app_data(ssl));
-}
-
-int use_session(SSL* ssl, const EVP_MD* digest, const unsigned char** identity, std::size_t* size,
-                SSL_SESSION** session) {
-  const LinkKey& key = key_of(ssl);
-  *session = nullptr;
-  *identity = reinterpret_cast<const unsigned char*>(key.identity.data());
-  *size = key.identity.size();
-  // Asked again, for a hash that the key is not for: then there is none.
-  if (digest != nullptr && ::EVP_MD_get_type(digest) != NID_sha256) return 1;
-  *session = make_session(ssl, key);
-  return *session != nullptr;
-}
-
-int find_session(SSL* ssl, const unsigned char* identity, std::size_t size, SSL_SESSION** session) {
-  const LinkKey& key = key_of(ssl);
-  *session = nullptr;
-  if (std::string_view(reinterpret_cast<const char*>(identity), size) != key.identity) return 1;
-  *session = make_session(ssl, key);
-  return *session != nullptr;
-}
-
-Context make_context(bool server) {
-  Context context(::SSL_CTX_new(server ? ::TLS_server_method() : ::TLS_client_method()));
-  if (!context) return nullptr;
-  SSL_CTX* ctx = context.get();
-  ::SSL_CTX_clear_options(ctx, SSL_OP_ENABLE_MIDDLEBOX_COMPAT | SSL_OP_ALLOW_NO_DHE_KEX);
-  ::SSL_CTX_set_options(ctx, SSL_OP_NO_TICKET | SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
-  SSL_CTX_set_mode(ctx, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
-                            SSL_MODE_RELEASE_BUFFERS);
-  SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_OFF);
-  // A child without the key would have to show a certificate, which no parent accepts; no child
-  // has one, and it asks for none.
-  if (!server) ::SSL_CTX_set_verify(ctx, SSL_VERIFY_PEER, nullptr);
-  const bool good = SSL_CTX_set_min_proto_version(ctx, TLS1_3_VERSION) == 1 &&
-                    SSL_CTX_set_max_proto_version(ctx, TLS1_3_VERSION) == 1 &&
-                    ::SSL_CTX_set_ciphersuites(ctx, "TLS_AES_128_GCM_SHA256") == 1 &&
-                    SSL_CTX_set1_groups_list(ctx, "X25519:P-256") == 1 &&
-                    ::SSL_CTX_set_num_tickets(ctx, 0) == 1 &&
-                    ::SSL_CTX_set_max_early_data(ctx, 0) == 1 &&
-                    ::SSL_CTX_set_recv_max_early_data(ctx, 0) == 1;
-  if (!good) return nullptr;
-  if (server) {
-    ::SSL_CTX_set_psk_find_session_callback(ctx, find_session);
-  } else {
-    ::SSL_CTX_set_psk_use_session_callback(ctx, use_session);
-  }
-  return context;
-}
-
-Ssl make_ssl(bool server, int fd, const LinkKey& key) {
-  const Context context = make_context(server);
-  Ssl ssl(context ? ::SSL_new(context.get()) : nullptr);
-  if (!ssl || ::SSL_set_fd(ssl.get(), fd) != 1) return nullptr;
-  SSL_set_app_data(ssl.get(), const_cast<LinkKey*>(&key));
-  if (server) {
-    ::SSL_set_accept_state(ssl.get());
-  } else {
-    ::SSL_set_connect_state(ssl.get());
-  }
-  return ssl;
+// Takes once what has come. Returns what recv(2) does.
+ssize_t fill(TlsSession& session, int fd) {
+  std::array<std::byte, kAtOnce> bytes;
+  const ssize_t got = retry([&] { return ::recv(fd, bytes.data(), bytes.size(), 0); });
+  if (got > 0) session.receive(std::span(bytes).first(static_cast<std::size_t>(got)));
+  return got;
 }
 
 // The stream after the handshake.
 
 class TlsTransport final : public Transport {
  public:
-  TlsTransport(Descriptor socket, Ssl ssl) : socket_(std::move(socket)), ssl_(std::move(ssl)) {
-    SSL_set_app_data(ssl_.get(), nullptr);
-  }
+  TlsTransport(Descriptor socket, TlsSession session)
+      : socket_(std::move(socket)), session_(std::move(session)) {}
   ~TlsTransport() override { close(); }
 
-  // As many records as there is room for.
+  // As much as there is room for.
   ssize_t read(char* bytes, std::size_t size) override {
     std::size_t total = 0;
-    while (total < size && !ended_) {
-      std::size_t got = 0;
-      ::ERR_clear_error();
-      const int result = ::SSL_read_ex(ssl_.get(), bytes + total, size - total, &got);
-      total += got;
-      if (result != 1 && !note_end(result)) break;
+    while (true) {
+      total += session_.read(std::as_writable_bytes(std::span(bytes + total, size - total)));
+      if (total == size || ended_ || session_.state() != TlsSession::State::open) break;
+      const ssize_t got = fill(session_, socket_.native_handle());
+      if (got < 0 && errno == EAGAIN) break;
+      // A process that was killed sends no farewell.
+      if (got == 0 || (got < 0 && (errno == ECONNRESET || errno == EPIPE))) ended_ = true;
+      if (got < 0 && !ended_) trouble_ = cat("the TLS connection broke: ", errno_text(errno));
+      if (got <= 0) break;
     }
+    full_ = total == size;
+    if (session_.state() == TlsSession::State::failed && trouble_.empty())
+      trouble_ = cat("the TLS connection broke: ", session_.why());
     if (total > 0) return static_cast<ssize_t>(total);
-    if (ended_) return 0;
+    if (ended_ || session_.state() == TlsSession::State::closed) return 0;
     return fail_with(trouble_.empty() ? EAGAIN : ECONNRESET);
   }
 
+  // What is encrypted and has not left counts as not written; the caller gives it again.
   ssize_t write(const iovec* parts, int count) override {
-    ssize_t total = 0;
-    std::size_t skip = 0;
-    for (int part = 0; part < count;) {
-      // What the library could not write must be given to it again as it was.
-      if (staged_ == 0) stage(parts, count, part, skip);
-      const ssize_t wrote = write_staged();
-      if (wrote < 0) return total > 0 ? total : -1;
-      total += wrote;
-      auto left = static_cast<std::size_t>(wrote);
-      while (part < count && left >= parts[part].iov_len - skip) {
-        left -= parts[part].iov_len - skip;
-        skip = 0;
-        ++part;
-      }
-      skip += left;
+    if (staged_ == 0) stage(parts, count);
+    if (session_.state() == TlsSession::State::failed ||
+        !flush(session_, socket_.native_handle())) {
+      return fail_with(EPIPE);
     }
-    return total;
+    if (!session_.output().empty()) return fail_with(EAGAIN);
+    return static_cast<ssize_t>(std::exchange(staged_, 0));
   }
 
   void wait_readable(Handler handler) override {
-    if (::SSL_has_pending(ssl_.get()) != 0 || ended_ || !trouble_.empty()) return later(handler);
+    if (full_ || ended_ || session_.state() != TlsSession::State::open || !trouble_.empty())
+      return later(handler);
     wait(Descriptor::wait_read, std::move(handler));
   }
   void wait_writable(Handler handler) override { wait(Descriptor::wait_write, std::move(handler)); }
@@ -186,8 +100,8 @@ class TlsTransport final : public Transport {
 
   void end_writing() override {
     if (!socket_.is_open()) return;
-    ::ERR_clear_error();
-    if (staged_ == 0) static_cast<void>(::SSL_shutdown(ssl_.get()));
+    session_.close();
+    static_cast<void>(flush(session_, socket_.native_handle()));
     ::shutdown(socket_.native_handle(), SHUT_WR);
   }
   void close() override {
@@ -199,54 +113,14 @@ class TlsTransport final : public Transport {
   std::string trouble() const override { return trouble_; }
 
  private:
-  // False: nothing more can be read now, or ever.
-  bool note_end(int result) {
-    switch (::SSL_get_error(ssl_.get(), result)) {
-      case SSL_ERROR_WANT_READ:
-      case SSL_ERROR_WANT_WRITE:
-        return false;
-      case SSL_ERROR_ZERO_RETURN:
-        ended_ = true;
-        return false;
-      default:
-        break;
+  void stage(const iovec* parts, int count) {
+    std::vector<std::span<const std::byte>> pieces;
+    for (int i = 0; i < count && staged_ < kAtOnce; ++i) {
+      const std::size_t size = std::min(parts[i].iov_len, kAtOnce - staged_);
+      pieces.push_back(std::as_bytes(std::span(static_cast<const char*>(parts[i].iov_base), size)));
+      staged_ += size;
     }
-    const int number = errno;
-    const unsigned long code = ::ERR_peek_error();
-    // A process that was killed sends no farewell.
-    if (ERR_GET_REASON(code) == SSL_R_UNEXPECTED_EOF_WHILE_READING ||
-        (code == 0 && (number == 0 || number == ECONNRESET || number == EPIPE))) {
-      ended_ = true;
-    } else {
-      trouble_ =
-          cat("the TLS connection broke: ", code == 0 ? errno_text(number) : library_error());
-    }
-    return false;
-  }
-
-  void stage(const iovec* parts, int count, int part, std::size_t skip) {
-    for (; part < count && staged_ < kRecord; ++part, skip = 0) {
-      const std::size_t piece = std::min(parts[part].iov_len - skip, kRecord - staged_);
-      std::copy_n(static_cast<const char*>(parts[part].iov_base) + skip, piece,
-                  record_.data() + staged_);
-      staged_ += piece;
-    }
-  }
-
-  ssize_t write_staged() {
-    if (staged_ == 0) return 0;
-    std::size_t wrote = 0;
-    ::ERR_clear_error();
-    const int result = ::SSL_write_ex(ssl_.get(), record_.data(), staged_, &wrote);
-    if (result != 1) {
-      const int why = ::SSL_get_error(ssl_.get(), result);
-      return fail_with(why == SSL_ERROR_WANT_WRITE || why == SSL_ERROR_WANT_READ ? EAGAIN : EPIPE);
-    }
-    staged_ = 0;
-    if (++records_ % kRecordsPerKey == 0) {
-      ::SSL_key_update(ssl_.get(), SSL_KEY_UPDATE_NOT_REQUESTED);
-    }
-    return static_cast<ssize_t>(wrote);
+    static_cast<void>(session_.write(pieces));
   }
 
   void wait(Descriptor::wait_type what, Handler handler) {
@@ -266,10 +140,9 @@ class TlsTransport final : public Transport {
   }
 
   Descriptor socket_;
-  Ssl ssl_;
-  std::array<char, kRecord> record_;
-  std::size_t staged_ = 0;
-  std::uint64_t records_ = 0;
+  TlsSession session_;
+  std::size_t staged_ = 0;  // bytes that the session has, and that have not left
+  bool full_ = true;        // the session may hold more than read() has returned
   bool ended_ = false;
   std::string trouble_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
@@ -281,9 +154,8 @@ class Handshake {
  public:
   using Done = std::function<void(tl::expected<std::unique_ptr<Transport>, std::string>)>;
 
-  // `key` outlives this.
-  Handshake(boost::asio::io_context& io, Fd socket, bool server, const LinkKey& key)
-      : socket_(io, socket.get()), ssl_(make_ssl(server, socket.release(), key)) {
+  Handshake(boost::asio::io_context& io, Fd socket, TlsSession session)
+      : socket_(io, socket.release()), session_(std::move(session)) {
     const int on = 1;
     ::setsockopt(socket_.native_handle(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   }
@@ -299,32 +171,23 @@ class Handshake {
 
  private:
   void step() {
-    if (!ssl_) return end(tl::unexpected(library_error()));
-    ::ERR_clear_error();
-    const int result = ::SSL_do_handshake(ssl_.get());
-    if (result == 1) return finish();
+    const int fd = socket_.native_handle();
+    ssize_t got = 1;
+    while (got > 0 && session_.state() == TlsSession::State::handshake) {
+      if (!flush(session_, fd)) return end(tl::unexpected(errno_text(errno)));
+      got = fill(session_, fd);
+    }
     const int problem = errno;
-    switch (::SSL_get_error(ssl_.get(), result)) {
-      case SSL_ERROR_WANT_READ:
-        return wait(Descriptor::wait_read);
-      case SSL_ERROR_WANT_WRITE:
-        return wait(Descriptor::wait_write);
-      case SSL_ERROR_SYSCALL:
-        if (::ERR_peek_error() == 0) {
-          return end(
-              tl::unexpected(problem == 0 ? std::string("it was closed") : errno_text(problem)));
-        }
-        [[fallthrough]];
-      default:
-        return end(tl::unexpected(cat("the peer does not prove the key: ", library_error())));
+    const bool sends = flush(session_, fd);  // the last words of either
+    if (session_.state() == TlsSession::State::failed) {
+      return end(tl::unexpected(cat("the peer does not prove the key: ", session_.why())));
     }
-  }
-  // Only by the shared key, or it proves nothing.
-  void finish() {
-    if (::SSL_session_reused(ssl_.get()) != 1) {
-      return end(tl::unexpected(std::string("the peer has not used the key")));
-    }
-    end(std::make_unique<TlsTransport>(std::move(socket_), std::move(ssl_)));
+    if (got == 0) return end(tl::unexpected(std::string("it was closed")));
+    if (got < 0 && problem != EAGAIN) return end(tl::unexpected(errno_text(problem)));
+    if (!sends) return end(tl::unexpected(errno_text(errno)));
+    if (!session_.output().empty()) return wait(Descriptor::wait_write);
+    if (session_.state() == TlsSession::State::handshake) return wait(Descriptor::wait_read);
+    end(std::make_unique<TlsTransport>(std::move(socket_), std::move(session_)));
   }
   void wait(Descriptor::wait_type what) {
     socket_.async_wait(what, [alive = alive_, this](const error_code& error) {
@@ -337,7 +200,7 @@ class Handshake {
   }
 
   Descriptor socket_;
-  Ssl ssl_;
+  TlsSession session_;
   Done done_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
@@ -346,7 +209,7 @@ class Handshake {
 
 class Connector final : public TlsAttempt {
  public:
-  Connector(boost::asio::io_context& io, const Address& address, std::uint16_t port, LinkKey key,
+  Connector(boost::asio::io_context& io, const Address& address, std::uint16_t port, SharedKey key,
             std::chrono::milliseconds limit, TlsDone done)
       : io_(io), key_(std::move(key)), done_(std::move(done)), timer_(io), watch_(io), port_(port) {
     timer_.expires_after(limit);
@@ -381,7 +244,7 @@ class Connector final : public TlsAttempt {
     error_code ignored;
     watch_.close(ignored);
     if (problem != 0) return end(tl::unexpected(errno_text(problem)));
-    handshake_ = std::make_unique<Handshake>(io_, std::move(socket_), false, key_);
+    handshake_ = std::make_unique<Handshake>(io_, std::move(socket_), TlsSession::client(key_));
     handshake_->begin([this](auto result) { end(std::move(result)); });
   }
   void fail_later(std::string why) {
@@ -395,7 +258,7 @@ class Connector final : public TlsAttempt {
   }
 
   boost::asio::io_context& io_;
-  const LinkKey key_;
+  const SharedKey key_;
   TlsDone done_;
   steady_timer timer_;
   Descriptor watch_;
@@ -409,7 +272,7 @@ class Connector final : public TlsAttempt {
 
 class Acceptor final : public TlsAttempt {
  public:
-  Acceptor(boost::asio::io_context& io, Fd listening, std::uint16_t port, LinkKey key,
+  Acceptor(boost::asio::io_context& io, Fd listening, std::uint16_t port, SharedKey key,
            std::chrono::milliseconds limit, TlsDone done)
       : io_(io),
         key_(std::move(key)),
@@ -428,8 +291,11 @@ class Acceptor final : public TlsAttempt {
 
  private:
   struct Stranger {
-    Stranger(boost::asio::io_context& io, Fd socket, const LinkKey& key)
-        : handshake(io, std::move(socket), true, key), timer(io) {}
+    Stranger(boost::asio::io_context& io, Fd socket, const SharedKey& key)
+        : handshake(io, std::move(socket), TlsSession::server([&key](std::string_view named) {
+                      return named == key.identity ? key.secret : std::string();
+                    })),
+          timer(io) {}
     Handshake handshake;
     steady_timer timer;
     bool gone = false;  // forgotten, though what it has waited for may still call
@@ -485,7 +351,7 @@ class Acceptor final : public TlsAttempt {
   }
 
   boost::asio::io_context& io_;
-  const LinkKey key_;
+  const SharedKey key_;
   TlsDone done_;
   steady_timer timer_;
   Descriptor listener_;
@@ -499,13 +365,13 @@ class Acceptor final : public TlsAttempt {
 }  // namespace
 
 std::unique_ptr<TlsAttempt> connect_tls(boost::asio::io_context& io, const Address& address,
-                                        std::uint16_t port, LinkKey key,
+                                        std::uint16_t port, SharedKey key,
                                         std::chrono::milliseconds limit, TlsDone done) {
   return std::make_unique<Connector>(io, address, port, std::move(key), limit, std::move(done));
 }
 
 Result<std::unique_ptr<TlsAttempt>> accept_tls(boost::asio::io_context& io, Address address,
-                                               LinkKey key, std::chrono::milliseconds limit,
+                                               SharedKey key, std::chrono::milliseconds limit,
                                                TlsDone done) {
   const auto refused = [&](const char* what) {
     return fail(os_error(ErrorKind::io, cat(what, " for a direct connection"), errno, ""));

@@ -1,14 +1,12 @@
 // Links over direct TCP: TLS 1.3 with a pre-shared key (decision D3, RFC 8446 section 2.2).
 //
 // Both ends must know the link's key (link_key.h) before a byte of either is taken for more than a
-// handshake; the session's own keys come from a fresh Diffie-Hellman exchange (psk_dhe_ke). No
-// certificates, tickets, early data, session cache, renegotiation or older version.
+// handshake (common/crypto/tls_session.h).
 //
 // Event loop, one thread; never blocks. At most kMaxUnproven connections of peers that have proved
 // nothing are held, each for a part of the time for the whole, with what the TLS library takes for
 // a handshake (some 50 KiB). When one more comes, the oldest is closed: a parent proves the key at
-// once, and whoever holds many connections only has them closed. OpenSSL stays inside the .cpp
-// file.
+// once, and whoever holds many connections only has them closed.
 #pragma once
 
 #include <chrono>
@@ -42,12 +40,12 @@ class TlsAttempt {
 
 // The parent's end.
 std::unique_ptr<TlsAttempt> connect_tls(boost::asio::io_context& io, const Address& address,
-                                        std::uint16_t port, LinkKey key,
+                                        std::uint16_t port, SharedKey key,
                                         std::chrono::milliseconds limit, TlsDone done);
 // The child's: listens on the address at a port that the kernel chooses, takes the first that
 // proves the key, and closes the port. Error (io): the system refuses.
 Result<std::unique_ptr<TlsAttempt>> accept_tls(boost::asio::io_context& io, Address address,
-                                               LinkKey key, std::chrono::milliseconds limit,
+                                               SharedKey key, std::chrono::milliseconds limit,
                                                TlsDone done);
 
 }  // namespace scela::nla

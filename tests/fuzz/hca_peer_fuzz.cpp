@@ -1,8 +1,8 @@
 // What comes from another node: a greeting of whoever connects, and what follows one that was
-// proved, sealed by somebody who has the secrets or not.
+// proved, encrypted by the other end and changed on its way or not.
 //
-// The first byte says what the rest is: a greeting's bytes to either role; records as they come; or
-// what a node that is proved seals into records, some of which are changed.
+// The first byte says what the rest is: a greeting's bytes to either role; frames as they come in
+// the clear; or what a node that is proved says, of which some bytes are changed on their way.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -16,22 +16,22 @@
 
 namespace {
 
+using namespace scela;
 using namespace scela::hca;
 
 const std::string kSecret(32, 's');
 
-void greet(bool connects, std::string_view bytes) {
-  const Identity mine{"job", std::string(32, 'k'), 0, 4, 7, false};
-  const std::string drawn(Greeting::kDrawn, 'd');
+void greet(bool connects, std::span<const std::byte> bytes) {
+  const Identity mine{"job", kSecret, 0, 4, 7, false};
   Greeting greeting =
-      connects ? Greeting::connecting(mine, 1, 1, drawn) : Greeting::accepting(mine, drawn);
-  while (greeting.wants() > 0 && !bytes.empty()) {
-    const std::size_t part = std::min({bytes.size(), greeting.wants(), std::size_t{17}});
-    greeting.take(bytes.substr(0, part));
-    bytes.remove_prefix(part);
-    static_cast<void>(greeting.output());
+      connects ? Greeting::connecting(mine, 1, 1, kSecret) : Greeting::accepting(mine);
+  while (greeting.state() == Greeting::State::going_on && !bytes.empty()) {
+    const std::size_t part = std::min(bytes.size(), std::size_t{17});
+    greeting.take(bytes.first(part));
+    bytes = bytes.subspan(part);
+    greeting.sent(greeting.output().size());
   }
-  // Nobody who does not know the key gets this far.
+  // No input knows the key, so none gets this far.
   if (greeting.state() == Greeting::State::asked || greeting.state() == Greeting::State::over)
     std::abort();
 }
@@ -46,64 +46,62 @@ std::size_t read_frames(std::span<const std::byte> bytes) {
   return count;
 }
 
-std::optional<std::size_t> open_all(std::span<const std::byte> bytes, std::size_t step,
-                                    std::vector<std::byte>& found) {
-  Opener opener(kSecret, 3);
-  std::vector<std::byte> came;
-  std::size_t all = 0;
-  for (; !bytes.empty(); bytes = bytes.subspan(std::min(step, bytes.size()))) {
+// Takes what comes in parts of so many bytes; returns what was heard.
+std::vector<std::byte> hear(TlsSession& session, std::span<const std::byte> bytes,
+                            std::size_t step) {
+  std::vector<std::byte> heard, room(std::size_t{1} << 16);
+  while (!bytes.empty()) {
     const auto part = bytes.first(std::min(step, bytes.size()));
-    came.insert(came.end(), part.begin(), part.end());
-    std::vector<std::byte> room(came.size());
-    std::span<const std::byte> rest = came;
-    const auto held = opener.open(rest, room);
-    if (!held) return std::nullopt;
-    all += *held;
-    found.insert(found.end(), room.begin(), room.begin() + static_cast<std::ptrdiff_t>(*held));
-    came.assign(rest.begin(), rest.end());
+    bytes = bytes.subspan(part.size());
+    session.receive(part);
+    const std::size_t got = session.read(room);
+    heard.insert(heard.end(), room.begin(), room.begin() + static_cast<std::ptrdiff_t>(got));
   }
-  return all;
+  return heard;
 }
 
-void seal_and_open(std::span<const std::byte> bytes) {
-  Sealer sealer(kSecret, 3);
-  std::vector<std::byte> wire, found;
+void say_and_hear(std::span<const std::byte> bytes) {
+  TlsSession client = TlsSession::client({"name", kSecret});
+  TlsSession server = TlsSession::server([](std::string_view) { return kSecret; });
+  for (int i = 0; i < 2; ++i) {
+    server.receive(client.output());
+    client.sent(client.output().size());
+    client.receive(server.output());
+    server.sent(server.output().size());
+  }
   const std::size_t size = 1 + std::to_integer<std::size_t>(bytes[0]);
   const std::size_t change = std::to_integer<std::size_t>(bytes[1]);
-  const std::span held = bytes.subspan(2);
-  for (std::size_t at = 0; at < held.size(); at += size) {
-    const auto piece = held.subspan(at, std::min(size, held.size() - at));
-    if (!sealer.seal({&piece, 1}, wire)) std::abort();
+  const std::span said = bytes.subspan(2);
+  for (std::size_t at = 0; at < said.size(); at += size) {
+    const auto piece = said.subspan(at, std::min(size, said.size() - at));
+    if (!client.write({&piece, 1})) std::abort();
   }
+  std::vector<std::byte> wire(client.output().begin(), client.output().end());
   const bool changed = change != 0 && !wire.empty();
   if (changed) wire[change * 31 % wire.size()] ^= std::byte{0x20};
-  const auto opened = open_all(wire, 1 + change % 7 * 50, found);
-  const bool equal = std::ranges::equal(found, held);
-  // Of what was changed at most what came before it is there, and never anything else.
-  if (!changed && (!opened || !equal)) std::abort();
-  if (changed && (equal || !std::ranges::equal(found, held.first(found.size())))) std::abort();
-  read_frames(found);
+  const std::vector<std::byte> heard = hear(server, wire, 1 + change % 7 * 50);
+  const bool equal = std::ranges::equal(heard, said);
+  // Of what was changed at most what came before it is heard, and never anything else.
+  if (!changed && !equal) std::abort();
+  if (changed && (equal || !std::ranges::equal(heard, said.first(heard.size())))) std::abort();
+  read_frames(heard);
 }
 
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size < 3) return 0;
-  const std::string_view text(reinterpret_cast<const char*>(data) + 1, size - 1);
-  const auto bytes = std::as_bytes(std::span(text.data(), text.size()));
-  std::vector<std::byte> found;
+  const auto bytes = std::as_bytes(std::span(data + 1, size - 1));
   switch (data[0] % 4) {
     case 0:
     case 1:
-      greet(data[0] % 4 == 0, text);
+      greet(data[0] % 4 == 0, bytes);
       break;
     case 2:
-      // Nothing that was not sealed with the secret opens.
-      if (open_all(bytes, 64, found).value_or(0) != 0) std::abort();
       read_frames(bytes);
       break;
     default:
-      seal_and_open(bytes);
+      say_and_hear(bytes);
   }
   return 0;
 }

@@ -51,13 +51,13 @@ struct Remote {
     const auto offer = parent->expect_link_frame(LinkFrame::offer);
     return offer ? decode_offer(*offer).value_or(0) : 0;
   }
-  LinkKey key(std::uint32_t from, std::uint32_t to, const std::string& job_key = kKey) const {
+  SharedKey key(std::uint32_t from, std::uint32_t to, const std::string& job_key = kKey) const {
     return derive_link_key(NodeKeys::all(job_key).of(to), {parent->job_id(), from, to});
   }
   std::optional<FakeParent> parent;
 };
 
-tl::expected<std::unique_ptr<Transport>, std::string> try_key(std::uint16_t port, LinkKey key) {
+tl::expected<std::unique_ptr<Transport>, std::string> try_key(std::uint16_t port, SharedKey key) {
   boost::asio::io_context io{1};
   std::optional<tl::expected<std::unique_ptr<Transport>, std::string>> got;
   const auto attempt = connect_tls(io, *parse_address("127.0.0.1", port), port, std::move(key),

@@ -3,23 +3,36 @@
 
 usage: check_strangers.py LIBRARY ENGINE
 
-The greeting (hca/engine/peer_greeting.h) is made here a second time, from its description.
+The greeting (hca/engine/peer_greeting.h) is made here a second time, from its description, over the TLS of openssl's
+command line.
 """
 import hashlib
 import hmac
 import os
 import socket
 import struct
+import subprocess
 import sys
 import time
 
 import nodes
 import verbs
 
-VERSION = 4
-HELLO = struct.Struct("<8sIHHIIQ32s")
-VERDICT = struct.Struct("<II32s32s")  # and the half of a key, and a proof
+VERSION = 5
+HELLO = struct.Struct("<IIQ")  # wish, attempt, instance
+ANSWER = struct.Struct("<IIIQ")  # verdict, wish, attempts, instance
 COMMAND = ["ibv_rc_pingpong", "-g", "0", "-n", "200"]
+
+
+def derived(key, purpose):
+    """HKDF-SHA256 (RFC 5869) without salt, of one block."""
+    extracted = hmac.digest(bytes(32), key, hashlib.sha256)
+    return hmac.digest(extracted, purpose.encode() + b"\1", hashlib.sha256)
+
+
+def connection_key(job_key, me, to):
+    engine = derived(bytes.fromhex(job_key), f"scela adapter engine, node {to}")
+    return derived(engine, f"scela adapter engine, TLS 1.3, from node {me}")
 
 
 class Stranger:
@@ -29,38 +42,45 @@ class Stranger:
         self.socket = socket.create_connection(("127.0.0.1", node.port()))
         self.socket.settimeout(verbs.TIME_LIMIT_S)
 
-    def hello(self, key, me=2, to=0, version=VERSION, job=b"test", wishes=0):
-        """Says hello; the proof that would follow, or none if the engine does not answer."""
-        mine = HELLO.pack(b"scelahca", version, me, to, wishes, 1, int.from_bytes(os.urandom(8), "little"), os.urandom(32))
-        self.socket.sendall(mine)
-        answer = self.take(HELLO.size + 32)
-        if answer is None:
-            return None
+    def is_dropped(self):
+        try:
+            return self.socket.recv(1 << 16) == b"" or self.is_dropped()
+        except ConnectionResetError:
+            return True
 
-        def proof(word, more=b""):
-            said = bytes([len(word)]) + word + bytes([len(job)]) + job + mine + answer[:HELLO.size] + more
-            return hmac.digest(bytes.fromhex(key), said, hashlib.sha256)
 
-        self.believes = answer[HELLO.size:] == proof(b"scela-hca accepts")
-        self.proof = proof
-        # Of a key that is nobody's: what it leads to is not asked before something is encrypted.
-        half = os.urandom(32) if wishes != 0 else bytes(32)
-        return half + proof(b"scela-hca connects", half)
+class Talker:
+    """Somebody who speaks TLS 1.3 to an engine, under a key that may be the right one."""
 
-    def take(self, count):
+    def __init__(self, node, key, me=2, to=0, version=VERSION, job="test", name="scela-hca", key_of=None):
+        job = hmac.digest(b"scela-hca", job.encode(), hashlib.sha256).hex()[:16]
+        secret = connection_key(key, *(key_of or (me, to)))
+        self.process = subprocess.Popen(
+            ["openssl", "s_client", "-connect", f"127.0.0.1:{node.port()}", "-tls1_3", "-ciphersuites",
+             "TLS_AES_128_GCM_SHA256", "-psk", secret.hex(), "-psk_identity", f"{name} {version} {job} {me} {to}", "-quiet"],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, bufsize=0)
+
+    def say(self, text):
+        self.process.stdin.write(text)
+
+    def hello(self, wishes=0):
+        self.say(HELLO.pack(wishes, 1, int.from_bytes(os.urandom(8), "little")))
+
+    def answer(self):
         found = b""
-        while len(found) < count:
-            try:
-                part = self.socket.recv(count - len(found))
-            except ConnectionResetError:
-                return None
+        while len(found) < ANSWER.size:
+            part = self.process.stdout.read(ANSWER.size - len(found))
             if not part:
                 return None
             found += part
-        return found
+        return ANSWER.unpack(found)
 
     def is_dropped(self):
-        return self.take(1) is None
+        """It ends when the engine has closed the connection."""
+        self.process.wait(verbs.TIME_LIMIT_S)
+        self.process.stdin.close()
+        self.process.stdout.close()
+        return True
 
 
 def exchange(server, client):
@@ -76,44 +96,39 @@ def expect(holds, what):
 
 
 def dropped_ones(node, key):
-    """Each with what the engine's standard error says of it."""
+    """Each with what the engine says of it on standard error, unless it said something within a second before."""
     one = Stranger(node)
     one.socket.sendall(os.urandom(4096))
     yield one, "no engine"
     one = Stranger(node)
-    one.socket.sendall(b"scelahca" + bytes(12))
+    one.socket.sendall(b"\x16\x03\x01\x02\x00\x01")
     one.socket.shutdown(socket.SHUT_WR)
     yield one, "hung up"
-    one = Stranger(node)
-    expect(one.hello(key, version=VERSION + 1) is None, "another version gets no answer")
-    yield one, f"version {VERSION + 1}"
-    one = Stranger(node)
-    expect(one.hello(key, wishes=2) is None, "a wish that nobody knows gets no answer")
+    for words, said in (({"version": VERSION + 1}, f"version {VERSION + 1}"), ({"name": "scela-nla"}, "no engine"),
+                        ({"me": 0}, "another node"), ({"me": 3}, "another node"), ({"to": 1}, "another node"),
+                        ({"job": "other"}, "another job"), ({"key": nodes.new_key()}, "know the connection's key"),
+                        # Node 2 has this key, and poses as node 1.
+                        ({"me": 1, "key_of": (2, 0)}, "know the connection's key")):
+        one = Talker(node, **{"key": key, **words})
+        expect(one.answer() is None, f"with {words} there is no answer")
+        yield one, said
+    one = Talker(node, key)
+    one.hello(wishes=2)
+    expect(one.answer() is None, "a wish that the engine does not know gets no answer")
     yield one, "wishes"
-    for words in ({"me": 0}, {"me": 3}, {"to": 1}):
-        one = Stranger(node)
-        expect(one.hello(key, **words) is None, f"a hello with {words} gets no answer")
-        yield one, "another node"
-    for words in ({"key": nodes.new_key()}, {"key": key, "job": b"other"}):
-        one = Stranger(node)
-        proof = one.hello(**words)
-        expect(not one.believes, "the engine does not prove to know another key")
-        one.socket.sendall(proof)
-        yield one, "key"
-    one = Stranger(node)
-    one.socket.sendall(one.hello(key))
-    expect(one.believes, "the engine proves itself")
-    verdict = one.take(VERDICT.size)
-    expect(VERDICT.unpack(verdict)[0] == 1, "who knows the key is welcome")
-    expect(verdict[40:] == one.proof(b"scela-hca decides", verdict[:40]), "the verdict is the engine's")
-    one.socket.sendall(b"\xff" * 100)
+    # It knows the key, and wishes to encrypt, but says what is no frame.
+    one = Talker(node, key)
+    one.hello(wishes=1)
+    verdict, wishes, _, _ = one.answer()
+    expect((verdict, wishes) == (1, 0), "an engine that knows the key is welcome")
+    one.say(b"\xff" * 100)
     yield one, "no frame"
-    # Who knows the key, and wishes to encrypt, but seals with no secret of this connection's.
-    one = Stranger(node)
-    one.socket.sendall(one.hello(key, wishes=1))
-    expect(VERDICT.unpack(one.take(VERDICT.size))[0] == 1, "who wishes to encrypt is welcome")
-    one.socket.sendall(struct.pack("<I", 200) + os.urandom(216))
-    yield one, "changed on its way"
+    # It was welcome, and goes on in the clear, where that is no TLS any more: what openssl sends is no frame.
+    one = Talker(node, key)
+    one.hello()
+    expect(one.answer()[0] == 1, "an engine that knows the key is welcome")
+    one.say(b"x" * 100)
+    yield one, "no frame"
 
 
 def main():

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "common/core/bytes.h"
+#include "common/core/text.h"
 #include "tests/support/tree_harness.h"
 
 namespace engine_desk_test {
@@ -42,6 +43,9 @@ struct Nodes : TreeHarness {
         for (const std::string& text : std::exchange(node.not_taken, {}))
           REQUIRE(node.desk->said(text));
       };
+      sides.key = [i](std::uint32_t from) {
+        return std::string(30, '\0') + static_cast<char>(i) + static_cast<char>(from);
+      };
       node.desk = std::make_unique<EngineDesk>(work, node.own, std::move(sides));
     }
   }
@@ -72,6 +76,11 @@ action::Reply message(Rank source, std::uint32_t tag, std::string text) {
 
 using Told = std::vector<std::string>;
 
+// What an engine is told of that node's, with the key of connections from node `from` to it.
+std::string peer(std::uint32_t node, std::string_view address, std::uint32_t from) {
+  return cat("peer ", node, " ", address, " ", std::string(60, '0'), "0", node, "0", from);
+}
+
 }  // namespace
 
 TEST_CASE("engines: where another node's engine is, its agent says") {
@@ -80,9 +89,9 @@ TEST_CASE("engines: where another node's engine is, its agent says") {
   job.say(1, "listening [2001:db8::1]:80");
   CHECK(job.asked == 0);  // nobody is told of what he has not asked
   job.say(1, "where 4");
-  CHECK(job.nodes[1].told == Told{"peer 4 192.0.2.4:7000"});
+  CHECK(job.nodes[1].told == Told{peer(4, "192.0.2.4:7000", 1)});
   job.say(4, "where 1");
-  CHECK(job.nodes[4].told == Told{"peer 1 [2001:db8::1]:80"});
+  CHECK(job.nodes[4].told == Told{peer(1, "[2001:db8::1]:80", 4)});
   CHECK(job.asked == 4);  // a question and its answer
   for (const std::uint32_t other : {0u, 2u, 3u})
     CHECK(job.nodes[other].told.empty());
@@ -97,7 +106,7 @@ TEST_CASE("engines: an engine that has ended, or that never was, is said to be n
   job.say(0, "where 2");
   job.say(2, "listening 127.0.0.1:2");
   job.say(0, "where 2");
-  CHECK(job.nodes[0].told == Told{"nobody 2", "nobody 2", "peer 2 127.0.0.1:2"});
+  CHECK(job.nodes[0].told == Told{"nobody 2", "nobody 2", peer(2, "127.0.0.1:2", 0)});
   // A node without ranks, and the engine's own.
   job.say(0, "where 9");
   job.say(0, "where 0");
@@ -109,7 +118,7 @@ TEST_CASE("engines: what an engine has said before the question came counts") {
   Nodes job(2);
   job.nodes[1].not_taken = {"listening 127.0.0.1:5"};
   job.say(0, "where 1");
-  CHECK(job.nodes[0].told == Told{"peer 1 127.0.0.1:5"});
+  CHECK(job.nodes[0].told == Told{peer(1, "127.0.0.1:5", 0)});
 }
 
 TEST_CASE("engines: they are found also when the ranks that would be asked have ended") {
@@ -119,7 +128,7 @@ TEST_CASE("engines: they are found also when the ranks that would be asked have 
   job.exit(4);
   job.run();
   job.say(0, "where 2");
-  CHECK(job.nodes[0].told == Told{"peer 2 127.0.0.1:5"});
+  CHECK(job.nodes[0].told == Told{peer(2, "127.0.0.1:5", 0)});
 }
 
 TEST_CASE("engines: what makes no sense is not passed on") {
@@ -132,7 +141,12 @@ TEST_CASE("engines: what makes no sense is not passed on") {
     CHECK_FALSE(desk.said(text));
   }
   CHECK_FALSE(desk.listens());
-  CHECK(desk.heard(message(2, kEngineTag, "1.2.3.4:5 6")));
+  const std::string key(64, 'a');
+  for (const std::string& text :
+       {std::string("1.2.3.4:5"), std::string("1.2.3.4:5 6"), cat("1.2.3.4:5  ", key),
+        cat("1.2.3.4:5 ", key, "a"), cat("1.2.3.4:5 ", std::string(64, 'g')), cat(" ", key),
+        cat("1.2.3.4:5 ", key, " ", key)})
+    CHECK(desk.heard(message(2, kEngineTag, text)));
   CHECK(desk.heard(message(2, kEngineTag, std::string(100, '1'))));
   CHECK(desk.heard(message(99, kEngineTag, "1.2.3.4:5")));
   CHECK(job.nodes[0].told.empty());

@@ -25,7 +25,7 @@ using Outcome = std::optional<tl::expected<std::unique_ptr<Transport>, std::stri
 
 constexpr milliseconds kLong{60'000};
 
-LinkKey key_for(std::uint32_t child, char job_key = 'k') {
+SharedKey key_for(std::uint32_t child, char job_key = 'k') {
   return derive_link_key(std::string(32, job_key), {"job-1", kRootNode, child});
 }
 
@@ -34,12 +34,12 @@ Address loopback(std::uint16_t port = 0) {
 }
 
 struct Bench {
-  void listen(milliseconds limit = kLong, LinkKey key = key_for(1)) {
+  void listen(milliseconds limit = kLong, SharedKey key = key_for(1)) {
     server = accept_tls(io, loopback(), std::move(key), limit, [this](auto result) {
                accepted.emplace(std::move(result));
              }).value();
   }
-  void connect(std::uint16_t port, LinkKey key = key_for(1), milliseconds limit = kLong) {
+  void connect(std::uint16_t port, SharedKey key = key_for(1), milliseconds limit = kLong) {
     client = connect_tls(io, loopback(), port, std::move(key), limit,
                          [this](auto result) { connected.emplace(std::move(result)); });
   }
@@ -109,7 +109,7 @@ struct Trap {
 };
 
 // The first flight of a parent that knows the key.
-std::string client_hello(Bench& bench, LinkKey key = key_for(1)) {
+std::string client_hello(Bench& bench, SharedKey key = key_for(1)) {
   Trap trap;
   bench.connect(trap.port, std::move(key));
   const Fd peer = trap.accept();
@@ -127,19 +127,8 @@ ssize_t write_all(Transport& to, std::string_view bytes) {
 
 }  // namespace
 
-TEST_CASE("the adapter engines of a job have a key of their own, and no other job's have it") {
-  const std::string job(32, 'k');
-  const std::string engines = derive_engine_key(job, "job-1");
-  CHECK(engines.size() == 32);
-  CHECK(engines == derive_engine_key(job, "job-1"));
-  CHECK(engines != job);
-  CHECK(engines != key_for(1).secret);
-  CHECK(engines != derive_engine_key(job, "job-2"));
-  CHECK(engines != derive_engine_key(std::string(32, 'j'), "job-1"));
-}
-
 TEST_CASE("each link has a key of its own, the same at both ends") {
-  const LinkKey one = key_for(1);
+  const SharedKey one = key_for(1);
   CHECK(one.secret.size() == 32);
   CHECK(one.secret == key_for(1).secret);
   CHECK(one.secret != key_for(2).secret);
@@ -216,9 +205,9 @@ TEST_CASE("the port is closed once a peer has proved the key") {
 }
 
 TEST_CASE("a peer with another key, or that of another link, is not let in") {
-  for (const LinkKey& key :
-       {key_for(1, 'x'), key_for(2), LinkKey{key_for(1).identity, key_for(2).secret},
-        LinkKey{key_for(2).identity, key_for(1).secret}}) {
+  for (const SharedKey& key :
+       {key_for(1, 'x'), key_for(2), SharedKey{key_for(1).identity, key_for(2).secret},
+        SharedKey{key_for(2).identity, key_for(1).secret}}) {
     Bench bench;
     bench.listen();
     bench.connect(bench.server->port(), key);

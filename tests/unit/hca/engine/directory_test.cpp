@@ -139,6 +139,54 @@ TEST_CASE("answers that make no sense, or that nobody has asked for, lead nowher
   CHECK(run_until([&] { return b.count("frames received") == 1; }, a.node, b));
 }
 
+TEST_CASE("an engine that has a key of its own alone asks for those of other nodes") {
+  const auto own = [](std::uint32_t node) {
+    FabricRecord made = record(node);
+    made.is_nodes = true;
+    made.key = std::string(kEngineKeyBytes, static_cast<char>('0' + node));
+    return made;
+  };
+  SocketPair pair = std::move(*make_socket_pair(SOCK_SEQPACKET));
+  Node a(own(0), Directory(std::move(pair.theirs))), b(own(1));
+  const auto said = [&] {
+    char text[256];
+    const ssize_t got = ::recv(pair.ours.get(), text, sizeof text, MSG_DONTWAIT);
+    return got <= 0 ? std::string() : std::string(text, static_cast<std::size_t>(got));
+  };
+  const auto tell = [&](const std::string& key) {
+    std::string text = cat("peer 1 ", b.says("listens"));
+    if (!key.empty()) text += ' ';
+    for (const char byte : key)
+      text += cat("0123456789abcdef"[static_cast<unsigned char>(byte) >> 4],
+                  "0123456789abcdef"[static_cast<unsigned char>(byte) & 15]);
+    REQUIRE(::send(pair.ours.get(), text.data(), text.size(), 0) > 0);
+  };
+  said();
+  // Its address is known by the GID.
+  REQUIRE(a.knows(b));
+  REQUIRE(a.send(b));
+  CHECK(said() == "where 1");
+  const std::string key = connection_key(own(1).key, 0);
+  SECTION("which it is told") {
+    tell(key);
+    CHECK(run_until([&] { return b.count("frames received") == 1; }, a, b));
+    CHECK(a.count("nodes lost") == 0);
+  }
+  SECTION("and is no other node with any other key") {
+    tell(GENERATE_COPY(connection_key(own(1).key, 2), connection_key(own(0).key, 1), own(0).key));
+    CHECK(run_until([&] { return a.count("nodes lost") == 1; }, a, b));
+    CHECK(b.count("connections refused") == 1);
+    CHECK(b.count("frames received") == 0);
+  }
+  SECTION("and waits without one") {
+    tell("");
+    while (a.step() || b.step()) {
+    }
+    CHECK(a.count("nodes lost") == 1);
+    CHECK(b.count("connections refused") == 0);
+  }
+}
+
 TEST_CASE("the end of the directory is the engine's end") {
   Asking a(0);
   CHECK(a.node.fabric.hear(monotonic_ns()));

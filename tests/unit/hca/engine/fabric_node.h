@@ -38,7 +38,7 @@ inline FabricRecord record(std::uint32_t node, char key = 'k') {
   made.job = "test";
   made.node = node;
   made.nodes = 8;
-  made.key = std::string(kKeyBytes, key);
+  made.key = std::string(kEngineKeyBytes, key);
   made.listen = made.reached = *Endpoint::parse("127.0.0.1:0");
   return made;
 }

@@ -36,7 +36,7 @@ TEST_CASE("an engine reads which node of which job it is") {
   CHECK(record->job == "j.1");
   CHECK(record->node == 2);
   CHECK(record->nodes == 5);
-  REQUIRE(record->key.size() == kKeyBytes);
+  REQUIRE(record->key.size() == kEngineKeyBytes);
   CHECK(record->key[0] == '\0');
   CHECK(record->key[31] == '\xab');
   CHECK(record->listen.text() == "192.0.2.4:7000");
@@ -48,6 +48,12 @@ TEST_CASE("an engine reads which node of which job it is") {
   CHECK_FALSE(record->encrypt);
   CHECK(parse_fabric_record(kRecord + "encrypt yes\n")->encrypt);
   CHECK_FALSE(parse_fabric_record(kRecord + "encrypt no\n")->encrypt);
+  CHECK_FALSE(record->is_nodes);
+  const auto own =
+      parse_fabric_record(cat("job j\nnode 2\nnode-key ", kKey, "\nlisten 192.0.2.4:7000\nasks\n"));
+  REQUIRE(own);
+  CHECK(own->is_nodes);
+  CHECK(own->key == record->key);
 }
 
 TEST_CASE("what is wrong with a record is said, and never the key") {
@@ -57,6 +63,8 @@ TEST_CASE("what is wrong with a record is said, and never the key") {
         std::string("nonsense"),
         kRecord + "nonsense 1\n",
         kRecord + "node 2\n",
+        cat(kRecord, "node-key ", kKey, "\nasks\n"),
+        cat("job j\nnode 2\nnode-key ", kKey, "\nlisten 192.0.2.4:7000\n"),
         kRecord + "asks now\n",
         kRecord + "asks\npeer 1 192.0.2.1:7\n",
         kRecord + "peer 5 192.0.2.1:7000\n",

@@ -439,7 +439,8 @@ TEST_CASE("a byte that is changed between two nodes ends the connection, and rea
   REQUIRE(a.send(b, 1000));
   REQUIRE(run_until([&] { return b.count("frames received") == 1; }, a, b, middle));
   middle.change_next = true;
-  REQUIRE(a.send(b, 1000));
+  // In the only record, or behind a good one that comes with it.
+  REQUIRE(a.send(b, GENERATE(1000, 60000)));
   CHECK(run_until([&] { return b.count("nodes lost") == 1; }, a, b, middle));
   CHECK(b.count("connections changed on their way") == 1);
   CHECK(b.count("frames received") == 1);

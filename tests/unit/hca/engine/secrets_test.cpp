@@ -1,6 +1,7 @@
 // Memory that has held a key is wiped before it is given back: whoever reads what a process leaves
 // behind finds none.
 #include <malloc.h>
+#include <sys/socket.h>
 
 #include <array>
 #include <atomic>
@@ -10,6 +11,8 @@
 #include <new>
 
 #include "common/core/text.h"
+#include "common/crypto/engine_keys.h"
+#include "common/os/syscall.h"
 #include "hca/engine/fabric.h"
 #include "hca/engine/peer_greeting.h"
 
@@ -17,7 +20,7 @@ namespace {
 
 // What is looked for in memory that is given back, and how often it was found.
 constexpr std::size_t kPiece = 16;
-std::array<std::array<char, kPiece>, 4> pieces;
+std::array<std::array<char, kPiece>, 3> pieces;
 std::atomic<std::size_t> watched{0};
 std::atomic<int> found{0};
 
@@ -103,28 +106,41 @@ TEST_CASE("what is told of a job leaves no key behind, whether it is understood 
 }
 
 TEST_CASE("a greeting leaves no key behind, nor what is made of it") {
-  // The same drawn bytes make the same secrets: what is looked for is known beforehand.
-  const auto drawn = [](char byte) { return std::string(Greeting::kDrawn, byte); };
-  const Identity left{"j", std::string(kKeyView), 0, 4, 7, true};
-  const Identity right{"j", std::string(kKeyView), 1, 4, 8, true};
-  const auto greet = [&](auto&& look_at) {
-    Greeting connects = Greeting::connecting(left, 1, 1, drawn('l'));
-    Greeting accepts = Greeting::accepting(right, drawn('r'));
+  const std::string engine = engine_key_of(kKeyView, 1), connection = connection_key(engine, 0);
+  Watch watch({kKeyView, engine, connection});
+  {
+    const Identity left{"j", engine_key_of(kKeyView, 0), 0, 4, 7, true};
+    const Identity right{"j", engine_key_of(kKeyView, 1), 1, 4, 8, true};
+    Greeting connects = Greeting::connecting(left, 1, 1, connection_key(right.key, 0));
+    Greeting accepts = Greeting::accepting(right);
     accepts.take(connects.output());
     connects.take(accepts.output());
-    accepts.take(connects.output());
-    accepts.decide(Greeting::Verdict::welcome, 1);
-    connects.take(accepts.output());
-    auto secrets = connects.secrets();
-    REQUIRE(secrets);
-    look_at(*secrets);
-    const SealKeys out(std::move(secrets->out), 1), in(std::move(secrets->in), 1);
-  };
-  std::array<std::string, 2> known;
-  greet([&](const SealSecrets& secrets) { known = {secrets.out, secrets.in}; });
-  const std::string common =
-      common_part(std::string(kSecretBytes, 'l'), public_part(std::string(kSecretBytes, 'r')));
-  Watch watch({kKeyView, known[0], known[1], common});
-  greet([](const SealSecrets&) {});
+    connects.sent(0);
+    accepts.sent(accepts.output().size());
+    REQUIRE(connects.state() == Greeting::State::going_on);
+    REQUIRE(accepts.state() == Greeting::State::going_on);
+  }
+  {
+    const Identity left{"j", engine_key_of(kKeyView, 0), 0, 4, 7, true};
+    const Greeting given_up = Greeting::connecting(left, 1, 1, connection_key(engine, 0));
+  }
+  CHECK(watch.count() == 0);
+}
+
+TEST_CASE("an answer of the directory leaves no key behind") {
+  auto pair = make_socket_pair(SOCK_SEQPACKET);
+  REQUIRE(pair);
+  const Directory directory(std::move(pair->theirs));
+  const std::string text = cat("peer 3 192.0.2.1:7000 ", kHex);
+  Watch watch({kKeyView});
+  {
+    REQUIRE(::send(pair->ours.get(), text.data(), text.size(), 0) ==
+            static_cast<ssize_t>(text.size()));
+    Directory::Answer answer;
+    REQUIRE(directory.hear(answer) == Directory::Came::answer);
+    CHECK(answer.key == kKeyView);
+    OtherNode peer;
+    peer.key = answer.key;
+  }
   CHECK(watch.count() == 0);
 }

@@ -1,13 +1,13 @@
 #define OPENSSL_SUPPRESS_DEPRECATED  // see the header
 
-#include "nla/hmac.h"
+#include "common/crypto/hmac.h"
 
 #include <openssl/crypto.h>
 #include <openssl/sha.h>
 
 #include <array>
 
-namespace scela::nla {
+namespace scela {
 
 namespace {
 
@@ -38,4 +38,20 @@ std::string hmac_sha256(std::string_view key, std::string_view text) {
   return {reinterpret_cast<const char*>(second.data()), second.size()};
 }
 
-}  // namespace scela::nla
+std::string hkdf_sha256(std::string_view key, std::string_view purpose) {
+  std::string extracted = hmac_sha256(std::string(kHmacBytes, '\0'), key);
+  std::string made = hmac_sha256(extracted, std::string(purpose) + '\x01');
+  wipe(extracted);
+  return made;
+}
+
+bool is_equal_secret(std::string_view one, std::string_view other) {
+  return one.size() == other.size() && ::CRYPTO_memcmp(one.data(), other.data(), one.size()) == 0;
+}
+
+void wipe(std::string& secret) {
+  ::OPENSSL_cleanse(secret.data(), secret.size());
+  secret.clear();
+}
+
+}  // namespace scela

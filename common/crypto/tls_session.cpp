@@ -1,0 +1,351 @@
+#include "common/crypto/tls_session.h"
+
+#include <openssl/bio.h>
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+#include <vector>
+
+#include "common/crypto/hmac.h"
+
+namespace scela {
+
+namespace {
+
+// Records under one key: AES-GCM is good for 2^24.5 of them (RFC 8446, section 5.5).
+constexpr std::uint64_t kRecordsPerKey = std::uint64_t{1} << 22;
+// A buffer that held more gives its memory back once it is empty.
+constexpr std::size_t kKeptRoom = std::size_t{64} * 1024;
+
+template <class T, void (*kFree)(T*)>
+struct Free {
+  void operator()(T* one) const { kFree(one); }
+};
+using Ssl = std::unique_ptr<SSL, Free<SSL, ::SSL_free>>;
+using Context = std::unique_ptr<SSL_CTX, Free<SSL_CTX, ::SSL_CTX_free>>;
+
+// Before the library first sets itself up: no configuration file of the node may change what is
+// encrypted how, or load anything.
+__attribute__((constructor(101))) void load_no_config() {
+  ::OPENSSL_init_crypto(OPENSSL_INIT_NO_LOAD_CONFIG, nullptr);
+}
+
+std::string library_error() {
+  const unsigned long code = ::ERR_get_error();
+  ::ERR_clear_error();
+  const char* text = code == 0 ? nullptr : ::ERR_reason_error_string(code);
+  return text == nullptr ? "the TLS library gives no reason" : text;
+}
+
+// Bytes that are added at the end and taken from the front.
+class Buffer {
+ public:
+  std::span<const std::byte> waiting() const { return std::span(bytes_).subspan(taken_); }
+  void add(std::span<const std::byte> bytes) {
+    bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
+  }
+  void take(std::size_t count) {
+    taken_ += count;
+    if (taken_ < bytes_.size()) return;
+    bytes_.clear();
+    taken_ = 0;
+    if (bytes_.capacity() > kKeptRoom) bytes_ = {};
+  }
+
+ private:
+  std::vector<std::byte> bytes_;
+  std::size_t taken_ = 0;
+};
+
+}  // namespace
+
+struct TlsSession::Parts {
+  Buffer in, out;  // of the connection
+  SharedKey key;   // a client's
+  Lookup lookup;   // a server's
+  State state = State::handshake;
+  std::string why;
+  std::uint64_t records = 0;  // that were written
+  Ssl ssl;
+
+  ~Parts() { wipe(key.secret); }
+  void fail(std::string reason) {
+    if (state == State::failed) return;
+    state = State::failed;
+    why = std::move(reason);
+  }
+  // After a call of the library that has returned less than it was asked for.
+  void note(int result);
+  void go_on();
+};
+
+namespace {
+
+using Parts = TlsSession::Parts;
+
+// The key as the library takes it: a session as if it had been agreed before.
+SSL_SESSION* make_session(SSL* ssl, std::string_view secret) {
+  static constexpr unsigned char kAes128GcmSha256[] = {0x13, 0x01};
+  const SSL_CIPHER* cipher = ::SSL_CIPHER_find(ssl, kAes128GcmSha256);
+  SSL_SESSION* session = ::SSL_SESSION_new();
+  if (session == nullptr || cipher == nullptr ||
+      ::SSL_SESSION_set1_master_key(session, reinterpret_cast<const unsigned char*>(secret.data()),
+                                    secret.size()) != 1 ||
+      ::SSL_SESSION_set_cipher(session, cipher) != 1 ||
+      ::SSL_SESSION_set_protocol_version(session, TLS1_3_VERSION) != 1) {
+    ::SSL_SESSION_free(session);
+    return nullptr;
+  }
+  return session;
+}
+
+// As the library's callbacks find them.
+Parts& parts_of(const SSL* ssl) {
+  return *static_cast<Parts*>(SSL_get_app_data(ssl));
+}
+
+int use_session(SSL* ssl, const EVP_MD* digest, const unsigned char** identity, std::size_t* size,
+                SSL_SESSION** session) {
+  const SharedKey& key = parts_of(ssl).key;
+  *session = nullptr;
+  *identity = reinterpret_cast<const unsigned char*>(key.identity.data());
+  *size = key.identity.size();
+  // Asked again, for a hash that the key is not for: then there is none.
+  if (digest != nullptr && ::EVP_MD_get_type(digest) != NID_sha256) return 1;
+  *session = make_session(ssl, key.secret);
+  return *session != nullptr;
+}
+
+int find_session(SSL* ssl, const unsigned char* identity, std::size_t size, SSL_SESSION** session) {
+  *session = nullptr;
+  std::string secret = parts_of(ssl).lookup({reinterpret_cast<const char*>(identity), size});
+  if (secret.empty()) return 1;
+  *session = make_session(ssl, secret);
+  wipe(secret);
+  return *session != nullptr;
+}
+
+// The connection as the library sees it: the two buffers of a session.
+
+int read_some(BIO* bio, char* to, std::size_t size, std::size_t* count) {
+  Buffer& in = static_cast<Parts*>(::BIO_get_data(bio))->in;
+  BIO_clear_retry_flags(bio);
+  const auto waiting = in.waiting();
+  *count = std::min(size, waiting.size());
+  if (*count == 0) {
+    BIO_set_retry_read(bio);
+    return 0;
+  }
+  std::copy_n(waiting.begin(), *count, reinterpret_cast<std::byte*>(to));
+  in.take(*count);
+  return 1;
+}
+
+int write_some(BIO* bio, const char* from, std::size_t size, std::size_t* count) {
+  static_cast<Parts*>(::BIO_get_data(bio))->out.add(std::as_bytes(std::span(from, size)));
+  *count = size;
+  return 1;
+}
+
+long control(BIO*, int command, long, void*) {
+  return command == BIO_CTRL_FLUSH ? 1 : 0;
+}
+
+BIO* make_bio(Parts& parts) {
+  static BIO_METHOD* const method = [] {
+    BIO_METHOD* const made = ::BIO_meth_new(::BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "scela");
+    if (made != nullptr) {
+      ::BIO_meth_set_read_ex(made, read_some);
+      ::BIO_meth_set_write_ex(made, write_some);
+      ::BIO_meth_set_ctrl(made, control);
+    }
+    return made;
+  }();
+  BIO* const bio = method == nullptr ? nullptr : ::BIO_new(method);
+  if (bio == nullptr) return nullptr;
+  ::BIO_set_data(bio, &parts);
+  ::BIO_set_init(bio, 1);
+  return bio;
+}
+
+Context make_context(bool server) {
+  Context context(::SSL_CTX_new(server ? ::TLS_server_method() : ::TLS_client_method()));
+  if (!context) return nullptr;
+  SSL_CTX* ctx = context.get();
+  ::SSL_CTX_clear_options(ctx, SSL_OP_ENABLE_MIDDLEBOX_COMPAT | SSL_OP_ALLOW_NO_DHE_KEX);
+  ::SSL_CTX_set_options(ctx, SSL_OP_NO_TICKET | SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
+  SSL_CTX_set_mode(ctx, SSL_MODE_RELEASE_BUFFERS);
+  SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_OFF);
+  // A server without the key would have to show a certificate, which no client accepts; no server
+  // has one, and it asks for none.
+  if (!server) ::SSL_CTX_set_verify(ctx, SSL_VERIFY_PEER, nullptr);
+  const bool good = SSL_CTX_set_min_proto_version(ctx, TLS1_3_VERSION) == 1 &&
+                    SSL_CTX_set_max_proto_version(ctx, TLS1_3_VERSION) == 1 &&
+                    ::SSL_CTX_set_ciphersuites(ctx, "TLS_AES_128_GCM_SHA256") == 1 &&
+                    SSL_CTX_set1_groups_list(ctx, "X25519:P-256") == 1 &&
+                    ::SSL_CTX_set_num_tickets(ctx, 0) == 1 &&
+                    ::SSL_CTX_set_max_early_data(ctx, 0) == 1 &&
+                    ::SSL_CTX_set_recv_max_early_data(ctx, 0) == 1;
+  if (!good) return nullptr;
+  if (server) {
+    ::SSL_CTX_set_psk_find_session_callback(ctx, find_session);
+  } else {
+    ::SSL_CTX_set_psk_use_session_callback(ctx, use_session);
+  }
+  return context;
+}
+
+// One of each kind for the process: the library takes longer to make one than for a handshake.
+SSL_CTX* context_for(bool server) {
+  static const Context client = make_context(false), serving = make_context(true);
+  return (server ? serving : client).get();
+}
+
+Ssl make_ssl(Parts& parts, bool server) {
+  SSL_CTX* const context = context_for(server);
+  Ssl ssl(context != nullptr ? ::SSL_new(context) : nullptr);
+  BIO* const bio = ssl ? make_bio(parts) : nullptr;
+  if (bio == nullptr) return nullptr;
+  ::SSL_set_bio(ssl.get(), bio, bio);
+  SSL_set_app_data(ssl.get(), &parts);
+  if (server) {
+    ::SSL_set_accept_state(ssl.get());
+  } else {
+    ::SSL_set_connect_state(ssl.get());
+  }
+  return ssl;
+}
+
+}  // namespace
+
+void TlsSession::Parts::note(int result) {
+  switch (::SSL_get_error(ssl.get(), result)) {
+    case SSL_ERROR_WANT_READ:
+    case SSL_ERROR_WANT_WRITE:
+      return;
+    case SSL_ERROR_ZERO_RETURN:
+      if (state == State::open) state = State::closed;
+      return;
+    default:
+      return fail(library_error());
+  }
+}
+
+void TlsSession::Parts::go_on() {
+  if (state != State::handshake) return;
+  ::ERR_clear_error();
+  const int result = ::SSL_do_handshake(ssl.get());
+  if (result != 1) return note(result);
+  // Only by the shared key, or it proves nothing.
+  if (::SSL_session_reused(ssl.get()) != 1) return fail("the other end has not used the key");
+  state = State::open;
+  wipe(key.secret);
+  lookup = nullptr;
+}
+
+TlsSession::TlsSession(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {
+  parts_->ssl = make_ssl(*parts_, parts_->lookup != nullptr);
+  if (parts_->ssl) {
+    parts_->go_on();
+  } else {
+    parts_->fail(library_error());
+  }
+}
+TlsSession::~TlsSession() = default;
+TlsSession::TlsSession(TlsSession&&) noexcept = default;
+TlsSession& TlsSession::operator=(TlsSession&&) noexcept = default;
+
+TlsSession TlsSession::client(SharedKey key) {
+  auto parts = std::make_unique<Parts>();
+  parts->key = std::move(key);
+  return TlsSession(std::move(parts));
+}
+
+TlsSession TlsSession::server(Lookup lookup) {
+  auto parts = std::make_unique<Parts>();
+  parts->lookup = std::move(lookup);
+  return TlsSession(std::move(parts));
+}
+
+TlsSession::State TlsSession::state() const {
+  return parts_->state;
+}
+
+const std::string& TlsSession::why() const {
+  return parts_->why;
+}
+
+void TlsSession::receive(std::span<const std::byte> sealed) {
+  if (parts_->state == State::failed) return;
+  parts_->in.add(sealed);
+  parts_->go_on();
+}
+
+std::size_t TlsSession::read(std::span<std::byte> room) {
+  std::size_t total = 0;
+  while (parts_->state == State::open && total < room.size()) {
+    std::size_t got = 0;
+    ::ERR_clear_error();
+    const int result =
+        ::SSL_read_ex(parts_->ssl.get(), room.data() + total, room.size() - total, &got);
+    total += got;
+    if (result == 1) continue;
+    parts_->note(result);
+    break;
+  }
+  return total;
+}
+
+bool TlsSession::write(std::span<const std::span<const std::byte>> pieces) {
+  std::array<std::byte, kRecord> record;
+  std::size_t held = 0;
+  const auto write_one = [&](std::span<const std::byte> bytes) {
+    if (bytes.empty()) return;
+    std::size_t wrote = 0;
+    ::ERR_clear_error();
+    if (::SSL_write_ex(parts_->ssl.get(), bytes.data(), bytes.size(), &wrote) != 1)
+      return parts_->fail(library_error());
+    if (++parts_->records % kRecordsPerKey == 0)
+      ::SSL_key_update(parts_->ssl.get(), SSL_KEY_UPDATE_NOT_REQUESTED);
+  };
+  for (std::span<const std::byte> piece : pieces) {
+    while (!piece.empty() && parts_->state != State::failed) {
+      // Whole records are taken from where they are.
+      if (held == 0 && piece.size() >= kRecord) {
+        write_one(piece.first(kRecord));
+        piece = piece.subspan(kRecord);
+        continue;
+      }
+      const auto part = piece.first(std::min(piece.size(), kRecord - held));
+      std::copy(part.begin(), part.end(), record.begin() + static_cast<std::ptrdiff_t>(held));
+      held += part.size();
+      piece = piece.subspan(part.size());
+      if (held == kRecord) write_one(std::span(record).first(std::exchange(held, 0)));
+    }
+  }
+  write_one(std::span(record).first(held));
+  return parts_->state != State::failed;
+}
+
+void TlsSession::close() {
+  ::ERR_clear_error();
+  if (parts_->state == State::open || parts_->state == State::closed)
+    static_cast<void>(::SSL_shutdown(parts_->ssl.get()));
+}
+
+std::span<const std::byte> TlsSession::output() const {
+  return parts_->out.waiting();
+}
+
+void TlsSession::sent(std::size_t count) {
+  parts_->out.take(count);
+}
+
+std::span<const std::byte> TlsSession::rest() const {
+  return parts_->in.waiting();
+}
+
+}  // namespace scela
