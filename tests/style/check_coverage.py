@@ -5,6 +5,7 @@ A row is `| row | promise | proof |`. A proof is a list of names in backquotes: 
 (all must have passed, in every build tree that ran them), `bench:ANCHOR`, a section of docs/benchmarks.md
 that states its command, date and commit, or `all:COMMIT`, where only `scripts/test --all` proves the row: the commit that it ran
 on, which must not be more than 200 commits of the product old. The proof `open` (not yet written) is an error with --strict.
+A row about a requirement that tests/style/requirements.txt has keeps its words (requirements.py).
 No proof, `–`, is for a promise that says itself what there is instead: "(not done: ...)", or "(by reading...)" of a text.
 
 usage: check_coverage.py ROOT [--strict] --results FOLDER   after the tests: FOLDER holds JUnit files
@@ -21,6 +22,7 @@ import sys
 import tempfile
 import xml.etree.ElementTree
 
+import requirements
 import tree
 
 ROW = re.compile(r"^\| *([^|]+?) *\| *(.+?) *\| *([^|]*?) *\|$")
@@ -122,13 +124,17 @@ def check_proof(proof, promise, status_of, sections, commits_since, strict):
     return None if status == "passed" else f'test "{proof}" {status}'
 
 
-def check(coverage, benchmarks, status_of, commits_since, strict):
+def check(coverage, benchmarks, asked, status_of, commits_since, strict):
     sections, errors, seen = sections_of(benchmarks), [], set()
     rows = list(rows_of(coverage))
     for row, promise, proofs in rows:
         if row in seen:
             errors.append(f"row {row}: stands twice")
         seen.add(row)
+        other = requirements.reworded(row, promise, asked)
+        if other:
+            errors.append(f"row {row}: '{other}' is not said by its requirement (tests/style/requirements.txt); say it in the "
+                          "requirement's words, or behind them in '(partly: ...)' or '(also: ...)', or say '(reworded: why)'")
         for proof in proofs:
             wrong = check_proof(proof, promise, status_of, sections, commits_since, strict)
             if wrong:
@@ -158,7 +164,12 @@ def self_test():
 | 12 | all, on a commit that is not there | `all:ccccccc` |
 | 13 | keys (not done: there are none) | – |
 | 14 | keys | – |
+| 15.1 | a bad one is an error; `keys` are long (partly: of two kinds) | `a: one` |
+| 15.2 | keys are short (reworded: longer ones are not needed) | `a: one` |
+| 15.3 | keys are short (partly: some) | `a: one` |
+| 15.4 | keys are long and a bad one is told | `a: one` |
 """
+    asked = requirements.read("# Comment.\n15 Of keys: keys are long; a bad one is an error.\n")
     benchmarks = "# The barrier, in s\n" \
         "Command: `x`, date: 2024-01-02, commit 0123abc\n## Start\nCommand: `y`, commit 0123abc\n"
     junit = """<testsuite><testcase name="a: one" status="run"/><testcase name="b: two" status="run"/>
@@ -172,13 +183,13 @@ def self_test():
         known = verdicts(folder)
 
     def rows_in_error(strict):
-        found = check(coverage, benchmarks, lambda t: known.get(t, "did not run"),
+        found = check(coverage, benchmarks, asked, lambda t: known.get(t, "did not run"),
                       {"aaaaaaa": 200, "bbbbbbb": 201}.get, strict)
         return [f.split(":")[0][len("row "):] for f in found]
 
     errors = []
-    for strict, expected in ((False, ["2", "3", "4", "6", "7", "8", "9", "11", "12", "14"]),
-                             (True, ["2", "3", "4", "6", "7", "8", "8", "9", "11", "12", "14"])):
+    for strict, expected in ((False, ["2", "3", "4", "6", "7", "8", "9", "11", "12", "14", "15.3", "15.4"]),
+                             (True, ["2", "3", "4", "6", "7", "8", "8", "9", "11", "12", "14", "15.3", "15.4"])):
         if rows_in_error(strict) != expected:
             errors.append(f"strict={strict}: expected rows {expected}, found {rows_in_error(strict)}")
     return tree.finish(errors, "coverage self-test")
@@ -201,7 +212,8 @@ def main():
     benchmark_file = os.path.join(options.root, "docs", "benchmarks.md")
     benchmarks = tree.read(options.root, "docs/benchmarks.md") if os.path.exists(benchmark_file) else ""
     coverage = tree.read(options.root, "docs/coverage.md")
-    return tree.finish(check(coverage, benchmarks, lambda t: known.get(t, absent),
+    asked = requirements.read(tree.read(options.root, "tests/style/requirements.txt"))
+    return tree.finish(check(coverage, benchmarks, asked, lambda t: known.get(t, absent),
                              lambda commit: product_commits_since(options.root, commit), options.strict), "coverage")
 
 
