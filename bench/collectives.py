@@ -48,7 +48,7 @@ def offloaded(suite, quick):
         algorithms += [] if quick else ["multileader", "multigroup", "multigroup radix 4"]
         layout = ["--apart"]
     return [["coll", "allgather", *where, *sizes, "--algorithm", name, "--executor", "engine", *layout,
-             *(["--vs", "openmpi"] if name == flat[0] else [])] for name in algorithms]
+             *(["--vs", "openmpi"] if name == flat[0] and not layout else [])] for name in algorithms]
 
 
 def swept(quick):
@@ -72,10 +72,11 @@ def commands(suite, quick):
     if suite == "four":
         return [["coll", BLOCKING, "-n", "4", *sizes, "--vs", "openmpi"]]
     more = [["-n", "2"]] if quick else [["-n", "2"], ["-n", "4"], ["-n", "4", "--concurrent", "16"]]
-    beside = ["coll", "allgather,alltoall,bcast,gather", "--sizes", "64K" if quick else "64K,256K,1M", "--vs", "mpich,openmpi"]
+    beside = ["coll", "allgather,alltoall,bcast,gather", "--sizes", "64K" if quick else "64K,256K,1M"]
     if suite == "apart":
         # Few rounds: ranks that spin where they share a processor take a scheduler's turn for each message.
         return [[*beside, *words, "--executor", "engine", "--apart", "--rounds", "5"] for words in more]
+    beside += ["--vs", "mpich,openmpi"]
     return [[*beside, "-n", "2"], [*beside, "-n", "2", "--executor", "thread"], [*beside, "-n", "4"],
             [*beside, "-n", "4", "--concurrent", "16"]]
 

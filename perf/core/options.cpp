@@ -215,9 +215,11 @@ class Reader {
       if (!fits(pattern, options_.ranks))
         return fail(wrong(cat("--pattern ", pattern, " with ", options_.ranks, " ranks"),
                           "BT and SP run on a square number of ranks, the others on a power of 2"));
+    if (options_.apart && !options_.peers.empty())
+      return fail(
+          wrong(cat("--apart --vs ", options_.peers.front()),
+                "ScELA alone would have the second processor, for what moves its messages"));
     const bool copies = std::ranges::find(options_.peers, "copy") != options_.peers.end();
-    if (copies && options_.apart)
-      return fail(wrong("--vs copy --apart", "nobody moves its bytes beside it"));
     if (copies && (options_.ranks != 2 || options_.nodes != 1))
       return fail(wrong("--vs copy", "it is a copy between two processes of this machine"));
     return options_;
