@@ -17,8 +17,9 @@ namespace {
 
 // Records under one key: AES-GCM is good for 2^24.5 of them (RFC 8446, section 5.5).
 constexpr std::uint64_t kRecordsPerKey = std::uint64_t{1} << 22;
-// A buffer that held more gives its memory back once it is empty.
-constexpr std::size_t kKeptRoom = std::size_t{64} * 1024;
+// A buffer that held more gives its memory back once it is empty. Smaller: what is written at once
+// grows its buffer each time; larger: memory of connections that are not used.
+constexpr std::size_t kKeptRoom = std::size_t{128} * 1024;
 
 template <class T, void (*kFree)(T*)>
 struct Free {
@@ -63,9 +64,10 @@ class Buffer {
 }  // namespace
 
 struct TlsSession::Parts {
-  Buffer in, out;  // of the connection
-  SharedKey key;   // a client's
-  Lookup lookup;   // a server's
+  Buffer in, out;                    // of the connection
+  std::span<const std::byte> fresh;  // behind what is in `in`, and not copied
+  SharedKey key;                     // a client's
+  Lookup lookup;                     // a server's
   State state = State::handshake;
   std::string why;
   std::uint64_t records = 0;  // that were written
@@ -131,16 +133,21 @@ int find_session(SSL* ssl, const unsigned char* identity, std::size_t size, SSL_
 // The connection as the library sees it: the two buffers of a session.
 
 int read_some(BIO* bio, char* to, std::size_t size, std::size_t* count) {
-  Buffer& in = static_cast<Parts*>(::BIO_get_data(bio))->in;
+  Parts& parts = *static_cast<Parts*>(::BIO_get_data(bio));
   BIO_clear_retry_flags(bio);
-  const auto waiting = in.waiting();
+  const bool is_fresh = parts.in.waiting().empty();
+  const auto waiting = is_fresh ? parts.fresh : parts.in.waiting();
   *count = std::min(size, waiting.size());
   if (*count == 0) {
     BIO_set_retry_read(bio);
     return 0;
   }
   std::copy_n(waiting.begin(), *count, reinterpret_cast<std::byte*>(to));
-  in.take(*count);
+  if (is_fresh) {
+    parts.fresh = parts.fresh.subspan(*count);
+  } else {
+    parts.in.take(*count);
+  }
   return 1;
 }
 
@@ -284,8 +291,9 @@ void TlsSession::receive(std::span<const std::byte> sealed) {
   parts_->go_on();
 }
 
-std::size_t TlsSession::read(std::span<std::byte> room) {
+std::size_t TlsSession::read(std::span<std::byte> room, std::span<const std::byte> sealed) {
   std::size_t total = 0;
+  parts_->fresh = sealed;
   while (parts_->state == State::open && total < room.size()) {
     std::size_t got = 0;
     ::ERR_clear_error();
@@ -296,6 +304,8 @@ std::size_t TlsSession::read(std::span<std::byte> room) {
     parts_->note(result);
     break;
   }
+  const auto left = std::exchange(parts_->fresh, {});
+  if (parts_->state != State::failed) parts_->in.add(left);
   return total;
 }
 

@@ -56,8 +56,9 @@ class TlsSession {
   // Takes bytes that have come from the other end, and goes on with the handshake.
   void receive(std::span<const std::byte> sealed);
   // Moves what the other end has said into `room`, as far as it has come; returns how many bytes.
-  // Fewer than room.size(): there is no more for now.
-  std::size_t read(std::span<std::byte> room);
+  // Fewer than room.size(): there is no more for now. `sealed`: what has come since, which is
+  // copied only where there is not enough room for what it says.
+  std::size_t read(std::span<std::byte> room, std::span<const std::byte> sealed = {});
   // Says the pieces, one after the other: they are in output() then. Requires an open session, or
   // one that the other end has closed. Returns false if the library refuses: the session failed.
   bool write(std::span<const std::span<const std::byte>> pieces);

@@ -24,8 +24,9 @@ constexpr int kKeepIdleS = 4;
 constexpr int kKeepIntervalS = 2;
 constexpr int kKeepCount = 3;
 constexpr std::size_t kKeptRoom = 256u << 10;
-// Larger: fewer system calls; smaller: less memory for what waits twice.
-constexpr std::size_t kEncryptedAtOnce = 4 * TlsSession::kRecord;
+// The longest frame, so that it leaves by one system call. Larger: more memory for what waits.
+constexpr std::size_t kEncryptedAtOnce = 5 * TlsSession::kRecord;
+static_assert(kEncryptedAtOnce >= kLengthBytes + kLongestFrame);
 // More than one end's part of a greeting.
 constexpr std::size_t kGreetingBytes = 4096;
 
@@ -249,8 +250,8 @@ std::optional<std::size_t> PeerLink::decrypt(std::span<std::byte> room) {
   // Beside the record that has not come whole yet.
   const auto got = take(sealed.first(sealed.size() - TlsSession::kSealedRecord));
   if (!got) return got;
-  session_->receive(sealed.first(*got));
-  const std::size_t held = session_->read(room.first(room.size() - sealed.size()));
+  const std::size_t held =
+      session_->read(room.first(room.size() - sealed.size()), sealed.first(*got));
   if (session_->state() == TlsSession::State::open || held > 0) return held;
   failure_ = session_->state() == TlsSession::State::failed ? EBADMSG : 0;
   return std::nullopt;
