@@ -95,6 +95,10 @@ void keep_secrets() {
   if (!proc_hides_processes()) ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 }
 
+void leave_memory_out_of_core_files() {
+  std::ofstream("/proc/self/coredump_filter") << "0";
+}
+
 bool facts_of(pid_t pid, ProcessFacts& facts) {
   const std::string text = read_small_file(cat("/proc/", pid, "/stat").c_str());
   // The name in parentheses may hold anything; the fields follow its last ')'.

@@ -58,6 +58,9 @@ bool proc_hides_processes();
 // on: it holds the keys of a job. execve undoes it. Does nothing where /proc hides such processes:
 // agents could not tell each other from what ranks leave behind.
 void keep_secrets();
+// A core file of this process has no memory in it, from now on: keys do not get there. Unlike after
+// keep_secrets(), other processes of the user may look into it, and find its sockets.
+void leave_memory_out_of_core_files();
 
 // Children of a process, its threads' included; empty if there is no such process.
 std::vector<pid_t> children_of(pid_t pid);

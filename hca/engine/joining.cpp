@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "common/crypto/hmac.h"
+#include "common/os/process_tree.h"
 #include "hca/engine/report.h"
 #include "hca/engine/server.h"
 
@@ -29,6 +30,7 @@ bool Server::join(Served& served, std::string& record) {
   if (fabric_) return fabric_->is_of(*told) ? confirm(served) : refuse(served, EEXIST);
   // They were told addresses that would not be the node's any more.
   if (attached_ > 0) return refuse(served, EBUSY);
+  leave_memory_out_of_core_files();  // there is a key in it
   auto made = Fabric::listen(*told);
   if (!made) {
     report(made.error().text());

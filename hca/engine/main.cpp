@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "common/os/clock.h"
+#include "common/os/process_tree.h"
 #include "common/os/syscall.h"
 #include "hca/core/address.h"
 #include "hca/core/strictness.h"
@@ -75,6 +76,7 @@ Result<std::unique_ptr<Fabric>> make_fabric(int descriptor, bool encrypt) {
   record->encrypt = record->encrypt || encrypt;
   Directory directory;
   if (record->asks) directory = Directory(std::move(from));
+  leave_memory_out_of_core_files();
   auto made = Fabric::listen(*record, std::move(directory));
   if (!made) return fail(made.error());
   return std::make_unique<Fabric>(std::move(*made));

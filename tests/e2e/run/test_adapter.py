@@ -270,6 +270,24 @@ class AdapterTest(JobTest):
         run.signal(signal.SIGTERM)
         run.wait()
 
+    def test_the_key_is_in_no_core_file(self):
+        """A core file of an engine has no memory in it."""
+        cores = set(glob.glob("/core*"))  # engines run there
+        run = self.start(*self.words(("?ibv_rc_pingpong", *ENDLESS)), env={"TELL": "1"},
+                         before=["sh", "-c", 'ulimit -c unlimited; exec "$@"', "sh"])
+        run.news(2)
+        self.until(self.are_connected, run)
+        for pid in self.engines():
+            with open(f"/proc/{pid}/coredump_filter", encoding="ascii") as f:
+                self.assertEqual(int(f.read(), 16), 0)
+            os.kill(pid, signal.SIGSEGV)
+        ended = run.wait()
+        left = {path: os.path.getsize(path) for path in set(glob.glob("/core*")) - cores}
+        for path in left:
+            os.unlink(path)
+        self.assertEqual([path for path, size in left.items() if size > 1 << 16], [])
+        self.assertEqual(len(re.findall(r"scela-hca\) was killed by signal 11", ended.err)), 2, ended.err)
+
 
 if __name__ == "__main__":
     job.main()
