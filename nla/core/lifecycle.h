@@ -1,14 +1,14 @@
 // The phases of an agent's life, as a table: how each is entered and what ends it.
 //
-//   phase      entered by                              ends when
-//   waiting    creation                                Start and all SliceHosts came (root: Begin)
-//   starting   children are being started              every child is ready or its slice used up
-//   ready      Ready went up (root: AllReady shown)    the job came (root: Launch), or Shutdown
-//   running    ranks started                           Shutdown (root: every rank has its verdict)
-//   ending     Shutdown, or the parent is gone         no rank, no leftover, no output, children
-//   done measuring  Finishing was given                     Measured came: Done goes up leaving
-//   Done sent (root: JobEnded shown)        every child process is gone: Finish finished   Finish
-//   was given                        -
+//   phase      entered by                            ends when
+//   waiting    creation                              Start and all SliceHosts came (root: Begin)
+//   starting   children are being started            every child is ready or its slice used up
+//   ready      Ready went up (root: AllReady shown)  the job came (root: Launch), or Shutdown
+//   running    ranks started                         Shutdown (root: every rank has its verdict)
+//   ending     Shutdown, or the parent is gone       no rank, no leftover, no output, children done
+//   measuring  Finishing was given                   Measured came: Done goes up
+//   leaving    Done sent (root: JobEnded shown)      every child process is gone: Finish
+//   finished   Finish was given                      -
 //
 // Terminate (PROCESS_TERMINATE) may come in any phase: ranks get the signal, and SIGKILL after the
 // grace; their verdicts then end the job the usual way. Losing the parent is Terminate and Shutdown
