@@ -10,6 +10,7 @@
 
 #include "common/core/text.h"
 #include "common/crypto/engine_keys.h"
+#include "common/crypto/hmac.h"
 #include "common/os/memory.h"
 #include "common/os/private_dir.h"
 #include "common/os/topology.h"
@@ -299,8 +300,10 @@ void Shell::State::carry_out(action::StartRanks& start) {
 EngineFacts Shell::State::engine_facts() {
   EngineFacts facts;
   // Without a key the engine says so, and ends.
-  if (const std::string own = keys.of(node_index); !own.empty())
+  if (std::string own = keys.of(node_index); !own.empty()) {
     facts.key = engine_key(own, job_id);
+    wipe(own);
+  }
   const char* const text = ::getenv("SSH_CONNECTION");
   const auto ssh = options.remote && text != nullptr ? parse_ssh_connection(text) : std::nullopt;
   if (ssh) {

@@ -1,10 +1,12 @@
-// Keys by which the adapter engines of a job's nodes know each other (hca/engine/peer_greeting.h):
-// one for each pair of nodes and each direction, so that a node can take no other node's place.
+// Keys by which the adapter engines of a job's nodes know each other (hca/engine/peer_greeting.h).
+// There is one key for each pair of nodes and each direction, so that a node cannot pose as
+// another.
 //
-// Each engine has a key of its own. The key of a connection follows from that of the node that
-// accepts it and the number of the node that connects. The one that connects is told it by whoever
-// has the other's own key: under scela-run by that node's agent (nla/core/engine_desk.h), elsewhere
-// by itself, because there all nodes have the job's key. Values only.
+// Each engine has its own key. The key of a connection follows from the key of the node that
+// accepts it and from the number of the node that connects. The connecting node gets it from the
+// holder of the accepting node's key. Under scela-run that is the agent of the accepting node
+// (nla/core/engine_desk.h). Elsewhere a node computes it itself, because all nodes have the job's
+// key. The functions compute values only.
 #pragma once
 
 #include <cstdint>
@@ -15,11 +17,11 @@ namespace scela {
 
 inline constexpr std::size_t kEngineKeyBytes = 32;
 
-// Of a node's engine under scela-run. `node_key`: nla/node_keys.h.
+// Returns the key of a node's engine under scela-run. nla/node_keys.h makes `node_key`.
 std::string engine_key(std::string_view node_key, std::string_view job_id);
-// Of a node's engine where all nodes have one key.
+// Returns the key of a node's engine if all nodes have one key.
 std::string engine_key_of(std::string_view job_key, std::uint32_t node);
-// Of connections that node `from` makes to the engine with this key.
+// Returns the key of connections that node `from` makes to the engine with this key.
 std::string connection_key(std::string_view engine_key, std::uint32_t from);
 
 }  // namespace scela

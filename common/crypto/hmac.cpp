@@ -1,4 +1,4 @@
-#define OPENSSL_SUPPRESS_DEPRECATED  // see the header
+#define OPENSSL_SUPPRESS_DEPRECATED  // the header says why
 
 #include "common/crypto/hmac.h"
 
@@ -19,6 +19,7 @@ std::array<unsigned char, SHA256_DIGEST_LENGTH> digest_of(
   ::SHA256_Update(&context, pad.data(), pad.size());
   ::SHA256_Update(&context, text, size);
   ::SHA256_Final(digest.data(), &context);
+  ::OPENSSL_cleanse(&context, sizeof context);
   return digest;
 }
 
@@ -31,11 +32,14 @@ std::string hmac_sha256(std::string_view key, std::string_view text) {
     inner[at] = byte ^ 0x36U;
     outer[at] = byte ^ 0x5cU;
   }
-  const auto first = digest_of(inner, text.data(), text.size());
-  const auto second = digest_of(outer, first.data(), first.size());
+  auto first = digest_of(inner, text.data(), text.size());
+  auto second = digest_of(outer, first.data(), first.size());
   ::OPENSSL_cleanse(inner.data(), inner.size());
   ::OPENSSL_cleanse(outer.data(), outer.size());
-  return {reinterpret_cast<const char*>(second.data()), second.size()};
+  ::OPENSSL_cleanse(first.data(), first.size());
+  std::string made(reinterpret_cast<const char*>(second.data()), second.size());
+  ::OPENSSL_cleanse(second.data(), second.size());
+  return made;
 }
 
 std::string hkdf_sha256(std::string_view key, std::string_view purpose) {

@@ -1,7 +1,7 @@
 // HMAC with SHA-256 (RFC 2104) and HKDF (RFC 5869), for keys of up to 64 bytes.
 //
-// By OpenSSL's low-level SHA-256, which needs none of the providers that the library loads for
-// everything else: those take a megabyte, which would be a large part of an agent's memory. OpenSSL
+// The functions use OpenSSL's low-level SHA-256, which needs none of the providers that the library
+// loads for everything else. Those take a megabyte, a large part of an agent's memory. OpenSSL
 // stays inside the .cpp file.
 #pragma once
 
@@ -13,15 +13,15 @@ namespace scela {
 
 inline constexpr std::size_t kHmacBytes = 32;
 
-// Requires key.size() <= 64. Returns kHmacBytes bytes.
+// Returns the HMAC of `text`, kHmacBytes bytes. Requires key.size() <= 64.
 std::string hmac_sha256(std::string_view key, std::string_view text);
-// Without salt, of one block (RFC 5869, sections 2.2 and 2.3): a key for `purpose` that tells
-// neither `key` nor a key for another purpose. Requires key.size() > 0. Returns kHmacBytes bytes.
+// Returns a key for `purpose`, kHmacBytes bytes, without salt and of one block (RFC 5869, sections
+// 2.2 and 2.3). It reveals neither `key` nor a key for another purpose. Requires key.size() > 0.
 std::string hkdf_sha256(std::string_view key, std::string_view purpose);
 
-// Takes the same time wherever the two differ.
+// Returns true if both are equal. The time does not depend on the place where they differ.
 bool is_equal_secret(std::string_view one, std::string_view other);
-// Overwrites the bytes of a key that is not needed any more, and empties the string.
+// Overwrites the bytes of a key that is no longer needed, and empties the string.
 void wipe(std::string& secret);
 
 }  // namespace scela

@@ -15,11 +15,12 @@ namespace scela {
 
 namespace {
 
-// Records under one key: AES-GCM is good for 2^24.5 of them (RFC 8446, section 5.5).
-constexpr std::uint64_t kRecordsPerKey = std::uint64_t{1} << 22;
-// A buffer that held more gives its memory back once it is empty. Smaller: what is written at once
-// grows its buffer each time; larger: memory of connections that are not used.
-constexpr std::size_t kKeptRoom = std::size_t{128} * 1024;
+// Bytes. A buffer that held more gives its memory back once it is empty. With a smaller value a
+// large write grows its buffer each time. A larger value keeps memory of connections that are not
+// used.
+constexpr std::size_t kKeptRoom = std::size_t{96} * 1024;
+// The bytes that a record has beside its text: head, kind and tag (RFC 8446, section 5.2).
+constexpr std::size_t kRecordOverhead = 5 + 1 + 16;
 
 template <class T, void (*kFree)(T*)>
 struct Free {
@@ -28,8 +29,8 @@ struct Free {
 using Ssl = std::unique_ptr<SSL, Free<SSL, ::SSL_free>>;
 using Context = std::unique_ptr<SSL_CTX, Free<SSL_CTX, ::SSL_CTX_free>>;
 
-// Before the library first sets itself up: no configuration file of the node may change what is
-// encrypted how, or load anything.
+// Runs before the library first sets itself up. No configuration file of the node may change the
+// encryption, or load anything.
 __attribute__((constructor(101))) void load_no_config() {
   ::OPENSSL_init_crypto(OPENSSL_INIT_NO_LOAD_CONFIG, nullptr);
 }
@@ -45,6 +46,8 @@ std::string library_error() {
 class Buffer {
  public:
   std::span<const std::byte> waiting() const { return std::span(bytes_).subspan(taken_); }
+  // Makes room for so many bytes more at once, not in steps.
+  void expect(std::size_t more) { bytes_.reserve(bytes_.size() + more); }
   void add(std::span<const std::byte> bytes) {
     bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
   }
@@ -64,13 +67,14 @@ class Buffer {
 }  // namespace
 
 struct TlsSession::Parts {
-  Buffer in, out;                    // of the connection
-  std::span<const std::byte> fresh;  // behind what is in `in`, and not copied
-  SharedKey key;                     // a client's
-  Lookup lookup;                     // a server's
+  Buffer in, out;                    // bytes of the connection
+  std::span<const std::byte> fresh;  // comes after `in`, and is not copied
+  SharedKey key;                     // for a client
+  Lookup lookup;                     // for a server
   State state = State::handshake;
   std::string why;
-  std::uint64_t records = 0;  // that were written
+  std::uint64_t records = 0;  // records that were written
+  std::uint64_t records_per_key = kRecordsPerKey;
   Ssl ssl;
 
   ~Parts() { wipe(key.secret); }
@@ -79,7 +83,7 @@ struct TlsSession::Parts {
     state = State::failed;
     why = std::move(reason);
   }
-  // After a call of the library that has returned less than it was asked for.
+  // Takes notice of a library call that has done less than it was asked for.
   void note(int result);
   void go_on();
 };
@@ -88,7 +92,7 @@ namespace {
 
 using Parts = TlsSession::Parts;
 
-// The key as the library takes it: a session as if it had been agreed before.
+// Makes the key as the library takes it: a session as if it had been agreed before.
 SSL_SESSION* make_session(SSL* ssl, std::string_view secret) {
   static constexpr unsigned char kAes128GcmSha256[] = {0x13, 0x01};
   const SSL_CIPHER* cipher = ::SSL_CIPHER_find(ssl, kAes128GcmSha256);
@@ -104,7 +108,7 @@ SSL_SESSION* make_session(SSL* ssl, std::string_view secret) {
   return session;
 }
 
-// As the library's callbacks find them.
+// Returns the session's parts for a callback of the library.
 Parts& parts_of(const SSL* ssl) {
   return *static_cast<Parts*>(SSL_get_app_data(ssl));
 }
@@ -115,7 +119,7 @@ int use_session(SSL* ssl, const EVP_MD* digest, const unsigned char** identity, 
   *session = nullptr;
   *identity = reinterpret_cast<const unsigned char*>(key.identity.data());
   *size = key.identity.size();
-  // Asked again, for a hash that the key is not for: then there is none.
+  // The library asks again for a hash that the key does not suit: then there is no session.
   if (digest != nullptr && ::EVP_MD_get_type(digest) != NID_sha256) return 1;
   *session = make_session(ssl, key.secret);
   return *session != nullptr;
@@ -130,7 +134,7 @@ int find_session(SSL* ssl, const unsigned char* identity, std::size_t size, SSL_
   return *session != nullptr;
 }
 
-// The connection as the library sees it: the two buffers of a session.
+// These functions are the connection as the library sees it: the two buffers of a session.
 
 int read_some(BIO* bio, char* to, std::size_t size, std::size_t* count) {
   Parts& parts = *static_cast<Parts*>(::BIO_get_data(bio));
@@ -186,8 +190,8 @@ Context make_context(bool server) {
   ::SSL_CTX_set_options(ctx, SSL_OP_NO_TICKET | SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
   SSL_CTX_set_mode(ctx, SSL_MODE_RELEASE_BUFFERS);
   SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_OFF);
-  // A server without the key would have to show a certificate, which no client accepts; no server
-  // has one, and it asks for none.
+  // A server without the key would have to show a certificate. Clients accept none, servers have
+  // none, and servers ask for none.
   if (!server) ::SSL_CTX_set_verify(ctx, SSL_VERIFY_PEER, nullptr);
   const bool good = SSL_CTX_set_min_proto_version(ctx, TLS1_3_VERSION) == 1 &&
                     SSL_CTX_set_max_proto_version(ctx, TLS1_3_VERSION) == 1 &&
@@ -205,7 +209,8 @@ Context make_context(bool server) {
   return context;
 }
 
-// One of each kind for the process: the library takes longer to make one than for a handshake.
+// The process has one context of each kind: the library takes longer to make one than for a
+// handshake.
 SSL_CTX* context_for(bool server) {
   static const Context client = make_context(false), serving = make_context(true);
   return (server ? serving : client).get();
@@ -246,7 +251,7 @@ void TlsSession::Parts::go_on() {
   ::ERR_clear_error();
   const int result = ::SSL_do_handshake(ssl.get());
   if (result != 1) return note(result);
-  // Only by the shared key, or it proves nothing.
+  // The handshake must have used the shared key, or it proves nothing.
   if (::SSL_session_reused(ssl.get()) != 1) return fail("the other end has not used the key");
   state = State::open;
   wipe(key.secret);
@@ -265,14 +270,16 @@ TlsSession::~TlsSession() = default;
 TlsSession::TlsSession(TlsSession&&) noexcept = default;
 TlsSession& TlsSession::operator=(TlsSession&&) noexcept = default;
 
-TlsSession TlsSession::client(SharedKey key) {
+TlsSession TlsSession::client(SharedKey key, std::uint64_t records_per_key) {
   auto parts = std::make_unique<Parts>();
+  parts->records_per_key = records_per_key;
   parts->key = std::move(key);
   return TlsSession(std::move(parts));
 }
 
-TlsSession TlsSession::server(Lookup lookup) {
+TlsSession TlsSession::server(Lookup lookup, std::uint64_t records_per_key) {
   auto parts = std::make_unique<Parts>();
+  parts->records_per_key = records_per_key;
   parts->lookup = std::move(lookup);
   return TlsSession(std::move(parts));
 }
@@ -311,19 +318,24 @@ std::size_t TlsSession::read(std::span<std::byte> room, std::span<const std::byt
 
 bool TlsSession::write(std::span<const std::span<const std::byte>> pieces) {
   std::array<std::byte, kRecord> record;
-  std::size_t held = 0;
+  std::size_t held = 0, all = 0;
+  for (const std::span<const std::byte> piece : pieces)
+    all += piece.size();
+  parts_->out.expect(all + (all / kRecord + 1) * kRecordOverhead);
   const auto write_one = [&](std::span<const std::byte> bytes) {
     if (bytes.empty()) return;
     std::size_t wrote = 0;
     ::ERR_clear_error();
     if (::SSL_write_ex(parts_->ssl.get(), bytes.data(), bytes.size(), &wrote) != 1)
       return parts_->fail(library_error());
-    if (++parts_->records % kRecordsPerKey == 0)
-      ::SSL_key_update(parts_->ssl.get(), SSL_KEY_UPDATE_NOT_REQUESTED);
+    if (++parts_->records % parts_->records_per_key == 0 &&
+        ::SSL_key_update(parts_->ssl.get(), SSL_KEY_UPDATE_NOT_REQUESTED) != 1) {
+      parts_->fail(library_error());
+    }
   };
   for (std::span<const std::byte> piece : pieces) {
     while (!piece.empty() && parts_->state != State::failed) {
-      // Whole records are taken from where they are.
+      // Whole records are written without a copy.
       if (held == 0 && piece.size() >= kRecord) {
         write_one(piece.first(kRecord));
         piece = piece.subspan(kRecord);

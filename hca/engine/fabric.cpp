@@ -152,6 +152,10 @@ OtherNode* Fabric::peer_of(std::uint32_t node) {
   return found == peers_.end() ? nullptr : &found->second;
 }
 
+bool Fabric::knows_key_to(const OtherNode& peer) const {
+  return !record_.key.empty() || !peer.key.empty();
+}
+
 std::string Fabric::key_to(std::uint32_t node, const OtherNode& peer) const {
   if (record_.key.empty()) return peer.key;
   std::string theirs = engine_key_of(record_.key, node);
@@ -240,15 +244,6 @@ void Fabric::read(std::uint32_t id, PeerLink& link, Moment now) {
   if (link.has_ended()) read(id, link, now);
 }
 
-void Fabric::drop(std::uint32_t id) {
-  const auto found = links_.find(id);
-  if (found == links_.end()) return;
-  poller_->remove(found->second.descriptor());
-  links_.erase(found);
-  strangers_.erase(id);
-  born_.erase(id);
-}
-
 void Fabric::end(std::uint32_t id, const std::string& why, Moment now) {
   const auto found = links_.find(id);
   if (found == links_.end()) return;
@@ -264,7 +259,8 @@ void Fabric::end(std::uint32_t id, const std::string& why, Moment now) {
 void Fabric::lose(std::uint32_t node, OtherNode& peer, Moment now) {
   ++counts_.lost;
   // Its successor listens elsewhere.
-  if (std::exchange(peer.was_asked, false)) peer.addresses.forget();
+  const bool was_asked = std::exchange(peer.was_asked, false);
+  if (was_asked && !record_.directory.contains(node)) peer.addresses.forget();
   peer.outbox.clear();
   peer.full = false;
   engine_->lost(node + 1, now);

@@ -76,6 +76,7 @@ class Fabric {
   Fabric(const FabricRecord& record, Directory directory, Fd listening, std::uint16_t port);
 
   OtherNode* peer_of(std::uint32_t node);  // by the interpreter's number
+  bool knows_key_to(const OtherNode& peer) const;
   // The key of connections that this node makes to the other; empty: it must be asked for.
   std::string key_to(std::uint32_t node, const OtherNode& peer) const;
   void accept_all(Moment now);

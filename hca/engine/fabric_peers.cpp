@@ -37,6 +37,18 @@ std::uint32_t Fabric::add(PeerLink link, std::uint32_t events) {
   return id;
 }
 
+void Fabric::drop(std::uint32_t id) {
+  const auto found = links_.find(id);
+  if (found == links_.end()) return;
+  poller_->remove(found->second.descriptor());
+  links_.erase(found);
+  strangers_.erase(id);
+  const auto born = born_.find(id);
+  if (born == born_.end()) return;
+  timers_.erase({born->second + kGreetingNs, Timer::greeting, id});
+  born_.erase(born);
+}
+
 bool Fabric::make_room(Moment now) {
   if (strangers_.size() < kMostStrangers) return true;
   // Their numbers grow: the first is the oldest.
@@ -73,7 +85,7 @@ void Fabric::accept_all(Moment now) {
 
 bool Fabric::connect(std::uint32_t node, OtherNode& peer, Moment now) {
   if (now < peer.not_before) return false;
-  if (peer.addresses.empty() || key_to(node, peer).empty()) return ask(node, peer, now);
+  if (peer.addresses.empty() || !knows_key_to(peer)) return ask(node, peer, now);
   // The frames that wait are as old as the first try.
   if (peer.outbox.empty()) peer.give_up = now + kGreetingNs;
   peer.untried = peer.addresses.count();
@@ -134,7 +146,8 @@ void Fabric::answered(const Directory::Answer& answer, Moment now) {
   if (answer.endpoint && !peer.addresses.is_fixed()) peer.addresses.fix(*answer.endpoint);
   if (!answer.key.empty()) peer.key = answer.key;
   if (peer.standing != 0 || peer.trying != 0 || peer.outbox.empty()) return;
-  const bool is_told = answer.endpoint && !key_to(answer.node, peer).empty();
+  const bool is_told = answer.endpoint && knows_key_to(peer);
+  if (is_told) peer.not_before = 0;
   if (is_told && connect(answer.node, peer, now)) return;
   peer.not_before = now + kHoldOffNs;
   lose(answer.node, peer, now);
@@ -268,8 +281,9 @@ void Fabric::retry(std::uint32_t node, Moment now) {
   OtherNode& peer = peers_[node];
   if (peer.standing != 0 || peer.trying != 0 || peer.outbox.empty()) return;
   if (now < peer.give_up && connect(node, peer, now)) return;
-  complain(!peer.addresses.empty() ? cat("node ", node, " refuses connections, and makes none")
-                                   : cat("nobody says where node ", node, " is"),
+  complain(peer.addresses.empty() ? cat("no agent says where node ", node, " is")
+           : !knows_key_to(peer) ? cat("no agent says by which key node ", node, " is connected to")
+                                 : cat("node ", node, " refuses connections, and makes none"),
            now);
   lose(node, peer, now);
 }

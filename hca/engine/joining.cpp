@@ -19,6 +19,10 @@ bool Server::join(Served& served, std::string& record) {
     report(told.error().text());
     return refuse(served, EINVAL);
   }
+  if (told->is_nodes || told->asks) {
+    report("a program names a job by 'key', and cannot be asked");
+    return refuse(served, EINVAL);
+  }
   told->encrypt = told->encrypt || rules_.encrypt;
   if (was_told_) {
     // Its addresses are those that it was started with; but nothing that is to be encrypted goes

@@ -16,7 +16,9 @@ struct OtherNode {
   ~OtherNode() { wipe(key); }
 
   Addresses addresses;
-  std::string key;          // of connections that this node makes to it; empty: it is not known
+  // Of connections that this node makes to it, as the directory has said. Stays empty where all
+  // nodes have one key.
+  std::string key;
   std::size_t untried = 0;  // addresses, of this round
   bool was_asked = false;   // for an address: that is not believed any longer than it serves
   Moment ask_again = 0;

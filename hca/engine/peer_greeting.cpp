@@ -43,22 +43,21 @@ std::optional<std::uint32_t> take_number(std::string_view& name) {
   return number;
 }
 
-// What a key's name says of the engine that connects. Returns why it is none for this engine;
+// Reads what a key's name says of the engine that connects. Returns why it is none for this engine;
 // empty: it is one.
-std::string read_name(std::string_view name, const Identity& mine, Hello& other) {
+std::string read_name(std::string_view whole, const Identity& mine, Hello& other) {
+  std::string_view name = whole;
   const auto to = take_number(name), from = take_number(name);
-  const std::size_t space = name.find(' ');
-  if (!to || !from || name.substr(0, space) != kEngine || space == name.npos)
-    return "it is no engine";
+  name = name.substr(0, name.rfind(' '));  // without the job
+  const auto version = take_number(name);
+  if (!to || !from || !version || name != kEngine) return "it is no engine";
   other.from = *from;
   other.to = *to;
-  name = name.substr(space + 1);
-  const std::size_t end = name.find(' ');
-  std::from_chars(name.data(), name.data() + std::min(end, name.size()), other.version);
+  other.version = *version;
   if (other.version != kWireVersion)
     return cat("it speaks version ", other.version, ", this engine ", kWireVersion);
-  if (end == name.npos || name.substr(end + 1) != short_name(mine.job) || other.to != mine.node ||
-      other.from == mine.node || other.from >= mine.nodes) {
+  if (whole != key_name(mine.job, other.from, mine.node) || other.from == mine.node ||
+      other.from >= mine.nodes) {
     return "it is another node than it should be, or of another job";
   }
   return {};
@@ -82,6 +81,7 @@ Greeting Greeting::connecting(const Identity& identity, std::uint32_t to, std::u
   Greeting made(identity, std::move(other), true,
                 TlsSession::client({key_name(identity.job, identity.node, to), std::move(key)}));
   made.attempt_ = attempt;
+  made.notice_failure();
   return made;
 }
 
@@ -96,7 +96,13 @@ Greeting Greeting::accepting(const Identity& identity) {
                   return connection_key(identity.key, other->from);
                 }));
   made.refusal_ = std::move(why);
+  made.notice_failure();
   return made;
+}
+
+// The library may have none to offer.
+void Greeting::notice_failure() {
+  if (session_.state() == TlsSession::State::failed) fail(cat("no TLS here: ", session_.why()));
 }
 
 void Greeting::fail(std::string why) {
@@ -113,6 +119,7 @@ void Greeting::take(std::span<const std::byte> bytes) {
 
 void Greeting::step() {
   if (session_.state() == TlsSession::State::handshake) return;
+  was_open_ = was_open_ || session_.state() != TlsSession::State::failed;
   if (session_.state() == TlsSession::State::open && connects_ && !has_said_) {
     ByteWriter out;
     out.u32(identity_->encrypts ? kEncrypt : 0);
@@ -126,8 +133,9 @@ void Greeting::step() {
   record_.resize(have + session_.read(std::as_writable_bytes(std::span(record_)).subspan(have)));
   if (record_.size() == wanted) return heard(record_);
   if (session_.state() == TlsSession::State::failed) {
-    return fail(connects_ ? cat("it does not take the connection's key: ", session_.why())
-                          : *refusal_);
+    return fail(was_open_   ? cat("its greeting was changed on its way: ", session_.why())
+                : connects_ ? cat("it does not take the connection's key: ", session_.why())
+                            : *refusal_);
   }
   if (session_.state() == TlsSession::State::closed) fail("it hung up");
 }
@@ -148,6 +156,8 @@ void Greeting::heard(std::string_view record) {
   if ((wishes & ~kEncrypt) != 0) return fail("it wishes what this engine does not know");
   if (verdict < 1 || verdict > 3) return fail("it says what is no verdict");
   if (!connects_) {
+    std::byte more[1];
+    if (session_.read(more) > 0) return fail("it says more than a hello before it has an answer");
     other_->attempt = attempts;
     state_ = State::asked;
     return;

@@ -83,7 +83,7 @@ class Greeting {
   bool has_heard() const { return has_heard_; }
   const std::string& why() const { return why_; }  // it failed
   bool connects() const { return connects_; }
-  // What the other says; proved once the state is not going_on.
+  // What the other end says of itself; proved once the state is asked or over.
   const Hello& other() const { return *other_; }
   Verdict verdict() const { return verdict_; }
   std::uint32_t attempts() const { return attempts_; }  // of the node that accepted
@@ -95,6 +95,7 @@ class Greeting {
   Greeting(const Identity& identity, std::shared_ptr<Hello> other, bool connects,
            TlsSession session);
   void fail(std::string why);
+  void notice_failure();
   void step();
   void heard(std::string_view record);
   void say(std::string_view record);
@@ -108,7 +109,8 @@ class Greeting {
   std::uint32_t attempt_ = 0;
   bool has_heard_ = false;
   bool has_said_ = false;
-  std::string record_;  // as far as it has come
+  bool was_open_ = false;  // the other end has proved the key
+  std::string record_;     // as far as it has come
   std::string why_;
   Verdict verdict_ = Verdict::welcome;
   std::uint32_t attempts_ = 0;

@@ -244,28 +244,30 @@ std::optional<std::size_t> PeerLink::take(std::span<std::byte> room) {
 }
 
 // `room` has place for what comes twice: encrypted behind, and in the clear in front, which is
-// never longer.
-std::optional<std::size_t> PeerLink::decrypt(std::span<std::byte> room) {
+// never longer. `looks`: whether more has come is asked.
+std::optional<std::size_t> PeerLink::decrypt(std::span<std::byte> room, bool looks) {
   const std::span<std::byte> sealed = room.last(room.size() / 2);
   // Beside the record that has not come whole yet.
-  const auto got = take(sealed.first(sealed.size() - TlsSession::kSealedRecord));
+  const auto got = looks ? take(sealed.first(sealed.size() - TlsSession::kSealedRecord)) : 0;
   if (!got) return got;
-  const std::size_t held =
-      session_->read(room.first(room.size() - sealed.size()), sealed.first(*got));
-  if (session_->state() == TlsSession::State::open || held > 0) return held;
-  failure_ = session_->state() == TlsSession::State::failed ? EBADMSG : 0;
-  return std::nullopt;
+  return session_->read(room.first(room.size() - sealed.size()), sealed.first(*got));
 }
 
 bool PeerLink::read(std::span<std::byte> room, std::span<const std::byte>& bytes) {
+  bytes = {};
+  const auto ended = [this] {
+    failure_ = session_->state() == TlsSession::State::failed ? EBADMSG : 0;
+    return false;
+  };
+  if (has_ended()) return ended();
   std::ranges::copy(rest_, room.begin());
   const std::span<std::byte> free = room.subspan(rest_.size());
-  const auto got = session_ ? decrypt(free) : take(free);
-  bytes = {};
+  // What has come behind the greeting is here already. The connection may have ended since.
+  const bool looks = !std::exchange(is_new_, false);
+  const auto got = session_ ? decrypt(free, looks) : looks ? take(free) : 0;
   if (!got) return false;
-  // What has come behind the greeting is there, and was not looked at.
-  const bool is_new = std::exchange(is_new_, false);
-  if (*got > 0 || is_new) bytes = room.first(rest_.size() + *got);
+  if (*got == 0 && has_ended()) return ended();
+  if (*got > 0 || !looks) bytes = room.first(rest_.size() + *got);
   return true;
 }
 

@@ -90,9 +90,10 @@ class PeerLink {
   }
   // Reads once, into `room` behind what was left the last time; empty: nothing came. False: the
   // connection has ended, or what came is not what was sent (failure() is EBADMSG).
-  // `room` holds a read's bytes beside a frame's, and both twice if it is encrypted.
+  // `room` takes kReadAtOnce bytes beside a frame that has not come whole, and is twice as long if
+  // the connection is encrypted (Fabric::read).
   bool read(std::span<std::byte> room, std::span<const std::byte>& bytes);
-  // Whether the next read() returns false, though the connection may still be there.
+  // Whether the next read() returns false, though nothing more may come on the socket.
   bool has_ended() const { return session_ && session_->state() != TlsSession::State::open; }
   // What of the bytes was no whole frame yet.
   void keep(std::span<const std::byte> rest) { rest_.assign(rest.begin(), rest.end()); }
@@ -114,7 +115,7 @@ class PeerLink {
   bool send_encrypted();
   // Into `room`; 0: nothing came.
   std::optional<std::size_t> take(std::span<std::byte> room);
-  std::optional<std::size_t> decrypt(std::span<std::byte> room);
+  std::optional<std::size_t> decrypt(std::span<std::byte> room, bool looks);
 
   Fd socket_;
   std::optional<Greeting> greeting_;

@@ -4,9 +4,11 @@
 #include <xxhash.h>
 
 #include <array>
+#include <optional>
 #include <utility>
 
 #include "common/core/text.h"
+#include "nla/core/engine_desk.h"
 #include "nla/core/fields.h"
 
 namespace scela::nla {
@@ -389,13 +391,69 @@ Result<Event> decode_event(ByteReader& in) {
       Error{ErrorKind::protocol, "read an event", "", "its bytes are too few or malformed", ""});
 }
 
+namespace {
+
+// Overwrites the key in what agents say to each other of engines (engine_desk.h).
+void hide_key(std::uint32_t tag, Chunk& bytes) {
+  const std::size_t space = bytes.view().find(' ');
+  if (tag != kEngineTag || space == std::string_view::npos) return;
+  bytes = Chunk(std::string(bytes.view().substr(0, space + 1)) +
+                std::string(bytes.size() - space - 1, '0'));
+}
+
+// Returns the event if it may hold a key, which is overwritten in it.
+std::optional<Event> without_key(const Event& event) {
+  if (const auto* asked = std::get_if<event::Asked>(&event)) {
+    if (const auto* send = std::get_if<ask::Send>(&asked->request);
+        send != nullptr && send->tag == kEngineTag) {
+      event::Asked changed = *asked;
+      hide_key(send->tag, std::get<ask::Send>(changed.request).bytes);
+      return changed;
+    }
+  }
+  if (const auto* received = std::get_if<event::Received>(&event)) {
+    if (const auto* parcel = std::get_if<msg::Parcel>(&received->message);
+        parcel != nullptr && parcel->tag == kEngineTag) {
+      event::Received changed = *received;
+      hide_key(parcel->tag, std::get<msg::Parcel>(changed.message).bytes);
+      return changed;
+    }
+  }
+  return std::nullopt;
+}
+
+// Returns the action if it may hold a key, which is overwritten in it.
+std::optional<Action> without_key(const Action& action) {
+  if (const auto* send = std::get_if<action::Send>(&action)) {
+    if (const auto* parcel = std::get_if<msg::Parcel>(&send->message);
+        parcel != nullptr && parcel->tag == kEngineTag) {
+      action::Send changed = *send;
+      hide_key(parcel->tag, std::get<msg::Parcel>(changed.message).bytes);
+      return changed;
+    }
+  }
+  if (const auto* reply = std::get_if<action::Reply>(&action)) {
+    const auto& parts = reply->response.parts;
+    if (reply->id == kUnasked && parts.size() == 3 &&
+        ByteReader(parts[1].view()).varint() == kEngineTag) {
+      action::Reply changed = *reply;
+      hide_key(kEngineTag, changed.response.parts[2]);
+      return changed;
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
 std::uint64_t digest(const Actions& actions) {
   XXH64_state_t state;
   XXH64_reset(&state, 0);
   for (const Action& action : actions) {
     ByteWriter out;
     FieldWriter writer(out);
-    write_one_of(writer, action);
+    const auto hidden = without_key(action);
+    write_one_of(writer, hidden ? *hidden : action);
     XXH64_update(&state, out.bytes().data(), out.size());
   }
   return XXH64_digest(&state);
@@ -408,7 +466,8 @@ RecordWriter::RecordWriter(Role role) {
 }
 
 void RecordWriter::add(const Event& event, const Actions& actions) {
-  out_.text(encode(event));
+  const auto hidden = without_key(event);
+  out_.text(encode(hidden ? *hidden : event));
   out_.u64(digest(actions));
 }
 

@@ -9,6 +9,9 @@
 // the writer appends to a string that a shell writes out, the reader borrows a string that a shell
 // has read.
 //
+// What agents say to each other of the adapter's engines holds keys (engine_desk.h). A record has
+// zeros in their place, and the digest is made of these.
+//
 // Version 1 of the format is bound to kProtocolVersion, since messages are recorded as they
 // travelled.
 #pragma once

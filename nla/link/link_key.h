@@ -2,8 +2,7 @@
 // which its two ends call it.
 //
 // HKDF with SHA-256 (RFC 5869). Who parent and child are is part of the derivation, so no link's
-// secret opens another link, and none of them tells another, or the node's key. Values only;
-// OpenSSL stays inside the .cpp file.
+// secret opens another link, and none of them tells another, or the node's key. Values only.
 #pragma once
 
 #include <cstdint>

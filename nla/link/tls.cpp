@@ -27,7 +27,7 @@ using boost::asio::steady_timer;
 using boost::system::error_code;
 
 // What is written to a socket at once, and read from it: a few records.
-constexpr std::size_t kAtOnce = 4 * TlsSession::kRecord;
+constexpr std::size_t kAtOnce = 2 * TlsSession::kRecord;
 
 // Sends what it can of what the session has to say. Returns false if the socket has failed, with
 // errno.

@@ -11,6 +11,7 @@
 #include "common/os/asio.h"
 #include "nla/core/remote_shell.h"
 #include "nla/spawn/error_tail.h"
+#include "nla/spawn/late_timer.h"
 
 namespace scela::nla {
 
@@ -73,10 +74,11 @@ class Start final : public RemoteStart, public std::enable_shared_from_this<Star
   }
 
   void set_timer() {
-    timer_.expires_after(settings_.limit);
-    timer_.async_wait([weak = weak_from_this()](const error_code& error) {
+    timer_.timer.expires_after(settings_.limit);
+    timer_.timer.async_wait([weak = weak_from_this()](const error_code& error) {
       const auto self = weak.lock();
       if (error || !self) return;
+      if (self->timer_.may_wait_again()) return self->set_timer();
       self->fail_with(cat(self->executor_.described(),
                           " has the command, but no agent answers within ",
                           self->settings_.limit.count(), " ms (--connect-timeout)", self->heard()));
@@ -127,13 +129,13 @@ class Start final : public RemoteStart, public std::enable_shared_from_this<Star
   void ready(const std::string& build, std::string_view rest) {
     if (build != agent_.build()) return fail_with("the agent that answers is of another build");
     if (!rest.empty()) return fail_with("the agent speaks before it was spoken to");
-    timer_.cancel();
+    timer_.timer.cancel();
     end(std::move(stream_));
   }
 
   // An agent of another version is there, or what is there does not run: ship ours.
   void again() {
-    timer_.cancel();
+    timer_.timer.cancel();
     stream_.reset();
     begin(false);
   }
@@ -198,7 +200,7 @@ class Start final : public RemoteStart, public std::enable_shared_from_this<Star
   }
 
   void end(tl::expected<std::unique_ptr<Transport>, SpawnFailure> result) {
-    timer_.cancel();
+    timer_.timer.cancel();
     if (stream_) stream_->close();
     if (done_) std::exchange(done_, nullptr)(std::move(result));
   }
@@ -207,7 +209,7 @@ class Start final : public RemoteStart, public std::enable_shared_from_this<Star
   AgentFile& agent_;
   const std::string node_;
   const RemoteStartSettings settings_;
-  boost::asio::steady_timer timer_;
+  LateTimer timer_;
   Executor::Done done_;
   std::unique_ptr<Transport> stream_;
   AnswerScanner scanner_;

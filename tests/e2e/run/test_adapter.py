@@ -258,7 +258,8 @@ class AdapterTest(JobTest):
         self.assertEqual(wait_gone(list(self.engines()), time.monotonic() + GONE_DEADLINE_S), [])
 
     def test_the_key_is_nowhere_to_be_seen(self):
-        run = self.start(*self.words(("ibv_rc_pingpong", *ENDLESS)), env={"TELL": "1"})
+        record = f"{self.folder}/record"
+        run = self.start("--record", record, *self.words(("ibv_rc_pingpong", *ENDLESS)), env={"TELL": "1"})
         run.news(2)
         self.until(self.are_connected, run)
         for pid in self.engines():
@@ -269,6 +270,12 @@ class AdapterTest(JobTest):
             self.assertEqual([name for name in names if os.path.isfile(f"{folder}/{name}")], [])
         run.signal(signal.SIGTERM)
         run.wait()
+        recorded = b""
+        for path in glob.glob(record + "*"):
+            with open(path, "rb") as f:
+                recorded += f.read()
+        self.assertRegex(recorded, rb"127\.0\.0\.1:[0-9]+ 0{64}")
+        self.assertNotRegex(recorded, rb"127\.0\.0\.1:[0-9]+ (?!0{64})[0-9a-f]{64}")
 
     def test_the_key_is_in_no_core_file(self):
         """A core file of an engine has no memory in it."""

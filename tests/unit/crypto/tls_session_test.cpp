@@ -192,6 +192,35 @@ TEST_CASE("the same words are never encrypted alike, not under the same key eith
   CHECK(std::ranges::adjacent_find(seen) == seen.end());
 }
 
+TEST_CASE("both ends go on to other keys after so many records, and lose nothing") {
+  TlsSession client = TlsSession::client(key(), 3), server = TlsSession::server(knows(key()), 4);
+  for (int i = 0; i < 2; ++i) {
+    server.receive(bytes_of(take_output(client)));
+    client.receive(bytes_of(take_output(server)));
+  }
+  REQUIRE(server.state() == State::open);
+  std::string from_client, from_server, heard_by_client, heard_by_server;
+  std::size_t longest = 0, shortest = ~std::size_t{0};
+  for (int i = 0; i < 40; ++i) {
+    // Those of one direction are on their way while the other's keys change.
+    const std::string text(1, static_cast<char>('a' + i % 26));
+    REQUIRE(write(client, text));
+    REQUIRE(write(server, text));
+    from_client += text;
+    from_server += text;
+    const std::string up = take_output(client), down = take_output(server);
+    longest = std::max(longest, up.size());
+    shortest = std::min(shortest, up.size());
+    client.receive(bytes_of(down));
+    server.receive(bytes_of(up));
+    heard_by_client += read(client);
+    heard_by_server += read(server);
+  }
+  CHECK(heard_by_server == from_client);
+  CHECK(heard_by_client == from_server);
+  CHECK(longest > shortest);  // a change of keys is a record
+}
+
 TEST_CASE("what a client has said once opens no other connection") {
   Pair first;
   const std::string hello = take_output(first.client);

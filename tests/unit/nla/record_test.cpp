@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "common/core/text.h"
+#include "nla/core/engine_desk.h"
 #include "tests/unit/nla/samples.h"
 
 namespace record_test {
@@ -377,6 +378,40 @@ TEST_CASE("the digest sees every member of every action, and their order") {
 
 TEST_CASE("the digest is xxHash64 with seed 0, pinned") {
   CHECK(digest({}) == 0xef46db3751d8e999u);  // of no bytes, as published
+}
+
+TEST_CASE("a record holds no key of the adapter's engines, and the digest is the same without") {
+  const std::string key(64, 'a'), none(64, '0');
+  const auto about = [](const std::string& secret) { return Chunk("192.0.2.1:7000 " + secret); };
+  const auto asked = [&](const std::string& secret) {
+    return Event(event::Asked{3, 7, ask::Send{1, kEngineTag, about(secret)}});
+  };
+  const auto parcel = [&](const std::string& secret) {
+    return msg::Parcel{3, 1, kEngineTag, 79, 0, about(secret)};
+  };
+  const auto actions = [&](const std::string& secret) {
+    ByteWriter tag;
+    tag.varint(kEngineTag);
+    Response response;
+    response.parts = {Chunk(std::string("3")), Chunk(tag.take()), about(secret)};
+    return Actions{action::Send{2, parcel(secret)}, action::Reply{1, kUnasked, response}};
+  };
+  CHECK(digest(actions(key)) == digest(actions(none)));
+  CHECK(digest(actions(key)) != digest({}));
+  RecordWriter writer(Role::agent);
+  writer.add(asked(key), actions(key));
+  writer.add(event::Received{2, parcel(key), 5}, actions(key));
+  const std::string log = writer.take();
+  CHECK(log.find("192.0.2.1:7000 ") != std::string::npos);
+  CHECK(log.find(key.substr(0, 16)) == std::string::npos);
+  RecordWriter same(Role::agent);
+  same.add(asked(none), actions(none));
+  same.add(event::Received{2, parcel(none), 5}, actions(none));
+  CHECK(same.take() == log);
+  // Messages of ranks are as they were.
+  RecordWriter other(Role::agent);
+  other.add(event::Asked{3, 7, ask::Send{1, 5, about(key)}}, {});
+  CHECK(other.take().find(key) != std::string::npos);
 }
 
 TEST_CASE("a log gives back its role, its events and their digests in order") {

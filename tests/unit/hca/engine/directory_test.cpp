@@ -178,7 +178,7 @@ TEST_CASE("an engine that has a key of its own alone asks for those of other nod
     CHECK(b.count("connections refused") == 1);
     CHECK(b.count("frames received") == 0);
   }
-  SECTION("and waits without one") {
+  SECTION("and loses what was sent if it is told none") {
     tell("");
     while (a.step() || b.step()) {
     }

@@ -11,6 +11,7 @@
 #include <catch2/catch.hpp>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <thread>
 
 #include "common/core/random.h"
@@ -70,6 +71,7 @@ class Middle {
       if (sent > 0) waits_[from].erase(0, static_cast<std::size_t>(sent));
     }
   }
+  bool is_empty() const { return waits_[0].empty() && waits_[1].empty(); }
   std::string seen;
   bool change_next = false;
 
@@ -445,6 +447,42 @@ TEST_CASE("a byte that is changed between two nodes ends the connection, and rea
   CHECK(b.count("connections changed on their way") == 1);
   CHECK(b.count("frames received") == 1);
   CHECK(run_until([&] { return a.count("nodes lost") == 1; }, a, b, middle));
+}
+
+TEST_CASE("what comes with the answer to a greeting counts, though the connection has ended") {
+  const bool encrypts = GENERATE(true, false);
+  Node a(encrypting(0, encrypts));
+  auto b = std::make_unique<Node>(record(1));
+  REQUIRE(a.knows(*b));
+  REQUIRE(b->knows(a));
+  REQUIRE(a.send(*b));
+  // The node that accepts answers, sends and ends before the other one runs.
+  while (b->count("nodes connected") == 0) {
+    a.step();
+    b->step();
+  }
+  REQUIRE(b->send(a, 1000));
+  b->fabric.finish();
+  b.reset();
+  CHECK(run_until([&] { return a.count("nodes lost") == 1; }, a));
+  CHECK(a.count("frames received") == 1);
+}
+
+TEST_CASE("a byte that was changed is told though the connection ends behind it") {
+  Node b(encrypting(1, true));
+  std::optional<Middle> middle(*Endpoint::parse(b.says("listens")));
+  FabricRecord told = record(0);
+  told.directory[1] = middle->endpoint();
+  Node a(told);
+  REQUIRE(a.knows(b));
+  REQUIRE(a.send(b, 1000));
+  REQUIRE(run_until([&] { return b.count("frames received") == 1; }, a, b, *middle));
+  middle->change_next = true;
+  REQUIRE(a.send(b, 60000));
+  REQUIRE(run_until([&] { return !middle->change_next && middle->is_empty(); }, a, *middle));
+  middle.reset();
+  CHECK(run_until([&] { return b.count("nodes lost") == 1; }, b));
+  CHECK(b.count("connections changed on their way") == 1);
 }
 
 TEST_CASE("what is left to be sent encrypted at the end is sent") {

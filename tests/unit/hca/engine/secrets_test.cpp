@@ -15,6 +15,7 @@
 #include "common/os/syscall.h"
 #include "hca/engine/fabric.h"
 #include "hca/engine/peer_greeting.h"
+#include "tests/unit/hca/engine/fabric_node.h"
 
 namespace {
 
@@ -65,6 +66,7 @@ void operator delete(void* block, std::size_t) noexcept {
 
 using namespace scela;
 using namespace scela::hca;
+using namespace scela::hca::testing;
 
 namespace {
 
@@ -141,6 +143,39 @@ TEST_CASE("an answer of the directory leaves no key behind") {
     CHECK(answer.key == kKeyView);
     OtherNode peer;
     peer.key = answer.key;
+  }
+  CHECK(watch.count() == 0);
+}
+
+TEST_CASE("engines that connect leave no key behind") {
+  const bool is_nodes = GENERATE(false, true);
+  const std::string engine = is_nodes ? std::string(kKeyView) : engine_key_of(kKeyView, 1);
+  const std::string connection = connection_key(engine, 0);
+  Watch watch({kKeyView, engine, connection});
+  {
+    auto pair = make_socket_pair(SOCK_SEQPACKET);
+    REQUIRE(pair);
+    FabricRecord record;
+    record.job = "j";
+    record.nodes = 4;
+    record.is_nodes = is_nodes;
+    record.listen = record.reached = *Endpoint::parse("127.0.0.1:0");
+    record.node = 1;
+    record.key = kKeyView;
+    Node other(record);
+    record.node = 0;
+    if (is_nodes) std::fill(record.key.begin(), record.key.end(), 'x');
+    Node node(record, Directory(std::move(pair->theirs)));
+    REQUIRE(node.knows(other));
+    REQUIRE(node.send(other));
+    if (is_nodes) {
+      std::string text = cat("peer 1 ", other.says("listens"), " ");
+      for (const char byte : connection)
+        text += cat("0123456789abcdef"[static_cast<unsigned char>(byte) >> 4],
+                    "0123456789abcdef"[static_cast<unsigned char>(byte) & 15]);
+      REQUIRE(::send(pair->ours.get(), text.data(), text.size(), 0) > 0);
+    }
+    REQUIRE(run_until([&] { return other.count("frames received") == 1; }, node, other));
   }
   CHECK(watch.count() == 0);
 }

@@ -1,0 +1,37 @@
+// A timer whose handler runs long after it has expired: then this process did not run meanwhile (it
+// was stopped, or its machine was), and what it waits for may have come long ago.
+//
+// The phases of starting an agent use it: a phase whose limit passed while the process was stopped
+// gets its limit again, so that a person may stop scela-run with ctrl-Z while it starts. A machine
+// that is too slow to run timers in time makes a phase last four times its limit at most.
+//
+// Runs on the loop of its timer.
+#pragma once
+
+#include <chrono>
+
+#include "common/os/asio.h"
+
+namespace scela::nla {
+
+class LateTimer {
+ public:
+  explicit LateTimer(boost::asio::io_context& io) : timer(io) {}
+
+  void begin() { late_ = 0; }  // another phase
+  // To be asked when the timer has expired.
+  bool may_wait_again() {
+    return std::chrono::steady_clock::now() - timer.expiry() > kLate && ++late_ <= kMostLate;
+  }
+
+  boost::asio::steady_timer timer;
+
+ private:
+  // Smaller: an overloaded machine gives phases more time than they are told to have; larger:
+  // answers that came during a short stop are not looked at.
+  static constexpr std::chrono::milliseconds kLate{250};
+  static constexpr int kMostLate = 3;
+  int late_ = 0;
+};
+
+}  // namespace scela::nla
