@@ -15,6 +15,7 @@ import chaos_plan
 
 ROUNDS = int(os.environ.get("CHAOS", "10"))
 FIRST = 1
+STOPPED = 897167496
 
 
 def seed_of_commit():
@@ -37,6 +38,13 @@ class ChaosTest(case.ClusterTest):
 
     def test_rounds_of_seeds_from_the_commit(self):
         self.play(seed_of_commit())
+
+    def test_a_launcher_that_is_stopped_while_it_reaches_hosts(self):
+        """For longer than a phase may take: what has come meanwhile is looked at before the phase is given up."""
+        for _ in range(3):
+            round_, outcome, wrong = chaos.play(self.cluster, chaos.places(), STOPPED)
+            self.assertEqual((round_.victim, round_.fault, round_.when), ("scela-run", "stop-go", "agent"))
+            self.assertEqual((wrong, outcome.status), ([], 0), chaos.told(round_, outcome, wrong))
 
     def test_a_round_without_its_fault_is_as_documented(self):
         """And what is wrong with it is seen once it is wrong."""
