@@ -16,8 +16,8 @@ struct OtherNode {
   ~OtherNode() { wipe(key); }
 
   Addresses addresses;
-  // Of connections that this node makes to it, as the directory has said. Stays empty where all
-  // nodes have one key.
+  // The key of connections that this node makes to it, as the directory has said. It stays empty if
+  // all nodes have one key.
   std::string key;
   std::size_t untried = 0;  // addresses, of this round
   bool was_asked = false;   // for an address: that is not believed any longer than it serves

@@ -1,9 +1,9 @@
-// A timer whose handler runs long after it has expired: then this process did not run meanwhile (it
-// was stopped, or its machine was), and what it waits for may have come long ago.
+// A timer that tells whether its handler runs long after it has expired. Then this process did not
+// run meanwhile (it was stopped, or its machine was), and an answer may have come long ago.
 //
-// The phases of starting an agent use it: a phase whose limit passed while the process was stopped
-// gets its limit again, so that a person may stop scela-run with ctrl-Z while it starts. A machine
-// that is too slow to run timers in time makes a phase last four times its limit at most.
+// The phases of starting an agent use it. If the limit of a phase passed while the process was
+// stopped, the phase gets its limit again: a user may stop scela-run with ctrl-Z while it starts. A
+// machine that is too slow to run timers in time makes a phase last four times its limit at most.
 //
 // Runs on the loop of its timer.
 #pragma once
@@ -18,8 +18,8 @@ class LateTimer {
  public:
   explicit LateTimer(boost::asio::io_context& io) : timer(io) {}
 
-  void begin() { late_ = 0; }  // another phase
-  // To be asked when the timer has expired.
+  void begin() { late_ = 0; }  // another phase begins
+  // Returns whether the phase gets its limit again. To be called when the timer has expired.
   bool may_wait_again() {
     return std::chrono::steady_clock::now() - timer.expiry() > kLate && ++late_ <= kMostLate;
   }
