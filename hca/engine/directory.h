@@ -4,8 +4,8 @@
 //   to the agent:    listening ADDRESS     programs can connect, and other engines, here
 //                    where NODE
 //   from the agent:  peer NODE ADDRESS KEY there it listens, and with this key (64 digits) it is
-//                                          connected to; without KEY only for an engine that has the
-//                                          job's key
+//                                          connected to; an engine that has the job's key needs
+//                                          no KEY
 //                    nobody NODE           none runs there
 //
 // An answer may never come: who asks asks again. Its end means that nobody is there to serve for.
