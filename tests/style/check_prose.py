@@ -16,6 +16,7 @@ import tempfile
 import tree
 
 BASELINE = "tests/style/prose.json"
+QUOTES = ("docs/coverage.md",)  # its rows keep the words of their requirements
 # (a) A sentence with these has no subject that a reader could look up.
 PERSONS = re.compile(r"\b(who|whoever|whom|whose|nobody|somebody|everybody)\b", re.I)
 # (b) A comment that begins so is most often a phrase that completes a name, and no sentence.
@@ -53,6 +54,8 @@ def count(path, text):
 def counts(root):
     found, words, own = {}, 0, 0
     for path in tree.files(root, CODE + (".md",)):
+        if path in QUOTES:
+            continue
         counted, more, more_own = count(path, tree.read(root, path))
         words, own = words + more, own + more_own
         if any(counted):
