@@ -129,8 +129,8 @@ void run_rounds(Channel& channel) {
 }
 
 void both(Channel& channel) {
-  // The second port carries nothing to a peer before that peer has joined there, and where each peer
-  // has a queue pair of its own that takes several rounds on a busy machine.
+  // The second port carries nothing to a peer before that peer has joined there. That takes several
+  // rounds on a busy machine.
   for (int i = 0; i < 3; ++i)
     run_rounds(channel);
   const Accounts before = channel.accounts();
