@@ -26,7 +26,7 @@ bool Dht::put(std::string_view key, std::string_view value) {
     store_.stage(key, value);
     return false;
   }
-  // What it takes counts as though it had to travel: else a rank could put without end.
+  // The bytes of the pair count as though it had to travel: otherwise a rank could put without end.
   const Usage before = usage();
   store_.keep(key, value, std::max(store_.clock(), store_.stamp_of(key)));
   const Usage after = usage();
@@ -40,7 +40,7 @@ void Dht::fence_done(std::uint64_t taken) {
   group_fence_done(taken);
 }
 
-// What it took is with the owners too, whoever had a part.
+// The pairs that the fence took are with their owners too, even if only a group took part.
 void Dht::group_fence_done(std::uint64_t taken) {
   store_.settle(taken);
   store_.evict_settled_to(0);
@@ -54,7 +54,7 @@ void Dht::pair_passes(std::string_view key, std::string_view value, Stamp stamp)
   }
 }
 
-// What is still on its way from here is this node's truth and nobody else's.
+// A pair that is still on its way from here is this node's own value: no other agent may copy it.
 Lookup Dht::get(std::string_view key, bool below) {
   if (below && store_.is_pending(key)) return {Found::elsewhere, {}};
   if (const auto value = store_.use(key)) return {Found::here, *value};
@@ -62,7 +62,7 @@ Lookup Dht::get(std::string_view key, bool below) {
 }
 
 void Dht::answer_passes(std::string_view key, std::string_view value) {
-  if (!store_.find(key)) store_.commit(key, value);  // else it is newer
+  if (!store_.find(key)) store_.commit(key, value);  // else the pair here is newer
   store_.evict_settled_to(limit_);
 }
 

@@ -1,12 +1,13 @@
-// DHT: the pairs are spread over the nodes by hash. Memory per node O(p/n) of a stage, and a
+// DHT: the pairs are spread over the nodes by hash. A node holds O(p/n) pairs of a stage, and a
 // bounded cache of copies.
 //
-// Every key has an owner, a rank, and its node keeps the pair for good. A put is staged here; a
-// fence sends it to its owner, and its release carries nothing (a lazy fence). A get that finds
-// nothing here goes towards the owner; who passes the answer on keeps a copy, evicted least
-// recently used first. A copy lasts until the next fence at most, or until the pair itself comes by
-// on its way to the owner: so a value that changed is nowhere old, and nobody has to be told which.
-// The root has no ranks: it owns nothing, and holds copies only.
+// Every key has an owner, which is a rank; the node of that rank keeps the pair for good. A put is
+// staged on its own node. A fence sends it to its owner, and the fence's release carries no pairs
+// (a lazy fence). A get that finds no pair on this node goes towards the owner. Every agent that
+// passes the answer on keeps a copy, and evicts the least recently used copy first. A copy lasts
+// until the next fence at most, or until the pair itself passes on its way to the owner. So no node
+// holds an old value after a fence, and no node has to be told which values changed. The root has
+// no ranks: it owns no keys, and holds copies only.
 #pragma once
 
 #include <string>
@@ -17,14 +18,15 @@
 
 namespace scela::cache {
 
-// Copies, if make_policy was given no limit: a few thousand business cards of MPI libraries.
-// Smaller: who passes questions on for many asks for a key again; larger: more memory on every
-// node.
+// Bytes of copies, if make_policy was given no limit: a few thousand business cards of MPI
+// libraries. With a smaller value an agent that forwards many questions asks for a key again. A
+// larger value takes more memory on every node.
 inline constexpr std::uint64_t kDefaultCopies = std::uint64_t{256} * 1024;
 
-// Which of `ranks` ranks owns a key: FNV-1a of 64 bits over its bytes, mixed by the last steps of
-// splitmix64 (the low bits of FNV-1a depend on the low bits of the key's bytes only), modulo
-// `ranks`. Every agent must compute the same. Requires ranks > 0.
+// Returns which of `ranks` ranks owns a key: FNV-1a of 64 bits over the key's bytes, mixed by the
+// last steps of splitmix64, modulo `ranks`. The mixing is needed because the low bits of FNV-1a
+// depend only on the low bits of the key's bytes. Every agent must compute the same owner. Requires
+// ranks > 0.
 Rank owner_of(std::string_view key, Rank ranks);
 
 class Dht final : public Policy {
@@ -45,7 +47,8 @@ class Dht final : public Policy {
   std::uint64_t taken() const override { return store_.taken(); }
   void fence_done(std::uint64_t taken) override;
   void group_fence_done(std::uint64_t taken) override;
-  void evict_no_more() override {}  // its jobs end with the first agent that is lost
+  // A job with this policy ends with the first agent that is lost.
+  void evict_no_more() override {}
   std::optional<Rank> owner(std::string_view key) const override;
   void pair_passes(std::string_view key, std::string_view value, Stamp stamp) override;
   Lookup get(std::string_view key, bool below) override;

@@ -7,8 +7,8 @@ bool Hcmab::put(std::string_view key, std::string_view value) {
   return false;  // it travels in the fence's aggregate
 }
 
-// Under this policy no agent sends single pairs; one that comes all the same is on its way to the
-// root, where it would be of no use to anybody.
+// Under this policy no agent sends single pairs. If one comes all the same, it is not forwarded:
+// the root would have no use for it.
 bool Hcmab::put_from_child(std::string_view, std::string_view) {
   return false;
 }
@@ -17,8 +17,8 @@ std::string Hcmab::take_stage() {
   return store_.take_stage();
 }
 
-// Kept when the release brings it back, together with everybody else's: until then a pair of
-// another node is not visible here.
+// The pairs are kept when the release brings them back, together with those of all nodes. Until
+// then a pair of another node is not visible here.
 void Hcmab::aggregate_passes(std::string_view) {}
 
 void Hcmab::commit(std::string_view pairs) {

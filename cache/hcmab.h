@@ -1,7 +1,7 @@
 // HCMAB: hierarchical cache, message aggregation, broadcast (thesis section 3, Table 3.1).
 //
-// Puts stay on the node; a fence sends one aggregate up from every agent and the root broadcasts
-// all of it, so that every get is answered from this node's own table. O(p*n) memory on every node.
+// Puts stay on the node. A fence sends one aggregate up from every agent, and the root broadcasts
+// all of it. So every get is answered from this node's own table. Every node needs O(p*n) memory.
 #pragma once
 
 #include <string>

@@ -10,7 +10,8 @@ bool HcmabLru::put(std::string_view key, std::string_view value) {
   return false;  // it travels in the fence's aggregate
 }
 
-// The root has each value as soon as it comes: what it adds to a release is no older than the rest.
+// The root has each value as soon as it comes, so what it adds to a release is no older than the
+// rest.
 void HcmabLru::aggregate_passes(std::string_view pairs) {
   if (!keeps_all_) return;
   for_each_stamped(pairs, [this](std::string_view key, std::string_view value, Stamp stamp) {
@@ -54,7 +55,7 @@ Lookup HcmabLru::get(std::string_view key, bool) {
 }
 
 void HcmabLru::answer_passes(std::string_view key, std::string_view value) {
-  if (!store_.find(key)) store_.commit(key, value);  // else it is newer
+  if (!store_.find(key)) store_.commit(key, value);  // else the pair here is newer
   trim();
 }
 

@@ -1,12 +1,13 @@
-// HCMAB-LRU: as HCMAB, and what earlier stages brought is evicted, least recently used first
-// (thesis section 3, Table 3.1: O(p) a node, one stage's worth).
+// HCMAB-LRU: as HCMAB, but a node evicts what earlier stages brought, least recently used first. It
+// takes O(p) memory on each node, one stage's worth (thesis section 3, Table 3.1).
 //
-// The bound is make_policy's limit or, without one, the largest stage so far. What a node's own
-// ranks have put stays until a fence has told everybody. The root evicts nothing: it answers for
-// what others no longer have, at the price of O(p*n) in scela-run. A miss goes up only on a node
-// that has evicted something, or where not all has arrived; elsewhere the table is complete and the
-// answer to a miss is at hand. A copy that was asked for again has no stamp and gives way to
-// any value. So once groups have fences, the root adds to each release what has changed there.
+// The bound is make_policy's limit or, without one, the largest stage so far. A pair that a node's
+// own ranks have put stays until a fence has brought it to all nodes. The root evicts nothing: it
+// answers for what other agents no longer have, at the price of O(p*n) memory in scela-run. A miss
+// goes up only on a node that has evicted a pair, or that has not received all pairs. On other
+// nodes the table is complete, so a miss is answered at once. A copy that was asked for again has
+// no stamp, and any value replaces it. So once groups have fences, the root adds to each release
+// what has changed there.
 #pragma once
 
 #include <set>
@@ -45,11 +46,14 @@ class HcmabLru final : public Policy {
   bool keeps_all_;
   std::uint64_t limit_;
   Store store_;
-  std::uint64_t stage_bytes_ = 0;  // keys and values of the releases since the last fence_done()
-  std::set<std::string, std::less<>> changed_;  // at the root: since the last fence of the job
+  // Bytes of keys and values in the releases since the last fence_done().
+  std::uint64_t stage_bytes_ = 0;
+  // The keys that changed at the root since the last fence of the whole job.
+  std::set<std::string, std::less<>> changed_;
   std::uint64_t largest_stage_ = 0;
-  // Put here since the last fence_done(): not evicted for, or a stage that comes in several pieces
-  // would lose its first ones to pairs that the last ones bring back.
+  // Bytes that this node's ranks have put since the last fence_done(). They extend the bound:
+  // otherwise a stage that comes in several pieces would evict its first pairs for pairs that its
+  // last pieces bring back.
   std::uint64_t own_bytes_ = 0;
   bool evicted_ = false;
 };

@@ -1,4 +1,6 @@
-// Told of every pair that a table gains, changes or loses: for who keeps a copy of it elsewhere.
+// A mirror keeps a copy of a table elsewhere. The table tells it of every pair that it gains,
+// changes or loses (Store::reflect_in). Its calls come from within the table's own calls, on their
+// thread.
 #pragma once
 
 #include <string_view>

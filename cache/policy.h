@@ -1,7 +1,9 @@
-// A node's cache of key-value pairs, as a policy: what is kept here, what travels, who is asked.
+// A node's cache of key-value pairs, as a policy: which pairs are kept, which travel, and which
+// agent is asked for others.
 //
-// Pure: an agent tells the policy what happens and carries out what it answers. One object per
-// agent and key-value space. The four policies of the founding thesis (chapter 3, Table 3.1),
+// A policy is pure: an agent tells it what happens and carries out what it answers. It has no lock,
+// so one thread at a time uses an object. There is one object for each agent and key-value space.
+// The four policies of the founding thesis (chapter 3, Table 3.1) are:
 //
 //   policy      put                      fence                              get
 //   hcs         cached, forwarded up     nothing                            local, else up
@@ -9,15 +11,15 @@
 //   hcmab       kept                     one aggregate up, all of it down   always local
 //   hcmab-lru   as hcmab                 as hcmab                           local, else up
 //
-// and one more, in which every key has an owner:
+// In one more policy every key has an owner:
 //
 //   dht         kept until a fence       to its owner                       local, else its owner
 //
-// A pair put by a rank is visible on its own node at once and everywhere after the next fence; if
-// ranks of several nodes put one key between two fences, one of their values is everybody's after
-// the second. Where one was put behind a fence that the other was brought by, it wins (Stamp).
-// Aggregates are sequences of pairs in the form of append_pair(); they may be cut between pairs.
-// What the table does not say: docs/caches.md.
+// A pair that a rank puts is visible on its own node at once, and everywhere after the next fence.
+// If ranks of several nodes put one key between two fences, all nodes have the same one of these
+// values after the second fence. If one value was put behind a fence that brought the other, the
+// later value wins (Stamp). An aggregate is a sequence of pairs in the form of append_pair(); it
+// may be cut between pairs. docs/caches.md says what the table does not.
 #pragma once
 
 #include <cstdint>
@@ -31,56 +33,62 @@
 
 namespace scela::cache {
 
-// As they are named on the command line.
+// The policies, as the command line names them.
 enum class PolicyKind : std::uint8_t { hcs, hcma, hcmab, hcmab_lru, dht };
 inline constexpr int kPolicyKinds = 5;
 std::string_view name_of(PolicyKind kind);
 
-// Where in the tree a policy works, and with how much.
+// The place in the tree where a policy works, and the memory that it may use.
 struct Place {
-  bool is_root = false;  // nobody can be asked above; evicts nothing
-  // Bytes of keys and values to hold at most, beside what may not be evicted; 0: hcmab-lru as much
-  // as one stage, others everything. hcmab, which answers everything itself, takes no notice.
-  // dht: of copies that others own; 0: kDefaultCopies.
+  // No agent above the root can be asked, and the root evicts nothing.
+  bool is_root = false;
+  // The most bytes of keys and values to hold, beside what may not be evicted. If it is 0,
+  // hcmab-lru holds as much as one stage, and the other policies hold everything. hcmab answers
+  // every get itself and ignores the limit. For dht it bounds the copies of pairs that other nodes
+  // own; if it is 0, the bound is kDefaultCopies.
   std::uint64_t limit = 0;
-  // dht: of this node, and how many the job has.
+  // For dht only: the ranks of this node, and the number of ranks of the job.
   RankSet own_ranks = {};
   Rank ranks = 0;
 };
 
-// When a pair was put, on a clock that every node has and that fences set (Store): of two values of
-// a key the one with the larger stamp is the newer. 0 for all in jobs without fences of groups.
+// The time at which a pair was put, on a clock that every node has and that fences set (Store). Of
+// two values of a key the one with the larger stamp is the newer. All stamps are 0 in a job in
+// which no group has fences.
 using Stamp = std::uint32_t;
 
-// pair := head:varint [stamp:varint32] key-bytes value:text; head is twice the key's length, plus
-// one if there is a stamp, which is not 0.
+// Appends one pair to an aggregate. pair := head:varint [stamp:varint32] key-bytes value:text. The
+// head is twice the key's length, plus one if there is a stamp. A stamp on the wire is not 0.
 void append_pair(std::string& out, std::string_view key, std::string_view value, Stamp stamp = 0);
-// Calls `each` for every pair; false if the bytes are malformed (pairs before the fault were seen).
+// Calls `each` for every pair. Returns false if the bytes are malformed; the pairs before the fault
+// were seen.
 bool for_each_pair(std::string_view aggregate,
                    const std::function<void(std::string_view key, std::string_view value)>& each);
 bool for_each_stamped(
     std::string_view aggregate,
     const std::function<void(std::string_view key, std::string_view value, Stamp stamp)>& each);
 
-// Calls `each` with runs of whole pairs of at most `most` bytes, or one larger pair. Malformed
-// bytes end it.
+// Calls `each` with runs of whole pairs, each of at most `most` bytes or of one larger pair.
+// Malformed bytes end the calls.
 void for_each_piece(std::string_view aggregate, std::size_t most,
                     const std::function<void(std::string_view pairs)>& each);
 
 enum class Found : std::uint8_t {
-  here,       // value is the answer
-  elsewhere,  // not here; an agent further up may hold it, or one on the way to Policy::owner()
-  absent,     // nobody has it: this cache is complete, or this is the root or the owner
+  here,  // value is the answer
+  // The pair is not here. An agent further up may hold it, or one on the way to Policy::owner().
+  elsewhere,
+  // No agent has the pair: this cache is complete, or this is the root or the owner's node.
+  absent,
 };
 
 struct Lookup {
   Found found = Found::absent;
-  std::string_view value;  // borrowed until the next call that is not const
+  std::string_view value;  // until the next call that is not const
 };
 
 struct Usage {
   std::uint64_t pairs = 0;
-  std::uint64_t bytes = 0;  // keys and values, without the table's own overhead
+  std::uint64_t bytes = 0;  // keys and values, without overhead
 };
 
 class Store;
@@ -89,51 +97,57 @@ class Policy {
  public:
   virtual ~Policy() = default;
 
-  // A rank of this node published a pair. True: it must travel up now.
+  // A rank of this node published a pair. Returns true if the pair must travel up now.
   virtual bool put(std::string_view key, std::string_view value) = 0;
-  // A pair of a child passes on its way up. True: forward it.
+  // A pair of a child passes on its way up. Returns true if the agent must forward it.
   virtual bool put_from_child(std::string_view key, std::string_view value) = 0;
 
-  // The node's own ranks have all entered a fence: the aggregate of what they put and no fence of
-  // the whole job has brought to everybody yet. Empty where puts have travelled already.
+  // The node's own ranks have all entered a fence. Returns the aggregate of what they put and no
+  // fence of the whole job has brought to all nodes yet. It is empty if puts have travelled
+  // already.
   virtual std::string take_stage() = 0;
-  // Part of a child's aggregate passes on its way up.
+  // A part of a child's aggregate passes on its way up.
   virtual void aggregate_passes(std::string_view pairs) = 0;
-  // Is the release to be committed even where no rank of this node takes part? Others ask here.
+  // Returns true if an agent commits a release even if no rank of its node takes part in the fence,
+  // because other agents ask it.
   virtual bool wants_release() const = 0;
-  // Where the aggregates turn round: does the release carry them to everybody?
+  // Asked at the agent where the aggregates turn round. Returns true if the release carries the
+  // aggregates to all nodes.
   virtual bool release_carries_pairs() const = 0;
-  // Where the aggregates turn round, when all have come: further pairs that the release must carry.
+  // Called at the agent where the aggregates turn round, when all have come. Returns further pairs
+  // that the release must carry.
   virtual std::string take_release() = 0;
-  // The fence is complete; `pairs` is one piece of what the release carried (possibly many calls).
+  // The fence is complete. `pairs` is one piece of what the release carried; there may be many
+  // calls.
   virtual void commit(std::string_view pairs) = 0;
-  // Which take_stage() was the last; fence_done() is told what its fence had taken.
+  // Returns the number of the last take_stage(). fence_done() is told the number that its fence
+  // had.
   virtual std::uint64_t taken() const = 0;
-  // A fence of the whole job is complete, and what it carried committed.
+  // A fence of the whole job is complete, and what it carried is committed.
   virtual void fence_done(std::uint64_t taken) = 0;
-  // The same of a fence in which not everybody had a part.
+  // A fence in which only some ranks took part is complete, and what it carried is committed.
   virtual void group_fence_done(std::uint64_t taken) = 0;
 
-  // From now on aggregates turn round here, as the way to the root was lost: whoever below has
-  // evicted something asks here.
+  // From now on aggregates turn round here, because the way to the root was lost. Agents below that
+  // have evicted a pair ask here.
   virtual void evict_no_more() = 0;
 
-  // The rank whose node owns the key; none: who is further up knows more.
+  // Returns the rank that owns the key, or std::nullopt if an agent further up knows more.
   virtual std::optional<Rank> owner(std::string_view) const { return std::nullopt; }
-  // A pair has come to its owner, or by on its way there.
+  // A pair has come to its owner, or passes here on its way to the owner.
   virtual void pair_passes(std::string_view, std::string_view, Stamp) {}
 
-  // `below`: asked by another agent, which will keep the answer.
+  // Looks a key up. `below` is true if another agent asks, which will keep the answer.
   virtual Lookup get(std::string_view key, bool below) = 0;
-  // The answer to a question of get() passes on its way to who has asked.
+  // The answer to a question of get() passes on its way to the agent that asked.
   virtual void answer_passes(std::string_view key, std::string_view value) = 0;
 
-  // What is here, for who answers gets of this node's ranks from a copy of it.
+  // The pairs of this node. A Mirror of this table answers gets of this node's ranks from its copy.
   virtual Store& table() = 0;
   virtual Usage usage() const = 0;
 };
 
-// Whether agents of such a job evict pairs by their use.
+// Returns true if agents of a job with this policy and limit evict pairs by their use.
 bool evicts(PolicyKind kind, std::uint64_t limit);
 
 std::unique_ptr<Policy> make_policy(PolicyKind kind, const Place& place);

@@ -8,15 +8,15 @@ namespace scela::cache {
 
 namespace {
 
-// The first block holds one small node's pairs; blocks double from there up to the size at which
-// malloc starts to map them one by one, so that closing holes gives memory back.
+// The first block holds the pairs of one small node. Blocks double from there up to the size from
+// which malloc maps each one separately, so that closing holes gives memory back.
 constexpr std::size_t kFirstBlock = 1024;
 constexpr std::size_t kLargestBlock = std::size_t{128} * 1024;
-// Holes below this are not worth moving everything for.
+// Smaller holes are not worth moving all pairs for.
 constexpr std::uint64_t kTolerableHoles = std::uint64_t{64} * 1024;
 
 std::uint32_t hash_of(std::string_view key) {
-  // Only the order of the index depends on it, and that never shows.
+  // Only the order of the index depends on the hash, and that order never shows.
   const std::uint64_t wide = std::hash<std::string_view>{}(key);
   return static_cast<std::uint32_t>(wide ^ (wide >> 32));
 }
@@ -27,7 +27,7 @@ void copy(char* to, std::string_view bytes) {
 
 }  // namespace
 
-// The key's slot, or the empty one where it belongs. Requires an index with an empty slot.
+// Returns the key's slot, or the empty slot where it belongs. Requires an index with an empty slot.
 const Store::EntryId* Store::slot_of(std::string_view key, std::uint32_t hash) const {
   const std::size_t mask = index_.size() - 1;
   for (std::size_t at = hash & mask;; at = (at + 1) & mask) {
@@ -98,7 +98,8 @@ bool Store::hold(std::string_view key, std::string_view value) {
   const EntryId id = put(key, value, std::nullopt);
   const bool replaced = differs_;
   Entry& entry = entries_[id];
-  entry.stamp = 0;  // such pairs are as old as they come: links keep their order
+  // Such pairs are as old as they come, because links keep their order.
+  entry.stamp = 0;
   if (entry.life != Life::staged) {
     if (entry.life == Life::settled) set_life(id, Life::travelling);
     entry.held = true;
@@ -152,7 +153,8 @@ void Store::settle(std::uint64_t taken) {
       if (entry.life == Life::staged && !entry.held) entry.stamp = std::max(entry.stamp, clock_);
     }
   }
-  pending_ = std::move(left);  // with its memory: the next stage may be far away
+  // The old memory of pending_ is freed, because the next stage may be far away.
+  pending_ = std::move(left);
 }
 
 void Store::set_life(EntryId id, Life life) {
@@ -193,7 +195,8 @@ Stamp Store::stamp_of(std::string_view key) const {
   return entry == nullptr ? 0 : entry->stamp;
 }
 
-// Newer than what has come here, whoever put that; as new as what is staged.
+// A put is newer than a value that has come here from any node. It is as new as a value that is
+// staged.
 Stamp Store::stamp_now(const Entry& entry) const {
   const bool own = entry.life == Life::staged || entry.stamp == 0 || entry.stamp == UINT32_MAX;
   return std::max(clock_, entry.stamp + (own ? 0 : 1));
@@ -275,7 +278,7 @@ void Store::evict(EntryId id) {
   Entry& entry = entries_[id];
   unlink(id);
   if (mirror_ != nullptr) mirror_->erase(entry.key());
-  // Linear probing without gaps: whoever could have stood in the freed slot moves there.
+  // Linear probing without gaps: an entry that could have stood in the freed slot moves there.
   const std::size_t mask = index_.size() - 1;
   auto hole = static_cast<std::size_t>(slot_of(entry.key(), entry.hash) - index_.data());
   for (std::size_t at = (hole + 1) & mask; index_[at] != 0; at = (at + 1) & mask) {
@@ -291,7 +294,7 @@ void Store::evict(EntryId id) {
   free_entries_.push_back(id);
 }
 
-// Replaces an entry's value: in place where it fits, else in a new place.
+// Replaces an entry's value, in place if it fits, and otherwise in a new place.
 void Store::write(Entry& entry, std::string_view value) {
   live_bytes_ = live_bytes_ - entry.value_size + value.size();
   if (entry.life == Life::staged || entry.life == Life::travelling) {

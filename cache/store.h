@@ -1,22 +1,23 @@
 // A table of key-value pairs with a stage: the container that the cache policies share.
 //
-// Knows nothing of trees and fences; a policy decides what is stored, staged, evicted and asked for
-// elsewhere. Bytes lie in blocks that grow with the table, so that an agent with a few pairs holds
-// a few kilobytes; values that are replaced or evicted leave holes, which are closed once they
-// outweigh what is alive. Lookup by hash; everything that shows outside (the stage's order, who is
-// evicted) is the order of calls.
+// The table knows nothing of trees and fences. A policy decides which pairs are stored, staged,
+// evicted and asked for elsewhere. Bytes lie in blocks that grow with the table, so that an agent
+// with a few pairs holds a few kilobytes. Values that are replaced or evicted leave holes, which
+// are closed once they outweigh the live bytes. Lookup is by hash. Everything that shows outside
+// (the order of the stage, which pairs are evicted) follows the order of calls.
 //
 //   a pair is    staged      from stage() to take_stage(): only this table has it
 //                travelling  from take_stage() to settle(): others may not have it yet
 //                kept        from keep() on: for good, with its latest value
 //                settled     else: may be evicted
 //
-// Every pair has a stamp, the clock of the node that put it at that time. The clock moves with
-// fences (tick(), saw()), so that a put behind a fence has a larger stamp than all that the fence
-// took.
+// Every pair has a stamp: the time of its put, on the clock of the node that put it. The clock
+// moves with fences (tick(), saw()), so that a put behind a fence has a larger stamp than all that
+// the fence took.
 //
-// Views that find(), use() and key()/value() give end with the next call that is not const. Keys
-// and values are at most 2^32 - 1 bytes long (a frame carries far less).
+// Views that find(), use() and key()/value() return are valid until the next call that is not
+// const. Keys and values are at most 2^32 - 1 bytes long (a frame carries far less). The table has
+// no lock: one thread at a time uses it.
 #pragma once
 
 #include <algorithm>
@@ -39,62 +40,68 @@ class Store {
   Store(const Store&) = delete;
   Store& operator=(const Store&) = delete;
 
-  // Sets the pair now and remembers its key for the next take_stage(). True: it took the place of
-  // another value.
+  // Sets the pair now and remembers its key for the next take_stage(). Returns true if the pair
+  // replaced another value.
   bool stage(std::string_view key, std::string_view value);
-  // Sets the pair, unless a newer one is here: by its stamp, or as it is staged, which is this
-  // node's truth until it travels. True: not staged, and the value here was another.
+  // Sets the pair, unless a newer one is here. A pair is newer by its stamp, or if it is staged:
+  // that is this node's own value until it travels. Returns true if the pair here was not staged
+  // and had another value.
   bool commit(std::string_view key, std::string_view value, Stamp stamp = 0);
-  // The pair counts as travelling, as though it had been staged and were taken next. True: as
-  // above.
+  // Sets the pair and counts it as travelling, as if it had been staged and the next take_stage()
+  // took it. Returns true if the pair replaced another value.
   bool hold(std::string_view key, std::string_view value);
-  // Sets the pair, unless a newer one is here, and keeps it from now on.
+  // Sets the pair, unless a newer one is here, and keeps the key from now on.
   void keep(std::string_view key, std::string_view value, Stamp stamp = 0);
-  // commit() for every pair of an aggregate; pairs after malformed bytes are lost.
+  // Calls commit() for every pair of an aggregate. Pairs after malformed bytes are lost.
   void commit_all(std::string_view aggregate);
-  // The staged pairs become travelling ones. All that were staged and travel, each once with its
-  // latest value, as an aggregate, in the order in which their keys were first staged; those
-  // that travel already are sent again, as nobody has said that they arrived.
+  // Makes the staged pairs travelling ones. Returns all pairs that were staged or travel, as an
+  // aggregate. Each pair is there once with its latest value, in the order in which the keys were
+  // first staged. A pair that travels already is sent again, because no agent has confirmed that it
+  // arrived.
   std::string take_stage();
   Stamp clock() const { return clock_; }
-  // The clock moves on by one: what is put from now on is newer than what was.
+  // Moves the clock on by one: what is put from now on is newer than what was put before.
   void tick() { saw(clock_ + (clock_ < UINT32_MAX ? 1 : 0)); }
-  // The clock of others: what is put from now on is no older than what they had put.
+  // Takes over another node's clock: what is put from now on is no older than what that node had
+  // put.
   void saw(Stamp clock) { clock_ = std::max(clock_, clock); }
-  // Of the pair that is here; 0 if there is none.
+  // Returns the stamp of the pair that is here, or 0 if there is none.
   Stamp stamp_of(std::string_view key) const;
-  // The number of the last take_stage(), which settle() is given.
+  // Returns the number of the last take_stage(). settle() takes such a number.
   std::uint64_t taken() const { return taken_; }
 
-  // What travelled with that take_stage() or before has come to where it may not be evicted. What
-  // is staged counts as put now.
+  // The pairs that travelled with that take_stage() or before have arrived where they may not be
+  // evicted, and become settled. Staged pairs count as put now.
   void settle(std::uint64_t taken);
-  // What the pairs that are staged or travel take, about: keys, values, and kPairOverhead for each.
+  // Returns about how many bytes the staged and travelling pairs take: keys, values, and
+  // kPairOverhead for each pair. Charges are included.
   std::uint64_t pending_bytes() const { return pending_bytes_ + charged_bytes_; }
-  // Counts there too what takes room for good, until the charge is dropped.
+  // Adds to pending_bytes() what takes room for good, until drop_charge().
   void charge(std::uint64_t bytes) { charged_bytes_ += bytes; }
   void drop_charge() { charged_bytes_ = 0; }
-  // More than what a pair's two lengths and its stamp take on the wire.
+  // Bytes for each pair: more than its two lengths and its stamp take on the wire.
   static constexpr std::uint64_t kPairOverhead = 16;
 
   bool is_staged(std::string_view key) const;
-  // Staged or travelling.
+  // Returns true if the pair is staged or travelling.
   bool is_pending(std::string_view key) const;
   std::optional<std::string_view> find(std::string_view key) const;
-  // And makes it the most recently used; so does everything that sets a pair.
+  // Finds the pair and makes it the most recently used. Every call that sets a pair does that too.
   std::optional<std::string_view> use(std::string_view key);
-  // Evicts settled pairs, least recently used first, until usage().bytes is at most `bytes` or none
-  // is left. True: some were.
+  // Evicts settled pairs, least recently used first, until usage().bytes is at most `bytes` or no
+  // settled pair is left. Returns true if a pair was evicted.
   bool evict_to(std::uint64_t bytes);
-  // The same until the settled ones take at most `bytes`, whatever others take.
+  // Evicts settled pairs, least recently used first, until the settled ones take at most `bytes`.
+  // Other pairs do not count.
   void evict_settled_to(std::uint64_t bytes);
-  // Evicts this one, if it is settled.
+  // Evicts this pair, if it is settled.
   void forget(std::string_view key);
-  // Tells `mirror` of every change from now on; nullptr: nobody.
+  // Tells `mirror` of every change from now on; nullptr: no mirror. The mirror must live as long as
+  // it is set.
   void reflect_in(Mirror* mirror) { mirror_ = mirror; }
   void for_each(const std::function<void(std::string_view, std::string_view)>& each) const;
   Usage usage() const { return {entries_.size() - free_entries_.size(), live_bytes_}; }
-  // Bytes of the blocks: what is alive, holes, and room for more.
+  // Returns the bytes of the blocks: live bytes, holes, and room for more.
   std::uint64_t held_bytes() const { return held_bytes_; }
 
  private:
@@ -106,15 +113,15 @@ class Store {
     char* at = nullptr;  // the key, then room for the value
     std::uint32_t key_size = 0;
     std::uint32_t value_size = 0;
-    std::uint32_t room = 0;  // bytes after the key, value_size of them used
+    std::uint32_t room = 0;  // bytes after the key, used or free
     std::uint32_t hash = 0;
-    EntryId older = kNone;  // settled ones, in order of use
+    EntryId older = kNone;  // the list of settled pairs by use
     EntryId newer = kNone;
     Life life = Life::settled;
-    bool listed = false;  // in staged_ or travelling_
-    bool held = false;    // hold() set it: it has travelled by itself
+    bool listed = false;  // in pending_
+    bool held = false;    // hold() set it; it has travelled alone
     Stamp stamp = 0;
-    std::uint64_t taken = 0;  // travelling: since which take_stage()
+    std::uint64_t taken = 0;  // the take_stage() that it travels with
     std::string_view key() const { return {at, key_size}; }
     std::string_view value() const { return {at + key_size, value_size}; }
     std::uint64_t bytes() const { return key_size + std::uint64_t{value_size}; }
@@ -122,7 +129,8 @@ class Store {
   const Entry* entry_of(std::string_view key) const;
   EntryId* slot_of(std::string_view key, std::uint32_t hash);
   const EntryId* slot_of(std::string_view key, std::uint32_t hash) const;
-  // Without a stamp: put here and now; else one that came, and the newest stays.
+  // Sets the pair. Without a stamp it was put here and now. With one it came from another node, and
+  // the newest value stays.
   EntryId put(std::string_view key, std::string_view value, std::optional<Stamp> came);
   Stamp stamp_now(const Entry& entry) const;
   EntryId add(std::string_view key, std::string_view value, std::uint32_t hash);
@@ -137,26 +145,29 @@ class Store {
   void compact();
 
   std::vector<Entry> entries_;
-  std::vector<EntryId> index_;    // open addressing, a power of two; position in entries_ plus one
-  std::vector<EntryId> pending_;  // positions in entries_: staged or travelling
+  // Open addressing; the size is a power of two. An element is 0 or a position in entries_ plus
+  // one.
+  std::vector<EntryId> index_;
+  std::vector<EntryId> pending_;  // staged or travelling entries
   std::uint64_t taken_ = 0;
   Stamp clock_ = 0;
   std::uint64_t pending_bytes_ = 0;
   std::uint64_t charged_bytes_ = 0;
-  std::size_t staged_ = 0;  // how many of pending_ are
+  std::size_t staged_ = 0;  // the number of staged ones in pending_
   std::vector<EntryId> free_entries_;
   EntryId newest_ = kNone;
   EntryId oldest_ = kNone;
   Mirror* mirror_ = nullptr;
-  bool differs_ = false;  // the last put() met another value, which was not staged
+  // True if the last put() met another value. A staged value counts only for a put of this node.
+  bool differs_ = false;
   std::vector<std::unique_ptr<char[]>> blocks_;
-  char* free_ = nullptr;  // of the last block
+  char* free_ = nullptr;  // the unused end of the last block
   std::size_t free_bytes_ = 0;
   std::size_t next_block_ = 0;
   std::uint64_t held_bytes_ = 0;
   std::uint64_t live_bytes_ = 0;
   std::uint64_t settled_bytes_ = 0;
-  std::uint64_t used_bytes_ = 0;  // of the blocks: alive or holes
+  std::uint64_t used_bytes_ = 0;  // bytes of the blocks, live or holes
 };
 
 }  // namespace scela::cache

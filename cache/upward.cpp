@@ -18,7 +18,7 @@ std::string Upward::take_release() {
   return out;
 }
 
-// Only copies are renewed: who has none asks when it needs the pair.
+// A release renews copies only. An agent without a copy asks when it needs the pair.
 void Upward::commit(std::string_view pairs) {
   for_each_stamped(pairs, [this](std::string_view key, std::string_view value, Stamp stamp) {
     if (store_.find(key)) store_.commit(key, value, stamp);
@@ -39,12 +39,12 @@ Lookup Upward::get(std::string_view key, bool below) {
 }
 
 void Upward::answer_passes(std::string_view key, std::string_view value) {
-  // What has come here meanwhile, by a put of this node or a release, is newer.
+  // A value that has come here meanwhile, by a put of this node or a release, is newer.
   if (!store_.find(key)) store_.commit(key, value);
   trim();
 }
 
-// Until a fence has passed behind it the pair may be lost with an agent above: it is held.
+// Until a fence has passed behind it, the pair may be lost with an agent above. So it is held.
 bool Hcs::put(std::string_view key, std::string_view value) {
   if (is_root()) {
     pass(key, value, 0);

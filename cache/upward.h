@@ -1,17 +1,19 @@
-// HCS and HCMA: what is not here is asked for further up (thesis section 3, Table 3.1).
+// HCS and HCMA: a pair that is not on this node is asked for further up (thesis section 3, Table
+// 3.1).
 //
 //   hcs   every put goes up at once, and every level caches it: O(p*n) messages at the root.
 //   hcma  puts stay; at a fence every agent sends one aggregate up, and every level caches it.
 //
-// In both the root holds every pair, O(p*n), and evicts none; everybody else holds the pairs of its
-// own subtree and what was asked for through it, and may evict what has reached the root
-// (make_policy's limit).
+// In both policies the root holds every pair, O(p*n), and evicts none. Every other agent holds the
+// pairs of its own subtree and what was asked for through it. It may evict what has reached the
+// root (make_policy's limit).
 //
-// A pair that takes the place of another is no case of the thesis: copies cached elsewhere would
-// stay. So the root remembers the keys whose value changed since the last fence of the whole job,
-// and each release carries them; whoever holds a copy renews it. Without such keys it is empty.
-// A value that came there after a newer one counts as changed too: those below may have taken it.
-// For the same reason nobody is given a copy of what the root has not been sent yet.
+// The thesis does not treat a pair that replaces another: copies cached elsewhere would stay. So
+// the root remembers the keys that changed their value since the last fence of the whole job. Each
+// release carries these keys, and every agent that holds a copy renews it. If no key changed, the
+// release is empty. A value that reached the root after a newer one counts as changed too, because
+// agents below may have taken it. For the same reason no agent is given a copy of a pair that the
+// root has not been sent yet.
 #pragma once
 
 #include <set>
@@ -28,7 +30,7 @@ class Upward : public Policy {
   explicit Upward(const Place& place)
       : is_root_(place.is_root), limit_(place.is_root ? 0 : place.limit) {}
 
-  std::string take_stage() final { return store_.take_stage(); }  // hcs: empty, it has travelled
+  std::string take_stage() final { return store_.take_stage(); }  // hcs: empty
   bool wants_release() const final { return true; }
   bool release_carries_pairs() const final { return false; }
   std::string take_release() final;
@@ -43,7 +45,7 @@ class Upward : public Policy {
   Usage usage() const final { return store_.usage(); }
 
  protected:
-  // A pair of the subtree is cached on its way.
+  // Caches a pair of the subtree on its way up.
   void pass(std::string_view key, std::string_view value, Stamp stamp);
   void trim();
   bool is_root() const { return is_root_; }
@@ -54,7 +56,8 @@ class Upward : public Policy {
   bool is_root_;
   std::uint64_t limit_;  // 0: none
   Store store_;
-  std::set<std::string, std::less<>> changed_;  // keys whose value did, here
+  // The keys that changed their value here.
+  std::set<std::string, std::less<>> changed_;
 };
 
 class Hcs final : public Upward {

@@ -19,7 +19,8 @@ std::string boot_id() {
   return id;
 }
 
-// What those elsewhere reach this machine by; empty if there are none, or no way there is known.
+// Returns the address by which agents on other machines reach this machine. Returns an empty string
+// if there are none, or if no route to any of them is known.
 std::string own_address(const std::vector<std::string>& contacts) {
   for (const std::string& line : contacts) {
     const auto contact = nla::parse_contact(line);

@@ -1,4 +1,5 @@
-// What the root agent is told first: the hosts and the tree, and how agents are to work.
+// Builds the first event that the root agent gets: the hosts, the shape of the tree and the
+// settings of the agents. The session (session.cpp) uses it, in its one thread.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +12,8 @@
 
 namespace scela {
 
-// `agent`: path of scela-nla here. `contacts`: of the plan's hosts.
+// `agent` is the path of scela-nla on this machine. `contacts` has one entry per host of the plan,
+// in its order. `now_ns` is the monotonic clock in nanoseconds.
 nla::event::Begin beginning(const Options& options, const Plan& plan, const std::string& agent,
                             std::vector<std::string> contacts, std::int64_t now_ns);
 

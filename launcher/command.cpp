@@ -38,7 +38,8 @@ namespace scela {
 
 namespace {
 
-// Writes all of it or gives up quietly: what cannot be shown cannot be reported either.
+// Writes all of `text`. Returns false if a write fails: a failure to write cannot be reported
+// either.
 bool print(int fd, std::string_view text) {
   while (!text.empty()) {
     const ssize_t wrote = ::write(fd, text.data(), text.size());
@@ -59,7 +60,8 @@ void warn(const std::vector<std::string>& lines) {
     print(2, cat("scela-run: ", line, "\n"));
 }
 
-// Hosts that are named in any way are the user's choice.
+// Warns if the hosts of a batch system's allocation are ignored. Hosts that the command line names
+// in any way are the user's choice, and there is no warning then.
 void warn_of_allocation(const Options& options, const Surroundings& around) {
   const bool names_hosts =
       options.hosts || options.hostfile || options.sim_nodes || !options.rank_places.empty() ||
@@ -75,7 +77,7 @@ int answer(std::string_view text) {
   return complain({ErrorKind::io, "write standard output", "", errno_text(errno), ""});
 }
 
-// A file of a hundred thousand hosts has a few megabytes; one that never ends is a mistake.
+// A file of a hundred thousand hosts has a few megabytes. A file that never ends is a mistake.
 constexpr std::size_t kLargestFile = std::size_t{64} << 20;
 
 Result<std::string> read_file(const std::string& path, const std::string& what) {
@@ -100,8 +102,9 @@ Result<std::string> read_file(const std::string& path, const std::string& what) 
   }
 }
 
-// A standard descriptor that is closed would be the next one that is opened, and ranks' output
-// would be written to whatever that is. Opened the wrong way round it fails as a closed one does.
+// If a standard descriptor is closed, the next open() would reuse its number, and the ranks' output
+// would go to that file. /dev/null, opened with the wrong access mode, fails in the same way as a
+// closed descriptor.
 void hold_standard_descriptors() {
   for (const int fd : {0, 1, 2}) {
     if (::fcntl(fd, F_GETFD) < 0) ::open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY);
@@ -232,7 +235,8 @@ std::string placement_text(const Options& options, const PlacementPolicy& placem
              name_of(placement.bind_to), "\n");
 }
 
-// What the ranks will find, as the options and their defaults have it.
+// Returns the choices that apply to the ranks: placement, PMI and cache, from the options and their
+// defaults.
 std::string choices_text(const Options& options, const Plan& plan) {
   const nla::Job& job = plan.job;
   std::string limit;
@@ -253,15 +257,16 @@ std::string plan_text(const Options& options, const Plan& plan, const std::strin
   return cat(guess, map_text(plan), choices_text(options, plan), bindings);
 }
 
-// What the hosts would tell: all nodes that have ranks are this machine.
+// Uses the topology of this machine in place of the agents' answers. All nodes that have ranks must
+// be this machine.
 Result<void> use_own_topology(const Options& options, Plan& plan) {
   use_topologies(
       plan, {{read_topology().bytes(), RankSet::run(0, static_cast<Rank>(plan.hosts.size()))}});
   return plan.counts_room ? map_again(plan, options, unneeded(plan, {})) : Result<void>();
 }
 
-// Starts nothing and asks nobody: where ranks are bound is known of this machine only. What the job
-// could not be started for is its result too.
+// Starts no process and asks no other machine, so the bindings are known for this machine only. If
+// a node would refuse to start its ranks, that error is the result.
 int run_dry(const Options& options, const Surroundings& around, Plan plan) {
   if (!needs_topologies(plan, options)) return answer(plan_text(options, plan));
   if (!has_ranks_here_only(plan, around)) {
@@ -288,7 +293,7 @@ struct Prepared {
   Reach reach;
 };
 
-// What a person calls the process that has called for a launcher.
+// Returns the program name of the process that called for a launcher, for error messages.
 std::string name_of_caller(const SingletonCall& call) {
   const auto own = static_cast<std::uint32_t>(::getpid());
   const std::uint32_t process =
@@ -298,8 +303,8 @@ std::string name_of_caller(const SingletonCall& call) {
   return program.empty() ? cat("process ", process) : program;
 }
 
-// How the hosts are reached. Where the job can do without some, the plan is made again without
-// those that cannot be, which may bring in others.
+// Finds out how the hosts are reached. If some hosts are unreachable and the job can do without
+// them, the plan is made again without them. The new plan may bring in other hosts.
 Result<Prepared> reach_hosts(const Options& options, Surroundings& around, Plan plan) {
   for (;;) {
     auto reach = find_reach(options, plan);
@@ -307,7 +312,7 @@ Result<Prepared> reach_hosts(const Options& options, Surroundings& around, Plan 
     if (reach->missing.empty()) return Prepared{std::move(plan), std::move(*reach)};
     around.missing.insert(around.missing.end(), reach->missing.begin(), reach->missing.end());
     if (plan.once_per_host && reach->missing.size() == plan.hosts.size()) {
-      plan.hosts.clear();  // nobody is left, which is a result like any other
+      plan.hosts.clear();  // no host is left: a normal result
       plan.missing = around.missing;
       return Prepared{std::move(plan), {}};
     }
@@ -354,7 +359,7 @@ int run_command(int argc, char** argv) {
   if (*call) plan->commands.front() = {name_of_caller(**call)};
   if (options->dry_run) return run_dry(*options, *around, std::move(*plan));
   if (options->show_map) {
-    // Otherwise the first map would be a guess at what is known here.
+    // Without this, the first map would be a guess, although this machine's processors are known.
     if (plan->counts_room && !plan->remote) {
       if (auto mapped = use_own_topology(*options, *plan); !mapped) return complain(mapped.error());
     }

@@ -1,9 +1,11 @@
-// The command scela-run: reads what was asked, makes a plan, runs the job, tells how it ended.
+// The command scela-run: parses the command line, makes a plan, runs the job and reports how it
+// ended. Only main() uses it, in one thread.
 #pragma once
 
 namespace scela {
 
-// The exit status; see the table in launcher/core/report.h. Output goes to descriptors 1 and 2.
+// Blocks until the job has ended and returns the exit status (table in launcher/core/report.h). It
+// writes to descriptors 1 and 2.
 int run_command(int argc, char** argv);
 
 }  // namespace scela

@@ -23,13 +23,13 @@ namespace scela {
 namespace {
 
 constexpr char kCache[] = "/etc/ld.so.cache";
-// Of machines with tens of thousands of libraries.
+// The limit suffices for machines with tens of thousands of libraries.
 constexpr std::size_t kLargestCache = std::size_t{16} * 1024 * 1024;
 constexpr std::string_view kUsualDirectories = "/lib64:/usr/lib64:/lib:/usr/lib";
-// The largest programs load some hundreds.
+// The largest programs load some hundreds of libraries.
 constexpr std::size_t kMostLibraries = 4096;
 
-// A regular file, open to be read.
+// A regular file that is open for reading.
 class Source {
  public:
   explicit Source(const std::string& path)
@@ -68,10 +68,10 @@ std::optional<Linkage> linkage_of_file(const std::string& path) {
       [&](std::uint64_t offset, std::size_t size) { return source.read(offset, size); });
 }
 
-// Who asks for libraries, and where its run path has them looked for.
+// A file that needs libraries, with the run path in which the loader looks for them.
 struct Asker {
   Linkage linkage;
-  std::string directory;  // its own
+  std::string directory;  // the directory that contains it
 };
 
 std::string directory_of(const std::string& path) {
@@ -128,7 +128,8 @@ class Loader {
   std::optional<std::string> cache_;
 };
 
-// libc, the loader, and what is part of them: they have all functions that there are.
+// True for libc, the dynamic loader and their parts. These libraries contain all functions of libc,
+// so their strings say nothing about the program.
 bool is_of_libc(std::string_view name) {
   return std::ranges::any_of(
       std::initializer_list<std::string_view>{"libc.so", "ld-linux", "ld64.so", "libdl.so",
@@ -136,8 +137,8 @@ bool is_of_libc(std::string_view name) {
       [&](std::string_view stem) { return name.starts_with(stem); });
 }
 
-// False: an end was asked for by `see` (a name that is asked for) or `loaded` (the program, then
-// libraries that were found, by name).
+// Visits the libraries breadth first. `see` gets each name that is needed. `loaded` gets the
+// program and then each library that was found. Returns false if one of them returned false.
 bool walk(const std::string& program, Linkage linkage, std::string_view directories,
           const std::function<bool(const std::string& name)>& see,
           const std::function<bool(const std::string& name, const Linkage&)>& loaded) {

@@ -1,5 +1,6 @@
-// The shared libraries that a program is linked to, and those that they are linked to in turn, as
-// this machine's loader would find them: by name, without running anything.
+// Finds the shared libraries that a program is linked to, and the libraries that those are linked
+// to in turn. It reads files as this machine's dynamic loader would and runs no program.
+// pmi_choice.cpp uses it; the functions block on file reads and share no state between calls.
 #pragma once
 
 #include <functional>
@@ -8,15 +9,15 @@
 
 namespace scela {
 
-// Calls `see` with each library's name once, the nearest first, until it returns false.
-// `directories`: those of LD_LIBRARY_PATH, may be empty.
-// False: the program cannot be read, or is none of a kind that has libraries (a script).
+// Calls `see` once with the name of each library, the nearest first, until `see` returns false.
+// `directories` is the value of LD_LIBRARY_PATH and may be empty. Returns false if the program
+// cannot be read, or is of a kind that has no libraries (a script).
 bool for_each_library(const std::string& program, std::string_view directories,
                       const std::function<bool(const std::string& name)>& see);
 
-// Whether the program is linked to shared libraries, and neither it nor one of these but libc loads
-// libraries or starts programs: it stays what it is, as hostname does, and a shell or Python do
-// not.
+// Returns true if the program is linked to shared libraries, and neither it nor any of them except
+// libc can load libraries or start programs. Such a program stays what it is (hostname); a shell or
+// Python does not.
 bool stays_as_it_is(const std::string& program, std::string_view directories);
 
 }  // namespace scela

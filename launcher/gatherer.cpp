@@ -25,7 +25,8 @@ struct FreeDigest {
 };
 using Digest = std::array<unsigned char, 32>;
 
-// Before each piece in the file. Positions count from one, 0 is none.
+// Stands before each piece in the file. Positions count from one, and 0 means that there is no
+// piece.
 struct PieceHead {
   std::uint64_t next = 0;
   std::uint64_t size = 0;
@@ -37,7 +38,7 @@ Error file_error(std::string_view what) {
                errno == ENOSPC ? "free some space, or set TMPDIR to a larger place" : ""};
 }
 
-// A file that nobody else can see and that ends with us.
+// Opens a file that no other process can find by name and that vanishes when this process ends.
 Fd unnamed_file() {
   const std::string folder = temporary_base();
   Fd file(::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
@@ -75,10 +76,11 @@ bool read_at(int fd, void* bytes, std::size_t size, std::uint64_t at) {
 
 }  // namespace
 
-// What one rank wrote: the digest of all, the pieces in the file, then what is in memory.
+// The output of one rank: the digest of all its bytes, its pieces in the file, and the bytes in
+// memory.
 struct Gatherer::Kept {
   std::string waiting;
-  std::uint64_t first = 0;  // position of a piece, as in PieceHead
+  std::uint64_t first = 0;  // position, as in PieceHead
   std::uint64_t last = 0;
   bool ends_line = true;
   std::unique_ptr<EVP_MD_CTX, FreeDigest> digest{EVP_MD_CTX_new()};
@@ -94,7 +96,7 @@ Result<void> Gatherer::add(Rank rank, std::string_view bytes) {
   if (!kept) {
     kept = std::make_unique<Kept>();
     if (!kept->digest || EVP_DigestInit_ex(kept->digest.get(), EVP_sha256(), nullptr) != 1) {
-      std::abort();  // out of memory, or a libcrypto without SHA-256
+      std::abort();  // out of memory, or no SHA-256
     }
   }
   EVP_DigestUpdate(kept->digest.get(), bytes.data(), bytes.size());
@@ -115,7 +117,7 @@ Result<void> Gatherer::spill() {
   return {};
 }
 
-// The piece first, then the link to it: the chain is whole at every moment.
+// Writes the piece first and then the link to it, so the list is valid at every moment.
 Result<void> Gatherer::append(Kept& kept) {
   const PieceHead head{0, kept.waiting.size()};
   const std::uint64_t position = end_ + 1;
@@ -129,7 +131,7 @@ Result<void> Gatherer::append(Kept& kept) {
   if (kept.first == 0) kept.first = position;
   kept.last = position;
   end_ += sizeof head + kept.waiting.size();
-  std::string().swap(kept.waiting);  // gives the memory back, which an assignment does not
+  std::string().swap(kept.waiting);  // an assignment would keep the memory
   return {};
 }
 

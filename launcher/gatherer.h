@@ -1,10 +1,10 @@
-// Keeps what each rank writes until all have ended, then tells it once for all ranks that wrote the
-// same (--gather).
+// Keeps the output of each rank until all ranks have ended, and then returns it once for all ranks
+// that wrote the same output (--gather). OutputWriter uses it.
 //
-// Memory is bounded whatever is written and by however many: beyond kMemory what waits goes into a
-// file without a name, in which each rank's pieces form a chain. Equal means equal digests
-// (SHA-256) of all bytes, where a last line without an end counts as ended. Blocks on that file
-// only.
+// Memory is bounded for any amount of output and any number of ranks. If more than `memory` bytes
+// are pending, they go to an unnamed temporary file, in which the pieces of each rank form a linked
+// list. Two outputs are equal if their SHA-256 digests are equal; a missing newline at the end is
+// counted as present. It blocks on that file only. One thread uses an object.
 #pragma once
 
 #include <cstdint>
@@ -24,23 +24,26 @@ class Gatherer {
  public:
   static constexpr std::size_t kMemory = std::size_t{4} * 1024 * 1024;
 
-  // `names`: of ranks, for the headings; empty: their numbers.
+  // `names` has the names of the ranks for the headings. If it is empty, the headings have rank
+  // numbers.
   explicit Gatherer(std::vector<std::string> names, std::size_t memory = kMemory);
   ~Gatherer();
   Gatherer(const Gatherer&) = delete;
   Gatherer& operator=(const Gatherer&) = delete;
 
-  // Error (io): the file cannot be written.
+  // Returns an error (kind io) if the temporary file cannot be created or written.
   Result<void> add(Rank rank, std::string_view bytes);
-  // Nothing more will be added. What is to be shown comes in pieces from here on, by the lowest
-  // rank of each group; an empty one is the end. Ranks that wrote nothing are not shown.
+  // Returns the next piece of the gathered output, group after group. The group of the lowest rank
+  // comes first, and an empty string is the end. Ranks that wrote no output are not shown. add()
+  // must not be called any more after the first call. Returns an error (kind io) if the temporary
+  // file cannot be read.
   Result<std::string> next();
 
  private:
   struct Kept;
   struct Group {
     RankSet ranks;
-    const Kept* kept = nullptr;  // the first rank's
+    const Kept* kept = nullptr;  // output of the first rank
   };
   Result<void> spill();
   Result<void> append(Kept& kept);
@@ -52,13 +55,14 @@ class Gatherer {
   std::size_t waiting_ = 0;  // bytes in memory
   std::map<Rank, std::unique_ptr<Kept>> kept_;
   Fd file_;
-  std::uint64_t end_ = 0;  // of the file
+  std::uint64_t end_ = 0;  // size of the file
 
   bool grouped_ = false;
   std::vector<Group> groups_;
-  std::size_t shown_ = 0;  // groups that are over
-  bool in_group_ = false;  // the heading of groups_[shown_] is out
-  std::uint64_t at_ = 0;   // next piece of it in the file, plus one; 0: what is in memory
+  std::size_t shown_ = 0;  // number of groups already returned
+  bool in_group_ = false;  // heading of groups_[shown_] is out
+  // Position of the group's next piece in the file, plus one. 0 means the part in memory.
+  std::uint64_t at_ = 0;
 };
 
 }  // namespace scela

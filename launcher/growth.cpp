@@ -91,7 +91,7 @@ void Growth::settle(const Settled& hosts) {
   if (hosts.empty()) return;
   for (const auto& [host, why] : hosts)
     under_way_.erase(host);
-  // What is asked again may wait again.
+  // A spawn that is asked for again may wait again.
   for (Waiting& one : std::exchange(waiting_, {})) {
     std::string why;
     std::vector<std::string> others;

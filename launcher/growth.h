@@ -1,8 +1,10 @@
-// Ranks that are spawned on hosts that have no agent yet: who waits for which host.
+// Starts agents for ranks that are spawned on hosts without an agent, and keeps track of which
+// spawn waits for which host. Spawning (spawning.h) uses it, in the session's one thread.
 //
-// Pure bookkeeping between three others, given as hooks: how hosts are reached is found out, the
-// root agent starts their agents, and the spawn is planned again when they are there. A host whose
-// agent cannot be started is the answer to all spawns that wait for it, and nobody else's failure.
+// The class does bookkeeping only; three hooks do the work. The first finds out how hosts are
+// reached, the second has the root agent start their agents, and the third gets the result. The
+// spawn is planned again when all its agents run. If the agent of a host cannot be started, all
+// spawns that wait for this host fail, and no other part of the job does.
 #pragma once
 
 #include <cstdint>
@@ -22,22 +24,24 @@ namespace scela {
 class Growth {
  public:
   struct Hooks {
-    // Find out how these are reached; found() follows, sooner or later.
+    // Finds out how these hosts are reached. The owner calls found() later.
     std::function<void(const std::vector<std::string>& hosts)> find;
-    // Start their agents, as the next nodes of the tree; added() follows.
+    // Starts agents on these hosts, as the next nodes of the tree. The owner calls added() later.
     std::function<void(const std::vector<std::string>& contacts)> start;
-    // What becomes of a spawn. Planned: all of its hosts have an agent.
+    // Gets the result of a spawn: the planned world if all of its hosts have an agent, or an error.
     std::function<void(const nla::action::Spawn& asked, Result<nla::World> planned)> planned;
   };
 
-  // `failed`: numbers of nodes that have no agent any more. Both outlive this. `most`: children
-  // that the root may get so.
+  // `failed` has the numbers of the nodes that no longer have an agent. `plan` and `failed` must
+  // outlive this object. `most` is the largest number of children that the root may get in this
+  // way.
   Growth(Plan& plan, const RankSet& failed, std::uint32_t most, Hooks hooks)
       : plan_(plan), failed_(failed), most_(most), hooks_(std::move(hooks)) {}
 
   void ask(const nla::action::Spawn& asked);
   void found(const std::vector<FoundHost>& hosts);
-  // Whether that node was being started for this, so that nothing else has failed.
+  // Returns true if the node was being started for a spawn. Only the spawns that wait for it fail
+  // then.
   bool failed(const nla::msg::NodeFailed& failure);
   void added(const Slice& nodes);
 
@@ -46,7 +50,8 @@ class Growth {
     nla::action::Spawn asked;
     std::set<std::string> hosts;
   };
-  // Hosts that are not waited for any more, and why if their agents could not be started.
+  // Maps each host that is no longer waited for to the reason why its agent could not be started.
+  // The reason is empty if the agent runs.
   using Settled = std::map<std::string, std::string>;
   void settle(const Settled& hosts);
   std::set<std::string> hosts_of(const SpawnPlan& made) const;
@@ -57,9 +62,9 @@ class Growth {
   const Hooks hooks_;
   std::vector<Waiting> waiting_;
   std::set<std::string> under_way_;           // all hosts that are waited for
-  std::map<std::uint32_t, std::string> why_;  // of nodes under way that have failed
-  RankSet starting_;                          // nodes under way
-  std::uint32_t children_ = 0;                // of the root, that have come so
+  std::map<std::uint32_t, std::string> why_;  // failures of nodes in starting_
+  RankSet starting_;                          // nodes that are getting an agent
+  std::uint32_t children_ = 0;                // children of the root for spawns
 };
 
 }  // namespace scela

@@ -1,8 +1,9 @@
-// Hosts looked up beside the event loop: the name service may take seconds, and nothing that runs
-// must wait for it.
+// Looks up hosts in separate threads, so that a slow name service (it may take seconds) never
+// blocks the event loop. Spawning (spawning.h) uses it.
 //
-// One thread for each question, left behind if the session ends first: it holds nothing of the
-// session's. Answers come in the loop's own thread.
+// Each question gets a thread of its own. If the session ends first, the thread is left behind; it
+// holds no reference to the session. All calls are made, and `found` is called, in the loop's
+// thread.
 #pragma once
 
 #include <functional>
@@ -27,7 +28,7 @@ class HostFinder {
   HostFinder& operator=(const HostFinder&) = delete;
 
   void find(const std::vector<std::string>& hosts);
-  void close();  // no answer comes any more
+  void close();  // no answer is delivered afterwards
 
  private:
   struct Answers;

@@ -24,7 +24,7 @@ bool is_here(const std::string& name, const Surroundings& around) {
          around.host_name.starts_with(name + ".");
 }
 
-// Those that stand for the whole job; empty: none are named.
+// Returns the hosts that are named for the whole job, or an empty list if no hosts are named.
 Result<std::vector<HostEntry>> named_hosts(const Options& options, const Surroundings& around) {
   if (options.hosts) return parse_hosts(*options.hosts);
   if (options.hostfile) {
@@ -41,8 +41,8 @@ bool is_variable(std::string_view name, const Surroundings& around) {
   });
 }
 
-// mpirun's -x NAME passes a variable on. A name that is a variable's, and no host's, is not taken
-// for a host to leave out.
+// mpirun's -x NAME passes on a variable; here -x excludes a host. A name that is a variable and no
+// host of the job is an error.
 Result<void> check_excluded(const std::string& spec, const std::vector<HostEntry>& hosts,
                             const Surroundings& around) {
   for (const std::string& name : split_list(spec, ',')) {
@@ -120,7 +120,7 @@ bool is_remote(const Options& options, const Plan& plan, const Surroundings& aro
 
 bool has_ranks_here_only(const Plan& plan, const Surroundings& around) {
   if (!plan.remote) return true;
-  if (plan.counts_room) return false;  // any of its hosts may get some
+  if (plan.counts_room) return false;  // any of its hosts may get ranks
   for (std::uint32_t node = 0; node < plan.hosts.size(); ++node) {
     if (!is_here(plan.hosts[node], around) && !plan.job.map.ranks_of(node).empty()) return false;
   }
@@ -240,7 +240,8 @@ Result<std::vector<HostEntry>> take_spares(std::vector<HostEntry>& hosts, const 
 
 Result<void> choose_min_nodes(Plan& plan, const Options& options) {
   const auto nodes = static_cast<std::uint32_t>(plan.hosts.size());
-  // Hosts that were missing from the start have used up spares, or even more than there are.
+  // Hosts that were missing from the start have used up spares, or there are even more of them than
+  // spares.
   const auto missing = static_cast<std::uint32_t>(plan.missing.size());
   const std::uint32_t lacking =
       options.spares > 0 && missing > options.spares ? missing - options.spares : 0;

@@ -10,7 +10,8 @@ namespace scela {
 
 namespace {
 
-// Digests are looked up by name, which costs more than they do: once per thread.
+// Keeps a digest and its context, one per thread. OpenSSL's lookup by name costs more than the
+// digest itself.
 class Hasher {
  public:
   explicit Hasher(const char* name)
@@ -24,7 +25,7 @@ class Hasher {
     EVP_MD_free(digest_);
   }
 
-  // The digest of one text after the other; `out` has room for it.
+  // Computes the digest of `first` followed by `second`. `out` must have room for the digest.
   void run(std::string_view first, std::string_view second, unsigned char* out) {
     if (EVP_DigestInit_ex2(context_, digest_, nullptr) != 1 ||
         EVP_DigestUpdate(context_, first.data(), first.size()) != 1 ||
@@ -41,8 +42,8 @@ class Hasher {
 
 }  // namespace
 
-// RFC 2104, written out: EVP_MAC sets its key up anew for three times the cost, and each hidden
-// name has a key of its own.
+// Implements RFC 2104 directly. EVP_MAC sets up its key anew for each call, which costs three times
+// as much, and each hidden name has a key of its own.
 Sha1Digest hmac_sha1(std::string_view key, std::string_view text) {
   constexpr std::size_t kBlock = 64;
   thread_local Hasher sha1("SHA1");

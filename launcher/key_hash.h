@@ -1,7 +1,8 @@
-// The two hashes that host keys need: by OpenSSL, so that the core has no cryptography.
+// The two hash functions that host keys need. They use OpenSSL, so that launcher/core has no
+// cryptography. ssh_hosts.cpp and reach.cpp use them.
 //
-// Safe for several threads. Never fail: without SHA-1 or SHA-256 the program cannot do ssh at all,
-// and ends.
+// They are safe to call from several threads and never return an error. Without SHA-1 or SHA-256
+// the program cannot do ssh at all, and it aborts.
 #pragma once
 
 #include <string>
@@ -11,10 +12,11 @@
 
 namespace scela {
 
-// Of a hidden name in known_hosts files.
+// Returns HMAC-SHA1 (RFC 2104), with which known_hosts files hide host names.
 Sha1Digest hmac_sha1(std::string_view key, std::string_view text);
 
-// SHA-256 of a host key, 64 lower-case hexadecimal digits; `blob` is base64 that decodes.
+// Returns the SHA-256 of a host key as 64 lower-case hexadecimal digits. `blob` must be valid
+// base64.
 std::string key_digest(std::string_view blob);
 
 }  // namespace scela

@@ -12,7 +12,7 @@ namespace scela {
 
 namespace {
 
-// Characters of a record that a node may have written.
+// Maximum length in bytes of a record, which a node may have written.
 constexpr std::size_t kMostRecord = 2000;
 
 spdlog::level::level_enum level_of(LogLevel level) {

@@ -1,4 +1,6 @@
-// What -v shows: records of the subsystems asked for, one line each on standard error.
+// Shows the log records of scela-run -v: one line each on standard error, for the subsystems asked
+// for. Warnings and errors are always shown. The session and Spawning use it, in the session's one
+// thread.
 #pragma once
 
 #include <memory>
@@ -18,14 +20,15 @@ class Log {
   Log(const Log&) = delete;
   Log& operator=(const Log&) = delete;
 
-  void say(Subsystem subsystem, std::string text);  // from the launcher itself, level info
+  // Logs a line of the launcher itself at level info.
+  void say(Subsystem subsystem, std::string text);
   void show(const LogRecord& record);
 
  private:
   struct Lines;
   bool wanted(const LogRecord& record) const;
   bool verbose_ = false;
-  std::vector<std::string> subsystems_;  // empty: all
+  std::vector<std::string> subsystems_;  // empty: all subsystems
   std::unique_ptr<Lines> lines_;
 };
 

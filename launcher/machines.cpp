@@ -9,16 +9,17 @@ namespace scela {
 
 namespace {
 
-// Of all kinds of machines together. Smaller: nodes of clusters of very many kinds count as not
-// telling; larger: more memory that hostile agents can take, at 28 bytes each.
+// Maximum number of processors of all kinds of machines together. With a smaller limit, nodes of
+// clusters of very many kinds count as not reporting. With a larger limit, hostile agents can take
+// more memory, at 28 bytes per processor.
 constexpr std::uint64_t kMostProcessors = std::uint64_t{1} << 20;
 
 bool binds(const nla::Job& job) {
   return job.placement.bind_to != BindTo::none || !job.chosen_cores.empty();
 }
 
-// What each node may use. Machines are few, nodes may be many: what one machine's nodes have in
-// common is found once.
+// Returns the processors that each node may use. There are few kinds of machines but perhaps many
+// nodes, so the kind of each node is looked up once.
 class NodeTopologies {
  public:
   explicit NodeTopologies(const Plan& plan) : plan_(plan), machine_of_(plan.hosts.size()) {
@@ -29,7 +30,7 @@ class NodeTopologies {
     }
   }
 
-  // Nullptr: it has not told. Valid until the next call.
+  // Returns nullptr if the node has not reported. The pointer is valid until the next call.
   const Topology* of(std::uint32_t node) {
     const MachineKind* machine = machine_of_[node];
     if (machine == nullptr || plan_.node_shares <= 1) {
@@ -51,8 +52,8 @@ bool needs_topologies(const Plan& plan, const Options& options) {
   return plan.counts_room || ((options.show_map || options.dry_run) && binds(plan.job));
 }
 
-// A few bytes may claim very many processors: smaller machines first, so that such ones take the
-// room of nobody but themselves.
+// A few bytes may claim very many processors. Smaller machines therefore come first, so that a
+// machine with a huge claim takes no room from others.
 void use_topologies(Plan& plan, const nla::TopologyList& told) {
   plan.machines.clear();
   if (!plan.counts_room && !binds(plan.job)) return;
@@ -75,8 +76,8 @@ void use_topologies(Plan& plan, const nla::TopologyList& told) {
   NodeTopologies topologies(plan);
   for (std::uint32_t node = 0; node < plan.hosts.size(); ++node) {
     if (plan.slots[node]) continue;
-    // A node that lacks what is asked for has room for one, so that it can say why when it is
-    // asked to start it.
+    // A node that lacks what is asked for gets room for one rank. It can then report the reason
+    // when it is asked to start this rank.
     const Topology* topology = topologies.of(node);
     plan.slots[node] = topology == nullptr ? 1 : room_of(*topology, plan.job.placement).value_or(1);
   }

@@ -1,8 +1,9 @@
-// What the hosts of a job have told of their processors (or this machine's, where they all are this
-// one): how many ranks they have room for where no slots are stated, and which processors each rank
-// will be bound to.
+// Uses what the job's hosts report about their processors. If all hosts are this machine, its own
+// topology is used. The report says how many ranks a host without stated slots has room for, and to
+// which processors each rank is bound.
 //
-// Values in, values out, by the rules that the agents bind by.
+// The command, the session and plan.cpp use it. All functions compute values from values, by the
+// rules that the agents bind by.
 #pragma once
 
 #include <optional>
@@ -15,19 +16,21 @@
 
 namespace scela {
 
-// Whether they are to tell: their processors are their slots, or where ranks are bound is shown.
+// Returns true if the hosts must report their processors. The processors then are their slots, or
+// the bindings are shown.
 bool needs_topologies(const Plan& plan, const Options& options);
 
-// Keeps what they have told, and with Plan::counts_room the slots of those for which none are
-// stated. What is malformed counts as not told.
+// Keeps the topologies that the hosts reported. If Plan::counts_room is set, it also sets the slots
+// of each host that has no stated slots. A malformed report counts as no report.
 void use_topologies(Plan& plan, const nla::TopologyList& told);
 
-// The host that has most cores, or hardware threads if ranks are bound to those, in one object of
-// those that they are mapped by; nothing where none of these has told.
+// Returns the host that has the most units for one rank. A unit is a core, or a hardware thread if
+// ranks are bound to those; all units must be in one object of the kind that ranks are mapped by.
+// Returns std::nullopt if none of these nodes has reported its processors.
 std::optional<LargestHost> largest_host(const Plan& plan, const std::vector<std::uint32_t>& nodes);
 
-// Where the ranks of each node that has some will be bound, node after node, but for nodes that
-// have no agent.
+// Returns the bindings of the ranks of each node, in node order. Nodes without ranks and the nodes
+// in `failed` are left out.
 std::vector<NodeBindings> bindings_of(const Plan& plan, const RankSet& failed = {});
 
 }  // namespace scela

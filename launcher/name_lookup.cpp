@@ -52,7 +52,7 @@ std::optional<NameAnswer> ask(const NameQuery& query, int flags) {
   return NameAnswer{text, {}, {}};
 }
 
-// What threads share; lives as long as the last of them.
+// The data that the threads share. It lives as long as the last thread.
 struct Work {
   std::vector<NameQuery> queries;
   std::function<NameAnswer(const NameQuery&)> look_up;
@@ -77,7 +77,7 @@ struct Work {
   }
 };
 
-// Signals stay with the threads that wait for them.
+// Blocks all signals in the threads that are started meanwhile, so that other threads get them.
 class SignalsBlocked {
  public:
   SignalsBlocked() {
@@ -100,7 +100,7 @@ std::vector<std::thread> start_threads(const std::shared_ptr<Work>& work, std::s
     while (threads.size() < count)
       threads.emplace_back([work] { work->run(); });
   } catch (const std::system_error&) {
-    // The system gives no more of them: those that there are do it all.
+    // The system allows no more threads. The threads that were started do all the work.
   }
   return threads;
 }
@@ -116,7 +116,7 @@ std::vector<NameAnswer> look_up_names(const std::vector<NameQuery>& queries,
                                       const std::function<NameAnswer(const NameQuery&)>& look_up) {
   std::vector<NameAnswer> out(queries.size());
   const auto work = std::make_shared<Work>();
-  std::vector<std::size_t> asked;  // position in `queries` of each of the work's
+  std::vector<std::size_t> asked;  // positions in `queries`
   for (std::size_t i = 0; i < queries.size(); ++i) {
     if (auto numeric = ask(queries[i], AI_NUMERICHOST)) {
       out[i] = std::move(*numeric);

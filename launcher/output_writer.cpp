@@ -15,16 +15,17 @@ namespace scela {
 
 namespace {
 
-// A pipe or terminal that poll() calls writable takes at least this much without blocking.
+// A pipe or terminal that poll() reports writable takes at least this many bytes without blocking.
 constexpr std::size_t kSureWrite = 4096;
-// Files kept open at once with --output-dir; the oldest is closed and later reopened for appending.
+// Maximum number of open files with --output-dir. Beyond it the oldest file is closed, and it is
+// reopened for appending if needed.
 constexpr std::size_t kOpenFiles = 512;
 
 constexpr std::size_t kGatheredPiece = std::size_t{64} * 1024;
-// What a reader of gathered output gets for each of those once the job was ended.
+// The time that a reader of gathered output has for each such piece, after the job was stopped.
 constexpr std::chrono::milliseconds kPatience{1000};
 
-// Never blocks for long, and needs no asking.
+// A write to a regular file does not block for long, so poll() is not needed.
 bool is_file(int fd) {
   struct stat facts {};
   return ::fstat(fd, &facts) == 0 && S_ISREG(facts.st_mode);
@@ -32,11 +33,11 @@ bool is_file(int fd) {
 
 bool takes_more(int fd) {
   pollfd one{fd, POLLOUT, 0};
-  return ::poll(&one, 1, 0) != 0;  // an error is found by write()
+  return ::poll(&one, 1, 0) != 0;  // write() finds an error
 }
 
-// The directory may be one that others can write to: a link, or a FIFO, that stands there in place
-// of the file would lead elsewhere, or block.
+// Other users may be able to write to the directory. If a link or a FIFO stands in place of the
+// file, the output would go elsewhere, or the open would block.
 Result<Fd> open_output(const std::string& path, int flags) {
   constexpr int kNew = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
   Fd file(::open(path.c_str(), kNew, 0666));
@@ -126,7 +127,7 @@ void OutputWriter::pump(int which) {
   std::uint64_t credit = 0;
   while (!queue.empty()) {
     Piece& piece = queue.front();
-    if (piece.bytes.empty()) {  // held back; its credit comes after what was written before
+    if (piece.bytes.empty()) {  // held back: credit follows its turn
       credit += piece.credit;
       queue.pop_front();
       continue;
@@ -203,7 +204,7 @@ void OutputWriter::finish(std::optional<std::chrono::steady_clock::time_point> u
   if (gatherer_) show_gathered(until);
 }
 
-// Waits for the reader; false: until that moment in vain.
+// Blocks until the queue is empty and returns true. Returns false if `until` passes first.
 bool OutputWriter::drain(int which, const Deadline& until) {
   using std::chrono::milliseconds;
   while (!queues_[which].empty()) {
@@ -211,7 +212,7 @@ bool OutputWriter::drain(int which, const Deadline& until) {
     if (until) {
       left = std::chrono::ceil<milliseconds>(*until - std::chrono::steady_clock::now());
       if (left.count() <= 0) return false;
-      left = std::min<milliseconds>(left, std::chrono::hours(1));  // poll() counts in an int
+      left = std::min<milliseconds>(left, std::chrono::hours(1));  // poll() takes an int
     }
     pollfd one{which + 1, POLLOUT, 0};
     ::poll(&one, 1, static_cast<int>(left.count()));
@@ -220,7 +221,7 @@ bool OutputWriter::drain(int which, const Deadline& until) {
   return true;
 }
 
-// A reader that is slow but reads gets all of it: each piece has its own time.
+// Each piece has its own time limit, so a reader that is slow but reads gets all of the output.
 void OutputWriter::show_gathered(Deadline until) {
   while (!broken_[0]) {
     Result<std::string> piece = gatherer_->next();

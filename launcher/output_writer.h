@@ -1,9 +1,10 @@
-// Writes what the ranks print to standard output, standard error or one file per rank and stream.
+// Writes what the ranks print to standard output, to standard error, or to one file per rank and
+// stream. The session uses it, in its one thread.
 //
-// Never blocks and never changes the descriptors' flags (they are shared with the user's shell): it
-// writes only what poll() says will be taken, keeps the rest, and asks to be called again. Credit
-// for a rank's bytes is given back when they have been written, so a slow terminal slows the ranks
-// instead of filling memory (decision D8).
+// It never blocks, except on files and in finish(), and never changes the flags of the descriptors,
+// which are shared with the user's shell. It writes only if poll() reports the descriptor writable,
+// keeps the rest, and asks to be called again. Credit for a rank's bytes is returned after they
+// have been written, so a slow terminal slows the ranks instead of filling memory (decision D8).
 #pragma once
 
 #include <chrono>
@@ -26,32 +27,36 @@ namespace scela {
 class OutputWriter {
  public:
   struct Hooks {
-    std::function<void(std::uint64_t)> written;  // so many of the ranks' bytes have left
-    std::function<void(int)> wait_writable;      // call resume() when this descriptor takes more
-    std::function<void(const Error&)> failed;    // once; nothing is written to that target any more
+    // The credit of this many bytes of the ranks is free again: they were written or dropped.
+    std::function<void(std::uint64_t)> written;
+    // The owner calls resume() if this descriptor becomes writable.
+    std::function<void(int)> wait_writable;
+    // Called once, for the first error. A standard stream that failed gets no more output.
+    std::function<void(const Error&)> failed;
   };
 
-  // `directory`: where files go, already created; empty without --output-dir.
-  // `gatherer`: keeps standard output to the end; null without --gather.
+  // `directory` is the directory of the output files, which must exist. It is empty without
+  // --output-dir. `gatherer` keeps standard output until the end; it is null without --gather.
   OutputWriter(PresentationSettings settings, std::string directory,
                std::unique_ptr<Gatherer> gatherer, Hooks hooks);
 
   void accept(Rank rank, OutputStream stream, std::string_view bytes, bool end);
-  // The terminal shows what is written as it is, which the rank that has one of its own expects:
-  // for all others a line must end with a carriage return too.
+  // Says that the terminal is in raw mode, as the rank with a terminal expects. Lines of all other
+  // ranks then end with a carriage return too.
   void set_raw(bool on);
-  // To be called every moment while it is awaited.
+  // Must be called at regular moments while awaits_moments() is true.
   void moment_passed();
   void more_ranks() { presentation_.more_ranks(); }
-  void input_over();  // no rank gets more of it
+  void input_over();  // no rank gets more input
   bool awaits_moments() const { return presentation_.awaits_moments(); }
   void resume();
   bool idle() const { return queues_[0].empty() && queues_[1].empty(); }
-  // The standard stream that nobody reads any more (EPIPE), if that happened.
+  // Returns true if a standard stream has no reader any more (EPIPE).
   bool reader_gone() const { return reader_gone_; }
-  // At the end: writes what is left, waiting for the reader; for ever, or until that moment.
+  // Writes the rest at the end of the job and blocks until the reader takes it. If `until` is set,
+  // it stops waiting at that time and drops the rest.
   void finish(std::optional<std::chrono::steady_clock::time_point> until);
-  // Nobody wants it any more: what waits and what comes for the standard streams is dropped.
+  // Drops all pending and later output for the standard streams, and returns its credit.
   void discard();
 
  private:
@@ -81,9 +86,9 @@ class OutputWriter {
   bool raw_[2] = {false, false};
   bool reader_gone_ = false;
   bool failed_ = false;
-  std::map<std::string, Fd> files_;  // open ones
+  std::map<std::string, Fd> files_;  // open files
   std::deque<std::string> open_order_;
-  std::set<std::string> begun_;  // truncated by this job already
+  std::set<std::string> begun_;  // files this job has truncated
 };
 
 }  // namespace scela

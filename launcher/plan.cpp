@@ -12,16 +12,17 @@ namespace scela {
 
 namespace {
 
-// Ranks that a host may turn out to have room for, where its processors decide: the tree is planned
-// before they are known.
+// The tree is planned before the hosts have reported their processors. This is the number of ranks
+// that a host is then assumed to have room for.
 constexpr std::uint32_t kUsualCores = 64;
 
-// Whether its ranks speak something in which they can ask for more ranks.
+// Returns true if ranks can ask for more ranks through this PMI.
 bool may_spawn(PmiKind kind) {
   return kind != PmiKind::none && kind != PmiKind::pmgr && kind != PmiKind::pmgr_mvapich1;
 }
 
-// What belongs to a login on one machine and would mislead programs on another.
+// Returns true for variables that belong to a login on one machine and would mislead programs on
+// another.
 bool is_of_this_login(std::string_view name) {
   constexpr std::string_view kNames[] = {
       "HOME",   "USER",    "LOGNAME",         "SHELL",
@@ -33,7 +34,7 @@ bool is_of_this_login(std::string_view name) {
          std::ranges::any_of(kPrefixes, [&](auto prefix) { return name.starts_with(prefix); });
 }
 
-// `hosts`: name and slots of each.
+// Maps all programs onto `hosts`. `counted` is true if the slots come from reported processors.
 Result<Mapping> map_programs(const Options& options, const std::vector<MapNode>& hosts,
                              bool counted = false) {
   if (!options.rank_places.empty()) {
@@ -60,7 +61,8 @@ Result<Mapping> map_programs(const Options& options, const std::vector<MapNode>&
   return map_ranks(request);
 }
 
-// The environment that ranks inherit from scela-run. Agents drop what an outer launcher left there.
+// Returns the environment that ranks inherit from scela-run. Agents remove what an outer launcher
+// left there.
 std::vector<std::string> inherited(const EnvPass& pass, const std::vector<std::string>& own,
                                    bool remote) {
   const auto name_of = [](const std::string& entry) { return entry.substr(0, entry.find('=')); };
@@ -77,7 +79,7 @@ std::vector<std::string> inherited(const EnvPass& pass, const std::vector<std::s
   return out;
 }
 
-// A variable that goes along whatever else does.
+// Adds a variable that is passed on whatever else is, unless `env` has it already.
 void pass_on(std::string_view name, const std::vector<std::string>& own,
              std::vector<std::string>& env) {
   const auto has_name = [&](const std::string& entry) { return entry.starts_with(cat(name, "=")); };
@@ -103,11 +105,11 @@ RankSet stdin_ranks(const StdinTarget& target, Rank size) {
   return {};
 }
 
-// The same kinds, in the words of the room that is to carry them out.
+// Returns the kind of the agents' PMI that corresponds to the option.
 nla::PmiKind pmi_kind(PmiKind kind) {
   using enum nla::PmiKind;
   constexpr nla::PmiKind kKinds[] = {fd,   port, pmgr, pmgr_mvapich1,
-                                     pmix, none, fd};  // automatic: choose_pmi() comes before
+                                     pmix, none, fd};  // automatic is resolved by choose_pmi()
   return kKinds[static_cast<std::size_t>(kind)];
 }
 
@@ -123,8 +125,9 @@ cache::PolicyKind policy_of(CachePolicy policy) {
   return kKinds[static_cast<std::size_t>(policy)];
 }
 
-// Error: agents would hold pairs of others in a job that goes on without those that are lost. A
-// default of the user's is no choice for a command that runs once on each host.
+// Returns an error for --cache dht if the job goes on without lost agents, as agents would then
+// hold pairs of others. If the user's default says dht, a command that runs once on each host
+// ignores it.
 Result<CachePolicy> chosen_cache(const Options& options, bool once_per_host) {
   const auto by_limit = options.cache_limit > 0 ? CachePolicy::hcmab_lru : CachePolicy::hcmab;
   const CachePolicy wanted = options.cache.value_or(by_limit);
@@ -140,7 +143,7 @@ Result<CachePolicy> chosen_cache(const Options& options, bool once_per_host) {
       "use --cache hcmab, or --on-failure kill"});
 }
 
-// All of it but where the ranks are: see place().
+// Makes the whole job except the placement of its ranks, which place() sets.
 nla::Job make_job(const Options& options, const Surroundings& around, const Plan& plan,
                   CachePolicy policy) {
   nla::Job job;
@@ -162,7 +165,7 @@ nla::Job make_job(const Options& options, const Surroundings& around, const Plan
   job.cache_limit = options.cache_limit;
   job.trace = options.trace.has_value() || options.stats != StatsFormat::none;
   job.once_per_host = plan.once_per_host;
-  // Gathered output has headings; what is left to label is standard error.
+  // Gathered output has headings, so only standard error is left to be labelled.
   job.plain_output = options.gather;
   if (options.label.value_or(plan.once_per_host || options.gather) && !options.output_dir) {
     job.label = plan.once_per_host ? nla::Label::host : nla::Label::rank;
@@ -173,7 +176,7 @@ nla::Job make_job(const Options& options, const Surroundings& around, const Plan
     job.host_timeout_ms = static_cast<std::uint32_t>(options.host_timeout->count());
   }
   if (options.pty) {
-    // Input that nobody typed is not shown.
+    // Input that does not come from a terminal is not echoed.
     job.modes = around.modes.value_or(TerminalModes{false, true, {}});
     job.window = around.window.value_or(WindowSize{});
     pass_on("TERM", around.environment, job.env);
@@ -186,7 +189,8 @@ nla::Job make_job(const Options& options, const Surroundings& around, const Plan
     }
     app.wdir = from.wdir.value_or("");
     if (!app.wdir.empty() && app.wdir.front() != '/') {
-      app.wdir = around.directory + "/" + app.wdir;  // it is meant here, wherever the agent stands
+      // A relative directory is meant from scela-run's directory, not from the agent's.
+      app.wdir = around.directory + "/" + app.wdir;
     }
     app.path = from.path.value_or("");
     job.apps.push_back(std::move(app));
@@ -194,7 +198,8 @@ nla::Job make_job(const Options& options, const Surroundings& around, const Plan
   return job;
 }
 
-// Error: standard input is to go to a rank that the mapping does not have.
+// Puts a mapping into the plan. Returns an error if standard input is to go to a rank that the
+// mapping does not have, and the mapping is final.
 Result<void> place(Plan& plan, Mapping mapping, bool is_final) {
   const Rank size = mapping.map.size();
   const bool unknown = plan.stdin_to.kind == StdinTarget::Kind::rank && plan.stdin_to.rank >= size;
@@ -206,7 +211,7 @@ Result<void> place(Plan& plan, Mapping mapping, bool is_final) {
   }
   plan.segments = std::move(mapping.segments);
   plan.job.map = std::move(mapping.map);
-  // A file may name more ranks than there are; spawned ones are none of them.
+  // A file may name more ranks than the job has. Spawned ranks must not get these cores.
   if (is_final)
     std::erase_if(plan.job.chosen_cores, [&](const auto& one) { return one.first >= size; });
   plan.job.stdin_ranks = unknown ? RankSet() : stdin_ranks(plan.stdin_to, size);
@@ -227,7 +232,7 @@ std::uint32_t most_ranks_on_a_node(const RankMap& map, std::uint32_t nodes) {
   return static_cast<std::uint32_t>(*std::max_element(ranks.begin(), ranks.end()));
 }
 
-// Whether some host must say how many slots it has.
+// Returns true if some host must report its processors to get a number of slots.
 bool counts_room(const Options& options, const std::vector<HostEntry>& hosts) {
   return !options.rankfile && placement_of(options.placement, false).counts_objects() &&
          std::ranges::any_of(hosts, [](const HostEntry& host) { return !host.slots; });
@@ -295,8 +300,8 @@ Result<Plan> make_plan(const Options& options, const Surroundings& around) {
   plan.stdin_to = stdin_target(options, plan.once_per_host, around.terminal_input);
   plan.job = make_job(options, around, plan, *cache);
   plan.job.universe = universe_size(options, slots);
-  // One rank on its own machine may well be there to spawn others: as under mpirun there is room
-  // for as many as there are processors.
+  // One rank on its own machine may well be there to spawn others. As under mpirun, the universe
+  // then has room for as many ranks as there are processors.
   if (!options.usize && slots == 1 && mapping->map.size() == 1 && names_no_hosts(options) &&
       std::ranges::none_of(options.apps, [](const App& app) { return app.ppn.has_value(); })) {
     plan.job.universe = static_cast<std::int32_t>(around.processors);
@@ -323,7 +328,7 @@ Result<void> map_again(Plan& plan, const Options& options, const RankSet& failed
     if (plan.counts_room && !nodes.empty() && std::ranges::all_of(nodes, has_none)) {
       error = no_room_error(plan.job.placement, largest_host(plan, numbers));
     }
-    // All hosts together would have held them.
+    // All hosts together would have held the ranks.
     if (!failed.empty()) error.kind = ErrorKind::unreachable;
     return fail(std::move(error));
   }

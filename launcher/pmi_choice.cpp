@@ -27,15 +27,17 @@ std::string_view path_of(const Surroundings& around) {
   return value_of(around, "PATH", kUsualPath);
 }
 
-// What a program needs.
+// The PMI that a program needs.
 struct Finding {
-  PmiNeed need = PmiNeed::unknown;  // unknown: it is not here, or nothing of it says
-  std::string why;                  // for a person
-  std::string file;                 // that says so
-  bool stays = false;               // unknown: it can neither load a library nor start a program
+  PmiNeed need = PmiNeed::unknown;  // unknown: absent, or no sign of it
+  std::string why;                  // for the user
+  std::string file;                 // the file that shows it
+  // Set if the need is unknown and the program can neither load a library nor start a program.
+  bool stays = false;
 };
 
-// Absent: the file is no program, or a script. With `wanted`, only libraries that say this count.
+// Returns std::nullopt if the file is no program, or a script. If `wanted` is set, only libraries
+// with this need count.
 std::optional<PmiGuess> guess_for(const std::string& file, const Surroundings& around,
                                   std::optional<PmiNeed> wanted = {}) {
   PmiGuess guess;
@@ -49,11 +51,11 @@ std::optional<PmiGuess> guess_for(const std::string& file, const Surroundings& a
   return guess;
 }
 
-// Of those that programs are given, the first so many are looked at.
+// Only this many of a program's arguments are examined.
 constexpr std::size_t kMostWords = 32;
 
-// What a program has been given to run (by env, gdb, numactl) counts where it shows nothing itself;
-// scripts are not looked into.
+// Finds the need of a program. If it shows none, the program that it is given to run counts (under
+// env, gdb or numactl). Scripts are not examined.
 Finding find_need(const App& app, const Surroundings& around, bool once_per_host) {
   if (app.argv.empty()) return {};
   std::string directory = app.wdir.value_or(around.directory);
@@ -62,7 +64,7 @@ Finding find_need(const App& app, const Surroundings& around, bool once_per_host
       app.path ? cat(*app.path, ":", path_of(around)) : std::string(path_of(around));
   const std::string& program = app.argv.front();
   auto found = find_program(program, search, directory);
-  // As ranks are started: the working directory comes last.
+  // The working directory is searched last, as when ranks are started.
   if (!found && !once_per_host) found = find_program(program, ".", directory);
   if (!found) return {};
   if (!found->starts_with('/')) found = cat(directory, "/", *found);
@@ -70,7 +72,7 @@ Finding find_need(const App& app, const Surroundings& around, bool once_per_host
   if (!guess) return {};
   if (guess->need != PmiNeed::unknown)
     return {guess->need, cat("'", program, "' needs ", guess->by), std::move(*found)};
-  // Once on each host, files are what commands are about: ls -l /opt/bin/solver.
+  // If a command runs once on each host, files are often its subject: ls -l /opt/bin/solver.
   if (once_per_host) return {};
   if (stays_as_it_is(*found, value_of(around, "LD_LIBRARY_PATH", "")))
     return {PmiNeed::unknown, "", "", true};
@@ -92,8 +94,8 @@ struct Choice {
   std::string why;
 };
 
-// Where no program shows what it needs. A script, an interpreter or a program that is linked to
-// nothing may be or become any MPI's: it finds PMI-1, PMI-2 and PMIx.
+// Chooses if no program shows what it needs. A script, an interpreter or a program with no
+// libraries may be or become a program of any MPI. It then gets PMI-1, PMI-2 and PMIx.
 Choice for_unknown(const Options& options, bool once_per_host, bool all_stay) {
   const std::string shows_none = cat("'", options.apps.front().argv.front(), "' shows no MPI");
   if (once_per_host) return {PmiNeed::pmi, cat(shows_none, ", and runs once on each host")};
@@ -120,7 +122,7 @@ std::vector<std::string> warn_of_pmi(const Options& options, const Surroundings&
   for (const App& app : options.apps) {
     const Finding found = find_need(app, around, once_per_host);
     if (found.need == PmiNeed::unknown || found.need == stated) continue;
-    // Some are built to speak both.
+    // Some programs are built for both.
     const auto other = guess_for(found.file, around, stated);
     if (other && other->need == stated) continue;
     std::string text =

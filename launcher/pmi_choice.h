@@ -1,9 +1,11 @@
-// --pmi auto, which is the default: what the programs of a job speak, told from their files on this
-// machine. A guess where they show nothing: a node that cannot serve PMIx then starts them without.
+// Resolves --pmi auto, the default: finds which PMI the programs of a job use, from their files on
+// this machine. command.cpp uses it. The functions block on file reads and share no state between
+// calls.
 //
-// Follows PATH and the loader as a node would. A program that is not here, or is linked to no MPI
-// (scripts and interpreters), goes with the job's other programs, and else by what `mpiexec` is
-// here; but a command that runs once on each host finds PMI, for which nothing has to be started.
+// They follow PATH and the loader as a node would. A program may be absent here or linked to no MPI
+// (scripts and interpreters). It then gets what the other programs of the job need. If all programs
+// are of this kind, the choice is a guess: a node that cannot serve PMIx starts them without it. In
+// this case, a command that runs once on each host gets PMI, which needs no server.
 #pragma once
 
 #include <string>
@@ -15,12 +17,13 @@
 
 namespace scela {
 
-// Leaves in `options.pmi` what was chosen; `why`, for a person, is empty where nothing had to be.
-// Error (usage): the programs of the job speak different things.
+// Stores the choice in `options.pmi`. In the result, `why` is text for the user, and it is empty if
+// there was no choice to make. Returns an error (kind usage) if the programs of the job need
+// different PMIs.
 Result<PmiChoice> choose_pmi(Options& options, const Surroundings& around);
 
-// Lines for a person about programs that find nothing of what they need by the stated --pmi. Such a
-// job goes on: MPI libraries have each rank run alone then.
+// Returns warnings about programs that do not find what they need under the stated --pmi. Such a
+// job goes on: MPI libraries then have each rank run alone.
 std::vector<std::string> warn_of_pmi(const Options& options, const Surroundings& around);
 
 }  // namespace scela

@@ -14,24 +14,27 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Of objects: the account, its values, and what they have of each peer.
+// Maximum nesting of objects: the line, its values, and the values for each peer.
 constexpr int kMostDepth = 4;
-// Bytes of accounts for each rank of a node. Its file has half of that at most (nla/accounts.h),
-// and something is written beside each of its lines.
+// Maximum number of bytes of counters of one rank. A rank's file has at most half of that
+// (nla/accounts.h), and the agent adds text to each of its lines.
 constexpr std::size_t kMostOfRank = std::size_t{32} * 1024;
-// Kinds of accounts, and rows of a table: there are a few, and some ten.
+// Limits for kinds of counters, values and rows of a table. Real reports have a few kinds and some
+// ten rows.
 constexpr std::size_t kMostKinds = 16;
 constexpr std::size_t kMostFigures = 1000;
 constexpr std::size_t kMostRows = 200;
-constexpr std::size_t kMostName = 40;  // characters
+constexpr std::size_t kMostName = 40;  // bytes
 
-// With more ranks than so, the table has the least and the most of each figure.
+// If there are more ranks than this, the table has only the minimum and the maximum of each
+// counter.
 constexpr std::size_t kMostColumns = 8;
 
-// Objects within are a rank's own business: there is no sum of what each peer was sent.
+// Says whether nested objects are added up. They concern one rank only: there is no sum of what was
+// sent to each peer.
 enum class Inner : unsigned char { add, leave_out };
 
-// 0 where there is none: ranks may say anything.
+// Returns 0 if there is no such value or if it is no unsigned number, as ranks may report anything.
 std::uint64_t figure(const Json& values, const std::string& name) {
   const auto found = values.find(name);
   return found == values.end() || !found->is_number_unsigned() ? 0 : found->get<std::uint64_t>();
@@ -103,7 +106,7 @@ void append_cell(std::string& out, const std::string& text, std::size_t width) {
   out += text;
 }
 
-// What nobody has is left out.
+// Makes the table of one kind. Counters that are 0 for all ranks are left out.
 std::string table(const Kept& kept) {
   std::vector<std::string> names;
   std::size_t more = 0;
@@ -145,7 +148,7 @@ void RankAccounts::add(std::uint32_t node, const RankSet& ranks, std::string_vie
 
 void RankAccounts::take(const RankSet& ranks, std::string_view line) {
   if (!line.starts_with(R"({"account":)")) return;
-  // What is nested deeper is no figure, and whatever walks it would need as much stack.
+  // A deeper object is no counter, and code that walks it would need as much stack.
   const auto shallow = [](int depth, Json::parse_event_t event, Json&) {
     const bool begins =
         event == Json::parse_event_t::object_start || event == Json::parse_event_t::array_start;

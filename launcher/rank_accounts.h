@@ -1,8 +1,8 @@
-// What ranks tell of themselves when they end (nla/accounts.h), for --stats: each rank's figures
-// and those of all.
+// Collects the counters that ranks report at their end (nla/accounts.h), for --stats: those of each
+// rank and those of all ranks. The session uses it, in its one thread.
 //
-// Figures have names, which are the ranks' own; nothing here knows any. Those of all are sums, and
-// of a name that ends in "_most" the largest.
+// The ranks choose the names of the counters, and no name is known here. A total is the sum over
+// the ranks, or the maximum if the name ends in "_most".
 #pragma once
 
 #include <cstdint>
@@ -18,13 +18,14 @@ namespace scela {
 
 class RankAccounts {
  public:
-  // A piece of the report of a node with these ranks. Of its lines those that are accounts of one
-  // of the ranks are taken, as long as they are no more than the ranks may write.
+  // Adds a piece of the report of a node that has these ranks. It takes the lines that are counters
+  // of one of these ranks, up to the number of bytes that a rank may report.
   void add(std::uint32_t node, const RankSet& ranks, std::string_view piece);
 
-  // A table for each who keeps accounts; empty: there are none. `ranks`: of the job.
+  // Returns a table for each kind of counters, or an empty string if there are none. `ranks` is the
+  // number of ranks in the job.
   std::string text(std::uint32_t ranks) const;
-  // {"channel":{"all":{"sent":2},"ranks":{"0":{"sent":1},"1":{"sent":1}}}}
+  // Returns, for example, {"channel":{"all":{"sent":2},"ranks":{"0":{"sent":1},"1":{"sent":1}}}}.
   std::string json() const;
 
  private:
@@ -32,7 +33,7 @@ class RankAccounts {
 
   ReportLines lines_;
   std::map<Rank, std::size_t> taken_of_;  // bytes
-  // By who keeps them, and whose they are: objects as they came.
+  // The JSON objects as they came, by kind and by rank.
   std::map<std::string, std::map<Rank, std::vector<std::string>>> objects_;
 };
 

@@ -10,11 +10,12 @@ namespace scela {
 
 namespace {
 
-// What a signal handler needs.
+// The state that the signal handler uses.
 termios saved_modes;
 volatile sig_atomic_t changed = 0;
 
-// Setting the modes of a terminal in whose background we are would stop us.
+// SIGTTOU is blocked, as setting the modes of a terminal from its background would stop this
+// process.
 void set_modes(const termios& modes) {
   sigset_t one, mask;
   ::sigemptyset(&one);
@@ -26,7 +27,7 @@ void set_modes(const termios& modes) {
 
 extern "C" void restore_and_die(int signo) {
   if (changed != 0) set_modes(saved_modes);
-  ::raise(signo);  // the handler is gone: see SA_RESETHAND
+  ::raise(signo);  // SA_RESETHAND removed the handler
 }
 
 void restore_at(std::initializer_list<int> signals) {
@@ -81,7 +82,7 @@ void RawTerminal::also_at_usual_signals() {
 void RawTerminal::leave() {
   if (!entered_) return;
   entered_ = false;
-  // Whoever put us into the background has its own modes.
+  // If this process is in the background, the process that put it there has set its own modes.
   if (!in_background()) set_modes(saved_modes);
   changed = 0;
 }

@@ -1,15 +1,18 @@
-// The person's terminal while a rank has one of its own (--pty): every key goes to the rank, those
-// that make signals from when it runs, and whatever ends scela-run, the terminal is as it was.
+// Puts the user's terminal into raw mode while a rank has a terminal of its own (--pty). Every key
+// then goes to the rank; keys that make signals do so after give_signals(). The terminal is
+// restored when scela-run ends, also by a fatal signal (list in enter()). The session and
+// StdinReader use it, in the session's one thread.
 //
-// Standard input only; one object at a time. Does nothing where that is no terminal, or one in
-// whose background we are.
+// It handles standard input only, and only one object may exist at a time. It does nothing if
+// standard input is no terminal, or if this process is in the background of that terminal.
 #pragma once
 
 #include "common/core/terminal.h"
 
 namespace scela {
 
-// Reading would stop us with SIGTTIN. A terminal that is not the session's own does not do that.
+// Returns true if a read from standard input would stop this process with SIGTTIN. Only the
+// session's own terminal does that.
 bool in_background();
 
 class RawTerminal {
@@ -19,17 +22,18 @@ class RawTerminal {
   RawTerminal(const RawTerminal&) = delete;
   RawTerminal& operator=(const RawTerminal&) = delete;
 
-  // Keys have no meaning here any more, but for those that make signals, and what is written is
-  // shown as it is. Signals that would kill this process without a word restore the terminal first.
+  // Keys lose their meaning here, except those that make signals, and output is shown unprocessed.
+  // Signals that would kill this process restore the terminal first.
   void enter();
-  // After SIGCONT: a shell has set its own modes if this process was stopped without a chance to
-  // leave, by SIGSTOP. What leave() restores stays what it was.
+  // Must be called after SIGCONT. If SIGSTOP stopped this process, it could not call leave(), and
+  // the shell has set its own modes. The modes that leave() restores stay the same.
   void enter_again();
-  // Keys make no signals any more, now or when it is entered.
+  // From now on keys make no signals, or as soon as the terminal is entered.
   void give_signals();
-  // Those that somebody handled until now, too.
+  // Restores the terminal also at SIGINT, SIGTERM, SIGHUP and SIGTSTP, which the session handled
+  // until now.
   static void also_at_usual_signals();
-  // As it was.
+  // Restores the modes that the terminal had before enter().
   void leave();
   bool entered() const { return entered_; }
 

@@ -15,7 +15,7 @@ namespace scela {
 
 namespace {
 
-// What scela-run keeps to itself; later hosts are added while others are asked for.
+// The data that scela-run keeps to itself. A host may be added while the hooks read others.
 struct HostsByName {
   std::mutex mutex;
   std::map<std::string, SshHost> hosts;
@@ -26,7 +26,7 @@ MissingHost missing(const SshHost& host) {
   return {host.contact.name, std::string(name_of(host.failure->phase)), error.why, error.hint};
 }
 
-// One error for all hosts that failed before anything was started; it names each of them.
+// Returns one error for all hosts that failed before anything was started. It names each of them.
 Result<void> check(const std::vector<SshHost>& hosts) {
   std::vector<std::string> others;
   const HostFailure* first = nullptr;
@@ -50,21 +50,22 @@ nla::SshAccess access_to(const SshHost& host) {
           host.proxy_command};
 }
 
-// "TYPE BASE64" of a host of which nothing was known but what is revoked. False: this is.
+// Records the key "TYPE BASE64" of a host for which only revoked keys were known. Returns false if
+// the key is revoked.
 bool remember(const SshHost& host, const std::string& key) {
   const std::size_t space = key.find(' ');
   const KnownKey known{key.substr(0, space), key.substr(space + 1)};
   const nla::HostKey shown{known.type, key_digest(known.blob)};
   if (std::ranges::find(host.revoked, shown) != host.revoked.end()) return false;
   if (host.known_hosts_file.empty()) return true;
-  // What cannot be recorded is asked again the next time.
+  // If the key cannot be recorded, the user sees the question again the next time.
   static_cast<void>(append_known_host(host.known_hosts_file, host.known_hosts_name,
                                       host.known_hosts_port, known));
   return true;
 }
 
-// Another program finds the hosts by itself, as its own configuration says; only this machine is
-// known for what it is.
+// Another program finds the hosts by itself, by its own configuration. Only this machine is
+// recognised here.
 std::vector<std::string> contacts_by_name(const std::vector<std::string>& hosts,
                                           const SshUser& user) {
   std::vector<std::string> out;
@@ -83,7 +84,7 @@ std::vector<std::string> contacts_by_name(const std::vector<std::string>& hosts,
   return out;
 }
 
-// Hosts whose contacts need nobody to be asked.
+// Pairs hosts with contacts that need no lookup.
 std::vector<FoundHost> paired(const std::vector<std::string>& hosts,
                               const std::vector<std::string>& contacts) {
   std::vector<FoundHost> out;

@@ -1,5 +1,5 @@
-// How the job's hosts are reached: what the agents are told (contacts, in the host list) and what
-// scela-run keeps to itself (keys, proxies).
+// Finds out how the job's hosts are reached. The agents get contacts in the host list; scela-run
+// keeps keys and proxies to itself. command.cpp calls it and the session uses the result.
 #pragma once
 
 #include <functional>
@@ -15,18 +15,18 @@ namespace scela {
 
 struct Reach {
   std::vector<std::string> contacts;  // one per host of the plan, in its order
-  // Hosts that cannot be reached whatever happens, where the plan can do without some. Then the
-  // contacts are incomplete: make a plan without these hosts.
+  // The hosts that can never be reached, if the plan can do without some hosts. The contacts are
+  // then incomplete, and the caller must make a plan without these hosts.
   std::vector<MissingHost> missing;
   nla::SpawnContext spawn;
-  // The same for some of Plan::later, in their order. Blocks; may run in a thread of its own beside
-  // the hooks of `spawn`.
+  // Finds out the same for hosts of Plan::later, in the order of `hosts`. It blocks. It may run in
+  // a thread of its own, at the same time as the hooks of `spawn`.
   std::function<std::vector<FoundHost>(const std::vector<std::string>& hosts)> find_later;
   std::vector<std::string> notes;  // for --verbose
 };
 
-// Blocks as find_ssh_hosts does. Error: a host that the plan needs cannot be reached whatever
-// happens, with what to do about it; the others that cannot be are counted.
+// Blocks as find_ssh_hosts does. Returns an error if a host that the plan needs can never be
+// reached. The error says what to do about it and names the other unreachable hosts.
 Result<Reach> find_reach(const Options& options, const Plan& plan);
 
 }  // namespace scela

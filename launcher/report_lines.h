@@ -1,7 +1,8 @@
-// What agents send at the end, in pieces: whole lines of each node.
+// Assembles the reports that agents send at the end, in pieces, into whole lines per node.
+// RankAccounts and TraceFile use it, in the session's one thread.
 //
-// A line longer than kMostLine is left out: agents write none, and a node that was taken over must
-// not fill the launcher's memory with one.
+// A line longer than kMostLine bytes is dropped. Agents write no such line, and a compromised node
+// must not fill the launcher's memory with one.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +17,7 @@ inline constexpr std::size_t kMostLine = std::size_t{64} * 1024;
 
 class ReportLines {
  public:
-  // take(line) for each that is whole now. Pieces of one node come in order.
+  // Calls take(line) for each line that is now complete. The pieces of one node must come in order.
   template <class Take>
   void add(std::uint32_t node, std::string_view piece, const Take& take) {
     Unfinished& line = unfinished_[node];

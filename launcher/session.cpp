@@ -35,14 +35,14 @@ namespace asio = boost::asio;
 namespace action = nla::action;
 namespace event = nla::event;
 
-// Partial lines (prompts) are looked after this often; see Presentation::moment_passed().
+// The interval at which partial lines (prompts) are checked; see Presentation::moment_passed().
 constexpr std::chrono::milliseconds kMoment{25};
-// How often it is looked whether the ranks have been told to stop, and how long at most: then
-// scela-run stops itself.
+// The interval at which the session checks that the stop signal was sent to the ranks, and the
+// maximum number of checks. After them scela-run stops itself.
 constexpr std::chrono::milliseconds kStopMoment{10};
 constexpr int kStopMoments = 100;
 
-// As Phases counts.
+// Returns the time in the unit of Phases: monotonic clock, in nanoseconds.
 std::int64_t phase_moment() {
   return static_cast<std::int64_t>(monotonic_ns());
 }
@@ -118,18 +118,18 @@ class Session {
   std::unique_ptr<Watched> out_, err_;
   std::unique_ptr<asio::signal_set> signals_;
   std::unique_ptr<asio::steady_timer> timeout_, partial_, discard_, suspend_;
-  std::optional<std::chrono::steady_clock::time_point> reader_deadline_;  // the job is being ended
+  std::optional<std::chrono::steady_clock::time_point> reader_deadline_;  // set if it is stopping
   RawTerminal terminal_;
-  bool terminal_over_ = false;  // the rank that has one of its own has ended
+  bool terminal_over_ = false;  // the rank with a terminal has ended
   bool partial_armed_ = false;
   bool stopping_ = false;
   bool launched_ = false;              // the job was sent to the nodes
   bool over_ = false;                  // JobEnded came
-  std::optional<Error> record_error_;  // why a part of --record ends before the job
-  std::optional<Error> lost_node_;     // the first node that was lost while the job ran
-  std::optional<Error> start_error_;   // of the first node that could not be started
+  std::optional<Error> record_error_;  // why a --record part is cut short
+  std::optional<Error> lost_node_;     // first node lost while the job ran
+  std::optional<Error> start_error_;   // of the first node that did not start
   RankSet failed_;                     // numbers of nodes, not ranks
-  std::string last_of_pmi_;            // what a node has said of it
+  std::string last_of_pmi_;            // last PMI text of a node
   Spawning spawning_;
 };
 
@@ -164,7 +164,7 @@ Result<SessionResult> Session::run(const std::string& agent) {
   out_ = std::make_unique<Watched>(io, 1);
   err_ = std::make_unique<Watched>(io, 2);
   signals_ = std::make_unique<asio::signal_set>(io, SIGTERM);
-  // What nohup or a script's "&" made us ignore stays ignored.
+  // Signals that nohup or a script's "&" made this process ignore stay ignored.
   for (const int signo : {SIGINT, SIGHUP, SIGTSTP}) {
     struct sigaction before {};
     if (::sigaction(signo, nullptr, &before) == 0 && before.sa_handler != SIG_IGN) {
@@ -280,14 +280,14 @@ void Session::on(const action::AllReady& ready) {
     if (auto prepared = prepare_output(); !prepared) return give_up_start(prepared.error());
     if (options_.show_map) {
       const std::string now = map_text(plan_);
-      if (guessed || now != shown) person_.write(now);  // what was shown holds no more
+      if (guessed || now != shown) person_.write(now);  // the earlier map is outdated
     }
   }
   if (options_.show_map) person_.write(bindings_text(bindings_of(plan_, failed_)));
   launched_ = true;
   if (plan_.pty) plan_.job.window = window_size(0).value_or(WindowSize{});
   shell_->post(event::Launch{plan_.job});
-  // Until here keys meant what they mean to any command; what is typed now is the rank's.
+  // Until here keys have their usual meaning. From here on they go to the rank.
   enter_terminal();
 }
 
@@ -304,10 +304,10 @@ void Session::on(const action::ShowLog& log) {
     record_error_ = Error{ErrorKind::io, record.text, record.node, "", ""};
     return;
   }
-  // Asked for by itself (--report-bindings), not as one of the things that happen.
+  // The user asked for these lines (--report-bindings), so they do not depend on -v.
   const bool asked_for = record.subsystem == Subsystem::placement && plan_.job.placement.report;
   if (!asked_for) {
-    // What all nodes say alike is said once.
+    // A text that several nodes send is shown once.
     const bool alike = record.subsystem == Subsystem::pmi && record.text == last_of_pmi_;
     if (record.subsystem == Subsystem::pmi) last_of_pmi_ = record.text;
     if (!alike || options_.verbose) log_.show(record);
@@ -320,7 +320,7 @@ void Session::on(const action::AllLaunched& launched) {
   phases_.launched = phase_moment();
   log_.say(Subsystem::launch,
            cat(counted(launched.ranks, "rank"), launched.ranks == 1 ? " runs" : " run"));
-  terminal_.give_signals();  // until now nobody would have got them: input starts here
+  terminal_.give_signals();  // the ranks' input starts here
 }
 
 void Session::on(const action::ShowOutput& output) {
@@ -346,7 +346,7 @@ void Session::on(const action::FirstFailure& failure) {
   first.program = plan_.program_of(failure.rank);
   first.outcome = to_rank_outcome(failure.outcome);
   outcome_.first = std::move(first);
-  // The core ends the job by itself then.
+  // The root agent's core then stops the job by itself.
   if (plan_.job.on_failure == nla::OnFailure::kill || failure.outcome.ends_job()) {
     bound_reader(options_.grace);
   }
@@ -367,7 +367,7 @@ void Session::on(const action::JobEnded& ended) {
   partial_->cancel();
   discard_->cancel();
   suspend_->cancel();
-  signals_->clear();  // from here on they do what they do to any program
+  signals_->clear();  // signals get their usual effect again
   if (terminal_.entered()) RawTerminal::also_at_usual_signals();
   stdin_->close();
   spawning_.close();
@@ -387,7 +387,8 @@ void Session::on_signal(int signo) {
     return;
   }
   if (signo == SIGTSTP) {
-    // SIGSTOP: the ranks' process groups have no shell, and SIGTSTP does not stop such.
+    // The signal is SIGSTOP, as the ranks' process groups have no shell, and SIGTSTP does not stop
+    // such groups.
     shell_->post(event::UserSignal{SIGSTOP});
     return suspend(kStopMoments);
   }
@@ -395,17 +396,17 @@ void Session::on_signal(int signo) {
     suspend_->cancel();
     shell_->post(event::UserSignal{SIGCONT});
     enter_terminal(true);
-    return window_changed();  // perhaps, meanwhile
+    return window_changed();  // it may have changed meanwhile
   }
   if (signo == SIGWINCH) return window_changed();
   const bool again = outcome_.interrupted.has_value();
   if (!again) outcome_.interrupted = signo;
   log_.say(Subsystem::signal, cat("received ", signal_text(signo)));
-  // The first is for the ranks, a second one means now.
+  // The first signal goes to the ranks. A second one stops the job at once.
   stop(nla::StopCause::signal, signo, again ? std::chrono::milliseconds(0) : options_.grace);
 }
 
-// Stops this process once its ranks have been told to: agents never stop.
+// Stops this process after the stop signal was sent to the ranks. Agents never stop.
 void Session::suspend(int moments) {
   suspend_->expires_after(kStopMoment);
   suspend_->async_wait([this, moments](const boost::system::error_code& error) {
@@ -416,7 +417,7 @@ void Session::suspend(int moments) {
   });
 }
 
-// Where the job has a terminal and we are in the foreground of one.
+// Enters raw mode if the job has a terminal and this process is in the foreground of one.
 void Session::enter_terminal(bool again) {
   if (!plan_.pty || !launched_ || terminal_over_ || over_) return;
   if (again) {
@@ -434,7 +435,7 @@ void Session::leave_terminal() {
   person_.set_raw(false);
 }
 
-// Others may run on: keys are for scela-run again.
+// Other ranks may run on, so keys are for scela-run again.
 void Session::terminal_rank_over(Rank rank) {
   if (!plan_.job.terminal_ranks.contains(rank)) return;
   terminal_over_ = true;
@@ -456,8 +457,8 @@ void Session::start_timeout() {
   });
 }
 
-// A reader that stalls must not keep a job that is being ended: after the grace nobody waits for
-// it. One that keeps up loses nothing, however long the end takes.
+// A reader that stalls must not keep a job that is being stopped: after the grace time its output
+// is dropped. A reader that keeps up loses no output, however long the end takes.
 void Session::bound_reader(std::chrono::milliseconds grace) {
   reader_deadline_ = std::chrono::steady_clock::now() + grace + kReaderSlack;
   discard_->expires_at(*reader_deadline_);
@@ -507,8 +508,8 @@ void Session::output_failed(const Error& error) {
     return;
   }
   if (writer_ && writer_->reader_gone()) {
-    // Nobody reads any more (scela-run ... | head): the end that SIGPIPE would bring, without
-    // noise.
+    // The output has no reader any more (scela-run ... | head). The job ends as by SIGPIPE, without
+    // messages.
     if (!outcome_.interrupted && !stopping_ && !outcome_.first) outcome_.interrupted = SIGPIPE;
   } else if (!outcome_.error) {
     outcome_.error = error;
@@ -517,7 +518,7 @@ void Session::output_failed(const Error& error) {
 }
 
 SessionResult Session::finish() {
-  // A node that is lost after its ranks have ended has no other way to be told.
+  // There is no other way to report a node that is lost after its ranks have ended.
   if (!outcome_.error && !outcome_.first) outcome_.error = lost_node_;
   if (shell_->record_error()) record_error_ = shell_->record_error();
   if (record_error_ && !outcome_.error && !outcome_.first) {

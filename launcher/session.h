@@ -1,8 +1,9 @@
-// One job from the root's point of view: starts the tree, launches the ranks, passes streams and
-// signals, and collects what the person is told at the end.
+// Runs one job as the root of the tree: starts the tree, launches the ranks, passes streams and
+// signals, and collects what the user is told at the end. command.cpp calls it.
 //
-// Owns the root agent's shell (decision D1: scela-run is the root of the tree). One thread; run()
-// returns when nothing of the job is left anywhere, and never before.
+// It owns the shell of the root agent (decision D1: scela-run is the root of the tree) and runs in
+// one thread. run_session() blocks; it returns when no part of the job is left anywhere, and never
+// before.
 #pragma once
 
 #include <chrono>
@@ -18,8 +19,8 @@
 
 namespace scela {
 
-// What a reader of an ended job's output that stalls gets on top of the grace, before nobody waits
-// for it any more.
+// The extra time, on top of the grace time, that a stalled reader of a stopped job's output gets.
+// After that its output is dropped.
 inline constexpr std::chrono::milliseconds kReaderSlack{1000};
 
 struct SessionResult {
@@ -27,8 +28,9 @@ struct SessionResult {
   std::string statistics;  // to print with --stats, else empty
 };
 
-// `began_ns`: monotonic clock when scela-run started. `log`: where -v goes.
-// Error: the job could not even begin (no agent executable, no descriptors, an unwritable file).
+// `began_ns` is the monotonic clock in nanoseconds at the start of scela-run. `log` takes the
+// output of -v and other lines for the user. Returns an error if the job cannot begin (no agent
+// executable, no descriptors, an unwritable file).
 Result<SessionResult> run_session(const Options& options, Plan plan, Reach reach,
                                   const std::string& agent, StderrWriter& log,
                                   std::int64_t began_ns);

@@ -28,16 +28,17 @@ class Placement {
         used_[block.first_node + i] += block.ranks_per_node;
     }
     for (std::uint32_t node = 0; node < plan.hosts.size(); ++node) {
-      // Spares are there for hosts that fail, not for more ranks.
+      // Spares replace hosts that fail; they do not take more ranks.
       if (failed.contains(node)) continue;
       if (used_[node] > 0 || plan.idle.contains(node)) nodes_.push_back(node);
     }
-    // Who could not be reached once is not asked again for ranks that may run elsewhere.
+    // A host that could not be reached once is not tried again for ranks that may run elsewhere.
     for (std::size_t i = 0; i < plan.later.size(); ++i)
       if (plan.later[i].why.empty()) nodes_.push_back(number_of_later(i));
   }
 
-  // `hosts`: the only ones, in their order, with as many ranks each as they say; or empty.
+  // Places the ranks of one program. If `hosts` is not empty, it has the only hosts allowed, in
+  // their order, each with its number of ranks.
   Result<void> place(std::uint32_t ranks, std::string_view hosts, RankMap& map) {
     std::vector<std::uint32_t> nodes = nodes_;
     std::vector<HostEntry> wanted;
@@ -68,7 +69,7 @@ class Placement {
     }
     return {};
   }
-  // Positions in Plan::later of the hosts that got ranks, ascending.
+  // Returns the ascending positions in Plan::later of the hosts that got ranks.
   std::vector<std::size_t> later() const {
     std::vector<std::size_t> out;
     later_.for_each([&](std::uint32_t node) { out.push_back(node - plan_.hosts.size()); });
@@ -76,7 +77,7 @@ class Placement {
   }
 
  private:
-  // Hosts that are not in the tree count on behind those that are.
+  // Hosts outside the tree get the numbers after those in the tree.
   std::uint32_t number_of_later(std::size_t position) const {
     return static_cast<std::uint32_t>(plan_.hosts.size() + position);
   }
@@ -112,7 +113,8 @@ class Placement {
 
   template <class Put>
   void fill(const std::vector<std::uint32_t>& nodes, const std::uint32_t& ranks, const Put& put) {
-    // Ranks for each slot, in 1/2^16; the first of the list among equals.
+    // The load of a node is its ranks per slot in units of 1/2^16. Among equal loads, the first
+    // node of the list wins.
     using Load = std::pair<std::uint64_t, std::size_t>;
     std::priority_queue<Load, std::vector<Load>, std::greater<>> loads;
     const auto load = [&](std::size_t i) {
@@ -131,8 +133,8 @@ class Placement {
 
   const Plan& plan_;
   std::vector<std::uint64_t> used_;   // ranks per node
-  std::vector<std::uint32_t> nodes_;  // that may get some
-  RankSet later_;                     // that got some and are not in the tree
+  std::vector<std::uint32_t> nodes_;  // nodes that may get ranks
+  RankSet later_;                     // outside the tree, and got ranks
 };
 
 std::uint64_t bytes_of(const nla::KeyValues& pairs) {
@@ -221,7 +223,7 @@ Result<SpawnPlan> plan_spawn(const Plan& plan, const RankSet& failed, Rank paren
     world.apps.push_back(std::move(app));
   }
   if (world.apps.empty()) return refused("no program was named");
-  // Nodes that have come since agents were last told of some.
+  // The nodes that joined the tree since the agents last got a host list.
   if (job.pmi == nla::PmiKind::pmix) {
     const std::size_t known = job.hosts.size();
     world.first_host = static_cast<std::uint32_t>(known);

@@ -11,8 +11,8 @@ namespace scela {
 
 namespace {
 
-// Lines about ranks that could not spawn. Larger: more of the user's terminal for a rank, or a node
-// that was taken over, which asks in vain without end.
+// Maximum number of lines about failed spawns. With a larger value, a rank or a compromised node
+// that asks in vain without end fills more of the user's terminal.
 constexpr std::uint32_t kMostTold = 100;
 
 }  // namespace
@@ -42,7 +42,7 @@ Growth::Hooks Spawning::growth_hooks() {
   Growth::Hooks hooks;
   hooks.find = [this](const std::vector<std::string>& hosts) {
     if (plan_.remote) return finder_->find(hosts);
-    growth_.found(find_(hosts));  // nobody is asked
+    growth_.found(find_(hosts));  // local hosts need no lookup
   };
   hooks.start = [this](const std::vector<std::string>& contacts) {
     log_.say(Subsystem::tree, cat("starting ", counted(contacts.size(), "agent"),
@@ -87,7 +87,7 @@ void Spawning::on(const nla::action::WorldLaunched& launched) {
   tell_failed(plan_.job.worlds[world - 1].parent, launched.why);
 }
 
-// The asker is told too, and may go on; the person is told why in any case.
+// The rank that asked gets the error too, and may go on. The user is told the reason in any case.
 void Spawning::tell_failed(Rank asker, const std::string& why) {
   if (told_ > kMostTold) return;
   if (++told_ > kMostTold) {

@@ -1,7 +1,6 @@
-// What becomes of spawns, from the root's point of view: they are planned, on hosts that get their
-// agents for it where they have none (growth.h), and who could not be started is told of.
-//
-// Part of a session, in its thread. Knows nothing of output, signals and the end.
+// Handles spawns at the root: plans them, has agents started on hosts that have none (growth.h),
+// and tells the user about spawns that failed. It is a part of the session and runs in its thread.
+// It does not handle output, signals or the end of the job.
 #pragma once
 
 #include <functional>
@@ -25,25 +24,27 @@ namespace scela {
 class Spawning {
  public:
   struct Sides {
-    std::function<void(nla::Event)> post;  // to the root agent
+    std::function<void(nla::Event)> post;  // sends an event to the root agent
     std::function<void()> more_ranks;      // the plan's job has grown
   };
 
-  // All are borrowed. `failed`: numbers of nodes that have no agent any more.
+  // All references must outlive this object. `failed` has the numbers of the nodes that no longer
+  // have an agent.
   Spawning(Plan& plan, const RankSet& failed, const Options& options, StderrWriter& person,
            Log& log, Sides sides);
 
-  // Before any of the others. `find`: as Reach::find_later.
+  // Must be called before any other function. `find` is Reach::find_later.
   void open(boost::asio::io_context& io, HostFinder::Find find);
   void close();
 
   void on(const nla::action::Spawn& asked);
   void on(const nla::action::HostsAdded& added) { growth_.added(added.nodes); }
   void on(const nla::action::WorldLaunched& launched);
-  // Whether that node was being started for a spawn, so that nothing else has failed.
+  // Returns true if the node was being started for a spawn. Only the spawns that wait for it fail
+  // then.
   bool failed(const nla::msg::NodeFailed& failure) { return growth_.failed(failure); }
 
-  // Ranks of worlds that were not to be: nobody's failure.
+  // Returns the ranks of worlds that could not be started. They do not count as failed ranks.
   const RankSet& unspawned() const { return unspawned_; }
 
  private:
@@ -57,7 +58,7 @@ class Spawning {
   Log& log_;
   const Sides sides_;
   RankSet unspawned_;
-  std::uint32_t told_ = 0;  // failures that the user was told of
+  std::uint32_t told_ = 0;  // failures already told to the user
   Growth growth_;
   HostFinder::Find find_;
   std::unique_ptr<HostFinder> finder_;

@@ -17,7 +17,8 @@ namespace scela {
 
 namespace {
 
-// Others cannot have put their own commands in.
+// Returns true if only root or this user can have written the file, so others cannot have put
+// commands in it.
 bool is_owners_alone(const Fd& file) {
   struct stat status = {};
   if (::fstat(file.get(), &status) != 0) return false;
@@ -50,7 +51,8 @@ Result<std::optional<std::string>> read_file(const std::string& path, bool check
   }
 }
 
-// What an Include names: relative to the folder of the configuration, with the shell's wildcards.
+// Returns the files that an Include names. Its pattern is relative to `folder` and may have
+// wildcards, as in a shell.
 Result<std::vector<SshConfig::File>> included(const std::string& pattern, const std::string& home,
                                               const std::string& folder, bool check_owner) {
   std::string path = pattern;
@@ -59,7 +61,7 @@ Result<std::vector<SshConfig::File>> included(const std::string& pattern, const 
   glob_t found = {};
   const std::unique_ptr<glob_t, decltype(&::globfree)> owner(&found, ::globfree);
   std::vector<SshConfig::File> files;
-  if (::glob(path.c_str(), 0, nullptr, &found) != 0) return files;  // none, as ssh takes it
+  if (::glob(path.c_str(), 0, nullptr, &found) != 0) return files;  // as ssh does
   for (std::size_t i = 0; i < found.gl_pathc; ++i) {
     std::string name = found.gl_pathv[i];
     auto text = read_file(name, check_owner);
@@ -69,7 +71,7 @@ Result<std::vector<SshConfig::File>> included(const std::string& pattern, const 
   return files;
 }
 
-// Adds a configuration to the list if the file is there.
+// Adds a configuration to `out` and returns true if the file exists.
 Result<bool> add_config(std::vector<SshConfig>& out, const std::string& path,
                         const std::string& home, const std::string& folder, bool check_owner) {
   auto text = read_file(path, check_owner);
@@ -129,7 +131,7 @@ Result<void> append_known_host(const std::string& path, const std::string& name,
   }
   const Fd file(::open(path.c_str(), O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0600));
   if (!file) return failed(errno);
-  // A last line that is not ended would swallow ours.
+  // If the last line has no newline, the new line would become a part of it.
   char last = '\n';
   const off_t size = ::lseek(file.get(), 0, SEEK_END);
   if (size > 0 && ::pread(file.get(), &last, 1, size - 1) != 1) return failed(errno);

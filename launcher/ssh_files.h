@@ -1,6 +1,8 @@
-// The files of an ssh user: the configuration and known_hosts are read, known_hosts is added to.
+// Reads an ssh user's configuration and known_hosts files, and appends to known_hosts.
+// ssh_hosts.cpp and reach.cpp use it.
 //
-// Files are read whole, at most kLargestSshFile. Blocks as the file system does.
+// Files are read whole, up to kLargestSshFile bytes. The functions block on the file system and
+// share no state between calls.
 #pragma once
 
 #include <optional>
@@ -13,21 +15,26 @@
 
 namespace scela {
 
-inline constexpr std::size_t kLargestSshFile = std::size_t{16} << 20;  // 100,000 hosts' keys
+// Maximum size in bytes. It suffices for the keys of 100,000 hosts.
+inline constexpr std::size_t kLargestSshFile = std::size_t{16} << 20;
 
-// Absent: there is no such file. Error (usage): it is there and cannot be read.
+// Returns std::nullopt if there is no such file. Returns an error (kind usage) if the file cannot
+// be read or is too large.
 Result<std::optional<std::string>> read_ssh_file(const std::string& path);
 
-// The configurations that count, the first before the second: the one that is named (as ssh -F;
-// "none": none at all), else the user's in `home`/.ssh and the system's in `system` (/etc/ssh).
-// Error (usage): malformed, not readable, a named one is missing, or the user's own belongs to or
-// can be written by others, as ssh refuses it.
+// Returns the configurations that apply, in order of precedence. If `named` is set (as ssh -F),
+// only that file is read, and "none" means no file. Otherwise these are config in `home`/.ssh and
+// ssh_config in `system` (/etc/ssh).
+//
+// Returns an error (kind usage) if a file is malformed or not readable, or if the named file is
+// missing. As ssh does, it also refuses a user's file that others own or may write to.
 Result<std::vector<SshConfig>> read_ssh_config(const std::optional<std::string>& named,
                                                const std::string& home, const std::string& system);
 
-// Appends a key that was accepted for a host, in one write, so that several commands at once do not
-// mix their lines. Makes the file (0600) and its directory (0700) where they are missing.
-// Error (io); (protocol) a name or key that would not be one line of the file.
+// Appends an accepted key of a host with one write, so that several commands at once do not mix
+// their lines. It creates the file (mode 0600) and its directory (0700) if they are missing.
+// Returns an error of kind io, or of kind protocol if the name or the key does not fit into one
+// line of the file.
 Result<void> append_known_host(const std::string& path, const std::string& name, std::uint16_t port,
                                const KnownKey& key);
 

@@ -26,8 +26,9 @@ namespace scela {
 
 namespace {
 
-// A command of "Match exec": run as ssh runs it, without the user's streams. Its status comes by a
-// pipe: once the job runs, whoever reaps this process's children may be faster.
+// Runs a command of "Match exec" as ssh does, without the user's streams, and returns true if it
+// succeeds. The exit status comes through a pipe: once the job runs, another part of this process
+// may reap the child first.
 bool command_succeeds(const std::string& shell, const std::string& command) {
   int ends[2] = {};
   if (::pipe2(ends, O_CLOEXEC) != 0) return false;
@@ -61,7 +62,7 @@ bool command_succeeds(const std::string& shell, const std::string& command) {
   return text == "0\n";
 }
 
-// Fits into a line of words, and is no option of a program's.
+// Returns true if `text` is one word and does not look like an option of a program.
 bool is_word(std::string_view text) {
   return !text.empty() && text.front() != '-' &&
          std::none_of(text.begin(), text.end(),
@@ -72,13 +73,13 @@ bool is_loopback(std::string_view address) {
   return address.starts_with("127.") || address == "::1" || address.starts_with("::ffff:127.");
 }
 
-// A host while it is being found out about.
+// The intermediate data of a host.
 struct Draft {
   std::string original;  // without "user@"
   SshSettings settings;
   SshTokens tokens;
-  bool own_user = true;                  // the session would be the user's own
-  std::vector<std::string> known_hosts;  // the files, the user's before the system's
+  bool own_user = true;                  // the session's user is this user
+  std::vector<std::string> known_hosts;  // files; the user's come first
 };
 
 class Finder {
@@ -224,7 +225,7 @@ Result<void> Finder::choose_keys(SshHost& host, const Draft& draft) {
 
 Result<void> Finder::choose_known_hosts(SshHost& host, Draft& draft) {
   const SshSettings& said = draft.settings;
-  // With a name that begins a path each: what ssh reads unless it is told otherwise.
+  // `usual` and `usual` + "2" are the files that ssh reads by default.
   const auto files = [&](const std::optional<std::vector<std::string>>& named,
                          const std::string& usual) -> Result<std::vector<std::string>> {
     if (named) return paths(*named, draft.tokens);
@@ -237,7 +238,7 @@ Result<void> Finder::choose_known_hosts(SshHost& host, Draft& draft) {
   if (!own->empty() && own->front() != "/dev/null") host.known_hosts_file = own->front();
   draft.known_hosts = std::move(*own);
   draft.known_hosts.insert(draft.known_hosts.end(), global->begin(), global->end());
-  // As ssh: an alias stands alone, without a port.
+  // As in ssh, an alias is used alone, without a port.
   host.known_hosts_name = said.host_key_alias.value_or(draft.tokens.host_name);
   host.known_hosts_port = said.host_key_alias ? 22 : host.contact.port;
   return {};
@@ -276,7 +277,7 @@ bool Finder::is_here_by_name(const SshHost& host, const Draft& draft) const {
   return host.contact.port == 22 && to_lower(draft.tokens.host_name) == "localhost";
 }
 
-// A port of its own on this machine is a tunnel or a container: another machine, for ssh.
+// Another port on this machine is a tunnel or a container, so for ssh it is another machine.
 bool Finder::is_here_by_address(const SshHost& host, const Draft& draft) const {
   if (!draft.own_user || host.contact.port != 22) return false;
   const std::string& address = host.contact.address;
@@ -286,7 +287,7 @@ bool Finder::is_here_by_address(const SshHost& host, const Draft& draft) const {
 }
 
 void Finder::resolve(SshHosts& out) {
-  std::map<NameQuery, std::size_t> known;  // position among the queries
+  std::map<NameQuery, std::size_t> known;  // index in `queries`
   std::vector<NameQuery> queries;
   std::vector<std::pair<std::size_t, std::size_t>> waiting;  // host, query
   for (std::size_t i = 0; i < out.hosts.size(); ++i) {
@@ -380,7 +381,7 @@ Result<void> Finder::check_host_key(SshHost& host, const Draft& draft, SshHosts&
   if (!host.contact.keys.empty()) return {};
   if (options_.host_keys == HostKeyPolicy::strict) return fail(unknown_key(host, keys, known));
   host.contact.any_key = true;
-  // Only scela-run itself can record what is shown, and refuse what is revoked.
+  // Only scela-run itself can record the key that the host shows, and refuse a revoked one.
   host.contact.root_only = true;
   return {};
 }

@@ -1,9 +1,10 @@
-// How each host of the job is reached over ssh, found out once by scela-run: from the user's ssh
-// configuration, the name service and known_hosts. The contacts are shipped with the host list;
-// what only scela-run may use (paths of keys, commands) stays with it.
+// Finds out how each host of the job is reached over ssh, once, in scela-run. It reads the user's
+// ssh configuration and known_hosts and asks the name service. reach.cpp uses it. The contacts
+// travel with the host list. Paths of keys and commands are for scela-run only and stay with it.
 //
-// Blocks: reads files, asks the name service (bounded in threads and time), runs the commands of
-// "Match exec". Opens no connection and reads no key of the user's.
+// find_ssh_hosts() blocks: it reads files, asks the name service (with bounded threads and time),
+// and runs the commands of "Match exec". It opens no connection and reads none of the user's
+// private keys.
 #pragma once
 
 #include <chrono>
@@ -21,12 +22,14 @@
 namespace scela {
 
 enum class HostKeyPolicy {
-  strict,      // a host must show a key that is known
-  accept_new,  // a host of which nothing is known may show any, which is then recorded
+  strict,  // a host must show a known key
+  // A host without any known key may show any key, which is then recorded.
+  accept_new,
 };
 
 struct SshHostsOptions {
-  std::optional<std::string> config_file;  // as ssh -F; "none"; absent: the user's and the system's
+  // As ssh -F; "none" is allowed. If absent, the user's and the system's files are read.
+  std::optional<std::string> config_file;
   HostKeyPolicy host_keys = HostKeyPolicy::strict;
   NameLookupLimits lookup;
 };
@@ -36,26 +39,30 @@ std::string_view name_of(HostPhase phase);
 
 struct HostFailure {
   HostPhase phase;
-  Error error;  // where: the host, as the user wrote it
+  Error error;  // its `where` is the host as written
 };
 
 struct SshHost {
-  // Name as the user wrote it ("user@" included). Here: this machine itself. root_only also where
-  // the address means something on this machine only (loopback, a link-local scope). Behind a proxy
-  // the address is the name that the proxy is asked for, which need not resolve here.
+  // The name is as the user wrote it, "user@" included. here() is true for this machine itself.
+  // root_only is also set if the address is valid on this machine only (loopback, or a link-local
+  // scope). Behind a proxy, the address is the name that the proxy gets; it need not resolve here.
   nla::Contact contact;
-  std::optional<HostFailure> failure;  // the host cannot be used; the rest is as far as it is known
+  // Set if the host cannot be used. The other fields are then filled as far as they are known.
+  std::optional<HostFailure> failure;
 
-  // For sessions that scela-run starts itself.
-  std::vector<std::string> identities;  // private keys, in the order to try them; may be missing
+  // The following fields are for ssh sessions that scela-run itself starts.
+  // Paths of private keys, in the order to try them. The files may be missing.
+  std::vector<std::string> identities;
   std::vector<std::string> certificates;
-  bool identities_only = false;  // keys of the ssh agent that are not among them are not offered
-  std::string identity_agent;    // socket of the ssh agent; empty: there is none
-  std::string proxy_command;     // text for "sh -c exec ...": its streams are the connection
-  bool proxy_is_jump = false;    // made from a ProxyJump
+  // Keys of the ssh agent are not offered unless they are among `identities`.
+  bool identities_only = false;
+  std::string identity_agent;  // socket of the ssh agent; may be empty
+  // Text for "sh -c exec ...". The streams of this command are the connection.
+  std::string proxy_command;
+  bool proxy_is_jump = false;  // made from a ProxyJump
 
-  // With contact.any_key: where the key that the host shows is recorded (append_known_host; an
-  // empty file: nowhere), and the keys it must not be.
+  // If contact.any_key is set, the key that the host shows is recorded here (append_known_host),
+  // unless the file name is empty. Keys in `revoked` are refused.
   std::string known_hosts_file;
   std::string known_hosts_name;
   std::uint16_t known_hosts_port = 22;
@@ -63,15 +70,18 @@ struct SshHost {
 };
 
 struct SshHosts {
-  std::vector<SshHost> hosts;      // one per name, in their order
-  std::vector<std::string> notes;  // lines skipped, files that cannot be read: for --verbose
+  std::vector<SshHost> hosts;  // one per name, in their order
+  // Lines for --verbose about skipped lines and files that cannot be read.
+  std::vector<std::string> notes;
 };
 
-// A name may be "user@host". Error (usage): the ssh configuration as a whole cannot be used.
+// Finds out how the hosts are reached. A name may be "user@host". Returns an error (kind usage) if
+// the ssh configuration as a whole cannot be used; errors of one host are in SshHost::failure.
 //
-// This machine ("here") is: its own host name, unless HostName says otherwise; or at port 22
-// "localhost" and what resolves to a loopback address or one of its interfaces. Not with another
-// user or a proxy: those ask for a session.
+// A host is this machine if its name is this machine's host name, unless the configuration has a
+// HostName for it. At port 22 it is also this machine if it is "localhost" or resolves to a
+// loopback address or an interface's address. A host with another user or a proxy needs an ssh
+// session and is not this machine.
 Result<SshHosts> find_ssh_hosts(const std::vector<std::string>& names,
                                 const SshHostsOptions& options, const SshUser& user);
 

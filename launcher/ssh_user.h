@@ -1,7 +1,8 @@
-// Who starts the job and from where, as far as ssh asks: found out once, passed in everywhere, so
-// that tests have a user and a machine of their own.
+// Describes the user of the job and this machine, as far as ssh needs it. The values are parameters
+// everywhere else, so that tests can have a user and a machine of their own. ssh_hosts.cpp and
+// reach.cpp use it.
 //
-// Does not block, but as the name service does that knows the users.
+// this_ssh_user() blocks only as long as the lookup of the user takes (getpwuid).
 #pragma once
 
 #include <cstdint>
@@ -12,12 +13,13 @@
 namespace scela {
 
 struct SshUser {
-  std::string name;  // of the effective user; empty: nobody knows it
+  std::string name;  // of the effective user; empty: unknown
   std::uint32_t id = 0;
-  std::string home;  // HOME, which ssh itself does not ask, else the user's entry
+  // HOME if it is an absolute path (ssh itself does not use it), else the home in the user's entry.
+  std::string home;
   std::string shell = "/bin/sh";
-  std::string host_name;               // this machine's
-  std::vector<std::string> addresses;  // of its interfaces, numeric, without scopes
+  std::string host_name;               // name of this machine
+  std::vector<std::string> addresses;  // its interfaces' addresses, no scopes
   std::map<std::string, std::string> environment;
   std::string system_folder = "/etc/ssh";
 };

@@ -1,4 +1,5 @@
-// What --stats prints and what --trace writes: phases, counts and spans of a finished job.
+// Formats the output of --stats and writes the file of --trace: phases, counters and spans of a
+// finished job. The session uses it, in its one thread.
 #pragma once
 
 #include <chrono>
@@ -15,13 +16,13 @@
 
 namespace scela {
 
-// Moments on the launcher's monotonic clock, in nanoseconds; 0: never came.
+// Times on the launcher's monotonic clock, in nanoseconds. 0 means that the phase was not reached.
 struct Phases {
   std::int64_t begin = 0;     // scela-run began
-  std::int64_t tree = 0;      // the first agent was asked for
-  std::int64_t ready = 0;     // every agent was there
-  std::int64_t launched = 0;  // every rank was started
-  std::int64_t ended = 0;     // every rank had ended and every node was clean
+  std::int64_t tree = 0;      // the start of the agents was requested
+  std::int64_t ready = 0;     // the agents were ready
+  std::int64_t launched = 0;  // all ranks were started
+  std::int64_t ended = 0;     // all ranks ended, all nodes clean
   std::int64_t gone = 0;      // the last agent had left
 };
 
@@ -32,25 +33,26 @@ struct JobNumbers {
   std::uint32_t depth = 0;
   std::uint64_t launcher_messages = 0;
 };
-// `unspawned`: ranks of the job that were not to be.
+// `unspawned` has the ranks that could not be spawned; they are not counted.
 JobNumbers numbers_of(const Plan& plan, const RankSet& unspawned);
 
-// Milliseconds per phase, messages, bytes, the peak memory of the largest agent, and what ranks
-// have told.
+// Returns milliseconds per phase, messages, bytes, the peak memory of the largest agent, and the
+// counters of the ranks.
 std::string stats_text(const Phases& phases, const JobNumbers& job, const nla::Stats& stats,
                        const RankAccounts& accounts);
 std::string stats_json(const Phases& phases, const JobNumbers& job, const nla::Stats& stats,
                        const RankAccounts& accounts);
 
-// Collects the JSON lines that agents send and writes them as one Chrome trace (an array of events;
-// load it in a trace viewer). One process per node, the launcher is process 0.
+// Collects the JSON lines that agents send and writes them as one Chrome trace: an array of events
+// for a trace viewer. Each node is one process of the trace, and the launcher is process 0.
 class TraceFile {
  public:
-  // Before the job runs: what cannot be written must not cost a run. Error (io): it cannot be.
+  // Creates the file. It must be called before the job runs, so that an unwritable path does not
+  // waste a run. Returns an error (kind io) if the file cannot be written.
   Result<void> open(const std::string& path);
-  void add(std::uint32_t node, std::string_view piece);  // of its report: spans are taken
+  void add(std::uint32_t node, std::string_view piece);  // takes the spans of a report's piece
   void add_launcher(const Phases& phases);
-  Result<void> write();  // Error (io)
+  Result<void> write();  // error: kind io
 
  private:
   std::string path_;

@@ -13,7 +13,7 @@ namespace scela {
 
 namespace {
 
-// A pipe or terminal that poll() calls writable takes at least this much without blocking.
+// A pipe or terminal that poll() reports writable takes at least this many bytes without blocking.
 constexpr std::size_t kSureWrite = 4096;
 
 }  // namespace
@@ -33,16 +33,16 @@ void StderrWriter::write(std::string_view all) {
   }
 }
 
-// False: it takes nothing.
+// Returns false if standard error does not become writable in time.
 bool StderrWriter::wait() {
   using std::chrono::milliseconds;
   const std::uint64_t began = monotonic_ns();
   milliseconds left = stalled_ ? milliseconds(0) : patience_;
   for (;;) {
-    constexpr milliseconds kLongest = std::chrono::hours(1);  // poll() counts in an int
+    constexpr milliseconds kLongest = std::chrono::hours(1);  // poll() takes an int
     pollfd one{2, POLLOUT, 0};
     const int ready = ::poll(&one, 1, static_cast<int>(std::min(left, kLongest).count()));
-    if (ready > 0) break;  // an error is found by write()
+    if (ready > 0) break;  // write() finds an error
     if (ready < 0 && errno != EINTR) return false;
     const milliseconds waited((monotonic_ns() - began) / 1'000'000);
     if (stalled_ || waited >= patience_) {

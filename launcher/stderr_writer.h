@@ -1,10 +1,9 @@
-// Text for the person on standard error, whose reader may have stalled: nobody's text is worth a
-// scela-run that never ends.
+// Writes text for the user to standard error, with a bounded wait if the reader stalls, so that
+// scela-run always ends. The command, the session, Log and Spawning use it, in one thread.
 //
-// Knows no job. One thread. A write blocks until the text is taken, but no longer than `patience`
-// without any progress; while the reader stays stalled after that, no later write waits at all, so
-// the wait is bounded in all and not per line. Never changes the descriptor's flags (they are
-// shared with the user's shell).
+// A write blocks until the reader takes the text, but for at most `patience` without any progress.
+// While the reader stays stalled after that, later writes do not wait, so the total wait is
+// bounded. It never changes the flags of the descriptor, which are shared with the user's shell.
 #pragma once
 
 #include <chrono>
@@ -16,9 +15,10 @@ class StderrWriter {
  public:
   explicit StderrWriter(std::chrono::milliseconds patience) : patience_(patience) {}
 
-  // Gives the rest of it up quietly: what cannot be shown cannot be reported either.
+  // Drops the rest of the text if the reader stalls or a write fails. A failure to write cannot be
+  // reported either.
   void write(std::string_view all);
-  // The terminal shows what is written as it is: a line must end with a carriage return too.
+  // Says that the terminal is in raw mode. Each line then ends with a carriage return too.
   void set_raw(bool on);
 
  private:

@@ -20,7 +20,7 @@ namespace asio = boost::asio;
 namespace {
 
 constexpr std::size_t kPiece = std::size_t{64} * 1024;
-// Input that waits at the terminal of a job in the background is looked for again after this long.
+// The interval at which a background job checks for input that waits at its terminal.
 constexpr std::chrono::milliseconds kBackground{500};
 
 }  // namespace
@@ -49,7 +49,8 @@ class StdinReader::Impl {
       in_.wait_readable([this] { ready(); });
       return;
     }
-    // A file, or closed: never blocks. One piece a turn, so that signals and links get theirs.
+    // A regular file or a closed descriptor never blocks. One piece is read per turn of the loop,
+    // so that signals and links get theirs.
     asio::post(io_, [this] {
       waiting_ = false;
       if (closed_) return;
@@ -91,8 +92,9 @@ class StdinReader::Impl {
   Watched in_;
   asio::steady_timer foreground_;
   std::uint64_t credit_ = 0;
-  bool over_ = false;     // the end was read
-  bool waiting_ = false;  // for something to read, for our turn, or for the foreground
+  bool over_ = false;  // the end was read
+  // True while waiting for input, for a turn of the loop, or for the foreground.
+  bool waiting_ = false;
   bool closed_ = false;
 };
 

@@ -1,7 +1,8 @@
-// Standard input of scela-run on its way to the tree.
+// Reads the standard input of scela-run for the tree. The session uses it; it runs on the event
+// loop, in its thread, and does not block.
 //
-// Reads only what the tree can take, and a terminal only from the foreground: a job in the
-// background must not be stopped by SIGTTIN for input nobody asked for. Runs on the event loop.
+// It reads only as many bytes as the tree can take. It reads a terminal only from the foreground:
+// SIGTTIN must not stop a background job for input that was not requested.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +20,8 @@ namespace scela {
 class StdinReader {
  public:
   struct Hooks {
-    // Something is there, and we are not in the background; before it is read. Not for what cannot
-    // be waited for, as a file.
+    // Called before a read if input is available and this process is not in the background. It is
+    // not called for input that cannot be waited for, such as a file.
     std::function<void()> in_foreground;
     std::function<void(Chunk bytes, bool end)> read;
   };
@@ -30,9 +31,9 @@ class StdinReader {
   StdinReader(const StdinReader&) = delete;
   StdinReader& operator=(const StdinReader&) = delete;
 
-  // So many bytes more may be read.
+  // Allows `bytes` more bytes to be read.
   void allow(std::uint64_t bytes);
-  // No more, whatever was allowed.
+  // Stops reading, whatever was allowed.
   void close();
 
  private:

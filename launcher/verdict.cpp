@@ -40,7 +40,8 @@ RankOutcome to_rank_outcome(const nla::Outcome& outcome) {
       out.kind = Kind::killed_by_us;
       break;
   }
-  // How exactly it ended says nothing any more: in the summary these are one group.
+  // The exact way in which the rank ended has no meaning any more. The summary shows these ranks as
+  // one group.
   if (outcome.ended_by_us && !outcome.success()) {
     out = {};
     out.kind = Kind::killed_by_us;

@@ -1,4 +1,5 @@
-// From what the tree reports to what the person reads: outcomes of ranks in the words of report.h.
+// Translates the outcomes of ranks from the agents' form to that of report.h. The session uses it.
+// The function computes a value from a value and may be called from any thread.
 #pragma once
 
 #include "launcher/core/report.h"

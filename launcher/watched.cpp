@@ -16,7 +16,7 @@ namespace asio = boost::asio;
 struct Watched::State {
   State(asio::io_context& io, int number) : descriptor(io), fd(number) {}
 
-  // Asio accepts what epoll refuses, and then fails every wait.
+  // Asio accepts descriptors that epoll refuses, and then fails every wait.
   bool can_be_watched() const {
     const Fd probe(::epoll_create1(EPOLL_CLOEXEC));
     epoll_event nothing{};

@@ -1,6 +1,8 @@
-// A descriptor of ours that the event loop may watch without owning it.
+// Waits for a descriptor on the event loop without owning the descriptor. The session, HostFinder
+// and StdinReader use it, in the loop's thread.
 //
-// Asio stays in the .cpp file. One wait at a time; none is answered after close().
+// Asio is used in the .cpp file only. Only one wait at a time is allowed, and no handler is called
+// after close().
 #pragma once
 
 #include <functional>
@@ -19,10 +21,11 @@ class Watched {
   Watched(const Watched&) = delete;
   Watched& operator=(const Watched&) = delete;
 
-  // False: this kind of descriptor cannot be watched (a regular file, /dev/null); it is always
-  // ready.
+  // Starts to watch a duplicate of the descriptor. Returns false if descriptors of this kind cannot
+  // be watched (a regular file, /dev/null), as they are always ready. Also returns false if no
+  // descriptor is left.
   bool open();
-  // Only of an open one that does not wait yet.
+  // The descriptor must be open, and no other wait may be pending.
   void wait_readable(std::function<void()> handler);
   void wait_writable(std::function<void()> handler);
   bool waiting() const;

@@ -1,7 +1,8 @@
-// What a job costs once its ranks have spoken with those that they speak with: memory, queue pairs
-// and connections, against ranks and nodes (Tables 4.1 and 4.2 of the ScELA thesis).
+// The cost of a job after its ranks have exchanged messages with their partners. It is memory,
+// queue pairs and connections, against ranks and nodes (Tables 4.1 and 4.2 of the ScELA thesis).
 //
-// Standard library and Linux only: it is compiled by mpicxx of each peer.
+// Each rank calls Census::run() from one thread. It uses only the standard library and Linux,
+// because the mpicxx of each peer compiles it.
 #pragma once
 
 #include <unistd.h>
@@ -16,15 +17,16 @@
 
 namespace scela::perf {
 
-// Of one rank. What a contestant cannot tell is -1.
+// The cost of one rank. A value that a contestant cannot tell is -1.
 struct Cost {
   double process = 0;
   double partners = -1;
   double connections = -1, send_queue_pairs = -1, receive_queue_pairs = -1;
-  double engine_queue_pairs = -1;  // a communicator's, of an adapter that executes its operations
+  // The queue pairs of a communicator, if an adapter's engine executes its operations.
+  double engine_queue_pairs = -1;
 };
 
-// The mean, and the most of any rank.
+// Adds the mean over all ranks, and the largest value of any rank.
 inline void count_cost(const std::vector<Cost>& all, const char* name, double Cost::*member,
                        Line& line) {
   double sum = 0, most = -1;
@@ -37,7 +39,7 @@ inline void count_cost(const std::vector<Cost>& all, const char* name, double Co
   line.values.push_back({std::string(name) + "_most", {most}});
 }
 
-// Of all ranks, and of what else the driver has started.
+// Adds the costs of all ranks, and of the other processes that the driver has started.
 inline void count_costs(const std::vector<Cost>& all, long driver, Line& line) {
   count_cost(all, "partners", &Cost::partners, line);
   count_cost(all, "connections", &Cost::connections, line);
@@ -88,7 +90,7 @@ class Census {
       count_costs(all, plan_.driver, line);
       print(peer_, plan_, provider, line);
     }
-    meet(peer_);  // everybody is there while they are counted
+    meet(peer_);  // all ranks live while they are counted
     return true;
   }
 

@@ -1,4 +1,4 @@
-// The channel as a contestant (loops.h).
+// The channel as a contestant (loops.h). A rank of scela-perf uses it from one thread.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace scela::perf {
 
-// An error of the channel ends the process with its words.
+// An error of the channel ends the process with its message.
 class ChannelPeer {
  public:
   ChannelPeer(channel::Channel& channel, const Plan& plan);
@@ -77,7 +77,7 @@ class ChannelPeer {
   channel::Channel& channel_;
   const Plan& plan_;
   std::vector<channel::Request> requests_;
-  Communicator world_;  // of coll
+  Communicator world_;  // for the collective benchmark (coll)
   std::vector<CollectiveRequest> operations_;
 };
 

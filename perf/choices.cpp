@@ -12,7 +12,7 @@ namespace {
 
 using namespace collectives;
 
-// The row without its conditions.
+// Returns the row without its conditions.
 std::string algorithm_of(const Row& row) {
   Row bare = row;
   bare.ranks = bare.nodes = bare.per_node = bare.bytes = Range{};

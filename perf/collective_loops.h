@@ -1,15 +1,17 @@
 // Collective operations: how long they take, what it costs to begin and to end them, and how much
 // of them a computation hides.
 //
-// A contestant gives, besides what loops.h asks for,
+// In addition to the functions of loops.h a contestant provides:
 //   void collective(const Asked&);        blocking
-//   void begin_collective(const Asked&);  void finish_collectives(), all that were begun
-//   void help_collectives(), moves what can be moved of those and returns
-//   Means means(const Asked&), by what it is done
-// The root of rooted operations goes round, so that no rank can run ahead of the others. What all
-// of it has cost in memory and queue pairs is counted behind each size, for the whole job as it is
-// then (Tables 4.2 and 4.3 of the offload thesis). Standard library and Linux only: it is compiled
-// by mpicxx of each peer.
+//   void begin_collective(const Asked&);
+//   void finish_collectives();            ends all that were begun
+//   void help_collectives();              advances those without blocking
+//   Means means(const Asked&);            executor and algorithm used
+//
+// The root of rooted operations rotates, so that no rank can run ahead of the others. The memory
+// and queue pairs of the whole job are counted after each size (Tables 4.2 and 4.3 of the offload
+// thesis). Each rank uses one thread. The file uses only the standard library and Linux, because
+// the mpicxx of each peer compiles it.
 #pragma once
 
 #include <algorithm>
@@ -38,7 +40,7 @@ class CollectiveLoops {
  public:
   CollectiveLoops(Peer& peer, const Plan& plan) : peer_(peer), plan_(plan) {}
 
-  // False: there is no such operation.
+  // Returns false if there is no such operation.
   bool run(const char* provider) {
     for (const std::string& name : plan_.ops) {
       if (!collective_named(name, op_)) return false;
@@ -59,7 +61,8 @@ class CollectiveLoops {
   }
 
  private:
-  // One after the other; with several under way at once, begun and ended together.
+  // Operations one after the other; if several are under way at once, they are begun and ended
+  // together.
   class All {
    public:
     explicit All(CollectiveLoops& loops) : loops_(&loops) {}
@@ -98,7 +101,7 @@ class CollectiveLoops {
     return {op_, bytes_, root, in_[instance].data(), out_[instance].data()};
   }
 
-  // Seconds that the slowest rank needs for `times`, on rank 0.
+  // Returns on rank 0 the seconds that the slowest rank needs for `times` operations.
   double timed(long times) {
     All act(*this);
     meet(peer_);
@@ -150,13 +153,14 @@ class CollectiveLoops {
             helped(beside, few, own.amount, progress_calls(bytes_, every)));
     }
   }
-  // With as much work beside it, in parts; of the rank that is slowest.
+  // Returns on rank 0 the microseconds of the slowest rank, with as much work beside the operation,
+  // in parts.
   double helped(Overlapping<Peer, All>& beside, long times, double us, std::size_t calls) {
     const double own = beside.several(times, Between::parts, us, calls).all;
     const std::vector<double> all = gathered(peer_, own);
     return *std::max_element(all.begin(), all.end());
   }
-  // Everybody is there while they are counted.
+  // Counts the costs while all ranks still live.
   void count(Line& line) {
     Cost cost;
     peer_.tell(cost);

@@ -1,8 +1,9 @@
-// Messages beside a computation: how much of them it hides (overlap), and how much of one rank's
-// delay another feels (noise; Table 3.1 of the offload thesis).
+// Messages beside a computation: how much of them it hides (overlap), and how far one rank's delay
+// delays another (noise; Table 3.1 of the offload thesis).
 //
-// Rank 0 sends to its partner, which receives; each computes between the call that begins and the
-// one that ends. Standard library and Linux only: it is compiled by mpicxx of each peer.
+// Rank 0 sends to its partner, which receives. Each computes between the call that begins the
+// message and the one that ends it. Each rank uses one thread. The file uses only the standard
+// library and Linux, because the mpicxx of each peer compiles it.
 #pragma once
 
 #include <array>
@@ -87,15 +88,16 @@ class Computing {
     note(round, line);
   }
 
-  // A delay on the one side, and what the other's message takes; each beside one without.
+  // Measures the time of one side's message while the other side is delayed, and without the delay.
   void noise() {
     std::array<Line, 2> lines;
     const OneWay<Peer> act = message();
     Overlapping<Peer, OneWay<Peer>> beside(peer_, plan_, act);
     const double delay = plan_.delay_seconds * 1e6;
-    beside.several(8, Between::nothing, 0);  // whatever is made at the first messages
+    // The first messages set up connections and buffers.
+    beside.several(8, Between::nothing, 0);
     for (int i = 0; i < plan_.rounds; ++i)
-      for (std::size_t late = 0; late < 2; ++late) {  // the receiver, then the sender
+      for (std::size_t late = 0; late < 2; ++late) {  // late receiver, then late sender
         const double plain = beside.once(Between::nothing, 0).all;
         const bool own = act.sends() == (late == 1);
         const double delayed = beside.once(own ? Between::time : Between::nothing, delay).all;

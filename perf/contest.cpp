@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 
 struct Contestant {
   std::string name;
-  std::vector<std::string> command;  // what comes before the words for the rank
+  std::vector<std::string> command;  // it precedes the words for the rank
   const char* how = "--rank";
 };
 
@@ -28,7 +28,8 @@ Error failed(std::string what, std::string why, std::string hint = "") {
   return {ErrorKind::launch, std::move(what), "", std::move(why), std::move(hint)};
 }
 
-// Where contestants are compiled: `keep`, or a folder that is removed with all that is in it.
+// The folder in which contestants are compiled: `keep`, or a folder that is removed with its
+// contents.
 class Folder {
  public:
   static Result<Folder> make(const std::string& keep) {
@@ -57,7 +58,8 @@ class Folder {
   bool kept_;
 };
 
-// Where loops.h and mpi_peer.cpp lie: installed beside us, or in the source tree that built us.
+// Returns the folder of loops.h and mpi_peer.cpp: installed beside this program, or in the source
+// tree that built it.
 Result<fs::path> sources(const fs::path& self) {
   for (const fs::path& place : {self.parent_path().parent_path() / "share" / "scela" / "perf",
                                 fs::path(SCELA_PERF_SOURCES)})
@@ -67,7 +69,7 @@ Result<fs::path> sources(const fs::path& self) {
                      "install ScELA completely"));
 }
 
-// Whether `program` is there, and no older than what it is compiled from.
+// Returns whether `program` exists and is no older than its sources.
 bool is_current(const fs::path& program, const fs::path& source) {
   std::error_code error;
   const auto compiled = fs::last_write_time(program, error);
@@ -80,7 +82,8 @@ bool is_current(const fs::path& program, const fs::path& source) {
 
 Result<void> compile_peer(const std::string& name, const std::string& provider,
                           const fs::path& source, const fs::path& program) {
-  // Under its name only when it is whole: another scela-perf may look for it in the same folder.
+  // The program gets its final name only when it is complete: another scela-perf may look for it in
+  // the same folder.
   const std::string partial = cat(program.string(), ".", ::getpid());
   const std::vector<std::string> compile{cat("mpicxx.", name),
                                          "-std=c++20",
@@ -113,8 +116,8 @@ Result<Contestant> peer(const std::string& name, const Options& options, const f
   }
   const std::string ranks = cat(options.ranks);
   Contestant contestant{name, {}};
-  // Between nodes that one machine simulates both would use shared memory: they are told to use
-  // TCP.
+  // On simulated nodes of one machine both MPIs would use shared memory: these options make them
+  // use TCP.
   if (name == "mpich") {
     contestant.command = {"mpiexec.hydra", "-n", ranks};
     if (options.nodes > 1)
@@ -139,13 +142,13 @@ Result<Contestant> peer(const std::string& name, const Options& options, const f
   return contestant;
 }
 
-// `setting`: NAME=value, or nothing.
+// `setting` is NAME=value or null.
 Contestant channel(const Options& options, const std::string& self, std::string name,
                    const char* setting = nullptr) {
   std::vector<std::string> command{(fs::path(self).parent_path() / "scela-run").string(), "-n",
                                    cat(options.ranks)};
   if (!fs::exists(command[0])) command[0] = "scela-run";
-  // An engine is an adapter's, which only nodes have that are simulated.
+  // An engine belongs to an adapter, and only simulated nodes have adapters.
   if (options.nodes > 1 || options.executor == "engine")
     command.insert(command.end(), {"--sim-nodes", cat(options.nodes), "--ppn",
                                    cat(options.ranks / options.nodes)});
@@ -186,7 +189,7 @@ std::vector<std::string> rank_words(const Options& options, const char* how,
           list_of(options.progress)};
 }
 
-// How many lines a contestant prints.
+// Returns the number of lines that a contestant prints.
 std::size_t lines_of(const Options& options) {
   if (options.bench == "memory") return 1;
   if (options.bench == "coll") {

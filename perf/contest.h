@@ -1,4 +1,5 @@
-// Starts the contestants in turns and reads what they have measured.
+// The contest: starts the contestants in turns and reads their measurements. scela-perf calls it
+// from one thread.
 #pragma once
 
 #include <string>
@@ -9,8 +10,8 @@
 
 namespace scela::perf {
 
-// `self`: this program, which is also the channel's contestant. Blocks until all have run; compiles
-// the peers' contestants first.
+// `self` is the path of this program, which is also the channel's contestant. It first compiles the
+// contestants of the peers, then blocks until all have run.
 Result<Report> run_contest(const Options& options, const std::string& self);
 
 }  // namespace scela::perf

@@ -26,7 +26,8 @@ namespace {
   std::exit(1);
 }
 
-// So that whoever has just ended is noticed, and others run now and then.
+// The number of checks between two yields, so that the end of the other process is noticed and
+// other processes run now and then.
 constexpr long kLooksPerYield = 1 << 16;
 
 template <class Ready>
@@ -37,7 +38,8 @@ void wait_until(Ready ready) {
 
 }  // namespace
 
-// What the one tells the other: where the bytes of its messages are, and how many it has taken.
+// The memory that both processes share: the addresses of each side's messages, and how many the
+// other has taken.
 struct CopyPeer::Shared {
   struct alignas(128) Side {
     std::atomic<std::uint64_t> offered{0};

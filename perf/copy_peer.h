@@ -1,5 +1,6 @@
-// A contestant: two processes, of which the receiver copies by process_vm_readv as soon as it is
-// told where from. What a channel that copies once cannot be faster than.
+// A contestant of two processes: the receiver copies with process_vm_readv as soon as it is told
+// the source. No channel that copies once can be faster. Each of the processes uses it from one
+// thread.
 #pragma once
 
 #include <sys/types.h>
@@ -11,10 +12,11 @@
 
 namespace scela::perf {
 
-// Makes the second process, which goes on where the first does, as rank 1. Its end ends both.
+// Forks the second process, which continues at the same place as rank 1. The second process is
+// killed when the first ends.
 class CopyPeer {
  public:
-  // Not more than `window` messages are under way one way.
+  // At most `window` messages are under way in each direction.
   explicit CopyPeer(int window);
   CopyPeer(const CopyPeer&) = delete;
   CopyPeer& operator=(const CopyPeer&) = delete;

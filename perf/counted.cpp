@@ -31,7 +31,7 @@ Error cannot(const std::string& what, const Options& options) {
           "name another algorithm, or none"};
 }
 
-// What the command line says.
+// Returns the row of the algorithm on the command line.
 Result<Chosen> said(const Options& options, const Question& question) {
   const std::string text = cat(name_of(question.operation), " ", options.algorithm);
   const auto table = Table::parse(text, "--algorithm");
@@ -41,7 +41,7 @@ Result<Chosen> said(const Options& options, const Question& question) {
   return *row;
 }
 
-// What a communicator of this process would take.
+// Returns the row that a communicator of this process would choose.
 Result<Chosen> chosen_for(const Options& options, const std::vector<Source>& sources,
                           const Question& question) {
   if (!options.algorithm.empty()) return said(options, question);

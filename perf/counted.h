@@ -1,4 +1,4 @@
-// What ranks need connections for, by the lists of collective operations alone.
+// The connections that ranks need, derived from the task lists of collective operations alone.
 #pragma once
 
 #include <string>
@@ -10,11 +10,12 @@
 
 namespace scela::perf {
 
-// A line, or with options.json an object, for each operation and algorithm that can (or for
-// options.algorithm): whom ranks speak with, and queue pairs. Nothing is run.
+// Returns a line (with options.json an object) for each operation and each algorithm that can
+// execute it, or for options.algorithm. It has the number of partners and of queue pairs. No
+// operation is executed.
 Result<std::string> counted(const Options& options);
 
-// Puts the same beside what was measured of ScELA's own operations.
+// Adds these numbers to the measured rows of ScELA's own operations.
 Result<void> count_lists(const Options& options, std::vector<Row>& rows);
 
 }  // namespace scela::perf

@@ -23,7 +23,7 @@ namespace {
 
 constexpr const char* kRankVariables[] = {"SCELA_RANK", "PMI_RANK", "PMIX_RANK"};
 
-// "0" too where the launcher does not say.
+// Returns this process's rank, or "0" if the launcher does not say it.
 std::string own_rank() {
   for (const char* const name : kRankVariables)
     if (const char* const rank = std::getenv(name)) return rank;
@@ -52,7 +52,7 @@ Plan plan_of(const Options& options) {
   return plan;
 }
 
-// What is printed while it lives goes to memory instead of standard output.
+// Redirects standard output to memory during its lifetime.
 class Captured {
  public:
   Captured() : memory_(::memfd_create("scela-perf", MFD_CLOEXEC)) {

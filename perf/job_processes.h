@@ -1,7 +1,8 @@
-// The processes of a job, as the system has them: all that its driver has started, its ranks, and
-// what looks after these (agents, engines, other launchers' daemons).
+// The processes of a job, as the system reports them. They are all that its driver has started: its
+// ranks and their helpers (agents, engines, daemons of other launchers).
 //
-// Standard library and Linux only: peers are compiled with it too.
+// The functions hold no state, so any thread may call them. The file uses only the standard library
+// and Linux, because the peers are compiled with it too.
 #pragma once
 
 #include <dirent.h>
@@ -46,13 +47,13 @@ inline std::vector<long> threads_of(long process) {
 
 inline long parent_of(long process) {
   const std::string text = file_text("/proc/" + std::to_string(process) + "/stat");
-  const std::size_t name = text.rfind(')');  // which may hold anything
+  const std::size_t name = text.rfind(')');  // the name may contain anything
   return name == std::string::npos || name + 4 > text.size()
              ? 0
              : std::strtol(text.c_str() + name + 4, nullptr, 10);
 }
 
-// All that `driver` has started, and what those have.
+// Returns all processes that `driver` has started, and their descendants.
 inline std::set<long> descendants(long driver) {
   std::map<long, long> parents;
   for (const long process : numbered_entries("/proc"))
@@ -67,18 +68,19 @@ inline std::set<long> descendants(long driver) {
   return found;
 }
 
-// Of a line that begins so, in the system's words about a process; 0: there is none.
+// Returns the number of the line of `text` that begins with `what`, or 0 if there is no such line.
 inline double kib_of(const std::string& text, const char* what) {
   const std::size_t at = text.find(std::string("\n") + what);
   return at == std::string::npos ? 0 : std::atof(text.c_str() + at + 1 + std::strlen(what));
 }
 
-// KiB. 0: the process is gone, or another user's.
+// Memory in KiB. All values are 0 if the process is gone or belongs to another user.
 struct Memory {
-  double proportional = 0;  // what several processes have is parted
-  double own = 0;           // nobody else has it, and it was written to
+  double proportional = 0;  // shared memory counts in parts
+  double own = 0;           // written, and of this process alone
   double resident = 0;
-  double shared = 0;  // of it, memory that was made to be shared: segments, no files
+  // The resident memory in shared segments, without files.
+  double shared = 0;
   Memory& operator+=(const Memory& other) {
     proportional += other.proportional;
     own += other.own;
@@ -94,7 +96,7 @@ inline Memory memory_of(long process) {
           kib_of(file_text(folder + "/status"), "RssShmem:")};
 }
 
-// Microseconds that its threads have run.
+// Returns the microseconds that the process's threads have run.
 inline double processor_time_of(long process) {
   const std::string tasks = "/proc/" + std::to_string(process) + "/task/";
   double nanoseconds = 0;
@@ -103,7 +105,7 @@ inline double processor_time_of(long process) {
   return nanoseconds / 1000;
 }
 
-// Microseconds that this process's threads have run, as getrusage counts them.
+// Returns the microseconds that this process's threads have run, as getrusage counts them.
 inline double own_processor_time() {
   rusage usage{};
   ::getrusage(RUSAGE_SELF, &usage);

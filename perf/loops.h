@@ -1,14 +1,16 @@
-// What is timed, once for every contestant: the bundled channel and each MPI are compiled against
-// this one file.
+// The timed loops, written once for every contestant: the bundled channel and each MPI are compiled
+// against this file.
 //
-// A contestant gives a class with
+// A contestant provides a class with
 //   int rank(), size(), nodes();
 //   void send(int peer, const void* bytes, std::size_t n);  void recv(int peer, void* bytes, n);
-//   begin_send(...), begin_recv(...) of the same arguments;  void finish(), all that was begun;
-//   send_aside(...), recv_aside(...), of what is not measured, with a tag of its own: a tag whose
-//   messages are of all lengths is another case than one whose messages are alike
-//   void tell(Cost&), what it knows of its connections
-// Knows neither MPI nor the channel. Standard library only: it is compiled by mpicxx of each peer.
+//   begin_send(...), begin_recv(...) with the same arguments;
+//   void finish(), which ends all that were begun;
+//   send_aside(...), recv_aside(...) for messages that are not measured, with another tag: a tag
+//   with messages of all lengths is another case than one with messages of one length;
+//   void tell(Cost&), which fills in what it knows of its connections.
+// The file knows neither MPI nor the channel. Each rank uses it from one thread. It uses only the
+// standard library, because the mpicxx of each peer compiles it.
 #pragma once
 
 #include <algorithm>
@@ -27,8 +29,8 @@ class Loops {
  public:
   Loops(Peer& peer, const Plan& plan) : peer_(peer), plan_(plan) {}
 
-  // Rank 0 prints a line of JSON for each size: microseconds of an operation, one for each round.
-  // False: there is no such benchmark.
+  // Rank 0 prints a line of JSON for each size, with the microseconds of an operation in each
+  // round. Returns false if there is no such benchmark.
   bool run(const char* provider) {
     if (plan_.bench == "memory") return Census<Peer>(peer_, plan_).run(provider);
     if (plan_.bench == "overlap" || plan_.bench == "noise")
@@ -59,15 +61,15 @@ class Loops {
     return nullptr;
   }
 
-  // Ranks are paired, each of the first half with one of the second, so that pairs are as far apart
-  // as ranks can be.
+  // Each rank of the first half is paired with one of the second half, so that pairs are as far
+  // apart as ranks can be.
   int half() const { return peer_.size() / 2; }
   bool first() const { return peer_.rank() < half(); }
   bool idle() const { return peer_.rank() >= 2 * half(); }
   int partner() const { return first() ? peer_.rank() + half() : peer_.rank() - half(); }
 
-  // `times` operations: an operation is one way of a round trip, a message of a stream, an
-  // exchange.
+  // These do `times` operations. An operation is one way of a round trip, a message of a stream, or
+  // an exchange.
   void ping_pong(std::size_t n, long times) {
     for (long i = 0; i < times; i += 2)
       if (first()) {
@@ -99,7 +101,7 @@ class Loops {
     }
     answer();
   }
-  // What was sent has come.
+  // Confirms that all messages of the stream have arrived.
   void answer() {
     char byte = 0;
     if (first())
@@ -113,14 +115,15 @@ class Loops {
     const double begin = now();
     if (!idle()) (this->*once)(bytes, times);
     double seconds = now() - begin;
-    if (plan_.bench == "pairs") {  // the slowest pair's
+    if (plan_.bench == "pairs") {  // of the slowest pair
       const std::vector<double> all = gathered(peer_, seconds);
       seconds = *std::max_element(all.begin(), all.end());
     }
     return seconds;
   }
 
-  // How often fits a round, the same on every rank; the buffers are touched, connections made.
+  // Returns the number of operations that fit in a round, which is the same on every rank. It also
+  // touches the buffers and makes the connections.
   long calibrate(Once once, std::size_t bytes) {
     if (in_.size() < bytes) {
       in_.assign(bytes, 'i');
@@ -129,7 +132,7 @@ class Loops {
     long times = 2;
     timed(once, bytes, times);
     for (;;) {
-      // The least of a few: somebody else may have had the processor.
+      // The smallest of a few times counts, because other processes may have had the processor.
       double seconds = timed(once, bytes, times);
       for (int more = 0; more < 2; ++more)
         seconds = std::min(seconds, timed(once, bytes, times));

@@ -1,6 +1,6 @@
-// scela-perf: measures the channel, beside MPIs. Started by a user it starts the contestants' jobs;
-// started by those as a rank (--rank ...) it is the channel's contestant; started by a user as a
-// rank it measures the job that it is in.
+// scela-perf measures the channel beside MPIs. If a user starts it, it starts the contestants'
+// jobs. If those start it as a rank (--rank ...), it is the channel's contestant. If a user starts
+// it as a rank, it measures the job that it belongs to.
 #include <pthread.h>
 
 #include <csignal>
@@ -46,7 +46,7 @@ int be_copy(const Plan& plan, Where where) {
   return Loops<CopyPeer>(peer, plan).run("process_vm_readv") ? 0 : 2;
 }
 
-// A signal that came ends it as if it had not been passed on.
+// A signal ends the process as if it had not been passed on.
 int measure(const Options& options, const std::string& self) {
   pass_signals_on();
   const auto report = run_contest(options, self);

@@ -1,5 +1,5 @@
-// A contestant: an MPI. scela-perf compiles this with the MPI's own mpicxx and starts it with its
-// own mpiexec.
+// The contestant of an MPI library. scela-perf compiles it with that MPI's own mpicxx and starts it
+// with its own mpiexec.
 #include <mpi.h>
 
 #include <cstdio>
@@ -140,8 +140,10 @@ class Mpi {
     MPI_Testall(static_cast<int>(requests_.size()), requests_.data(), &over, MPI_STATUSES_IGNORE);
   }
   void finish_collectives() { finish(); }
-  static scela::perf::Means means(const scela::perf::Asked&) { return {}; }  // it does not say
-  void tell(scela::perf::Cost&) const {}                                     // it does not say
+  static scela::perf::Means means(const scela::perf::Asked&) {
+    return {};
+  }                                       // MPI does not report it
+  void tell(scela::perf::Cost&) const {}  // MPI does not report it
 
  private:
   struct Elements {

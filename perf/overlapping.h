@@ -1,11 +1,12 @@
-// Something that is begun, work beside it, and its end: what each takes.
+// An operation that is begun, work beside it, and its end: the time of each.
 //
-// Where all ranks have one processor (--apart), that is as long as it takes all of them: times
-// count from when the first of them began until the last has ended, each has its part of the work,
-// and who has begun lets the others begin before it computes, as it could not where each has its
-// own.
+// If all ranks share one processor (--apart), that is the time of all of them together. Times count
+// from when the first rank began until the last has ended, and each rank has its part of the work.
+// A rank that has begun yields to the others so that they begin before it computes. With a
+// processor for each rank it could not delay them.
 //
-// Standard library and Linux only: it is compiled by mpicxx of each peer.
+// Each rank uses it from one thread. The file uses only the standard library and Linux, because the
+// mpicxx of each peer compiles it.
 #pragma once
 
 #include <sched.h>
@@ -19,7 +20,7 @@
 
 namespace scela::perf {
 
-// Nothing that a compiler could leave out, and nothing of memory.
+// Work that a compiler cannot remove, and that needs no memory.
 inline double work_of(long units) {
   volatile double value = 1;
   for (long i = 0; i < units; ++i)
@@ -29,7 +30,7 @@ inline double work_of(long units) {
 
 class Work {
  public:
-  // The fastest of many short ones: in the others somebody else had the processor.
+  // The fastest of many short runs counts: in the others, another process had the processor.
   Work() {
     constexpr long kUnits = 20000;
     for (int times = 0; times < 50; ++times) {
@@ -40,7 +41,7 @@ class Work {
     }
   }
   void amount(double us) const { work_of(units(us)); }
-  // The same amount in so many parts: one more than `between` is called.
+  // Does the same amount of work in one part more than `between` is called.
   template <class Call>
   void parts(double us, std::size_t calls, Call between) const {
     const long all = units(us), count = static_cast<long>(calls) + 1;
@@ -64,25 +65,25 @@ class Work {
 
 enum class Between { nothing, amount, parts, time };
 
-// What a rank's part took, microseconds.
+// The times of a rank's part, in microseconds.
 struct Took {
   double all = 0, between = 0, begun = 0, ended = 0, processor = 0;
 };
 
-// One figure of each for a round.
+// One figure of each kind for a round.
 struct OverlapRound {
   double blocking = 0, amount = 0, work = 0, work_processor = 0, others = 0;
   Took pure, overlapped, timed;
 };
 
-// `Act`: void blocking(); void begin(); void end(); bool takes_part(), of this rank. For helped():
-// void help(), of what was begun.
+// `Act` has void blocking(), void begin(), void end() and bool takes_part(), which returns whether
+// this rank takes part. For Between::parts it has void help(), which advances what was begun.
 template <class Peer, class Act>
 class Overlapping {
  public:
   Overlapping(Peer& peer, const Plan& plan, Act act) : peer_(peer), plan_(plan), act_(act) {}
 
-  // How often fits a round, the same on every rank.
+  // Returns how often the operation fits in a round, which is the same on every rank.
   long calibrate() {
     blocking();
     double us = std::max(several(4, Between::nothing, 0).all, 0.1);
@@ -95,7 +96,7 @@ class Overlapping {
     for (long i = 0; i < times; ++i)
       round.blocking += blocking() / static_cast<double>(times);
     round.pure = several(times, Between::nothing, 0);
-    // All compute for as long as the slowest one's part takes.
+    // All ranks compute for as long as the slowest rank's part takes.
     double us = round.pure.all;
     const std::vector<double> all = gathered(peer_, us);
     us = *std::max_element(all.begin(), all.end());
@@ -110,8 +111,8 @@ class Overlapping {
       round.work_processor += (own_processor_time() - cpu) / static_cast<double>(times);
     }
     const double others = others_time();
-    // While times were asked for and ranks computed, whoever moves messages had nothing to do: the
-    // first finds caches cold.
+    // The threads that move messages were idle during the measurements of work, so the first
+    // operation finds cold caches.
     once(Between::amount, us);
     round.overlapped = several(times, Between::amount, us);
     meet(peer_);
@@ -121,7 +122,7 @@ class Overlapping {
     return round;
   }
 
-  // The mean of `times`. `helps`: of parts.
+  // Returns the mean of `times` runs. `helps` counts only for Between::parts.
   Took several(long times, Between between, double us, std::size_t helps = 0) {
     Took sum;
     for (long i = 0; i < times; ++i) {
@@ -166,12 +167,12 @@ class Overlapping {
     for (int other = 1; other < sharers(); ++other)
       sched_yield();
   }
-  // Microseconds: of those that share a processor, whose clock is the same, until the last of them
-  // has ended since the first began. In which order they have had the processor is not the same
-  // each time. Else this one's.
+  // Returns microseconds. For ranks that share a processor, and so a clock, they count from the
+  // first rank's begin to the last rank's end. The order of the ranks varies. Otherwise they are
+  // this rank's.
   double taken(double begin, double end) {
     if (!plan_.apart) return (end - begin) * 1e6;
-    let_others();  // they end before anybody looks for messages
+    let_others();  // they end before any rank polls
     struct Part {
       double begin, end;
     };
@@ -191,7 +192,7 @@ class Overlapping {
     const double end = now();
     return taken(begin, end);
   }
-  // Of what looks after the ranks: engines, agents.
+  // Returns the processor time of the helpers of the ranks: engines and agents.
   double others_time() {
     const std::vector<long> ranks = gathered(peer_, static_cast<long>(::getpid()));
     double us = 0;
@@ -217,7 +218,7 @@ inline void add(Line& line, const char* name, double value) {
   line.values.push_back({name, {value}});
 }
 
-// What core/report.h makes overlap of.
+// Adds the figures from which core/report.h computes overlap.
 inline void note(const OverlapRound& round, Line& line) {
   add(line, "blocking_us", round.blocking);
   add(line, "pure_us", round.pure.all);

@@ -22,11 +22,12 @@ namespace {
 
 struct Running {
   std::mutex mutex;
-  pid_t group = 0;  // of the program that runs; 0: none does
-  int signal = 0;   // that has come; 0: none has
+  pid_t group = 0;  // of the running program; 0: none
+  int signal = 0;   // the signal that arrived; 0: none
 };
 
-// The thread that waits for signals uses it until the process ends.
+// The object is never destroyed, because the thread that waits for signals uses it until the
+// process ends.
 Running& running() {
   static Running& one = *new Running;
   return one;
@@ -55,7 +56,7 @@ void wait_for_signals() {
   }
 }
 
-// The program, unless a signal has come: then it would not be ended by it.
+// Starts the program unless a signal has arrived: that signal would not end it.
 tl::expected<pid_t, ChildError> start(const ChildSpec& spec) {
   const std::lock_guard lock(running().mutex);
   if (running().signal != 0) return tl::unexpected(ChildError{ChildStep::execute, EINTR});
@@ -64,7 +65,8 @@ tl::expected<pid_t, ChildError> start(const ChildSpec& spec) {
   return pid;
 }
 
-// Its group's number may be another's once it is waited for.
+// Returns the wait status. It clears the group first: once the process is waited for, its number
+// may belong to another group.
 int end_of_program(pid_t pid) {
   siginfo_t ended{};
   retry([&] { return ::waitid(P_PID, static_cast<id_t>(pid), &ended, WEXITED | WNOWAIT); });

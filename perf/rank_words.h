@@ -1,8 +1,10 @@
-// What the driver tells each process of a contest: bench, sizes, rounds, seconds of a round,
-// window, where ranks run, who speaks with whom, a delay, the driver itself, and of collective
-// operations which, by what algorithm and executor, how many at once, helped on how often.
+// The arguments that the driver passes to each process of a contest. They are the benchmark, sizes,
+// rounds, seconds of a round, window, placement of ranks, pattern, delay and the driver's process.
+// For collective operations they are the operations, algorithm, executor, how many run at once, and
+// how often they are advanced.
 //
-// Standard library and Linux only: peers are compiled with it too.
+// Each rank calls these functions from one thread. The file uses only the standard library and
+// Linux, because the peers are compiled with it too.
 #pragma once
 
 #include <sched.h>
@@ -18,11 +20,13 @@
 
 namespace scela::perf {
 
-// Anywhere; each rank on a processor of its own ("pin"); all of them on the first ("apart"), and on
-// the second whatever moves their messages beside them: threads, engines, agents.
+// The placement of ranks: anywhere ("free"); each on a processor of its own ("pin"); or all of them
+// on the first processor ("apart"). With "apart" the threads, engines and agents that move their
+// messages are on the second.
 enum class Where { free, own, apart };
 
-// Numbers with commas; "-": none. False: it is not that.
+// Reads numbers separated by commas; "-" is an empty list. Returns false if the text is something
+// else.
 inline bool read_numbers(const char* text, std::vector<std::size_t>& numbers) {
   if (std::string(text) == "-") return true;
   for (const char* at = text; *at != '\0';) {
@@ -34,9 +38,9 @@ inline bool read_numbers(const char* text, std::vector<std::size_t>& numbers) {
   return true;
 }
 
-// "--rank BENCH SIZE,SIZE... ROUNDS SECONDS WINDOW WHERE PATTERN DELAY DRIVER OP,OP... ALGORITHM
-// EXECUTOR CONCURRENT BYTES,BYTES...", where `how` is the first; "-" is nothing. False: it is not
-// that.
+// Reads "--rank BENCH SIZE,SIZE... ROUNDS SECONDS WINDOW WHERE PATTERN DELAY DRIVER OP,OP...
+// ALGORITHM EXECUTOR CONCURRENT BYTES,BYTES...". `how` is the first word; "-" is an empty value.
+// Returns false if the words have another form.
 inline bool read_words(int count, char** words, Plan& plan, Where& where,
                        const char* how = "--rank") {
   if (count != 16 || std::string(words[1]) != how) return false;
@@ -63,7 +67,7 @@ inline bool read_words(int count, char** words, Plan& plan, Where& where,
   return plan.rounds > 0 && plan.window > 0 && !plan.sizes.empty() && plan.concurrent > 0;
 }
 
-// The processors that this thread may run on.
+// Returns the processors that this thread may run on.
 inline std::vector<int> allowed_processors() {
   std::vector<int> found;
   cpu_set_t allowed;
@@ -73,7 +77,7 @@ inline std::vector<int> allowed_processors() {
   return found;
 }
 
-// `thread` 0: the caller. One that has ended stays where it was.
+// `thread` 0 is the caller. If the thread has ended, the call has no effect.
 inline void put_on(int cpu, long thread) {
   cpu_set_t one;
   CPU_ZERO(&one);
@@ -81,14 +85,14 @@ inline void put_on(int cpu, long thread) {
   sched_setaffinity(static_cast<pid_t>(thread), sizeof one, &one);
 }
 
-// All ranks call it when their threads, and what looks after them, have begun. False: there are not
-// enough processors.
+// Puts threads on their processors. All ranks call it once their threads and their helpers have
+// started. Returns false if there are not enough processors.
 template <class Peer>
 bool take_places(Peer& peer, const Plan& plan, Where where) {
   if (where == Where::free) return true;
   const std::vector<int> allowed = allowed_processors();
   if (where == Where::own) {
-    // In turns, of the ranks of a node.
+    // The ranks of a node take the processors in turn.
     if (!allowed.empty())
       put_on(allowed[static_cast<std::size_t>(peer.local_rank()) % allowed.size()], 0);
     return true;

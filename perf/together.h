@@ -1,6 +1,8 @@
-// What every loop needs of a contestant (loops.h): a clock, and how its ranks act at one time.
+// The helpers of every loop (loops.h): a clock, and operations by which the ranks of a contestant
+// act together.
 //
-// Standard library only: it is compiled by mpicxx of each peer.
+// Each rank uses it from one thread. The file uses only the standard library, because the mpicxx of
+// each peer compiles it.
 #pragma once
 
 #include <algorithm>
@@ -19,26 +21,28 @@ struct Plan {
   std::string bench = "latency";
   std::vector<std::size_t> sizes;
   int rounds = 21;              // of each size; each gives one figure
-  double round_seconds = 0.01;  // about
-  int window = 64;              // messages under way, of bandwidth and rate
-  std::string pattern = "all";  // memory: who speaks with whom
-  double delay_seconds = 0.1;   // noise
-  long driver = 0;              // the process that has started the job
+  double round_seconds = 0.01;  // approximately
+  // The messages under way in bandwidth and rate benchmarks.
+  int window = 64;
+  std::string pattern = "all";  // memory: the pattern of partners
+  double delay_seconds = 0.1;   // for the noise benchmark
+  long driver = 0;              // the process that started the job
   bool apart = false;           // all ranks share a processor
-  // Of coll:
+  // The following are for the collective benchmark (coll).
   std::vector<std::string> ops;
-  std::string algorithm;              // empty: the contestant's choice
-  std::string executor = "polled";    // of core/collectives.h
-  int concurrent = 1;                 // operations under way at once
-  std::vector<std::size_t> progress;  // helped on once every so many bytes: a figure for each
+  std::string algorithm;            // empty: the contestant's choice
+  std::string executor = "polled";  // one of core/collectives.h
+  int concurrent = 1;               // operations under way at once
+  // The operation is advanced once every so many bytes; each value gives a figure.
+  std::vector<std::size_t> progress;
 };
 
 inline double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-// Rank 0 gets everybody's, in order. By a tree whose edges every pattern has (core/patterns.h), so
-// that nobody speaks with others for this.
+// Rank 0 gets the values of all ranks, in order. They travel by a tree; every pattern has its edges
+// (core/patterns.h). So no rank needs other partners for it. All ranks must call it; it blocks.
 template <class Peer, class Value>
 std::vector<Value> gathered(Peer& peer, const Value& own) {
   std::vector<Value> all{own};
@@ -56,7 +60,7 @@ std::vector<Value> gathered(Peer& peer, const Value& own) {
   return all;
 }
 
-// Rank 0's, for all, by the same tree.
+// Gives rank 0's value to all ranks, by the same tree.
 template <class Peer, class Value>
 void agree(Peer& peer, Value& value) {
   const int rank = peer.rank(), size = peer.size();
@@ -68,7 +72,7 @@ void agree(Peer& peer, Value& value) {
     if (rank + bit < size) peer.send_aside(rank + bit, &value, sizeof value);
 }
 
-// Nobody goes on before everybody is here.
+// No rank returns before all ranks have called it.
 template <class Peer>
 void meet(Peer& peer) {
   char byte = 0;
@@ -76,11 +80,13 @@ void meet(Peer& peer) {
   agree(peer, byte);
 }
 
-// What a line of output says (core/report.h reads it).
+// A line of output (core/report.h reads it).
 struct Line {
-  std::string op;  // what was done, where a benchmark does several things
+  // The operation, if a benchmark has several.
+  std::string op;
   std::size_t bytes = 0;
-  std::vector<double> us;  // of one operation; one for each round
+  // The microseconds of one operation, one value for each round.
+  std::vector<double> us;
   std::vector<std::pair<std::string, std::vector<double>>> values;
   Means means;
 };

@@ -1,4 +1,6 @@
-// What the rest of libscela uses of a channel, beside its public interface. It is not installed.
+// The part of a channel and its requests that only the rest of libscela uses, beside the public
+// interface. The header is not installed. Its calls follow the channel's rule for threads, unless
+// they say more.
 #pragma once
 
 #include <memory>
@@ -8,15 +10,16 @@
 namespace scela::channel {
 
 struct Inside {
-  // The same channel, which lasts as long as this. Once the program has closed its own, what is
-  // begun by this ends with Code::closed.
+  // Returns the same channel as an object of its own, which keeps the channel's state while it
+  // exists. After the program has closed its channel, operations that this object begins end with
+  // Code::closed.
   static std::unique_ptr<Channel> share(Channel& channel);
-  // Something that the channel keeps for its user until nothing of the channel is left; null until
-  // it was set. Under no lock.
+  // Returns an object that the channel keeps for its user until nothing of the channel is left. It
+  // is null until it was set. No lock guards it.
   static std::shared_ptr<void>& kept_for(Channel& channel);
-  // The program has closed it, or is about to.
+  // Returns true once the program has closed the channel, or has begun to. Any thread may ask.
   static bool is_closed(const Channel& channel);
-  // As Request::test(), but it moves nothing.
+  // Returns true if the request is complete, as Request::test() does, but moves no messages.
   static bool is_complete(const Request& request);
 };
 

@@ -88,7 +88,8 @@ std::string_view ByteReader::text() {
 
 RankSet ByteReader::ranks() {
   const std::uint64_t count = varint();
-  if (count > rest_.size()) fail();  // each range takes two bytes at least: no room for a lie
+  // Each range takes at least two bytes, so a false count is found before memory is taken for it.
+  if (count > rest_.size()) fail();
   RankSet set;
   std::uint64_t at = 0;
   for (std::uint64_t i = 0; ok_ && i < count; ++i) {

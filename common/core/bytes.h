@@ -1,8 +1,9 @@
 // Bounded reading and writing of little-endian integers, varints and length-prefixed strings.
 //
-// The only file in the tree that turns bytes into integers. A ByteReader never reads past its
-// range: after the first short or malformed field it yields zeros and ok() is false, so a decoder
-// checks once at its end. Varints are LEB128, at most 10 bytes.
+// This is the only file in the tree that turns bytes into integers. A ByteReader never reads past
+// its range. After the first short or malformed field it returns zeros and ok() is false, so a
+// decoder checks once at its end. Varints are LEB128, at most 10 bytes. Both classes are values;
+// nothing blocks.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +24,8 @@ class ByteWriter {
   void varint(std::uint64_t value);
   void text(std::string_view value);  // varint length, then the bytes
   void raw(std::string_view value) { out_.append(value); }
-  void ranks(const RankSet& set);  // varint count of ranges; per range: gap to the previous, length
+  // Writes a varint count of ranges, and for each range its gap to the previous one and its length.
+  void ranks(const RankSet& set);
 
   std::size_t size() const { return out_.size(); }
   const std::string& bytes() const { return out_; }
@@ -50,7 +52,7 @@ class ByteReader {
   RankSet ranks();
 
   bool ok() const { return ok_; }
-  bool done() const { return ok_ && rest_.empty(); }  // everything was read and well formed
+  bool done() const { return ok_ && rest_.empty(); }  // all was read and was well formed
   std::string_view rest() const { return rest_; }
   void fail() {
     ok_ = false;

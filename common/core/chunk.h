@@ -1,7 +1,8 @@
-// An immutable piece of bytes, shared by everyone who forwards, stores or sends it.
+// An immutable piece of bytes, shared by all parts that forward, store or send it.
 //
-// Copying a Chunk copies a reference, never the bytes, so a broadcast to k children holds them
-// once. A Chunk may be a window into a larger buffer, which lives as long as any window of it.
+// A copy of a Chunk copies a reference, never the bytes, so a broadcast to k children holds the
+// bytes once. A Chunk may be a window into a larger buffer, which lives as long as any window of
+// it.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +22,7 @@ class Chunk {
   std::size_t size() const { return view_.size(); }
   bool empty() const { return view_.empty(); }
 
-  // The window [offset, offset + length), clipped to this chunk; shares the buffer.
+  // Returns the window [offset, offset + length), clipped to this chunk. It shares the buffer.
   Chunk slice(std::size_t offset, std::size_t length = std::string_view::npos) const {
     Chunk part;
     part.owner_ = owner_;

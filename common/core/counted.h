@@ -1,4 +1,4 @@
-// Counts in sentences.
+// Counts with their noun, as sentences need them.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace scela {
 
-// "1 rank", "2 ranks": of nouns that take an s.
+// Returns "1 rank" or "2 ranks", for nouns that form their plural with an s.
 inline std::string counted(std::uint64_t count, std::string_view noun) {
   return cat(count, ' ', noun, count == 1 ? "" : "s");
 }

@@ -4,8 +4,9 @@
 //   version := 1; another version is an error that names both
 //   length  := bytes of payload, at most kMaxPayload
 //
-// All integers little-endian. Knows nothing of what the kinds mean. A decoder is fed whatever the
-// stream delivers and yields whole frames; it holds at most one frame.
+// All integers are little-endian. This part knows nothing of what the kinds mean. A decoder takes
+// the bytes that the stream delivers and returns whole frames. It holds at most one frame if next()
+// empties it after each feed(). It has no lock, and one thread at a time uses it.
 #pragma once
 
 #include <cstdint>
@@ -19,11 +20,11 @@ namespace scela {
 
 inline constexpr std::uint8_t kFrameVersion = 1;
 inline constexpr std::size_t kFrameHeader = 8;
-// Bulk data travels in pieces of at most this size, so one slow transfer never holds a link for
-// long and a forwarding agent holds little. Smaller: more frames per megabyte; larger: more delay
-// per hop.
+// Bulk data travels in pieces of at most this many bytes. So one slow transfer never holds a link
+// for long, and a forwarding agent holds little. A smaller value takes more frames for each
+// megabyte; a larger one delays each hop more.
 inline constexpr std::size_t kMaxPiece = std::size_t{64} * 1024;
-// A piece plus the fields around it. A peer that announces more is broken or hostile.
+// Bytes: a piece and the fields around it. A peer that announces more is broken or hostile.
 inline constexpr std::size_t kMaxPayload = std::size_t{128} * 1024;
 
 struct Frame {
@@ -31,17 +32,18 @@ struct Frame {
   std::string payload;
 };
 
-// The eight header bytes in front of a payload of `length` bytes; requires length <= kMaxPayload.
+// Returns the eight header bytes in front of a payload of `length` bytes. Requires length <=
+// kMaxPayload.
 std::string frame_header(std::uint8_t kind, std::size_t length);
 
 class FrameDecoder {
  public:
-  // Takes the bytes that arrived. Follow with next() until it is empty.
+  // Takes the bytes that arrived. The caller then calls next() until it returns no frame.
   void feed(std::string_view bytes) { buffer_.append(bytes); }
-  // The next whole frame; empty when more bytes are needed. An error is final: the stream has lost
-  // its frame boundaries and the link must end.
+  // Returns the next whole frame, or std::nullopt if it needs more bytes. An error is final: the
+  // stream has lost its frame boundaries and the link must end.
   Result<std::optional<Frame>> next();
-  // True between frames: the stream may end here without loss.
+  // Returns true between frames: the stream may end here without loss.
   bool at_boundary() const { return buffer_.size() == consumed_; }
 
  private:

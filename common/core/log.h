@@ -1,5 +1,5 @@
-// Structured log records: who says what about which subsystem, as values. Cores emit records as
-// actions, shells carry them to the root, which alone writes them out.
+// Structured log records, as values: which node says what about which subsystem. Cores emit records
+// as actions. Shells carry them to the root, which alone writes them out.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ std::string_view name_of(Subsystem subsystem);
 struct LogRecord {
   LogLevel level = LogLevel::info;
   Subsystem subsystem = Subsystem::tree;
-  std::string node;  // where it happened; empty for the launcher
+  std::string node;  // empty for the launcher
   std::string text;
   friend bool operator==(const LogRecord&, const LogRecord&) = default;
 };

@@ -54,7 +54,7 @@ bool NodeSet::contains(std::string_view name) const {
   const auto group = std::lower_bound(
       groups_.begin(), groups_.end(), pattern,
       [](const Group& candidate, const std::string& wanted) { return candidate.pattern < wanted; });
-  // A name with the mark's own byte in it has fewer indices than its pattern seems to have.
+  // A name that contains the mark's own byte has fewer indices than its pattern seems to have.
   if (group == groups_.end() || group->pattern != pattern || group->indices != keys.size()) {
     return false;
   }

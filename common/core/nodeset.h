@@ -2,7 +2,8 @@
 //
 //   node[001-128,200]        rack[1-4]n[01-32]        n[0-10/2]-ib0        login1,gpu[1-8]!gpu3
 //
-// Grammar. A text is a row of operands joined by operators, taken strictly from left to right:
+// Grammar. A text is a row of operands, joined by operators and evaluated strictly from left to
+// right:
 //   ,  or blank space   union                    &   intersection
 //   !                   difference               ^   symmetric difference (in one of the two)
 // An operand is a name in which any number may be a bracket [list]; list = item{,item};
@@ -11,18 +12,19 @@
 //
 // A set holds names, compared byte for byte: node1 and node01 are two nodes. A range keeps the
 // width of its numbers: [08-11] is 08,09,10,11; [8-11] is 8,9,10,11; [8-011] is refused. Every run
-// of at most kMaxIndexDigits digits is an index that folding may collect, so node7 is index 7 of
+// of at most kMaxIndexDigits digits is an index that folding may collect. So node7 is index 7 of
 // `node*` and 10.0.0.1,10.0.0.2 folds to 10.0.0.[1-2].
 //
 // Names are ordered by pattern (the name with its numbers left out), then by their numbers from the
-// left, a shorter number before a longer one.
+// left. A shorter number comes before a longer one.
 //
-// Where it differs from ClusterShell 1.9: blanks unite; the order of names with several numbers
-// does not depend on how they fold; n1[9-11] is n19,n110,n111 (there, the range 19-111); [-1] is
-// refused.
+// A set differs from ClusterShell 1.9 in four points. Blanks unite. The order of names with several
+// numbers does not depend on how they fold. n1[9-11] is n19,n110,n111 (there, the range 19-111).
+// [-1] is refused.
 //
-// It knows no name service: groups (@name) and wildcards are refused. Values only; nothing blocks.
-// Cost: parse, set operations and fold are n log n in the names and digits they handle.
+// A set knows no name service: groups (@name) and wildcards are refused. It is a value, and nothing
+// blocks. Parsing, set operations and folding cost n log n in the names and digits that they
+// handle.
 #pragma once
 
 #include <cstddef>
@@ -41,11 +43,11 @@ namespace nodeset {
 
 class Builder;
 
-// A run of digits as one number that sorts by length, then by value (nodeset_index.h).
+// A run of digits as one number, which sorts by length, then by value (nodeset_index.h).
 using IndexKey = std::uint64_t;
 
-// All names of one pattern: rows of `indices` keys each, in ascending order, none twice.
-// A pattern without indices stands for the one name that it spells, and has no keys.
+// All names of one pattern: rows of `indices` keys each, in ascending order, without repetition. A
+// pattern without indices stands for the one name that it spells, and has no keys.
 struct Group {
   std::string pattern;
   std::size_t indices = 0;
@@ -60,17 +62,19 @@ struct Group {
 
 class NodeSet {
  public:
-  // Most nodes in a text, in each of its operands, or in a list of names. A typing error such as
-  // node[1-10000000] must not take the machine's memory.
+  // The largest number of nodes in a text, in each of its operands, or in a list of names. A typing
+  // error such as node[1-10000000] must not take the machine's memory.
   static constexpr std::size_t kMaxNodes = 1'000'000;
   static constexpr std::size_t kMaxNameBytes = 255;  // RFC 1035 section 2.3.4
 
   class Iterator;
 
   NodeSet() = default;
-  // Blank text is the empty set. An error names the character, counted from 1, at which it lies.
+  // Returns the set of a text; blank text is the empty set. An error names the character at fault,
+  // counted from 1.
   static Result<NodeSet> parse(std::string_view text, std::size_t max_nodes = kMaxNodes);
-  // The names as they stand; brackets, operators and blanks in them are errors.
+  // Returns the set of these names, taken literally. Brackets, operators and blanks in them are
+  // errors.
   static Result<NodeSet> from_names(std::span<const std::string> names);
 
   bool empty() const { return groups_.empty(); }
@@ -82,14 +86,14 @@ class NodeSet {
   NodeSet intersection(const NodeSet& other) const;
   NodeSet symmetric_difference(const NodeSet& other) const;
 
-  // Names in the order above.
+  // Returns the names in the order described above.
   std::vector<std::string> expand() const;
   Iterator begin() const;
   Iterator end() const;
 
-  // The folded text; parse(fold()) is this set. Ranges have no steps, as ClusterShell prints them.
-  // Names with several numbers fold to few products of ranges: the least number is not guaranteed
-  // (that is NP-hard), but a set that is one product always folds to it.
+  // Returns the folded text; parse(fold()) is this set. Ranges have no steps, as ClusterShell
+  // prints them. Names with several numbers fold to few products of ranges. The least number of
+  // products is not guaranteed (that is NP-hard), but a set that is one product always folds to it.
   std::string fold() const;
   std::string text() const { return fold(); }
 
@@ -98,7 +102,7 @@ class NodeSet {
  private:
   friend class nodeset::Builder;
 
-  // Which of the three parts of two sets an operation keeps.
+  // Says which of the three parts of two sets an operation keeps.
   struct Keep {
     bool left;
     bool both;
@@ -111,7 +115,8 @@ class NodeSet {
   std::vector<nodeset::Group> groups_;  // ascending by pattern, none empty
 };
 
-// Reads names one by one; each is made when it is asked for. Invalid once the set changes.
+// Reads names one by one, and makes each one when it is asked for. It is invalid once the set
+// changes.
 class NodeSet::Iterator {
  public:
   using iterator_category = std::input_iterator_tag;
@@ -134,10 +139,10 @@ class NodeSet::Iterator {
   std::size_t row_ = 0;
 };
 
-// The names of a host list in the order in which they were written, each once, at its first place:
-// "n[3,1],n[1-2]" is n3 n1 n2. In a bracket the rightmost number turns fastest. A text with an
-// operator other than union has no written order: it gives parse(text).expand(). Limits and errors
-// as for parse.
+// Returns the names of a host list in the order in which they were written: "n[3,1],n[1-2]" is n3
+// n1 n2. Each name is there once, at its first place. In a bracket the rightmost number turns
+// fastest. A text with an operator other than union has no written order, so it gives
+// parse(text).expand(). Limits and errors are those of parse().
 Result<std::vector<std::string>> expand_ordered(std::string_view text,
                                                 std::size_t max_nodes = NodeSet::kMaxNodes);
 

@@ -9,10 +9,10 @@ namespace scela::nodeset {
 
 namespace {
 
-// How the leading indices of a group's rows fit into one number that compares as they do.
+// Packs the leading indices of a group's rows into one number that compares as they do.
 struct Packing {
   std::vector<unsigned> bits;  // for each index packed
-  std::vector<IndexKey> base;  // its smallest key
+  std::vector<IndexKey> base;  // the smallest key of each
 
   explicit Packing(const Group& group);
   std::uint64_t pack(const IndexKey* row) const;
@@ -62,7 +62,7 @@ void sort_unique(std::vector<T>& values) {
   values.erase(std::unique(values.begin(), values.end()), values.end());
 }
 
-// For rows too long to pack: sorts by what fits, and looks at the row only when that is equal.
+// Sorts rows too long to pack: by what fits, and by the row itself only if that is equal.
 void sort_long_rows(Group& group, const Packing& packing) {
   const std::size_t width = group.indices;
   struct Entry {
@@ -112,7 +112,7 @@ void sort_rows(Group& group) {
   }
 }
 
-// The first eight bytes as a number that compares as they do.
+// Returns the first eight bytes as a number that compares as they do.
 std::uint64_t head_of(std::string_view text) {
   std::uint64_t head = 0;
   for (std::size_t i = 0; i < 8; ++i) {

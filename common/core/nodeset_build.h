@@ -1,5 +1,5 @@
-// Collects names in any order, and the same name any number of times, into a NodeSet.
-// Private to nodeset*.cpp. Holds every row until finish(); the caller watches raw_count().
+// Collects names in any order, and the same name any number of times, into a NodeSet. Private to
+// nodeset*.cpp. A builder holds every row until finish(), so the caller watches raw_count().
 #pragma once
 
 #include <cstddef>
@@ -14,41 +14,44 @@
 
 namespace scela::nodeset {
 
-// Why a byte cannot stand in a node name, or null. `first`: it is the name's first byte.
+// Returns why a byte cannot stand in a node name, or null if it can. `first` is true for the name's
+// first byte.
 const char* refusal_of(char c, bool first);
-// Letters, digits and dots, dashes, underscores, which are nearly all bytes of names.
+// Returns true for letters, digits, dots, dashes and underscores: nearly all bytes of names.
 inline bool surely_allowed(char c) {
   return (c >= 'a' && c <= 'z') || (c >= '-' && c <= ':') || (c >= 'A' && c <= 'Z') || c == '_';
 }
 
 class Builder {
  public:
-  // A name in which refusal_of() finds nothing.
+  // Adds a name in which refusal_of() finds no fault.
   void add_name(std::string_view name);
-  // Every name that takes one key from each list, for a pattern with as many index marks as there
+  // Adds every name that takes one key from each list. The pattern has as many index marks as there
   // are lists. No list is empty.
   void add_product(std::string_view pattern, const std::vector<std::vector<IndexKey>>& lists);
 
   bool empty() const { return groups_.empty(); }
-  // Rows held: at least the number of different names.
+  // Returns the number of rows held: at least the number of different names.
   std::size_t raw_count() const { return raw_count_; }
   // Drops repeated rows; afterwards raw_count() is exact.
   void compact();
-  // The set of all names added; leaves the builder empty.
+  // Returns the set of all names that were added, and leaves the builder empty.
   NodeSet finish();
 
  private:
   Group& group_of(std::string_view pattern, std::size_t indices);
   void grow();
 
-  // Groups never move while the table of slots points at them by number.
+  // Groups never move while slots_ refers to them by number.
   std::deque<Group> groups_;
   struct Slot {
     std::uint32_t hash;
     std::uint32_t group;  // number + 1; 0: free
   };
-  std::vector<Slot> slots_;  // open addressing, a power of two, at most half full
-  std::size_t last_ = 0;     // group of the name added last: lists come sorted more often than not
+  // Open addressing; the size is a power of two, and at most half of the slots are used.
+  std::vector<Slot> slots_;
+  // The group of the name that was added last, because most lists come sorted.
+  std::size_t last_ = 0;
   std::size_t raw_count_ = 0;
   std::string pattern_;  // scratch
   std::vector<IndexKey> keys_;

@@ -1,10 +1,9 @@
-// Folding: the names of each pattern as few products of ranges.
+// Folding writes the names of each pattern as few products of ranges.
 //
-// Names with one index are a sorted list, which append_ranges() prints. For names with several,
-// each starts as a box (one index per dimension), and boxes that differ in one dimension only are
-// merged along it: a pass over all boxes finds the equal ones with a hash table, so that names that
-// do not fold cost one pass per dimension and no more. Boxes stay disjoint, hence the fold is
-// exact.
+// Names with one index are a sorted list, which append_ranges() prints. With several indices each
+// name starts as a box (one index for each dimension). Boxes that differ in one dimension only are
+// merged along it. A pass over all boxes finds the equal ones with a hash table. So names that do
+// not fold cost only one pass for each dimension. Boxes stay disjoint, hence the fold is exact.
 #include <algorithm>
 #include <cstdint>
 #include <numeric>
@@ -24,13 +23,13 @@ using nodeset::IndexKey;
 
 namespace {
 
-// Which dimension is merged first can decide how few boxes remain. All orders are tried for small
-// sets; the number of tries falls with the size of the set, so that a large one costs two.
+// The dimension that is merged first can decide how few boxes remain. Small sets try all orders.
+// The number of tries falls with the size of the set, so that a large one costs two.
 constexpr std::size_t kSearchWork = 200'000;  // names times orders
 constexpr std::size_t kMaxOrders = 24;        // all orders of four dimensions
-constexpr int kMaxRounds = 8;                 // rounds over all dimensions, until nothing merges
+constexpr int kMaxRounds = 8;                 // over all dimensions, or until no merge
 
-// One dimension of a box: a key, or with the highest bit set the number of a list of keys.
+// One dimension of a box: a key, or, with the highest bit set, the number of a list of keys.
 using Atom = std::uint64_t;
 constexpr Atom kListBit = Atom{1} << 63;
 
@@ -53,12 +52,13 @@ class Boxes {
     }
   }
 
-  // Merges along the dimensions in this order until nothing merges. False if nothing did.
+  // Merges along the dimensions in this order until no boxes merge. Returns false if none did.
   bool merge(const std::vector<std::size_t>& order);
   std::string text(std::string_view pattern) const;
 
  private:
-  struct Chain {  // boxes that are equal but for one dimension, linked through next_
+  // Boxes that are equal but for one dimension, linked through next_.
+  struct Chain {
     std::uint32_t first;
     std::uint32_t last;
   };
@@ -74,8 +74,9 @@ class Boxes {
   Atom intern(std::vector<IndexKey> keys);
 
   std::size_t dimensions_;
-  std::vector<Atom> atoms_;            // count() rows of dimensions_
-  std::vector<std::uint64_t> hashes_;  // of each box: the sum of mix() over its dimensions
+  std::vector<Atom> atoms_;  // count() rows of dimensions_
+  // Each box's hash: the sum of mix() over its dimensions.
+  std::vector<std::uint64_t> hashes_;
   std::vector<std::vector<IndexKey>> lists_;
   std::unordered_multimap<std::uint64_t, std::size_t> list_numbers_;  // by hash of the list
   std::vector<std::uint32_t> next_;
@@ -83,7 +84,7 @@ class Boxes {
 
 bool Boxes::merge(const std::vector<std::size_t>& order) {
   bool any = false;
-  // A box that no longer differs from its neighbours in all dimensions but one may merge again.
+  // A merge can leave a box that differs from another in only one dimension, so it may merge again.
   for (int round = 0; round < kMaxRounds; ++round) {
     bool merged = false;
     for (const std::size_t d : order)
@@ -166,7 +167,7 @@ Atom Boxes::merged_atom(const Chain& chain, std::size_t d) {
   return intern(std::move(keys));
 }
 
-// Equal lists get one number, so that atoms compare as what they stand for.
+// Gives equal lists one number, so that two atoms are equal if what they stand for is.
 Atom Boxes::intern(std::vector<IndexKey> keys) {
   std::uint64_t hash = 0;
   for (const IndexKey key : keys)
@@ -216,8 +217,8 @@ std::string Boxes::text(std::string_view pattern) const {
   return out;
 }
 
-// Whether no two rows of a small group differ in one dimension only: most of those that random
-// names make.
+// Returns true if no two rows of a small group differ in one dimension only. Most groups that
+// random names make are such.
 bool small_and_unfoldable(const Group& group) {
   constexpr std::size_t kSmall = 8;
   const std::size_t rows = group.rows();
@@ -247,7 +248,7 @@ std::string fold_boxes(const Group& group, std::size_t tries) {
   Boxes first(group);
   const bool merged = first.merge({order.rbegin(), order.rend()});
   std::string best = first.text(group.pattern);
-  if (!merged) return best;  // nor does anything in another order
+  if (!merged) return best;  // no other order merges anything either
   for (std::size_t i = 1; i < tries; ++i) {
     Boxes boxes(group);
     boxes.merge(order);

@@ -14,7 +14,7 @@ constexpr std::array<std::uint64_t, kMaxIndexDigits + 1> kPowers = [] {
   return powers;
 }();
 
-// Key of the first string of each width.
+// The key of the first string of each width.
 constexpr std::array<std::uint64_t, kMaxIndexDigits + 2> kFirstKeys = [] {
   std::array<std::uint64_t, kMaxIndexDigits + 2> keys{};
   for (std::size_t width = 1; width <= kMaxIndexDigits; ++width) {
@@ -23,8 +23,8 @@ constexpr std::array<std::uint64_t, kMaxIndexDigits + 2> kFirstKeys = [] {
   return keys;
 }();
 
-// Whether a range that began padded or not, and has reached `last`, goes on with `next`. An
-// unpadded range grows from 9 to 10; a padded one ends at 99.
+// Returns true if a range that has reached `last` goes on with `next`. `padded` says how the range
+// began. An unpadded range grows from 9 to 10; a padded one ends at 99.
 bool continues(Index last, Index next, bool padded) {
   if (next.value != last.value + 1) return false;
   return next.width == last.width || (!padded && next.width == last.width + 1 && !next.padded());

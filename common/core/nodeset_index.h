@@ -1,8 +1,8 @@
 // The numbers within node names, as keys that keep their leading zeros. Private to nodeset*.cpp.
 //
 // A key counts all strings of digits by length, then by value: "0".."9" are 0..9, "00".."99" are
-// 10..109, and so on. So keys compare as ClusterShell orders numbers, and "7", "07" differ.
-// A run of more than kMaxIndexDigits digits is no index: it stays in the pattern as letters do.
+// 10..109, and so on. So keys compare as ClusterShell orders numbers, and "7" and "07" differ. A
+// run of more than kMaxIndexDigits digits is no index: it stays in the pattern, as letters do.
 #pragma once
 
 #include <cstddef>
@@ -16,14 +16,16 @@
 namespace scela::nodeset {
 
 inline constexpr std::size_t kMaxIndexDigits = 18;
-// Stands for an index in a pattern; control characters are refused in names.
+// The byte that stands for an index in a pattern. Names cannot contain it, because control
+// characters are refused.
 inline constexpr char kIndexMark = '\x01';
 
 struct Index {
   std::uint64_t value;
-  std::size_t width;  // digits, leading zeros included; 1..kMaxIndexDigits
+  // The number of digits, leading zeros included; 1..kMaxIndexDigits.
+  std::size_t width;
 
-  // Written with leading zeros.
+  // Returns true if the digits have leading zeros.
   bool padded() const;
 };
 
@@ -33,7 +35,7 @@ inline bool is_digit(char c) {
 std::uint64_t power_of_ten(std::size_t exponent);  // exponent <= kMaxIndexDigits
 std::size_t digits_in(std::uint64_t value);
 
-// The value of 1..kMaxIndexDigits digits.
+// Returns the value of 1..kMaxIndexDigits digits.
 std::uint64_t value_of(std::string_view digits);
 IndexKey key_of(Index index);
 Index index_of(IndexKey key);
@@ -44,7 +46,7 @@ void split_name(std::string_view text, std::string& pattern, std::vector<IndexKe
 // Appends the name that a pattern and a row of its group spell.
 void append_name(std::string& out, std::string_view pattern, const IndexKey* row);
 
-// Appends "1-3,7" for ascending keys, of which no two are equal.
+// Appends ranges such as "1-3,7" for ascending keys without repetition.
 void append_ranges(std::string& out, const std::vector<IndexKey>& keys);
 
 }  // namespace scela::nodeset

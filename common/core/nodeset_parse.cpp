@@ -1,4 +1,5 @@
-// What a node set text means: the terms that nodeset_reader finds, evaluated from left to right.
+// The meaning of a node set text: the terms that nodeset_reader finds, evaluated from left to
+// right.
 #include <algorithm>
 #include <unordered_set>
 #include <utility>
@@ -20,8 +21,8 @@ using nodeset::Term;
 
 namespace {
 
-// Whether a bracket stands beside digits, as in n1[0-9] or n[0-9]0: its numbers are then parts of
-// an index, not indices.
+// Returns true if a bracket stands beside digits, as in n1[0-9] or n[0-9]0. Its numbers are then
+// parts of an index, not indices.
 bool has_joined_number(const Term& term) {
   bool after_bracket = false;
   for (const Piece& piece : term.pieces) {
@@ -62,8 +63,8 @@ std::string limit_passed(std::size_t max_nodes) {
   return cat("with these, the text has more nodes than the limit of ", max_nodes);
 }
 
-// Counts different nodes only when their number may have passed the limit, and then not again for
-// every node that follows.
+// Counts the different nodes only when their number may have passed the limit. After that it does
+// not count again for every node that follows.
 class LimitGuard {
  public:
   explicit LimitGuard(std::size_t max_nodes) : max_nodes_(max_nodes), next_check_(max_nodes) {}
@@ -85,8 +86,8 @@ class LimitGuard {
 Result<NodeSet> NodeSet::parse(std::string_view text, std::size_t max_nodes) {
   Reader reader(text, max_nodes);
   NodeSet result;
-  // Neighbouring unions, and neighbouring differences, are gathered and applied as one: a list of n
-  // names costs n log n.
+  // Neighbouring unions are gathered and applied as one, and so are neighbouring differences. A
+  // list of n names thus costs n log n.
   Builder batch;
   LimitGuard guard(max_nodes);
   Operator op = Operator::unite;

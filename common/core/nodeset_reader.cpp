@@ -34,7 +34,7 @@ std::uint64_t count_of(const Range& range) {
   return (range.last - range.first) / range.step + 1;
 }
 
-// a * b, or `limit` + 1 if that is less.
+// Returns a * b, or `limit` + 1 if that is less.
 std::uint64_t capped_product(std::uint64_t a, std::uint64_t b, std::uint64_t limit) {
   return a != 0 && b > limit / a ? limit + 1 : a * b;
 }
@@ -43,7 +43,8 @@ bool padded(std::string_view digits) {
   return digits.size() > 1 && digits[0] == '0';
 }
 
-// The text as an error shows it: one line, printable, the part around `position` if it is long.
+// Returns the text as an error shows it: one line, printable, the part around `position` if it is
+// long.
 std::string excerpt(std::string_view text, std::size_t position) {
   constexpr std::size_t kBefore = 24;
   constexpr std::size_t kLength = 64;
@@ -107,7 +108,7 @@ Result<bool> Reader::next(Term& term) {
 Result<void> Reader::read_operand(Term& term) {
   term.position = position_;
   term.pieces.clear();
-  // A bracket already seen in the run of digits that the text has reached.
+  // True if the current run of digits has a bracket already.
   bool bracket_in_number = false;
   while (!at_end() && !is_blank(text_[position_]) && !is_operator(text_[position_])) {
     if (auto read = read_literal(term); !read) return read;
@@ -156,11 +157,11 @@ Result<void> Reader::read_bracket(std::vector<Range>& ranges) {
     }
     ranges.push_back(*range);
   } while (peek() == ',');
-  ++position_;  // ']', or read_range would have failed
+  ++position_;  // ']': read_range fails without one
   return {};
 }
 
-// One item with the blanks after it; stops at the ',' or ']' behind it.
+// Reads one item with the blanks after it, and stops at the ',' or ']' behind it.
 Result<Range> Reader::read_range(std::size_t bracket) {
   const std::size_t begin = position_;
   const Result<std::string_view> first = read_number(bracket);
@@ -197,7 +198,7 @@ Result<Range> Reader::read_range(std::size_t bracket) {
   return range;
 }
 
-// Digits, with the blanks before and after them.
+// Reads digits, with the blanks before and after them.
 Result<std::string_view> Reader::read_number(std::size_t bracket) {
   skip_blanks();
   const std::size_t begin = position_;

@@ -1,6 +1,7 @@
 // Reads the operands and operators of a node set text one after the other (grammar in nodeset.h).
-// Private to nodeset*.cpp. It checks each operand alone, the limits on one operand included, and
-// leaves what the operators mean to its caller. Holds views of the text, which must outlive it.
+// Private to nodeset*.cpp. The reader checks each operand alone, including the limits on one
+// operand. Its caller decides what the operators mean. A reader holds views of the text, which must
+// outlive it.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +22,7 @@ struct Range {
   std::uint64_t first;
   std::uint64_t last;   // >= first
   std::uint64_t step;   // >= 1
-  std::size_t padding;  // width of every number, 0: each as long as it needs
+  std::size_t padding;  // width of every number; 0: as needed
 };
 
 // A stretch of literal text, and the bracket that follows it, if any.
@@ -31,14 +32,14 @@ struct Piece {
 };
 
 struct Term {
-  Operator op = Operator::unite;  // with everything before; the first term's is unite
-  std::size_t position = 0;       // of the operand in the text
+  Operator op = Operator::unite;  // joins all before; the first: unite
+  std::size_t position = 0;       // where the operand begins in the text
   std::vector<Piece> pieces;
 
   bool plain() const { return pieces.size() == 1 && pieces[0].ranges.empty(); }
-  // The numbers of each bracket, in written order.
+  // Returns the numbers of each bracket, in written order.
   std::vector<std::vector<IndexKey>> lists() const;
-  // Calls `sink(name)` for every name in written order, the rightmost bracket turning fastest.
+  // Calls `sink(name)` for every name in written order. The rightmost bracket turns fastest.
   template <class Sink>
   void for_each_name(Sink&& sink) const;
 };
@@ -47,9 +48,9 @@ class Reader {
  public:
   Reader(std::string_view text, std::size_t max_nodes) : text_(text), max_nodes_(max_nodes) {}
 
-  // Fills `term` with the next one; false at the end of the text.
+  // Fills `term` with the next term. Returns false at the end of the text.
   Result<bool> next(Term& term);
-  // An error about the character at `position`.
+  // Makes an error about the character at `position`.
   Error error_at(std::size_t position, std::string_view why, std::string hint = "") const;
 
  private:

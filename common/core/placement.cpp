@@ -11,7 +11,7 @@ namespace scela {
 
 namespace {
 
-// node: not about objects of a node.
+// Returns Level::node if the mapping is not by objects of a node.
 Level level_of(MapBy map_by) {
   constexpr Level kLevels[] = {Level::node, Level::node, Level::core,
                                Level::l3,   Level::numa, Level::socket};
@@ -24,7 +24,7 @@ Level level_of(BindTo bind_to) {
   return kLevels[static_cast<std::size_t>(bind_to)];
 }
 
-// node: `made` and `fill` need none.
+// Returns Level::node for `made` and `fill`, which need no objects.
 Level level_of(PlaceOrder order) {
   constexpr Level kLevels[] = {Level::node, Level::node, Level::core,
                                Level::l3,   Level::numa, Level::socket};
@@ -66,7 +66,7 @@ Placer::Placer(Topology topology, const PlacementPolicy& placement)
       units_.push_back({i, 1});
     }
   }
-  // Cores taken in turn are cores in order, however many a rank needs.
+  // If cores are taken in turn, they are taken in order, however many a rank needs.
   Level level = level_of(placement_.map_by);
   if (level == unit_level()) level = Level::node;
   std::map<std::uint32_t, std::size_t> index;
@@ -95,7 +95,7 @@ Result<Placer> Placer::create(Topology topology, const PlacementPolicy& placemen
   return Placer(std::move(topology), placement);
 }
 
-// The first free units of the next object that has enough.
+// Takes the first free units of the next object that has enough.
 std::optional<Placer::Units> Placer::take() {
   for (std::size_t tried = 0; tried < groups_.size(); ++tried) {
     const Units& group = groups_[turn_];
@@ -169,11 +169,11 @@ CpuSet Placer::cpus_of(const Units& units) const {
 
 void Placer::reorder(std::vector<Units>& places) const {
   if (placement_.order == PlaceOrder::made) return;
-  // In the machine's order: one object after the other.
+  // The places come in the machine's order: one object after the other.
   std::ranges::stable_sort(places,
                            [](const Units& a, const Units& b) { return a.front() < b.front(); });
   if (placement_.order == PlaceOrder::fill) return;
-  // One of each object, then the second of each, and so on.
+  // The places take one of each object, then the second of each, and so on.
   const Level level = level_of(placement_.order);
   std::map<std::uint32_t, std::size_t> seen;
   std::vector<std::pair<std::size_t, Units>> rounds;
@@ -191,7 +191,7 @@ std::size_t Placer::largest_group() const {
   return largest;
 }
 
-// How many ranks have a place that is nobody's by name.
+// Returns how many ranks have a place that no rank was given by name.
 std::uint64_t Placer::room() const {
   std::uint64_t room = 0;
   for (const Units& group : groups_) {

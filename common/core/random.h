@@ -1,5 +1,6 @@
-// A small seeded generator (xoshiro256** by Blackman and Vigna, seeded by splitmix64) with its own
-// distributions, so that a seed means the same run on every machine and library.
+// A small seeded generator: xoshiro256** by Blackman and Vigna, seeded by splitmix64. It has its
+// own distributions, so that a seed gives the same run on every machine and library. One thread at
+// a time uses a generator.
 #pragma once
 
 #include <array>
@@ -31,13 +32,14 @@ class Random {
     return result;
   }
 
-  // Uniform in [0, bound); 0 when bound is 0. The bias (below bound / 2^64) does not matter here.
+  // Returns a uniform number in [0, bound), or 0 if bound is 0. The bias (below bound / 2^64) does
+  // not matter here.
   std::uint64_t below(std::uint64_t bound) { return bound == 0 ? 0 : next() % bound; }
-  // Uniform in [low, high].
+  // Returns a uniform number in [low, high].
   std::uint64_t between(std::uint64_t low, std::uint64_t high) {
     return low + below(high - low + 1);
   }
-  // True `numerator` times in `denominator`.
+  // Returns true with the probability numerator / denominator.
   bool chance(std::uint64_t numerator, std::uint64_t denominator) {
     return below(denominator) < numerator;
   }

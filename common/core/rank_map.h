@@ -1,8 +1,9 @@
-// Which ranks live on which node: a list of blocks in rank order, as in PMI_process_mapping.
+// The map of ranks to nodes: a list of blocks in rank order, as in PMI_process_mapping.
 //
 // A block (first_node, nodes, ranks_per_node) places the next nodes*ranks_per_node ranks,
 // ranks_per_node on each node from first_node on. A regular job of any size is one block, so the
-// map travels to every agent. Nodes are numbered in host-list order. Values only.
+// map is small enough to travel to every agent. Nodes are numbered in host-list order. A map is a
+// value.
 #pragma once
 
 #include <cstdint>
@@ -23,18 +24,19 @@ class RankMap {
     friend bool operator==(const Block&, const Block&) = default;
   };
 
-  // Appends the next `ranks` ranks on `node`; merges with the last block when the pattern
+  // Appends the next `ranks` ranks on `node`. Merges them with the last block if the pattern
   // continues.
   void append(std::uint32_t node, std::uint32_t ranks);
 
   Rank size() const { return size_; }  // ranks in the job
   const std::vector<Block>& blocks() const { return blocks_; }
   RankSet ranks_of(std::uint32_t node) const { return ranks_of(node, node + 1); }
-  // Ranks on the nodes [first_node, end_node). Linear in blocks.
+  // Returns the ranks on the nodes [first_node, end_node). The cost is linear in the blocks.
   RankSet ranks_of(std::uint32_t first_node, std::uint32_t end_node) const;
   std::optional<std::uint32_t> node_of(Rank rank) const;
 
-  // "(vector,(0,2,4))": the value of the PMI key PMI_process_mapping (facts: plain blocks only).
+  // Returns "(vector,(0,2,4))": the value of the PMI key PMI_process_mapping (facts: plain blocks
+  // only).
   std::string process_mapping() const;
 
   static RankMap from_blocks(std::vector<Block> blocks);

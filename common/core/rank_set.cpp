@@ -13,7 +13,7 @@ Error bad_set(std::string_view text, std::string_view why) {
                "write numbers and ranges, like 0-3,7"};
 }
 
-// Appends a range that starts at or after the last one, merging where they touch.
+// Appends a range that starts at or after the last one, and merges the two if they touch.
 void append(std::vector<RankSet::Range>& out, RankSet::Range range) {
   if (!out.empty() && (range.first <= out.back().last || range.first - 1 == out.back().last)) {
     out.back().last = std::max(out.back().last, range.last);

@@ -1,7 +1,7 @@
 // A set of ranks (or of any small non-negative numbers) held as sorted, disjoint, non-adjacent
 // ranges.
 //
-// A job's ranks come in runs, so a set of a million ranks is usually one range. Values only.
+// A job's ranks come in runs, so a set of a million ranks is usually one range. A set is a value.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ class RankSet {
   };
 
   RankSet() = default;
-  // The `count` ranks from `first` on; empty if count is 0.
+  // Returns the `count` ranks from `first` on; the set is empty if count is 0.
   static RankSet run(Rank first, Rank count);
   static RankSet single(Rank rank) { return run(rank, 1); }
 
@@ -41,9 +41,9 @@ class RankSet {
   std::uint64_t size() const;
   Rank front() const { return ranges_.front().first; }  // requires !empty()
   const std::vector<Range>& ranges() const { return ranges_; }
-  // Position of a member within the set in ascending order; requires contains(rank).
+  // Returns the position of a member in ascending order. Requires contains(rank).
   std::uint64_t index_of(Rank rank) const;
-  // Member at a position; requires index < size().
+  // Returns the member at a position. Requires index < size().
   Rank at(std::uint64_t index) const;
 
   template <class F>

@@ -1,6 +1,6 @@
 // Result<T>: a value or the Error that explains why there is none.
 //
-// Pure cores return errors, they never throw and never log; shells decide what an error means for
+// Pure cores return errors; they never throw and never log. Shells decide what an error means for
 // the job. tl::expected is std::expected's reference implementation (C++23), used until g++ has it.
 #pragma once
 

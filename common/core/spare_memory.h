@@ -1,4 +1,4 @@
-// Memory that is set aside, so that a process that has no more can still tell others of that.
+// Memory that is set aside, so that a process without free memory can still report that to others.
 #pragma once
 
 #include <cstddef>
@@ -6,15 +6,15 @@
 
 namespace scela {
 
-// Not for two threads at once.
+// Two threads must not use one object at once.
 class SpareMemory {
  public:
-  // The program's allocator has it from then on; another call does nothing.
+  // Gives the memory to the program's allocator. A second call does nothing.
   void release() { bytes_.reset(); }
 
  private:
-  // Some hundred short messages. Below the size from which malloc maps memory of its
-  // own: what is freed there may not be had again.
+  // Enough for some hundred short messages. The value is below the size from which malloc maps
+  // memory of its own. The process may not get such memory back after it is freed.
   static constexpr std::size_t kBytes = std::size_t{64} * 1024;
   std::unique_ptr<std::byte[]> bytes_{new std::byte[kBytes]};
 };

@@ -1,6 +1,7 @@
 // A terminal as values: its size in characters, and what its keys mean.
 //
-// Knows no descriptor; common/os/terminal.h reads them from one and gives them to another.
+// This part knows no descriptor. common/os/terminal.h reads such values from one descriptor and
+// gives them to another.
 #pragma once
 
 #include <cstddef>
@@ -20,8 +21,8 @@ struct WindowSize {
 struct TerminalModes {
   bool echo = true;   // what is typed is shown
   bool utf8 = false;  // the erase key takes a whole character
-  // The control characters, one byte each in the order of kTerminalKeys (common/os/terminal.cpp);
-  // empty: the system's own.
+  // The control characters, one byte each in the order of kTerminalKeys (common/os/terminal.cpp).
+  // If it is empty, they are the system's own.
   std::string keys;
   friend bool operator==(const TerminalModes&, const TerminalModes&) = default;
 };

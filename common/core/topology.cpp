@@ -30,7 +30,7 @@ std::uint32_t& number_of(Processor& processor, Level level) {
   return processor.core;
 }
 
-// Replaces a kind's numbers by `number(old)`.
+// Replaces the numbers of a kind by `number(old)`.
 template <class Number>
 void renumber(std::vector<Processor>& processors, Level level, Number number) {
   for (Processor& one : processors) {
@@ -53,7 +53,7 @@ std::string_view reason_of(Restriction restriction) {
   return "";
 }
 
-// The threads of a run of cores that look alike.
+// A run of cores that have the same threads.
 struct CoreRun {
   std::uint32_t first;
   std::uint32_t last;
@@ -118,7 +118,7 @@ std::uint32_t Processor::at(Level level) const {
 
 Topology Topology::from(std::vector<Processor> processors) {
   Topology out;
-  // First by the lowest processor of each object, which orders them, then counted through.
+  // Objects are numbered by their lowest processor first, which orders them, and then counted.
   for (const Level level : kGroups) {
     std::map<std::uint32_t, std::uint32_t> lowest;
     for (const Processor& one : processors) {

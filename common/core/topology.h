@@ -1,12 +1,12 @@
 // The processors of one node and what they share: cores, L3 caches, NUMA domains, sockets.
 //
-// A processor (hardware thread) has the operating system's number; everything else is numbered from
-// 0 in the order in which it stands in the machine: socket, NUMA domain, L3 cache, core, thread,
-// each by its lowest processor. Numbers count everything that is on line, also what this job may
-// not use, so that they mean the same to every job of a node.
+// A processor (hardware thread) has the operating system's number. Everything else is numbered from
+// 0 in the order of the machine: socket, NUMA domain, L3 cache, core, thread, each by its lowest
+// processor. The numbers count everything that is on line, even what this job may not use. So they
+// mean the same to every job of a node.
 //
-// Values only: who reads a machine is common/os/topology.h. Nothing here takes one kind to lie
-// within another: an object is the set of processors that have its number.
+// The types are values; common/os/topology.h reads a machine. This part never assumes that one kind
+// lies within another: an object is the set of processors that have its number.
 #pragma once
 
 #include <cstdint>
@@ -18,69 +18,74 @@
 
 namespace scela {
 
-using CpuSet = RankSet;  // processors, by the operating system's numbers
+// Processors, by the operating system's numbers.
+using CpuSet = RankSet;
 
 inline constexpr std::uint32_t kNoObject = UINT32_MAX;
-// More processors than any kernel is built for: their numbers are below it.
+// More processors than any kernel is built for; their numbers are below this bound.
 inline constexpr std::uint32_t kMostCpus = 65536;
 
-// What processors can be grouped by, from small to large.
+// The kinds of objects that group processors, from small to large.
 enum class Level : std::uint8_t { hwthread, core, l3, numa, socket, node };
 std::string_view name_of(Level level);    // "core"
 std::string_view plural_of(Level level);  // "cores"
 
 struct Processor {
   std::uint32_t cpu = 0;
-  std::uint32_t thread = 0;  // of its core
+  std::uint32_t thread = 0;  // its number within its core
   std::uint32_t core = 0;
-  std::uint32_t l3 = kNoObject;  // kNoObject: the machine does not tell of one
+  // kNoObject: the machine does not report an L3 cache.
+  std::uint32_t l3 = kNoObject;
   std::uint32_t numa = 0;
   std::uint32_t socket = 0;
-  std::uint32_t core_of_socket = 0;  // its core's number there
-  // Its number of that kind; 0 for node, cpu for hwthread.
+  std::uint32_t core_of_socket = 0;  // its core's number within the socket
+  // Returns the number of the object of this kind: 0 for node, cpu for hwthread.
   std::uint32_t at(Level level) const;
   friend bool operator==(const Processor&, const Processor&) = default;
 };
 
-// Why a job may not use every processor of its node.
+// The reason why a job may not use every processor of its node.
 enum class Restriction : std::uint8_t { none, affinity, cgroup, share };
 
 class Topology {
  public:
   Topology() = default;
-  // Processors as a machine tells of them: objects may have any numbers, those within others
-  // (thread, core_of_socket) are ignored.
+  // Makes a topology from processors as a machine reports them. Objects may have any numbers; the
+  // numbers within others (thread, core_of_socket) are ignored.
   static Topology from(std::vector<Processor> processors);
 
-  // Those that may be used, in the machine's order.
+  // Returns the processors that may be used, in the machine's order.
   const std::vector<Processor>& processors() const { return processors_; }
-  std::uint32_t online() const { return online_; }  // of the machine
+  std::uint32_t online() const { return online_; }  // processors of the whole machine
   Restriction restriction() const { return restriction_; }
 
   CpuSet cpus() const;
-  std::uint32_t count(Level level) const;  // of what may be used; 0: there is no such thing
-  bool has(Level level) const;             // all of its processors have one
+  // Counts the objects of this kind that may be used; 0: there are none.
+  std::uint32_t count(Level level) const;
+  bool has(Level level) const;  // every processor has such an object
   bool empty() const { return processors_.empty(); }
 
-  // The same machine with these processors only. A second restriction's reason replaces the first's
-  // if it takes anything away.
+  // Returns the same machine with these processors only. The reason of a second restriction
+  // replaces the first one's if it takes anything away.
   Topology restricted(const CpuSet& to, Restriction why) const;
-  // The index-th (modulo `count`) of `count` equal parts, contiguous in the machine's order, sizes
-  // differing by at most one; with more parts than processors each gets one, in turn.
+  // Returns the index-th (modulo `count`) of `count` equal parts. A part is contiguous in the
+  // machine's order, and sizes differ by at most one. If there are more parts than processors, each
+  // part gets one processor, in turn.
   Topology share(std::uint32_t index, std::uint32_t count) const;
 
-  // "8 cores (16 processors)", and what the rest of the machine is kept by.
+  // Returns "8 cores (16 processors)", and why the rest of the machine is not available.
   std::string text() const;
-  // Where in the machine these processors are: "socket 0[core 1[hwt 0-1]]"; an empty text if
-  // nowhere.
+  // Returns where in the machine these processors are: "socket 0[core 1[hwt 0-1]]". The text is
+  // empty if the machine has none of them.
   std::string place_of(const CpuSet& cpus) const;
 
-  // As it travels to who places ranks elsewhere (topology_bytes.cpp): equal for equal topologies,
-  // and short, as machines are regular: 63 bytes for one of 64 cores.
+  // Returns the topology as bytes, for a process that places ranks elsewhere (topology_bytes.cpp).
+  // They are equal for equal topologies. They are short because machines are regular: 63 bytes for
+  // 64 cores.
   std::string bytes() const;
-  // Error (protocol): it is none.
+  // Reads such bytes. Error (protocol): they are no topology.
   static Result<Topology> parse(std::string_view bytes);
-  // How many processors parse() would make of it, before anything is kept for them.
+  // Returns how many processors parse() would make of the bytes, without memory for them.
   static std::uint64_t claimed(std::string_view bytes);
 
   friend bool operator==(const Topology&, const Topology&) = default;
@@ -91,7 +96,7 @@ class Topology {
   Restriction restriction_ = Restriction::none;
 };
 
-// "0x5": bit i is processor i.
+// Returns a mask such as "0x5": bit i stands for processor i.
 std::string mask_text(const CpuSet& cpus);
 
 }  // namespace scela

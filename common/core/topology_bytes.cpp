@@ -1,6 +1,6 @@
-// A topology as bytes. Machines are regular: first threads of all cores, then second ones, so that
-// each kind of number changes by the same step for long. Every column of numbers is written as runs
-// of (first number, step, length).
+// A topology as bytes. Machines are regular: the first threads of all cores come first, then the
+// second ones. So each kind of number changes by the same step over long runs. Every column of
+// numbers is written as runs of (first number, step, length).
 //
 //   topology := online(varint) restriction(u8) count(varint) column*8
 //   column   := run* of `count` numbers in all: position in the machine's order, cpu, thread, core,
@@ -21,7 +21,7 @@ constexpr std::uint32_t Processor::*kKinds[] = {
     &Processor::cpu,  &Processor::thread, &Processor::core,          &Processor::l3,
     &Processor::numa, &Processor::socket, &Processor::core_of_socket};
 
-// Steps are modulo 2^32, like the numbers.
+// Steps are modulo 2^32, as the numbers are.
 std::uint32_t zigzag(std::uint32_t step) {
   return (step << 1) ^ (0u - (step >> 31));
 }
@@ -103,7 +103,7 @@ Result<Topology> Topology::parse(std::string_view bytes) {
   out.restriction_ = static_cast<Restriction>(restriction);
   const bool known = std::ranges::all_of(out.processors_,
                                          [](const Processor& one) { return one.cpu < kMostCpus; });
-  // Whatever was not as bytes() has it (an order that is none, numbers twice) is told by this.
+  // Bytes that bytes() would not write fail here, such as an invalid order or a repeated number.
   if (in.done() && known && out.online_ >= count && out.bytes() == bytes) return out;
   return fail(Error{ErrorKind::protocol, "read a node's topology", "", "it is malformed", ""});
 }

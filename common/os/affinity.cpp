@@ -7,7 +7,7 @@ namespace scela {
 
 namespace {
 constexpr int kWordBits = static_cast<int>(sizeof(unsigned long)) * CHAR_BIT;
-// More processors than any kernel is built for (NR_CPUS is at most 8192).
+// Words for more processors than any kernel is built for (NR_CPUS is at most 8192).
 constexpr std::size_t kMostWords = 65536 / kWordBits;
 }  // namespace
 

@@ -1,4 +1,5 @@
-// Which processors a process may run on.
+// The processors on which a process may run: a mask for the kernel, and a question to it. The
+// functions do not block and keep no state.
 #pragma once
 
 #include <sched.h>
@@ -10,7 +11,7 @@
 
 namespace scela {
 
-// A set of processors as sched_setaffinity wants it; any number of processors.
+// A set of any number of processors, in the form that sched_setaffinity takes.
 class CpuMask {
  public:
   CpuMask() = default;
@@ -24,8 +25,8 @@ class CpuMask {
   std::vector<unsigned long> words_;
 };
 
-// Processors that a process, or a thread, may run on, ascending; 0: the caller. Empty if the system
-// does not say.
+// Returns the processors that a process or a thread may run on, in ascending order; 0 is the
+// caller. The list is empty if the system does not report them.
 std::vector<int> allowed_cpus(pid_t process = 0);
 
 }  // namespace scela

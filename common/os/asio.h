@@ -1,7 +1,7 @@
-// The parts of Boost.Asio that shells use, configured once: one thread, no locks.
+// The parts of Boost.Asio that shells use, configured once for one thread, without locks.
 //
-// Include it in .cpp files only; headers forward-declare boost::asio::io_context. The macros come
-// from the common/os target, so every file of a program sees the same ones.
+// Only .cpp files include this header; headers forward-declare boost::asio::io_context. The macros
+// come from the common/os target, so that every file of a program sees the same ones.
 #pragma once
 
 #if !defined(BOOST_ASIO_DISABLE_THREADS)

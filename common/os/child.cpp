@@ -22,16 +22,16 @@ namespace scela {
 namespace {
 
 constexpr std::size_t kMaxDescriptors = 16;
-// The child runs a handful of system calls on it before execve.
+// Bytes. The child runs a handful of system calls on this stack before execve.
 constexpr std::size_t kChildStack = 16 * 1024;
 
 struct Handover {
   const ChildSpec* spec;
   pid_t parent;
-  ChildError failure;  // written by the child, read by the parent once it runs again
+  ChildError failure;  // the child writes, then the parent reads
 };
 
-// Sanitizers keep notes about frames; a frame that ends in execve never tells them that it is gone.
+// Sanitizers keep notes about frames. A frame that ends in execve never tells them that it is gone.
 #define SCELA_IN_CHILD __attribute__((no_sanitize("address", "thread", "undefined"), noinline))
 
 SCELA_IN_CHILD bool place_descriptors(std::span<const int> wanted) {
@@ -39,7 +39,7 @@ SCELA_IN_CHILD bool place_descriptors(std::span<const int> wanted) {
   const int count = static_cast<int>(wanted.size());
   for (int i = 0; i < count; ++i) {
     int source = wanted.data()[i];
-    // Out of the way of the targets first.
+    // The sources first move out of the way of the targets.
     if (source < count && (source = ::fcntl(source, F_DUPFD_CLOEXEC, count)) < 0) return false;
     sources[i] = source;
   }
@@ -47,7 +47,7 @@ SCELA_IN_CHILD bool place_descriptors(std::span<const int> wanted) {
     if (::dup2(sources[i], i) < 0) return false;
   }
   if (::syscall(SYS_close_range, static_cast<unsigned>(count), ~0U, 0U) == 0) return true;
-  // Before Linux 5.9.
+  // Linux before 5.9 has no close_range.
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return false;
   for (rlim_t number = static_cast<rlim_t>(count); number < limit.rlim_cur; ++number) {
@@ -57,7 +57,7 @@ SCELA_IN_CHILD bool place_descriptors(std::span<const int> wanted) {
 }
 
 SCELA_IN_CHILD void default_signals() {
-  // Handlers end with execve by themselves. What an ancestor ignores would stay ignored: the
+  // execve ends handlers by itself. A signal that an ancestor ignores would stay ignored. The
   // signals that a launcher, a shell's "&" or nohup ignore must reach the program all the same.
   struct sigaction action = {};
   action.sa_handler = SIG_DFL;
@@ -66,7 +66,7 @@ SCELA_IN_CHILD void default_signals() {
     ::sigaction(signo, &action, nullptr);
 }
 
-// What an ancestor ignores of a terminal's signals a shell would ignore here, and all that it runs.
+// A shell here, and all that it runs, would ignore the terminal signals that an ancestor ignores.
 SCELA_IN_CHILD bool take_terminal() {
   struct sigaction action = {};
   action.sa_handler = SIG_DFL;
@@ -87,9 +87,10 @@ SCELA_IN_CHILD int child_main(void* argument) {
   if (!grouped) return give_up(ChildStep::group);
   if (spec.dies_with_parent) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (::getppid() != handover.parent) return 127;  // it has died before that
+    if (::getppid() != handover.parent) return 127;  // the parent died before that
   }
-  // Survives execve. Where the system cannot, daemons fall to the parent as ever.
+  // The setting survives execve. If the system has no such setting, daemons fall
+  // to the parent as before.
   if (spec.keeps_orphans) ::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
   default_signals();
   if (!place_descriptors(spec.descriptors)) return give_up(ChildStep::descriptors);
@@ -160,7 +161,7 @@ tl::expected<pid_t, ChildError> start_child(const ChildSpec& spec) {
   }
   Handover handover{&spec, ::getpid(), {ChildStep::clone, 0}};
   alignas(16) char stack[kChildStack];
-  // A signal handler must not run in the child: it would change the memory of both.
+  // A signal handler must not run in the child, because it would change the memory of both.
   sigset_t all, before;
   ::sigfillset(&all);
   ::sigprocmask(SIG_SETMASK, &all, &before);
@@ -178,7 +179,7 @@ tl::expected<pid_t, ChildError> start_child(const ChildSpec& spec) {
 
 namespace {
 
-// 0, or why execve would refuse the file.
+// Returns 0, or the errno with which execve would refuse the file.
 int executable(const std::string& path) {
   struct stat facts {};
   if (::stat(path.c_str(), &facts) != 0) return errno;

@@ -1,5 +1,5 @@
 // The machine's monotonic clock: nanoseconds since some moment before boot, the same for every
-// process of the machine.
+// process of the machine. Any thread may read it.
 #pragma once
 
 #include <cstdint>

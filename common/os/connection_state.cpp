@@ -18,7 +18,7 @@ namespace scela {
 
 namespace {
 
-// The address and port of one end, as the question has them.
+// Puts the address and port of one end into the form of the question.
 bool put_end(const sockaddr& end, __be16& port, __be32* address) {
   if (end.sa_family == AF_INET) {
     sockaddr_in four{};

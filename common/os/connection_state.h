@@ -1,7 +1,7 @@
-// What the kernel knows of a TCP connection of this machine, whichever process holds it, and though
-// that may be stopped.
+// The kernel's view of a TCP connection of this machine. It does not matter which process holds the
+// connection, or whether that process is stopped.
 //
-// Asks the kernel's socket table once; blocks for microseconds.
+// A call asks the kernel's socket table once, and blocks for microseconds. Any thread may call it.
 #pragma once
 
 struct sockaddr;
@@ -9,13 +9,13 @@ struct sockaddr;
 namespace scela {
 
 enum class ConnectionState : unsigned char {
-  unknown,  // the kernel does not say
-  absent,   // there is no such connection, or no longer
+  unknown,  // the kernel does not report it
+  absent,   // there is no such connection now
   open,     // both ends may still speak
   closing,  // one end has closed it
 };
 
-// Of the connection between these two ends, both IPv4 or both IPv6, with their ports.
+// Returns the state of the connection between two ends, both IPv4 or both IPv6, with their ports.
 ConnectionState connection_state(const sockaddr& own, const sockaddr& peer);
 
 }  // namespace scela

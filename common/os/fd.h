@@ -1,7 +1,8 @@
-// A file descriptor with one owner: closed when the owner goes, movable, not copyable.
+// A file descriptor with one owner. It is closed when the owner goes, and can be moved but not
+// copied.
 //
-// Knows nothing of what the descriptor is. Never blocks, except as close(2) may for the file behind
-// it.
+// The class knows nothing of the file behind the descriptor. It never blocks, except as close(2)
+// may for that file.
 #pragma once
 
 #include <unistd.h>
@@ -26,7 +27,7 @@ class Fd {
   int get() const { return number_; }
   bool valid() const { return number_ >= 0; }
   explicit operator bool() const { return valid(); }
-  // Gives the number away; the caller closes it.
+  // Gives the number away; the caller must close it.
   int release() { return std::exchange(number_, -1); }
   void reset(int number = -1) {
     if (number_ >= 0) ::close(number_);

@@ -1,4 +1,4 @@
-// Whether what was made by a process is used by a child of it (fork): the child has a copy of the
+// Detects that a child process (fork) uses an object of its parent. The child has a copy of the
 // memory, but neither the threads nor the connections that serve it.
 #pragma once
 
@@ -8,14 +8,15 @@
 
 namespace scela {
 
-// A member of what cannot be used by a child. Any thread; one relaxed load.
+// A member of an object that a child process cannot use. Any thread may call is_copy(); it costs
+// one relaxed load.
 class ForkGuard {
  public:
   ForkGuard() : forks_(forks()) {}
   bool is_copy() const { return forks_ != until_here_.load(std::memory_order_relaxed); }
 
  private:
-  // How many have led to this process. Counted from the first call on.
+  // Returns the number of forks that have led to this process, counted from the first call on.
   static unsigned forks() {
     static const int counted = ::pthread_atfork(
         nullptr, nullptr, [] { until_here_.fetch_add(1, std::memory_order_relaxed); });

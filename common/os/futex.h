@@ -1,4 +1,5 @@
-// Waiting for a word that processes share to change. std::atomic::wait is of one process only.
+// Waits for the change of a word that processes share. std::atomic::wait works within one process
+// only.
 #pragma once
 
 #include <linux/futex.h>
@@ -13,7 +14,7 @@
 
 namespace scela {
 
-// A moment of the monotonic clock.
+// Returns the moment of the monotonic clock that is `ms` milliseconds from now.
 inline timespec moment_in_ms(int ms) {
   timespec until{};
   ::clock_gettime(CLOCK_MONOTONIC, &until);
@@ -26,21 +27,21 @@ inline timespec moment_in_ms(int ms) {
   return until;
 }
 
-// An atomic word as futex_wait() and futex_wake() take it.
+// Returns an atomic word as futex_wait() and futex_wake() take it.
 inline const std::uint32_t* word_of(const std::atomic<std::uint32_t>& word) {
   return reinterpret_cast<const std::uint32_t*>(&word);
 }
 
-// Returns when the word is not `seen`, when it was woken, at a signal, or at the moment (none: for
-// ever). False: at the moment. A moment and not a time, so that a wait that a signal interrupted
-// does not begin anew.
+// Blocks until the word is not `seen`, a wake comes, a signal comes, or the moment `until` is
+// reached; null: no such moment. Returns false if the moment was reached. It takes a moment and not
+// a duration, so that a wait that a signal interrupted does not begin anew.
 inline bool futex_wait(const std::uint32_t* word, std::uint32_t seen, const timespec* until) {
   return ::syscall(SYS_futex, word, FUTEX_WAIT_BITSET, seen, until, nullptr,
                    FUTEX_BITSET_MATCH_ANY) == 0 ||
          errno != ETIMEDOUT;
 }
 
-// Wakes all.
+// Wakes all threads that wait for the word.
 inline void futex_wake(const std::uint32_t* word) {
   ::syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
 }

@@ -13,7 +13,7 @@ namespace scela {
 
 namespace {
 
-// The value of "Name:   123 kB", in bytes.
+// Returns the value of a line such as "Name:   123 kB", in bytes.
 std::uint64_t field(std::string_view text, std::string_view name) {
   const std::size_t at = text.find(cat("\n", name, ":"));
   if (at == std::string_view::npos) return 0;

@@ -22,17 +22,18 @@ namespace scela {
 
 namespace {
 
-// Deeper trees than this are left: a recursion without bound would be the worse fault.
+// Deeper trees than this are left, because a recursion without bound would be the worse fault.
 constexpr int kMaxDepth = 200;
 
-// A directory of `base` that is no mount point: what is mounted there is not ours to remove.
+// Opens a directory of `base` that is no mount point: a file system mounted there is not ours to
+// remove.
 Fd open_below(int base, const char* name, int access = O_RDONLY) {
   open_how how{};
   how.flags = static_cast<unsigned>(access | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
   how.resolve = RESOLVE_NO_XDEV | RESOLVE_NO_SYMLINKS;
   const auto opened = static_cast<int>(::syscall(SYS_openat2, base, name, &how, sizeof how));
   if (opened >= 0 || errno != ENOSYS) return Fd(opened);
-  // Kernels before 5.6: another file system is seen, a bind mount of the same one is not.
+  // On kernels before 5.6 this sees another file system, but not a bind mount of the same one.
   struct stat here {
   }, there{};
   Fd directory(::openat(base, name, access | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
@@ -44,7 +45,8 @@ Fd open_below(int base, const char* name, int access = O_RDONLY) {
   return directory;
 }
 
-// By descriptor: the name may lead elsewhere by now, and a change of mode follows links.
+// Changes the mode by descriptor: the name may lead elsewhere by now, and a change of mode follows
+// links.
 bool make_readable(int base, const char* name) {
   const Fd found = open_below(base, name, O_PATH);
   return found && ::chmod(cat("/proc/self/fd/", found.get()).c_str(), 0700) == 0;
@@ -52,8 +54,8 @@ bool make_readable(int base, const char* name) {
 
 int remove_content(Fd directory, int depth) {
   if (depth > kMaxDepth) return ELOOP;
-  ::fchmod(directory.get(),
-           0700);  // its owner may have made it read-only; it is the owner's to remove
+  // Its owner may have made it read-only; it is the owner's to remove.
+  ::fchmod(directory.get(), 0700);
   const std::unique_ptr<DIR, int (*)(DIR*)> listing(::fdopendir(directory.get()), ::closedir);
   if (!listing) return errno;
   const int base = directory.release();  // closed by closedir
@@ -76,7 +78,8 @@ int remove_content(Fd directory, int depth) {
   return failure;
 }
 
-// Whether the entry is ours, old enough, and, if a directory, held by nobody.
+// Returns true if the entry is ours, is old enough and, if it is a directory, is held by no
+// process.
 bool is_abandoned(int base, const char* name, std::time_t changed_before) {
   struct stat facts {};
   if (::fstatat(base, name, &facts, AT_SYMLINK_NOFOLLOW) != 0) return false;
@@ -143,7 +146,7 @@ Result<void> remove_tree(const std::string& path) {
   const std::size_t slash = path.rfind('/');
   const std::string base = slash == std::string::npos ? "." : path.substr(0, slash + 1);
   const Fd parent(::open(base.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-  // The directory itself may be mounted over too.
+  // Another file system may be mounted over the directory itself too.
   Fd directory =
       open_below(parent.get(), path.c_str() + (slash == std::string::npos ? 0 : slash + 1));
   int failure = directory ? remove_content(std::move(directory), 0) : errno;

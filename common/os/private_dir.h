@@ -1,7 +1,7 @@
-// A directory of one's own below a directory that others can write to, and its removal.
+// A private directory below a directory that others can write to, and its removal.
 //
-// Created with mode 0700 in one step, so nobody can have put anything there first; removal does not
-// follow links and does not leave the file system tree it started in.
+// The directory is created with mode 0700 in one step, so no other user can have put anything there
+// first. Removal does not follow links, and does not leave the file system tree where it started.
 #pragma once
 
 #include <chrono>
@@ -13,27 +13,30 @@
 
 namespace scela {
 
-// TMPDIR if it names a directory, else /tmp.
+// Returns TMPDIR if that names a directory by an absolute path, else /tmp.
 std::string temporary_base();
 
-// "<base>/<name>", '/' in `name` replaced; it must not exist yet.
+// Returns "<base>/<name>" with each '/' in `name` replaced. make_private_directory() requires that
+// it does not exist.
 std::string private_directory_path(std::string_view base, std::string_view name);
-// Error (launch): it exists already, or cannot be made.
+// Creates the directory. Error (launch): it exists already, or cannot be made.
 Result<void> make_private_directory(const std::string& path);
 
-// As long as it is open, and the process lives, directory_held() is true: whoever finds the
-// directory can tell whether its owner lives. Invalid where the file system knows no locks.
+// Returns a lock on the directory. While it is open and the process lives, directory_held() is
+// true. So a process that finds the directory can tell whether its owner lives. The result is
+// invalid if the file system knows no locks.
 Fd hold_directory(const std::string& path);
-// False too if there is no such directory; true if it cannot be told.
+// Returns true if the directory is held, or if that cannot be told. Returns false if there is no
+// such directory.
 bool directory_held(const std::string& path);
 
-// Removes this user's files and directories in `base` that are called so, were not changed for
-// `age` and are held by nobody: what is left where all processes of a job, or the machine, died at
-// once. What cannot be removed stays.
+// Removes this user's files and directories in `base` with this prefix and suffix, if they were not
+// changed for `age` and no process holds them. Such files are left if all processes of a job, or
+// the machine, died at once. A file that cannot be removed stays.
 void remove_abandoned(const std::string& base, std::string_view prefix, std::string_view suffix,
                       std::chrono::seconds age);
 
-// Removes the directory and everything in it; one that is not there is no error.
+// Removes the directory and everything in it. A directory that does not exist is no error.
 Result<void> remove_tree(const std::string& path);
 
 }  // namespace scela

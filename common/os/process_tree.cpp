@@ -40,7 +40,7 @@ void for_each_number_in(const char* directory, F&& f) {
   }
 }
 
-// Kernels without CONFIG_PROC_CHILDREN: ask every process for its parent.
+// Asks every process for its parent, on kernels without CONFIG_PROC_CHILDREN.
 std::vector<pid_t> children_by_search(pid_t parent) {
   std::vector<pid_t> children;
   for_each_number_in("/proc", [&](pid_t pid) {
@@ -80,7 +80,7 @@ bool become_subreaper() {
 bool proc_hides_processes() {
   std::ifstream mounts("/proc/self/mountinfo");
   for (std::string line; std::getline(mounts, line);) {
-    // "... / /proc rw,relatime - proc proc rw,hidepid=invisible"
+    // A line is such as "... / /proc rw,relatime - proc proc rw,hidepid=invisible".
     if (line.find(" /proc ") == std::string::npos || line.find(" - proc ") == std::string::npos)
       continue;
     const std::size_t at = line.find("hidepid=");
@@ -106,7 +106,7 @@ bool facts_of(pid_t pid, ProcessFacts& facts) {
   if (name_end == std::string::npos) return false;
   std::string_view rest = std::string_view(text).substr(name_end + 2);
   facts.state = rest.empty() ? '?' : rest.front();
-  // What follows the state, as proc(5) counts: parent (4), group (5), session (6) ... start (22).
+  // After the state come, as proc(5) counts: parent (4), group (5), session (6) ... start (22).
   for (int field = 4; field <= 22; ++field) {
     const std::size_t space = rest.find(' ');
     if (space == std::string_view::npos) return false;
@@ -125,7 +125,7 @@ bool facts_of(pid_t pid, ProcessFacts& facts) {
 bool is_exiting(pid_t pid) {
   const std::string text = read_small_file(cat("/proc/", pid, "/stat").c_str());
   std::size_t at = text.rfind(") ");
-  // State, parent, group, session, terminal, its group, then the kernel's flags.
+  // The fields are state, parent, group, session, terminal, its group, then the kernel's flags.
   for (int fields = 0; fields < 7 && at != std::string::npos; ++fields)
     at = text.find(' ', at + 1);
   if (at == std::string::npos) return true;
@@ -139,7 +139,7 @@ std::vector<pid_t> children_of(pid_t pid) {
   if (!has_children_files()) return children_by_search(pid);
   std::vector<pid_t> children;
   if (pid == ::getpid()) {
-    // One thread: scela's agents start processes from their only one.
+    // One thread is enough: ScELA's agents start processes from their only thread.
     append_pids(read_small_file(cat("/proc/self/task/", pid, "/children").c_str()), children);
     return children;
   }
@@ -169,8 +169,8 @@ std::size_t Descendants::signal_all(int signo, const std::vector<pid_t>& kept) c
   collect(::getpid(), 0, kept, found);
   std::size_t reached = 0;
   for (const pid_t pid : found) {
-    // The descriptor pins the process, so that its number cannot come to mean another one between
-    // the check and the signal.
+    // The descriptor pins the process, so that its number cannot come to mean another process
+    // between the check and the signal.
     const Fd pinned(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
     ProcessFacts facts;
     if (!facts_of(pid, facts) || facts.state == 'Z' || facts.state == 'X') continue;

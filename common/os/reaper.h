@@ -1,7 +1,7 @@
-// One place where a process learns that its children ended: a descriptor that becomes readable.
+// The one place where a process learns that its children ended: a descriptor that becomes readable.
 //
-// Blocks SIGCHLD for the calling thread (children started with start_child() begin with an empty
-// mask). At most one per process: it reaps every child, so nothing else may wait for one.
+// A reaper blocks SIGCHLD for the calling thread; children of start_child() begin with an empty
+// mask. A process has at most one: it reaps every child, so no other code may wait for a child.
 #pragma once
 
 #include <sys/types.h>
@@ -17,11 +17,11 @@ class Reaper {
   static Result<Reaper> create();
 
   int descriptor() const { return signals_.get(); }
-  // Empties the descriptor; call before reaping.
+  // Empties the descriptor. The caller calls it before reap().
   void clear();
 
-  // Calls ended(pid, status) for every child that has ended, status as in waitpid(2), and
-  // stopped(pid) for every one that a signal has stopped since the last call.
+  // Calls ended(pid, status) for every child that has ended, with the status of waitpid(2). Calls
+  // stopped(pid) for every child that a signal has stopped since the last call. It does not block.
   template <class Ended, class Stopped>
   void reap(Ended&& ended, Stopped&& stopped) {
     int status = 0;

@@ -28,7 +28,7 @@ Result<SealedMemory> SealedMemory::make(const char* name, std::uint64_t bytes, W
   if (::ftruncate(writing.get(), static_cast<off_t>(bytes)) != 0) {
     return fail(failed("size shared memory"));
   }
-  // Before the mapping: the size of what is mapped must not change either.
+  // The seals come before the mapping: the size of mapped memory must not change either.
   if (::fcntl(writing.get(), F_ADD_SEALS, kFixedSize) != 0) {
     return fail(failed("seal shared memory"));
   }

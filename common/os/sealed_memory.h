@@ -1,8 +1,9 @@
-// Memory that processes share, of a size that none of them can change: an access never faults.
+// Memory that processes share, of a size that none of them can change, so that an access never
+// faults.
 //
-// A memfd. Where only its maker is to write, nobody can map it for writing or write to it any more
-// once the maker has mapped it: the seals hold for every descriptor, also one that is opened anew
-// through /proc/self/fd (fcntl(2), F_SEAL_FUTURE_WRITE).
+// The memory is a memfd. If only its maker is to write, no other process can map it for writing or
+// write to it once the maker has mapped it. The seals hold for every descriptor, also for one that
+// is opened anew through /proc/self/fd (fcntl(2), F_SEAL_FUTURE_WRITE).
 #pragma once
 
 #include <cstdint>
@@ -16,10 +17,11 @@ class SealedMemory {
  public:
   enum class Writers : bool { maker, all };
 
-  // Zeroed; pages cost memory once they are touched.
+  // Makes memory that is zeroed. Its pages cost memory once they are touched.
   static Result<SealedMemory> make(const char* name, std::uint64_t bytes,
                                    Writers writers = Writers::maker);
-  // Maps somebody's. Error: it is not sealed, so that others could make this process fault.
+  // Maps memory that another process made. Error: it is not sealed, so that others could make this
+  // process fault.
   static Result<SealedMemory> attach(Fd fd, Writers writers = Writers::maker);
 
   SealedMemory(SealedMemory&& other) noexcept;
@@ -28,10 +30,12 @@ class SealedMemory {
   SealedMemory& operator=(const SealedMemory&) = delete;
   ~SealedMemory();
 
-  void* base() const { return base_; }  // attach: for reading only, unless all write
+  // After attach() the memory is for reading only, unless all processes write.
+  void* base() const { return base_; }
   std::uint64_t bytes() const { return bytes_; }
-  const Fd& fd() const { return fd_; }  // to be handed on; for reading only, unless all write
-  // The memory stays mapped.
+  // The descriptor to hand on. It is for reading only, unless all processes write.
+  const Fd& fd() const { return fd_; }
+  // Closes the descriptor; the memory stays mapped.
   void close_fd() { fd_.reset(); }
 
  private:

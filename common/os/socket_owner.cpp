@@ -23,7 +23,7 @@ namespace scela {
 
 namespace {
 
-// Processes below a rank that are looked at; a program has one or a few.
+// The depth to which processes below a rank are examined; a program has one process or a few.
 constexpr int kMostDescendants = 16;
 
 struct Ends {
@@ -79,7 +79,7 @@ std::optional<SocketOwner> peer_owner_by_netlink(int fd) {
   question.body.sdiag_family = AF_INET;
   question.body.sdiag_protocol = IPPROTO_TCP;
   question.body.idiag_states = UINT32_MAX;
-  // The peer's socket: its own end comes first.
+  // The question is about the peer's socket, so the peer's end comes first.
   question.body.id.idiag_sport = ends.peer.sin_port;
   question.body.id.idiag_dport = ends.own.sin_port;
   question.body.id.idiag_src[0] = ends.peer.sin_addr.s_addr;

@@ -30,7 +30,7 @@ std::string_view limit_advice(int number) {
 
 namespace {
 
-// Of a pipe or a socket pair.
+// Makes the error of a pipe or a socket pair.
 Error out_of_descriptors(std::string what) {
   const int number = errno;
   return os_error(ErrorKind::launch, std::move(what), number, std::string(limit_advice(number)));
@@ -55,7 +55,7 @@ Result<SocketPair> make_socket_pair(int type) {
 Result<Fd> open_file(const std::string& path, int flags) {
   const int number = retry([&] { return ::open(path.c_str(), flags | O_CLOEXEC, 0600); });
   if (number < 0) {
-    // EAGAIN is about the file here (a lease), not about a limit.
+    // Here EAGAIN is about the file (a lease), not about a limit.
     const std::string_view advice = errno == EAGAIN ? std::string_view() : limit_advice(errno);
     return fail(os_error(ErrorKind::io, cat("open '", path, "'"), errno, std::string(advice)));
   }
@@ -91,7 +91,7 @@ std::string own_executable() {
   const ssize_t length = ::readlink("/proc/self/exe", path, sizeof path);
   if (length <= 0 || length == static_cast<ssize_t>(sizeof path)) return "/proc/self/exe";
   std::string found(path, static_cast<std::size_t>(length));
-  // Replaced while it runs (an upgrade): the kernel's link still leads to it.
+  // The program was replaced while it runs (an upgrade). The kernel's link still leads to it.
   if (::access(found.c_str(), X_OK) != 0) return "/proc/self/exe";
   return found;
 }

@@ -1,6 +1,6 @@
-// System calls as values: what they make is owned by a handle, what fails becomes an Error.
+// System calls as values: a handle owns what they make, and a failure becomes an Error.
 //
-// Every descriptor made here is close-on-exec. Nothing here is retried but EINTR.
+// Every descriptor made here is close-on-exec. No call is retried except after EINTR.
 #pragma once
 
 #include <cerrno>
@@ -12,14 +12,14 @@
 
 namespace scela {
 
-// The Error of a system call that left `number` in errno.
+// Returns the Error of a system call that left `number` in errno.
 Error os_error(ErrorKind kind, std::string what, int number, std::string hint = {});
 
-// What to do about a call that makes a process or a descriptor and ran into a limit ("raise the
-// limit of open files (ulimit -n)"); empty if `number` (errno) speaks of no limit.
+// Returns advice if a call that makes a process or a descriptor reached a limit: "raise the limit
+// of open files (ulimit -n)". It is empty if `number` (errno) does not mean a limit.
 std::string_view limit_advice(int number);
 
-// Repeats a call that a signal interrupted.
+// Repeats a call while a signal interrupts it.
 template <class Call>
 auto retry(Call call) {
   for (;;) {
@@ -38,19 +38,21 @@ struct SocketPair {
   Fd ours;
   Fd theirs;
 };
-// AF_UNIX; `type` is SOCK_STREAM or SOCK_SEQPACKET. Blocking; use MSG_DONTWAIT or set_nonblocking.
+// Makes an AF_UNIX pair; `type` is SOCK_STREAM or SOCK_SEQPACKET. It blocks, unless the caller uses
+// MSG_DONTWAIT or set_nonblocking.
 Result<SocketPair> make_socket_pair(int type);
 
 Result<Fd> open_file(const std::string& path, int flags);
 bool set_nonblocking(int fd);
 
-// Lets this process, and what it starts, open as many descriptors as the system allows it to.
+// Lets this process, and those that it starts, open as many descriptors as the system allows.
 void raise_descriptor_limit();
 
-// The whole of a small file (of /proc), empty if it cannot be read.
+// Returns the whole of a small file (such as one of /proc), or an empty text if it cannot be read.
 std::string read_small_file(const char* path);
 
-// Path of the program that runs here; /proc/self/exe where that has no name any more.
+// Returns the path of the program that runs here, or /proc/self/exe if the program has no name any
+// more.
 std::string own_executable();
 
 }  // namespace scela

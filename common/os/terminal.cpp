@@ -81,7 +81,7 @@ Result<PseudoTerminal> open_pseudo_terminal() {
   constexpr int kTheirs = O_RDWR | O_NOCTTY | O_CLOEXEC;
   pair.theirs.reset(::ioctl(pair.ours.get(), TIOCGPTPEER, kTheirs));
   if (pair.theirs) return pair;
-  // Before Linux 4.13.
+  // Linux before 4.13 does not know TIOCGPTPEER.
   int number = 0;
   if (::ioctl(pair.ours.get(), TIOCGPTN, &number) != 0) return refused("name a pseudo-terminal");
   pair.theirs.reset(::open(cat("/dev/pts/", number).c_str(), kTheirs));

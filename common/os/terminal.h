@@ -1,7 +1,7 @@
 // Terminals and pseudo-terminals: sizes, modes, and a pair of ends.
 //
-// Only calls on descriptors that the caller names; no state, no signals. Never makes a terminal the
-// controlling one of this process.
+// The functions only make calls on descriptors that the caller names; they keep no state and handle
+// no signals. They never make a terminal the controlling one of this process.
 #pragma once
 
 #include <optional>
@@ -12,21 +12,21 @@
 
 namespace scela {
 
-// Empty: it is no terminal, or one that does not know its size.
+// Returns std::nullopt if `fd` is no terminal, or one that does not know its size.
 std::optional<WindowSize> window_size(int fd);
-// The kernel sends SIGWINCH to the foreground if the size is another one.
+// Sets the size. The kernel sends SIGWINCH to the foreground if the size changes.
 void set_window_size(int fd, const WindowSize& size);
 
-// Empty: it is no terminal.
+// Returns std::nullopt if `fd` is no terminal.
 std::optional<TerminalModes> terminal_modes(int fd);
 void set_terminal_modes(int fd, const TerminalModes& modes);
 
-// The key that means the end of the input; Ctrl-D where none is set.
+// Returns the key that means the end of the input, or Ctrl-D if none is set.
 char end_key(int fd);
-// Bytes that were typed and nobody has read.
+// Returns the number of bytes that were typed and not yet read.
 int unread_input(int fd);
 
-// Reading our end gives EIO once nobody has the other open.
+// A read from our end fails with EIO once no process has the other end open.
 struct PseudoTerminal {
   Fd ours;  // non-blocking
   Fd theirs;

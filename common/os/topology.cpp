@@ -16,7 +16,8 @@ namespace {
 
 constexpr int kMostCaches = 16;
 
-// Without its newline; empty: there is no such file, or nothing in it.
+// Returns a file's text without its newline. It is empty if there is no such file, or no text in
+// it.
 std::string text_of(const std::string& path) {
   std::string text = read_small_file(path.c_str());
   while (!text.empty() && (text.back() == '\n' || text.back() == '\0'))
@@ -24,7 +25,7 @@ std::string text_of(const std::string& path) {
   return text;
 }
 
-// "0-3,8"; empty: no such file.
+// Reads a list such as "0-3,8". The set is empty if there is no such file.
 CpuSet cpus_in(const std::string& path) {
   auto set = CpuSet::parse(text_of(path));
   if (!set || set->empty() || set->ranges().back().last >= kMostCpus) return {};
@@ -57,7 +58,7 @@ class Reader {
               processors_.begin()->first);
       }
       if (one.l3 == kNoObject) read_l3(cpu);
-      if (one.numa == kNoObject) one.numa = kMostCpus;  // of none that is known: all of one
+      if (one.numa == kNoObject) one.numa = kMostCpus;  // no known domain: one for all such
     }
     std::vector<Processor> out;
     for (const auto& [cpu, one] : processors_)
@@ -68,7 +69,8 @@ class Reader {
  private:
   using Files = std::vector<std::string>;
 
-  // Gives all processors of an object the number of its first; `otherwise` if no file tells.
+  // Gives all processors of an object the number of its first one, or `otherwise` if no file names
+  // them.
   void group(std::uint32_t cpu, std::uint32_t Processor::*kind, const Files& files,
              std::uint32_t otherwise) {
     for (const std::string& file : files) {
@@ -109,7 +111,8 @@ class Reader {
   std::map<std::uint32_t, Processor> processors_;
 };
 
-// What this process's control group allows (version 2, else 1); empty: it does not say.
+// Returns what this process's control group allows (version 2, else 1). It is empty if no file
+// says.
 CpuSet cgroup_cpus(const std::string& root) {
   const std::string groups = text_of(root + "/proc/self/cgroup");
   for (std::string_view rest = groups; !rest.empty();) {
@@ -125,7 +128,7 @@ CpuSet cgroup_cpus(const std::string& root) {
     if (!old && !controllers.empty()) continue;
     const std::string base = cat(root, "/sys/fs/cgroup", old ? "/cpuset" : "");
     const std::string_view file = old ? "/cpuset.effective_cpus" : "/cpuset.cpus.effective";
-    // Where the controller is not enabled, or the path is the host's, a group above says.
+    // If the controller is not enabled, or the path is the host's, a group above has the file.
     for (std::string_view group = path; !group.empty(); group = group.substr(0, group.rfind('/'))) {
       const CpuSet cpus = cpus_in(cat(base, group, file));
       if (!cpus.empty()) return cpus;
@@ -142,7 +145,7 @@ Topology read_topology(const std::vector<int>& allowed, const std::string& root)
   for (const int cpu : allowed)
     may.add(static_cast<std::uint32_t>(cpu));
   CpuSet online = cpus_in(root + "/sys/devices/system/cpu/online");
-  online.add(may);  // whatever the list says: these are there
+  online.add(may);  // they exist, whatever the list says
   const Topology machine = Topology::from(Reader(root, online).read());
   const CpuSet group = cgroup_cpus(root);
   const bool by_group = !group.empty() && group.intersection(online) == may;

@@ -1,10 +1,10 @@
-// The machine this process runs on, as Linux tells of it in /sys: its processors and what they
-// share, and which of them this process may use.
+// The machine of this process, as Linux reports it in /sys: its processors, what they share, and
+// which of them this process may use.
 //
-// Allowed is what sched_getaffinity says, which is within what the control group allows. Files that
-// are missing (a container without /sys, a virtual machine without caches) cost what they would
-// have told: every processor is a core of its own then, of one socket and one NUMA domain, without
-// L3 caches.
+// A process may use what sched_getaffinity reports, which is within what the control group allows.
+// Files may be missing (a container without /sys, a virtual machine without caches). Without them
+// every processor is a core of its own, of one socket and one NUMA domain, without L3 caches. The
+// functions read files and keep no state.
 #pragma once
 
 #include <string>
@@ -14,10 +14,10 @@
 
 namespace scela {
 
-// `allowed`: processors that may be used, as allowed_cpus() has them. Files are looked for below
-// `root` (a test's; "" is the system's).
+// Reads a topology. `allowed` are the processors that may be used, as allowed_cpus() returns them.
+// Files are looked for below `root`; "" is the system, another value serves tests.
 Topology read_topology(const std::vector<int>& allowed, const std::string& root = {});
-// Of this process.
+// Reads the topology of this machine for this process.
 Topology read_topology();
 
 }  // namespace scela

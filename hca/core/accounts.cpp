@@ -8,7 +8,8 @@
 namespace scela::hca {
 namespace {
 
-// Of a shared receive queue so many requests are looked at; the others are taken to be like them.
+// The number of requests of a shared receive queue that are looked at. The others are assumed to be
+// like them.
 constexpr std::uint64_t kMostLookedAt = 1024;
 
 bool is_connected(const Qp& qp) {

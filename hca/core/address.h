@@ -1,18 +1,19 @@
-// Where a node's ports are: what their GIDs and LIDs say.
+// The addresses of a node's ports: the meaning of their GIDs and LIDs. All functions are pure.
 //
-// A GID (16 bytes, big-endian numbers):
+// A GID has 16 bytes, with big-endian numbers:
 //
 //    0  FD 5C E1 A1   the adapter's own prefix (a unique local address, RFC 4193)
 //    4  tag           of the job: another job's GIDs lead nowhere
-//    8  IPv4 address  where the node's engine listens; 0.0.0.0: by the node's number alone
+//    8  IPv4 address  the node's engine listens there; 0.0.0.0: by the node's number alone
 //   12  TCP port
 //   14  port          twice the node's number, plus 1 for the second port
 //
-// So the last byte of the second port's is one more than that of the first (engine.h). A node that
-// has no IPv4 address has zeros there, and others find it in the directory that each engine was
-// given.
+// So the last byte of the second port's GID is one more than that of the first (engine.h). A node
+// without an IPv4 address has zeros there; other engines find it in the directory that each engine
+// was given.
 //
-// A LID is the node's number in the job: 2 * node + 1 for the first port, one more for the second.
+// A LID is derived from the node's number in the job: 2 * node + 1 for the first port, one more for
+// the second.
 #pragma once
 
 #include <array>
@@ -37,21 +38,22 @@ struct NodeAddress {
 };
 
 Gid gid_of(const NodeAddress& address);
-// Nothing: it is not of this adapter.
+// Returns std::nullopt if the GID is not one of this adapter.
 std::optional<NodeAddress> address_of(const Gid& gid);
 
 constexpr std::uint16_t first_lid_of(std::uint32_t node) {
   return static_cast<std::uint16_t>(2 * node + 1);
 }
-// The port, 1 or 2, that a unicast address leads to, at whatever node of this adapter: first ports
-// have even GIDs and odd LIDs.
+// Returns the port, 1 or 2, that a unicast address leads to on any node of this adapter. First
+// ports have even GIDs and odd LIDs.
 std::uint8_t port_of(const Gid& gid, bool is_global, std::uint16_t lid);
-// Whether it leads to a multicast group, whose GIDs begin with this byte (RFC 4291, section 2.7).
+// is_group() returns whether a GID is a multicast group's: those begin with this byte (RFC 4291,
+// section 2.7).
 inline constexpr std::uint8_t kMulticastByte = 0xFF;
 constexpr bool is_group(const Gid& gid, bool is_global = true) {
   return is_global && gid.bytes[0] == kMulticastByte;
 }
-// Nothing: it is no unicast LID.
+// Returns std::nullopt if the LID is no unicast LID of a node.
 std::optional<std::uint32_t> node_of_lid(std::uint16_t lid);
 
 }  // namespace scela::hca

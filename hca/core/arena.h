@@ -1,8 +1,9 @@
-// What a process and its engine share is cut out of chunks of memory: where each piece stands.
+// An allocator of the chunks that a process and its engine share: it decides where each piece lies.
+// The engine's shell owns one for each process.
 //
-// Pure: numbers of chunks and offsets, no memory. Pieces are aligned to 64 bytes. Chunk 0 is there
-// from the start; another is asked for where none has room. A chunk that one large piece was made
-// for goes with it, and its number is not used again.
+// It is pure: it handles numbers of chunks and offsets, no memory. It does not lock. Pieces are
+// aligned to 64 bytes. Chunk 0 exists from the start; if no chunk has room, take() asks for a new
+// one. A chunk made for one large piece goes with that piece, and its number is not used again.
 #pragma once
 
 #include <cstdint>
@@ -18,32 +19,35 @@ class Arena {
   static constexpr std::uint64_t kAlignment = 64;
 
   struct Sizes {
-    std::uint64_t first = 256u << 10;   // of chunk 0
-    std::uint64_t usual = kChunkBytes;  // of the others; a larger one where a piece needs it
-    std::uint64_t page = 4096;          // chunks are whole pages
-    std::uint64_t most = 1u << 30;      // of all chunks together
+    std::uint64_t first = 256u << 10;  // of chunk 0
+    // The size of the other chunks; a piece that needs more gets a larger one.
+    std::uint64_t usual = kChunkBytes;
+    std::uint64_t page = 4096;      // chunks are whole pages
+    std::uint64_t most = 1u << 30;  // of all chunks together
   };
 
   struct Piece {
     std::uint32_t chunk = 0;
     std::uint64_t offset = 0;
     std::uint64_t bytes = 0;
-    // This much of it, from its start, was part of another piece: it is not zeros.
+    // The first bytes of the piece that were part of an earlier piece, and so may not be zeros.
     std::uint64_t used_before = 0;
-    // Not 0: it stands in a new chunk, of this size, for the caller to make (or forget()).
+    // If this is not 0, the piece lies in a new chunk of this size, which the caller must make (or
+    // forget()).
     std::uint64_t new_chunk_bytes = 0;
   };
 
   explicit Arena(const Sizes& sizes);
 
-  // None: it would be more than `most`, or of no bytes.
+  // Returns std::nullopt if `bytes` is 0 or the chunks would exceed `most`.
   std::optional<Piece> take(std::uint64_t bytes);
-  // The new chunk of the last take() could not be made: that piece and its chunk are as if not
+  // Undoes the last take() if its new chunk could not be made: the piece and its chunk count as not
   // taken.
   void forget(const Piece& piece);
 
   enum class Returned : std::uint8_t { unknown, free, chunk_gone };
-  // unknown: no piece begins there. chunk_gone: it was a chunk's only one, and the chunk goes too.
+  // Returns `unknown` if no piece begins there. Returns `chunk_gone` if the piece was alone in a
+  // chunk made for it; that chunk is gone as well.
   Returned give_back(std::uint32_t chunk, std::uint64_t offset);
 
   bool has(std::uint32_t chunk) const { return chunks_.count(chunk) != 0; }
@@ -53,9 +57,10 @@ class Arena {
  private:
   struct Chunk {
     std::uint64_t bytes = 0;
-    std::uint64_t touched = 0;  // behind it nothing was ever taken
+    std::uint64_t touched = 0;  // bytes after it were never taken
     bool single = false;
-    std::map<std::uint64_t, std::uint64_t> free;   // offset -> bytes; neighbours are one
+    // Holes as offset -> bytes; adjacent holes are merged.
+    std::map<std::uint64_t, std::uint64_t> free;
     std::map<std::uint64_t, std::uint64_t> taken;  // offset -> bytes
   };
 

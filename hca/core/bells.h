@@ -1,9 +1,12 @@
-// The steps by which a program and its engine do not miss each other: who has something says so,
-// then looks whether the other sleeps; who wants to sleep says so, then looks whether there is
-// something. Both in one order for all, so that at least one of them sees the other.
+// The steps by which a program and its engine never miss each other's news. The side that has news
+// publishes it, then checks whether the other side sleeps. The side that is about to sleep
+// announces that, then checks for news. All these accesses have one total order, so at least one
+// side sees the other.
 //
-// Templates of the structures in layout.h: tests/unit/hca/interleavings_test.cpp runs these very
-// steps in every order.
+// Each function says which side calls it. The engine calls its functions from its one thread. A
+// program's threads may call theirs concurrently, except post_silently(): a ring has one poster at
+// a time. They are templates over the structures of layout.h, so that
+// tests/unit/hca/interleavings_test.cpp can run the same steps in every order.
 #pragma once
 
 #include <algorithm>
@@ -14,14 +17,16 @@
 
 namespace scela::hca {
 
-// The program: a queue has something new, which an engine that is awake sees.
+// Called by the program: marks a queue as having a new entry. An engine that is awake sees the
+// mark.
 template <class Page>
 void mark(Page& page, std::uint32_t bell) {
   const std::uint32_t word = bell % kBells / 64;
   page.words[word].fetch_or(1ULL << (bell % 64), std::memory_order_release);
   page.summary.fetch_or(1ULL << word, std::memory_order_seq_cst);
 }
-// The same. True: the engine sleeps, and the caller must wake it.
+// Called by the program: marks the queue. Returns true if the engine sleeps; the caller must then
+// wake it.
 template <class Page, class Engine>
 bool ring(Page& page, Engine& engine, std::uint32_t bell) {
   mark(page, bell);
@@ -29,7 +34,7 @@ bool ring(Page& page, Engine& engine, std::uint32_t bell) {
          engine.asleep.exchange(0, std::memory_order_seq_cst) != 0;
 }
 
-// The engine: whether a bell of this process was rung since take_bells().
+// Called by the engine: returns whether a bell of this process was rung since take_bells().
 template <class Page>
 bool has_rung(const Page& page) {
   return page.summary.load(std::memory_order_seq_cst) != 0;
@@ -47,7 +52,7 @@ void take_bells(Page& page, Each each) {
   }
 }
 
-// The engine is about to sleep. False: there is something to do after all.
+// Called by the engine before it sleeps. Returns false if there is work to do after all.
 template <class Engine, class Wanted>
 bool may_sleep(Engine& engine, Wanted wanted) {
   engine.asleep.store(1, std::memory_order_seq_cst);
@@ -59,20 +64,22 @@ void wake_up(Engine& engine) {
   engine.asleep.store(0, std::memory_order_seq_cst);
 }
 
-// The program: receives before `end` are posted, or sends that are held: they are looked at when
-// something comes, or is enabled. True: the engine wants a bell all the same.
+// Called by the program: publishes the requests before `end`, which are receives or held sends. The
+// engine looks at them when a message arrives or when they are enabled. Returns true if the engine
+// wants a bell nevertheless.
 template <class Ring>
 bool post_silently(Ring& ring, std::uint64_t end) {
   ring.posted.store(end, std::memory_order_seq_cst);
   return ring.ring_on_post.load(std::memory_order_seq_cst) != 0;
 }
 
-// The engine: from now on a bell for what is posted; then it looks at what was posted before.
+// Called by the engine: asks for a bell for each request posted from now on. The engine then looks
+// at what was posted before.
 template <class Ring>
 void want_bells(Ring& ring) {
   ring.ring_on_post.store(1, std::memory_order_seq_cst);
 }
-// All that may be executed is posted: what is posted behind it needs no bell.
+// Called by the engine once all requests that may be executed are posted: later ones need no bell.
 template <class Ring>
 void want_no_bells(Ring& ring) {
   if (ring.ring_on_post.load(std::memory_order_relaxed) != 0)
@@ -83,17 +90,18 @@ std::uint64_t posted_to(const Ring& ring) {
   return ring.posted.load(std::memory_order_seq_cst);
 }
 
-// The engine: completions before `end` stand in the ring. Then it looks who is to be told.
+// Called by the engine: publishes the completions before `end`. The engine then checks which
+// threads and channels it must tell.
 template <class Ring>
 void show_completions(Ring& ring, std::uint64_t end) {
   ring.produced.store(end, std::memory_order_seq_cst);
 }
-// True: polls sleep, or are about to, and must be woken.
+// Returns true if polling threads sleep, or are about to, and must be woken.
 template <class Ring>
 bool take_watch(Ring& ring) {
   return ring.watched.load(std::memory_order_seq_cst) != 0 && ring.watched.exchange(0) != 0;
 }
-// True: the program's channel gets an event.
+// Returns true if the program's channel must get an event.
 template <class Ring>
 bool take_arming(Ring& ring, bool urgent) {
   const auto armed = static_cast<Armed>(ring.armed.load(std::memory_order_seq_cst));
@@ -101,21 +109,22 @@ bool take_arming(Ring& ring, bool urgent) {
          ring.armed.exchange(0) != 0;
 }
 
-// The program: it wants an event, and polls once more before it waits for that.
+// Called by the program: asks for an event. The program polls once more before it waits for the
+// event.
 template <class Ring>
 void arm(Ring& ring, bool solicited_only) {
   if (!solicited_only) {
     ring.armed.store(static_cast<std::uint32_t>(Armed::any), std::memory_order_seq_cst);
     return;
   }
-  // Who is to hear of any is to hear of solicited ones as well.
+  // A queue that is armed for any completion stays so: solicited ones are among them.
   auto unarmed = static_cast<std::uint32_t>(Armed::no);
   ring.armed.compare_exchange_strong(unarmed, static_cast<std::uint32_t>(Armed::solicited),
                                      std::memory_order_seq_cst);
 }
 
-// Nothing came since it was marked as watched. Where it is not any more, the engine has woken those
-// who slept then, and another thread may have taken what came.
+// Returns true if no completion arrived since the ring was marked as watched. If the mark is gone,
+// the engine has woken the sleepers, and another thread may have taken the completion.
 template <class Ring>
 bool is_quiet(const Ring& ring) {
   return ring.watched.load(std::memory_order_seq_cst) != 0 &&
@@ -123,8 +132,8 @@ bool is_quiet(const Ring& ring) {
              ring.consumed.load(std::memory_order_acquire);
 }
 
-// The program: polls found nothing in any of these queues. `sleep(seen)` sleeps until `bell` is not
-// `seen`; it is not called if something has come.
+// Called by the program after polls found no completion in any of these queues. `sleep(seen)` must
+// sleep until `bell` differs from `seen`; it is not called if a completion has arrived.
 template <class Page, class Rings, class Sleep>
 void sleep_until_bell(Page& page, const Rings& rings, Sleep sleep) {
   for (auto* const each : rings)

@@ -39,7 +39,7 @@ Number combine(CalcOp op, Number a, Number b) {
   return a;
 }
 
-// The bytes are somebody's buffer: of any alignment.
+// The spans are a program's buffers, which may have any alignment.
 template <class Number>
 void each(CalcOp op, std::span<std::byte> to, std::span<const std::byte> with) {
   for (std::size_t at = 0; at + sizeof(Number) <= to.size() && at + sizeof(Number) <= with.size();

@@ -1,4 +1,4 @@
-// Completions and events: what the engine tells a process.
+// Completions and events: how the engine tells a process of results.
 #include <algorithm>
 #include <tuple>
 
@@ -8,7 +8,8 @@
 namespace scela::hca {
 namespace {
 
-// Completions that a strict engine has not told: more are told at once.
+// The number of completions that a strict engine holds back. Beyond it, it reports all of them at
+// once.
 constexpr std::size_t kMostHeld = 1024;
 
 }  // namespace
@@ -22,7 +23,8 @@ void Engine::State::complete(std::uint32_t number, const Completion& completion,
   held.push_back({number, completion, solicited});
 }
 
-// Those of one queue stay in their order; between queues it is drawn.
+// Reports held completions. Those of one queue stay in their order; the order between queues is
+// random.
 void Engine::State::release_some(bool all) {
   const auto key = [](const Held& one) {
     return std::tuple(one.cq, one.completion.owner, one.completion.opcode & done::kReceive);
@@ -37,7 +39,7 @@ void Engine::State::release_some(bool all) {
   }
 }
 
-// Tells at once what is held of the queue pair's receives, in order.
+// Reports the held completions of the queue pair's receives at once, in order.
 void Engine::State::release_receives(const Qp& qp) {
   std::vector<Held> released;
   std::erase_if(held, [&](const Held& one) {
@@ -67,7 +69,7 @@ void Engine::State::tell(std::uint32_t number, const Completion& completion, boo
       reinterpret_cast<Completion*>(reinterpret_cast<std::byte*>(&ring) + kEntriesOffset);
   entries[cq->produced & (cq->entries - 1)] = completion;
   ++cq->produced;
-  // The process looks at these in the other order: it arms or sleeps, then looks at `produced`.
+  // The process uses these fields in the other order: it arms or sleeps, then looks at `produced`.
   show_completions(ring, cq->produced);
   Traffic& traffic = owner->second.traffic;
   ++traffic.completions;

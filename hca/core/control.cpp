@@ -1,5 +1,5 @@
-// What a process asks for, but for queue pairs (qp_control.cpp): every object is made, changed and
-// destroyed here, and nothing that is in use goes.
+// The requests of a process, except those for queue pairs (qp_control.cpp). Every object is made,
+// changed and destroyed here; an object that is in use is not destroyed.
 #include <algorithm>
 #include <bit>
 #include <cerrno>
@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::uint32_t kOpenCreate = 0100, kOpenExclusive = 0200;  // O_CREAT, O_EXCL
 
-// Objects that belong to a process: found only if it asks itself.
+// Returns an object only to the process that owns it, or else null.
 template <class T, class Objects>
 T* owned(Objects& objects, std::uint32_t handle, ProcessId process) {
   T* object = objects.find(handle);
@@ -138,7 +138,7 @@ int Engine::State::reg_mr(ProcessId process, const Ask& ask, Answer& answer) {
     return EINVAL;
   const bool is_pool = ask.operation == Operation::reg_pool;
   if (is_pool ? ask.address < kPools : ask.address + ask.length > kPools) return EINVAL;
-  // What others may write its owner may write as well (ibv_reg_mr(3)).
+  // Memory that others may write must be writable by its owner as well (ibv_reg_mr(3)).
   if ((ask.access & remote) != 0 && (ask.access & access::kLocalWrite) == 0) return EINVAL;
   const Mr mr{process, ask.pd, ask.address, ask.length, ask.iova, ask.access};
   answer.handle = mrs.count() < limit::kMrs ? mrs.add(mr) : 0;
@@ -255,8 +255,7 @@ int Engine::State::create_srq(ProcessId process, const Ask& ask, Answer& answer)
 int Engine::State::modify_srq(Srq& srq, const Ask& ask) {
   constexpr std::uint32_t kMaxWr = 1, kLimitMask = 2;
   if ((ask.attribute_mask & ~(kMaxWr | kLimitMask)) != 0) return EINVAL;
-  if ((ask.attribute_mask & kMaxWr) != 0)
-    return EOPNOTSUPP;  // not said by the device to be possible
+  if ((ask.attribute_mask & kMaxWr) != 0) return EOPNOTSUPP;  // the device does not report support
   if ((ask.attribute_mask & kLimitMask) != 0) {
     if (ask.limit > srq.requests) return EINVAL;
     srq.limit = ask.limit;
@@ -303,8 +302,8 @@ int Engine::State::close_xrcd(ProcessId process, std::uint32_t handle) {
   auto& mine = processes[process].xrcds;
   const auto opened = std::find(mine.begin(), mine.end(), handle);
   if (!xrcd || opened == mine.end()) return EINVAL;
-  // Who closes it for the last time must have nothing left in it: what it has there would outlive
-  // its domain, or keep the domain for ever.
+  // A process that closes the domain for the last time must have no object left in it. Such an
+  // object would outlive its domain, or keep the domain forever.
   const bool last = std::count(mine.begin(), mine.end(), handle) == 1;
   if (last && uses_xrcd(processes[process], handle)) return EBUSY;
   mine.erase(opened);
@@ -387,7 +386,7 @@ bool Engine::State::make_ring(ProcessId process, std::uint32_t requests, std::ui
   return true;
 }
 
-// All that a process had goes, users before what they use.
+// Destroys all objects of a process, users before the objects that they use.
 void Engine::State::detach(ProcessId process) {
   const auto found = processes.find(process);
   if (found == processes.end()) return;
@@ -400,7 +399,7 @@ void Engine::State::detach(ProcessId process) {
       destroy(process, ask);
     }
   };
-  // A queue pair that was opened several times is let go of as often.
+  // A queue pair that was opened several times is released as often.
   while (!found->second.qps.empty())
     destroy_qp(process, *found->second.qps.begin());
   destroy_all(had.srqs, Operation::destroy_srq);

@@ -1,5 +1,5 @@
-// Bytes that the engine keeps for a process which does not take them yet: counted, so that there
-// are bounds to it.
+// Counted buffers: bytes that the engine keeps for a process that does not take them yet, counted
+// so that they can be bounded. The interpreter's one thread uses them.
 #pragma once
 
 #include <cstddef>
@@ -11,16 +11,16 @@
 
 namespace scela::hca {
 
-// How many bytes are kept for one process (and its queue pairs), by why.
+// The bytes kept for one process and its queue pairs, by reason.
 struct Keeping {
-  std::uint64_t requests = 0;  // frames of other nodes: parts of messages
-  std::uint64_t answers = 0;   // frames of other nodes: answers, and what was asked to be read
-  std::uint64_t moves = 0;     // what was fetched from memory and is not stored yet
+  std::uint64_t requests = 0;  // frames with parts of messages
+  std::uint64_t answers = 0;   // frames with answers and read data
+  std::uint64_t moves = 0;     // bytes fetched and not stored yet
 };
 
 enum class RoomFor : std::uint8_t { requests, answers, moves };
 
-// Counted from when they are made until they are dropped, in a number that lives as long.
+// A buffer that adds its size to a counter while it exists; it shares ownership of the counter.
 class CountedBytes {
  public:
   CountedBytes() = default;
@@ -50,7 +50,7 @@ class CountedBytes {
   bool empty() const { return bytes_.empty(); }
 
  private:
-  // Of a frame's place in its queue: small ones are not free.
+  // The cost of a frame's place in its queue: small frames are not free.
   static constexpr std::uint64_t kOverhead = 128;
 
   void swap(CountedBytes& other) noexcept {

@@ -1,4 +1,4 @@
-// Datagrams, on their way out: to one queue pair, or to all of a group.
+// Outgoing datagrams: to one queue pair, or to all members of a group.
 #include <cstring>
 
 #include "hca/core/address.h"
@@ -7,7 +7,8 @@
 namespace scela::hca {
 namespace {
 
-// Of datagrams that are late: how much, and how many; with more they come in time.
+// The range of the delay of late datagrams (nanoseconds), and how many may be late at a time.
+// Beyond that number datagrams arrive in time.
 constexpr Moment kLeastLate = 100'000, kMostLate = 2'000'000;
 constexpr std::size_t kMostAreLate = 1024;
 
@@ -18,7 +19,7 @@ bool Engine::State::datagram(Qp& qp, Outgoing& out) {
     return times != 0 && random.chance(times, 1000);
   };
   if (!out.times) {
-    // One that is too long is dropped by its sender, who is not told (IBTA C10-93.1.1).
+    // The sender drops a datagram that is too long, without an error (IBTA C10-93.1.1).
     const bool is_lost = out.bytes > limit::kMtu || happens(settings.faults.ud_lost);
     out.times = is_lost ? 0 : happens(settings.faults.ud_twice) ? 2 : 1;
     if (!is_lost && happens(settings.faults.ud_late) && late.size() < kMostAreLate)
@@ -41,7 +42,8 @@ bool Engine::State::datagram(Qp& qp, Outgoing& out) {
         settle(qp, out, Status::local_protection);
         return false;
     }
-    if (qp.state == QpState::err) return false;  // by what it sent to itself: `out` has gone
+    // A datagram that the queue pair sent to itself has put it in error; `out` is gone.
+    if (qp.state == QpState::err) return false;
     out.served.clear();
     forget(qp.sending);
   }
@@ -50,7 +52,7 @@ bool Engine::State::datagram(Qp& qp, Outgoing& out) {
   return true;
 }
 
-// What it carries, before anybody's receive request is taken for it: nobody else need wait for this
+// Reads the payload before a receive request is taken for it, so that no receiver waits for this
 // process's memory.
 Engine::State::Sent Engine::State::gather(Qp& qp, Outgoing& out) {
   if (distant.empty() || out.bytes == 0 || !out.data.empty()) return Sent::yes;
@@ -68,7 +70,7 @@ Engine::State::Sent Engine::State::gather(Qp& qp, Outgoing& out) {
   return Sent::yes;
 }
 
-// To whom the datagram is addressed: a group, a queue pair of this node or of another.
+// Sends the datagram to its destination: a group, or a queue pair of this node or of another.
 Engine::State::Sent Engine::State::cast(Qp& qp, Outgoing& out) {
   const Destination& to = out.request.destination;
   const bool is_global = to.is_global != 0;
@@ -85,7 +87,8 @@ Engine::State::Sent Engine::State::cast(Qp& qp, Outgoing& out) {
   return Sent::later;
 }
 
-// Each node knows its own members of a group. One whose way is full misses the datagram.
+// Sends the datagram to the known nodes, each of which knows its own members of the group. If the
+// connection to a node is full, that node misses the datagram.
 Engine::State::Sent Engine::State::cast_to_group(Qp& qp, Outgoing& out) {
   constexpr std::uint32_t kNodes = 0;  // no queue pair has that number
   if (!out.served.contains(kNodes)) {
@@ -103,14 +106,14 @@ Engine::State::Sent Engine::State::cast_to_group(Qp& qp, Outgoing& out) {
     out.served.insert(member);
     forget(qp.sending);
   }
-  // To itself last: that may end it, and what is being sent with it.
+  // The sender itself comes last: receiving may end it, and with it the request being sent.
   const bool to_itself = members.contains(qp.handle);
   return to_itself && receive_datagram(qp.handle, incoming) == Transfer::later ? Sent::later
                                                                                : Sent::yes;
 }
 
-// It leaves its process's memory now, as if it were on its way, and arrives when others that were
-// sent behind it have.
+// Copies the datagram out of its process's memory now, as if it were on its way. It arrives after
+// datagrams that were sent later.
 Engine::State::Sent Engine::State::cast_late(Qp& qp, const Outgoing& out) {
   const Destination& to = out.request.destination;
   const bool is_global = to.is_global != 0;
@@ -126,7 +129,8 @@ Engine::State::Sent Engine::State::cast_late(Qp& qp, const Outgoing& out) {
   return node ? send_part(*node, to.qpn, qp, out) : Sent::no_way;
 }
 
-// Those whose time has come. One whose way is full then is late once more.
+// Sends the late datagrams that are due. If a connection is full then, its datagram is late once
+// more.
 void Engine::State::bring_late() {
   while (!late.empty() && late.begin()->first <= now) {
     Late first = std::move(late.begin()->second);

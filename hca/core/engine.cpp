@@ -8,8 +8,8 @@
 namespace scela::hca {
 namespace {
 
-// Between two looks at the sockets: how many queue pairs are given a turn, and about how many bytes
-// they move.
+// The limits of one run() between two looks at the sockets: the number of turns of queue pairs, and
+// about how many bytes they move.
 constexpr int kTurns = 64;
 constexpr std::uint64_t kMostBytes = 1024 * 1024;
 
@@ -38,7 +38,7 @@ void Engine::detach(ProcessId process) {
 }
 
 Answer Engine::ask(ProcessId process, const Ask& ask) {
-  // What has completed has completed before whatever is asked now.
+  // Completions that have happened must be visible before the answer to this request.
   state_->release_some(true);
   return state_->ask(process, ask);
 }
@@ -117,7 +117,7 @@ void Engine::writable(std::uint32_t node) {
     for (; from != to; ++from)
       if (Qp* qp = state_->qps.find(*from)) state_->schedule(*qp);
   };
-  // Round and round: else who comes first would fill the way each time.
+  // Round robin: otherwise the first queue pairs would fill the connection each time.
   const auto next = waiting.upper_bound(state_->sent_last[node]);
   schedule(next, waiting.end());
   schedule(waiting.begin(), next);

@@ -1,7 +1,8 @@
-// The adapter's interpreter: objects, state machines, and the execution of requests.
+// The adapter's interpreter: it owns the objects and their state machines, and executes requests.
 //
-// Pure: no clock (times come in), no socket, no thread. One thread calls it. What it needs of its
-// machine it asks of a Host; what it shares with processes is laid out in layout.h.
+// It is pure: it has no clock (the caller passes the time), no socket and no thread. All calls must
+// come from one thread. It uses its machine through a Host; layout.h describes the memory that it
+// shares with processes.
 #pragma once
 
 #include <cstdint>
@@ -18,16 +19,18 @@ namespace scela::hca {
 // Nanoseconds of any clock that never goes back.
 using Moment = std::uint64_t;
 
-// What the adapter does wrong on purpose. Each so many times in a thousand:
+// The faults that the adapter injects on purpose. The first five are rates in a thousand of:
 struct Faults {
   std::uint32_t ud_lost = 0;     // datagrams
   std::uint32_t ud_twice = 0;    // datagrams
-  std::uint32_t not_ready = 0;   // messages that would take a receive request
+  std::uint32_t not_ready = 0;   // messages that take a receive request
   std::uint32_t unanswered = 0;  // messages of reliable queue pairs
-  std::uint32_t ud_late = 0;     // datagrams: they arrive behind others, up to 2 ms later
-  // With every request.
-  std::uint32_t slow_us = 0;     // microseconds that the engine rests after it has begun one
-  std::uint32_t dies_after = 0;  // requests, in place of the next of which it dies; 0: it does not
+  // Datagrams that arrive behind later ones, up to 2 ms late.
+  std::uint32_t ud_late = 0;
+  // The engine rests so many microseconds after it has begun a request.
+  std::uint32_t slow_us = 0;
+  // The engine dies in place of the request after so many; 0 means that it does not.
+  std::uint32_t dies_after = 0;
 };
 
 class Watcher;  // watcher.h
@@ -35,12 +38,13 @@ class Watcher;  // watcher.h
 struct Settings {
   std::uint64_t guid = 1;
   std::uint16_t first_lid = 1;  // of port 1; port 2 has the next one
-  Gid gid;                      // of port 1; the last byte of port 2's is one more
-  bool open_qp = true;          // some adapters have no ibv_open_qp
-  bool xrc = true;              // and some no XRC
-  // Not 0: never kinder than hardware. Queue pairs take turns, and their completions come, in an
-  // order drawn from this; what a message or a read is to fill holds other bytes until it is
-  // complete.
+  // The GID of port 1; the last byte of port 2's GID is one more.
+  Gid gid;
+  bool open_qp = true;  // some adapters have no ibv_open_qp
+  bool xrc = true;      // some adapters have no XRC
+  // If this is not 0, the engine is strict: never kinder than hardware. Queue pairs take turns, and
+  // their completions arrive, in an order drawn from this seed. The buffer of a message or a read
+  // holds other bytes until the transfer is complete.
   std::uint64_t seed = 0;
   Faults faults;
 };
@@ -52,33 +56,37 @@ class Engine {
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
-  // A process opens the device; `page` is in its first chunk. Its number is the caller's.
+  // A process opens the device. The caller chooses its number; `page` is in its first chunk.
   void attach(ProcessId process, ProcessPage& page);
-  // It closed the device, or died: all that it had goes; others find out as they would find out
-  // that a node has gone.
+  // The process has closed the device or died: the engine destroys all of its objects. Peers notice
+  // it as they notice that a node is gone.
   void detach(ProcessId process);
 
   Answer ask(ProcessId process, const Ask& ask);
 
-  // Looks at the bells and executes what can be executed, for a bounded time (some hundred requests
-  // or some megabytes). True: there is more to do at once.
+  // Takes the bells and executes requests for a bounded time: some hundred requests or some
+  // megabytes. Returns true if there is more to do at once.
   bool run(Moment now);
-  // Whether a bell is set: what to look at between saying "asleep" and sleeping.
+  // Returns whether a bell is set. The caller checks this after it has set "asleep" and before it
+  // sleeps.
   bool wanted() const;
-  // When to call run() again though no bell rings.
+  // Returns the time at which run() must be called even if no bell rings.
   std::optional<Moment> deadline() const;
-  // By Faults::dies_after: it does nothing any more, and its process is to end as if killed.
+  // Returns true after Faults::dies_after: the engine does nothing more, and its process must end
+  // as if killed.
   bool has_died() const;
 
   Accounts accounts() const;
-  // Null: nobody. It lives as long as the engine, or until another takes its place.
+  // Null removes the watcher. The watcher must live as long as the engine, or until another
+  // replaces it.
   void watch(Watcher* watcher);
 
-  // A frame of another node's engine (wire.h). False: it is none, and its sender is to be dropped.
+  // Takes a frame of another node's engine (wire.h). Returns false if the bytes are no valid frame;
+  // the caller must then drop the connection to that node.
   bool receive(std::uint32_t node, std::span<const std::byte> frame, Moment now);
-  // Host::ready would say yes again.
+  // Host::ready would return true for that node again.
   void writable(std::uint32_t node);
-  // The connection to that node has ended: what was on its way is lost.
+  // The connection to that node has ended: frames on their way are lost.
   void lost(std::uint32_t node, Moment now);
 
  private:

@@ -1,13 +1,15 @@
-// How a process that polls in vain and its engine share out the parts of a long message
-// (ErrandBoard), so that each part is moved once, and nothing moves any more once it is over.
+// How a polling process and its engine share the parts of a long message (ErrandBoard). Each part
+// is moved once, and no transfer goes on after the message is over. Each function says which side
+// calls it.
 //
-// Each part is a word that either changes to take it. A process may be stopped, or end, when it has
-// taken one: then the engine moves that part too, and the process, should it go on, must not. The
-// kernel sees to that: it looks at `there` when the transfer begins, and finds no bytes there any
-// more. So the engine (1) withdraws, (2) sees that the thread is not within a transfer.
+// Each part has a word that either side changes to take the part. A process may stop or end after
+// it has taken a part. The engine then moves that part too, and a process that goes on must not
+// move it. The kernel ensures that: it reads `there` when the transfer begins, and then finds a
+// length of 0. So the engine (1) withdraws the part, and (2) checks that the thread is not inside a
+// transfer.
 //
-// Templates of the structures in layout.h: tests/unit/hca/interleavings_test.cpp runs these very
-// steps in every order.
+// The functions are templates over the structures of layout.h, so that
+// tests/unit/hca/errands_interleavings_test.cpp can run the same steps in every order.
 #pragma once
 
 #include <atomic>
@@ -17,24 +19,26 @@
 
 namespace scela::hca {
 
-// The engine: what stands in it is whole.
+// Called by the engine once the errand's fields are complete.
 template <class OneErrand>
 void offer(OneErrand& errand) {
   errand.state.store(ErrandState::offered, std::memory_order_release);
 }
-// The engine has it back, and does it itself. False: the process has it, or has had it.
+// Called by the engine: takes the part back, to move it itself. Returns false if the process has
+// taken it.
 template <class OneErrand>
 bool take_back(OneErrand& errand) {
   auto offered = ErrandState::offered;
   return errand.state.compare_exchange_strong(offered, ErrandState::none);
 }
-// The process has it. False: it is the engine's.
+// Called by the process: takes the part. Returns false if the part belongs to the engine.
 template <class OneErrand>
 bool begin(OneErrand& errand) {
   auto offered = ErrandState::offered;
   return errand.state.compare_exchange_strong(offered, ErrandState::begun);
 }
-// The process: it is over. True: the engine sleeps on `finished`, and is to be woken.
+// Called by the process when the transfer is over. Returns true if the engine sleeps on `finished`
+// and must be woken.
 template <class Board, class OneErrand>
 bool finish(Board& board, OneErrand& errand, bool done) {
   errand.state.store(done ? ErrandState::done : ErrandState::refused, std::memory_order_release);
@@ -42,8 +46,8 @@ bool finish(Board& board, OneErrand& errand, bool done) {
   return board.awaited.load(std::memory_order_seq_cst) != 0;
 }
 
-// The engine: `sleep(seen)` sleeps until `finished` is not `seen`, or for some time; not called if
-// the errand is over. True: it is.
+// Called by the engine. `sleep(seen)` sleeps until `finished` differs from `seen`, or for a limited
+// time; it is not called if the errand is over. Returns whether the errand is over.
 template <class Board, class OneErrand, class Sleep>
 bool await(Board& board, const OneErrand& errand, Sleep sleep) {
   board.awaited.store(1, std::memory_order_seq_cst);
@@ -53,9 +57,10 @@ bool await(Board& board, const OneErrand& errand, Sleep sleep) {
   return errand.state.load(std::memory_order_acquire) != ErrandState::begun;
 }
 
-// The engine: nothing comes of the errand any more, unless a transfer is under way. `outside()`:
-// whether the thread that has begun it is not within one at this moment, as one that is stopped or
-// has ended. True: the errand is the engine's, whenever the process goes on.
+// Called by the engine: makes sure that the errand does no more, unless a transfer is under way.
+// `outside()` returns whether the thread that began it is outside a transfer at this moment, as a
+// stopped or ended thread is. If this returns true, the errand belongs to the engine even if the
+// process goes on.
 template <class OneErrand, class Outside>
 bool withdraw(OneErrand& errand, Outside outside) {
   errand.there.bytes.store(0, std::memory_order_seq_cst);

@@ -1,4 +1,4 @@
-// What becomes of a queue pair's requests when it fails, or begins anew.
+// The end of a queue pair's requests when it fails or is reset.
 #include <cstring>
 #include <utility>
 
@@ -20,7 +20,7 @@ void Engine::State::flush(Qp& qp) {
   completion.qpn = qp.handle;
   completion.owner = qp.handle;
   if (Ring& ring = qp.send; ring.head) {
-    const std::uint64_t end = ring.end();  // what is held is flushed as well
+    const std::uint64_t end = ring.end();  // held requests are flushed as well
     qp.traffic.posted += end - ring.next;
     qp.traffic.failed += end - ring.next;
     for (; ring.next < end; ++ring.next) {
@@ -71,7 +71,8 @@ void Engine::State::enter_error(Qp& qp) {
   event(qp, EventType::last_wqe_reached);
 }
 
-// The queue pair goes, or begins anew: what it was filling for a shared queue is the queue's again.
+// The queue pair is destroyed or reset: it returns the receive request that it was filling to its
+// shared queue.
 void Engine::State::give_back(Qp& qp) {
   if (!std::exchange(qp.receiving, false)) return;
   if (Srq* srq = srqs.find(qp.received.queue)) srq->returned.push_back(std::move(qp.received));

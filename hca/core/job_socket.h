@@ -1,8 +1,9 @@
-// Which of the engines of one user and node is that of a job: the name of its socket.
+// The name of an engine's socket, which says the job that the engine serves; one user may have
+// several engines on a node. The library and the engine use these pure functions.
 //
-// Programs of one job must find the same engine, and those of another job another: so the socket's
-// name says what the launcher has put into their environment, or what they have said themselves
-// (scela_hca_join). Where nothing says so there is one engine, "socket".
+// Programs of one job must find the same engine, and programs of another job a different one. So
+// the name is made from what the launcher has put into their environment, or from what they have
+// said themselves (scela_hca_join). If neither names a job, there is one engine, "socket".
 #pragma once
 
 #include <cstdint>
@@ -12,10 +13,10 @@
 
 namespace scela::hca {
 
-// The path of a socket has 107 characters, of which this is a part.
+// A socket's path has at most 107 characters, and this is a part of it.
 inline constexpr std::size_t kMostOfJob = 40;
 
-// A number that is drawn from the text (FNV-1a): others have others.
+// Returns a hash of the text (FNV-1a); different texts almost always have different hashes.
 constexpr std::uint64_t number_of(std::string_view text) {
   std::uint64_t hash = 0xcbf29ce484222325;
   for (const char letter : text)
@@ -23,7 +24,8 @@ constexpr std::uint64_t number_of(std::string_view text) {
   return hash;
 }
 
-// As it stands if it can be part of a file's name, else 16 digits that are drawn from it.
+// Returns the text itself if it can be part of a file name, or else "x" and 16 hexadecimal digits
+// of its hash.
 inline std::string file_word(std::string_view text) {
   constexpr std::string_view kGood =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
@@ -37,7 +39,8 @@ inline std::string file_word(std::string_view text) {
   return word;
 }
 
-// `variable(name)`: its value, or an empty one. Empty: no launcher says which job this is.
+// `variable(name)` must return the variable's value, or an empty string. Returns an empty string if
+// no launcher has named the job.
 template <class Variable>
 std::string launchers_job(Variable&& variable) {
   for (const auto& [name, kind] : {std::pair{"PMIX_NAMESPACE", "pmix-"}, {"PMI_JOBID", "pmi-"}})
@@ -47,8 +50,8 @@ std::string launchers_job(Variable&& variable) {
   return "slurm-" + file_word(step.empty() ? job : job + "." + step);
 }
 
-// What a program says of its job counts more. Nodes are told apart: several may be simulated on one
-// machine.
+// Returns the name of a job that a program has joined, which has precedence over the launcher's. It
+// contains the node's number because several nodes may be simulated on one machine.
 inline std::string told_job(std::string_view name, std::uint32_t node) {
   return "job-" + file_word(name) + "." + std::to_string(node);
 }

@@ -1,4 +1,5 @@
-// Keys, rights and ranges: whose memory a request may reach, and the transfer itself.
+// Checks of keys, rights and ranges that decide which memory a request may access, and the transfer
+// itself.
 #include <algorithm>
 #include <array>
 #include <limits>
@@ -9,7 +10,7 @@
 namespace scela::hca {
 namespace {
 
-// Steps through pieces as through one run of bytes.
+// Iterates over pieces as over one contiguous range of bytes.
 class Cursor {
  public:
   Cursor(const std::vector<Piece>& pieces, std::uint64_t skip) : pieces_(pieces), offset_(skip) {
@@ -56,8 +57,9 @@ bool Engine::State::pieces_of(const std::vector<Sge>& sges, std::uint32_t pd, Pr
   return true;
 }
 
-// A strict engine's bytes come in any order but for the last, which programs wait for on every
-// adapter (perftest does). Not where a process moves them itself: each part would wait for it.
+// A strict engine writes the bytes in any order, but the last part last: programs on every adapter
+// wait for the last byte (perftest does). If a process moves the bytes itself, they stay in order,
+// because each part would wait for it.
 Transfer Engine::State::deliver(const Incoming& incoming, ProcessId to,
                                 const std::vector<Piece>& pieces, std::uint64_t skip) {
   constexpr std::uint64_t kParts = 4;
@@ -110,7 +112,7 @@ Transfer Engine::State::deliver_in_order(const Incoming& incoming, ProcessId to,
   return Transfer::done;
 }
 
-// Whether what the part carries is there: asked where its transfer has failed.
+// Returns whether the payload of the part can be read. It is called after its transfer has failed.
 Transfer Engine::State::is_readable(const Incoming& incoming) {
   std::vector<std::byte> bytes(std::min<std::uint64_t>(incoming.count, 64 * 1024));
   std::uint64_t left = incoming.count;
@@ -124,7 +126,8 @@ Transfer Engine::State::is_readable(const Incoming& incoming) {
   return Transfer::done;
 }
 
-// What was there, and what will be, is not what a program that looks too early finds.
+// Overwrites a buffer that is to be filled, so that a program that looks too early finds neither
+// the old bytes nor the new ones.
 Transfer Engine::State::spoil(ProcessId process, const std::vector<Piece>& pieces,
                               std::uint64_t bytes) {
   const std::vector<std::byte> other(std::min<std::uint64_t>(bytes, 64 * 1024), std::byte{0xDB});

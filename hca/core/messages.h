@@ -1,8 +1,10 @@
-// What a process asks of its engine, one datagram each way (SOCK_SEQPACKET), in the engine's order.
+// The requests of a process to its engine and their answers: one datagram each way
+// (SOCK_SEQPACKET), answered in the engine's order. The library sends an Ask, the engine an Answer.
 //
-// Values of one machine and one version, so they are copied as they stand: an Ask of another size,
-// or with another version, is refused with EPROTO before anything else of it is looked at. Which
-// fields count is said at each operation; all others are 0.
+// Both sides run on one machine with one version, so the structures are copied as they are. The
+// engine refuses an Ask of another size, or with another version, with EPROTO before it looks at
+// any other field. Each operation below names its fields and, after "->", those of its answer; all
+// others are 0.
 #pragma once
 
 #include <cstdint>
@@ -14,38 +16,51 @@
 namespace scela::hca {
 
 enum class Operation : std::uint32_t {
-  hello,     // address (of two numbers, 0: none), cookie -> device, send; descriptors: engine page,
-             // wake eventfd, asynchronous events, chunks. The first number is `cookie`, the engine
-             // writes its complement to the second; if it cannot, `send` is the area of orders
-  alloc_pd,  // -> handle
+  // address of two numbers (0: none), cookie -> device, send; the descriptors of the engine page,
+  // the wake eventfd, asynchronous events and chunks. The first number equals `cookie`; the engine
+  // writes its complement to the second. If the engine cannot do that, `send` is the area of
+  // orders.
+  hello,
+  alloc_pd,    // -> handle
   dealloc_pd,  // handle
-  reg_mr,      // pd, address, length, iova, access -> handle, number (lkey and rkey)
-  dereg_mr,    // handle
-  create_cq,   // entries, channel (0: none), cookie -> handle, ring, entries
-  resize_cq,  // handle, entries -> ring, entries (what stood in the old ring stands in the new one)
-  destroy_cq,       // handle
-  create_channel,   // -> handle; descriptor: its events (each the cookie of a CQ, 8 bytes)
+  // pd, address, length, iova, access -> handle, number (lkey and rkey)
+  reg_mr,
+  dereg_mr,  // handle
+  // entries, channel (0: none), cookie -> handle, ring, entries
+  create_cq,
+  // handle, entries -> ring, entries. The new ring contains the completions of the old one.
+  resize_cq,
+  destroy_cq,  // handle
+  // -> handle; the descriptor of its events, each the 8-byte cookie of a CQ
+  create_channel,
   destroy_channel,  // handle
-  create_srq,    // pd, cap.recv_*, limit, srq_type, xrcd, cq (both XRC), cookie -> handle, number,
-                 // recv
-  modify_srq,    // handle, attribute_mask (1: cap.recv_requests, 2: limit), cap, limit
-  query_srq,     // handle -> cap, limit
-  destroy_srq,   // handle
-  open_xrcd,     // file_device, file_inode (both 0: a private one), open_flags -> handle
-  close_xrcd,    // handle
-  create_qp,     // pd, send_cq, recv_cq, srq, xrcd, qp_type, cap, signal_all, create_flags, cookie
-                 //   -> handle, number, cap, send, recv
-  open_qp,       // number, xrcd, qp_type, cookie -> handle, number
-  modify_qp,     // handle, attribute_mask, attributes -> attributes.state
+  // pd, cap.recv_*, limit, srq_type, xrcd, cq (both for XRC), cookie -> handle, number, recv
+  create_srq,
+  // handle, attribute_mask (1: cap.recv_requests, 2: limit), cap, limit
+  modify_srq,
+  query_srq,    // handle -> cap, limit
+  destroy_srq,  // handle
+  // file_device, file_inode (both 0: a private domain), open_flags -> handle
+  open_xrcd,
+  close_xrcd,  // handle
+  // pd, send_cq, recv_cq, srq, xrcd, qp_type, cap, signal_all, create_flags, cookie -> handle,
+  // number, cap, send, recv
+  create_qp,
+  // number, xrcd, qp_type, cookie -> handle, number
+  open_qp,
+  // handle, attribute_mask, attributes -> attributes.state
+  modify_qp,
   query_qp,      // handle -> attributes, cap
   destroy_qp,    // handle
   attach_mcast,  // handle, gid, lid
   detach_mcast,  // handle, gid, lid
-  reg_pool,      // as reg_mr, and a descriptor of a file in memory that cannot shrink; address: in
-                 // that file. To the interpreter: one from kPools on (host.h), and no file
+  // The fields of reg_mr, and the descriptor of a memory file that cannot shrink; `address` is an
+  // offset in that file. The interpreter gets an address from kPools on (host.h) and no file.
+  reg_pool,
 };
 
-// Creation of queues that hold their requests until a management request enables them.
+// Flags of queues that hold their requests until a management request enables them, and of CQs that
+// ignore overruns.
 namespace create_flag {
 inline constexpr std::uint32_t kManagedSend = 1, kManagedRecv = 2, kIgnoreOverrun = 4;
 }
@@ -58,8 +73,8 @@ struct Capacities {
   std::uint32_t inline_bytes = 0;
 };
 
-// ibv_qp_attr, in its terms. Times in the encodings of InfiniBand: timeout 4.096 us * 2^n (0: for
-// ever), min_rnr_timer as the table of IBTA 9.7.5.2.8.
+// The fields of ibv_qp_attr, under its names. Times are in InfiniBand's encodings: `timeout` is
+// 4.096 us * 2^n (0: no timeout), min_rnr_timer as in the table of IBTA 9.7.5.2.8.
 struct QpAttributes {
   QpState state = QpState::reset;
   QpState current_state = QpState::reset;
@@ -128,7 +143,7 @@ struct Ask {
   std::uint32_t reserved = 0;
 };
 
-// What identifies this node to others, told with `hello`.
+// The identity of this node towards others, reported with `hello`.
 struct Device {
   std::uint64_t guid = 0;
   Gid gids[limit::kPorts];
@@ -147,25 +162,28 @@ struct Answer {
   std::uint32_t entries = 0;
   std::uint32_t send_bell = 0;
   std::uint32_t recv_bell = 0;
-  std::uint32_t send_stride = 0;  // bytes from one entry of the send queue to the next
+  // The bytes from one entry of the send queue to the next.
+  std::uint32_t send_stride = 0;
   std::uint32_t recv_stride = 0;
-  std::uint32_t send_slots = 0;  // entries of the ring, a power of two, at least cap.send_requests
+  // The entries of the ring: a power of two, at least cap.send_requests.
+  std::uint32_t send_slots = 0;
   std::uint32_t recv_slots = 0;
   std::uint32_t limit = 0;
-  std::uint32_t new_chunks = 0;  // how many descriptors of new chunks come with this answer
+  // The number of descriptors of new chunks that come with this answer.
+  std::uint32_t new_chunks = 0;
   std::uint32_t reserved = 0;
-  Region send;  // of a CQ: the completions
+  Region send;  // of a CQ: its completions
   Region recv;
   Capacities cap;
   QpAttributes attributes;
   Device device;
 };
 
-// Comes on the descriptor of asynchronous events.
+// An event that arrives on the descriptor of asynchronous events.
 struct AsyncEvent {
   EventType type = EventType::device_fatal;
   std::uint32_t port = 0;
-  std::uint64_t cookie = 0;  // of the CQ, QP or SRQ it is about
+  std::uint64_t cookie = 0;  // of the CQ, QP or SRQ
 };
 
 static_assert(std::is_trivially_copyable_v<Ask> && std::is_trivially_copyable_v<Answer> &&

@@ -1,5 +1,8 @@
-// The objects of the interpreter: what verbs calls protection domains, memory regions, queues and
-// queue pairs. Values and links by number; what they do is in control, requester and responder.
+// The objects of the interpreter: protection domains, memory regions, queues and queue pairs, as
+// verbs name them.
+//
+// They are plain values that refer to each other by number; the interpreter's one thread uses them.
+// control.cpp, requester.cpp and responder.cpp have what they do.
 #pragma once
 
 #include <algorithm>
@@ -31,7 +34,8 @@ struct Mr {
   std::uint32_t pd = 0;
   std::uint64_t address = 0;  // in the owner's memory
   std::uint64_t length = 0;   // bytes
-  std::uint64_t iova = 0;     // the address by which requests name its first byte
+  // The address by which requests name its first byte.
+  std::uint64_t iova = 0;
   std::uint32_t access = 0;
 };
 
@@ -51,8 +55,9 @@ struct Cq {
   std::uint64_t entries = 0;  // a power of two
   std::uint64_t produced = 0;
   bool ignore_overrun = false;
-  bool broken = false;             // it ran over; nothing more comes
-  std::set<std::uint32_t> parked;  // queue pairs with a wait on it at their head
+  bool broken = false;  // it overflowed; no more completions
+  // Queue pairs that wait for a completion of this queue.
+  std::set<std::uint32_t> parked;
 };
 
 // The entries of a send or receive queue, as the engine sees them.
@@ -62,13 +67,14 @@ struct Ring {
   Region region;
   std::uint32_t slots = 0;   // a power of two
   std::uint32_t stride = 0;  // bytes
-  std::uint32_t sges = 0;    // at most in one request
+  std::uint32_t sges = 0;    // at most, in one request
   std::uint64_t next = 0;    // the entry to look at next
-  bool managed = false;      // held until enabled
+  bool managed = false;      // its requests wait to be enabled
   std::uint64_t enabled = 0;
 
-  // The end of the entries that are posted; a process that says it has posted more than fit is
-  // answered with those that do. And of those that may be executed.
+  // end() returns the end of the posted entries. A process may claim to have posted more entries
+  // than fit; then it counts as many as fit. ready() returns the end of the entries that may be
+  // executed.
   std::uint64_t end() const {
     const std::uint64_t posted = posted_to(*head);
     return posted - next > slots ? next + slots : posted;
@@ -83,17 +89,18 @@ struct Ring {
 struct Receiving {
   std::uint64_t wr_id = 0;
   std::uint64_t index = 0;
-  ProcessId owner = 0;      // whose memory it names
-  std::uint32_t queue = 0;  // number of the QP or SRQ that it came from
+  ProcessId owner = 0;      // the process that owns its memory
+  std::uint32_t queue = 0;  // the QP or SRQ that it came from
   std::uint32_t cq = 0;
   std::uint32_t pd = 0;
-  std::uint64_t taking = 0;  // which of all that were taken, or taken again
-  std::uint32_t filler = 0;  // whose step fills it
+  // A number of its own for each time that a receive request is taken, or taken again.
+  std::uint64_t taking = 0;
+  std::uint32_t filler = 0;  // the queue pair with the filling step
   std::vector<Sge> sges;
 };
 
 struct Srq {
-  std::uint32_t handle = 0;  // its number as well
+  std::uint32_t handle = 0;  // also its SRQ number
   ProcessId owner = 0;
   SrqType type = SrqType::basic;
   std::uint32_t pd = 0;
@@ -104,7 +111,8 @@ struct Srq {
   std::uint64_t cookie = 0;
   std::uint32_t users = 0;
   Ring ring;
-  // Requests that a queue pair had begun to fill when it went: the next messages fill them.
+  // Requests that a queue pair had begun to fill before it was destroyed or reset. The next
+  // messages fill them.
   std::deque<Receiving> returned;
 };
 
@@ -112,7 +120,7 @@ struct Xrcd {
   std::uint32_t handle = 0;
   std::uint64_t file_device = 0;  // both 0: private to its opener
   std::uint64_t file_inode = 0;
-  std::vector<ProcessId> openers;  // once for each time it was opened
+  std::vector<ProcessId> openers;  // once for each opening
 };
 
 struct Piece {
@@ -120,31 +128,35 @@ struct Piece {
   std::uint64_t bytes = 0;
 };
 
-// A request of a send queue, read once.
+// A request that the engine has read once from a send queue.
 struct Outgoing {
   SendRequest request;
   std::uint64_t index = 0;
-  Moment began = 0;  // the watcher's time
+  Moment began = 0;  // by the watcher's clock
   std::vector<Sge> sges;
-  std::vector<std::byte> data;  // inline; of a datagram, what it carries once it is gathered
-  std::vector<Piece> pieces;    // of the owner's memory; looked up anew for each part that is sent
+  // Inline data, or the payload of a datagram once it is gathered.
+  std::vector<std::byte> data;
+  // Its buffers in the owner's memory, looked up anew for each part that is sent.
+  std::vector<Piece> pieces;
   std::uint64_t bytes = 0;
   std::uint64_t sent = 0;
-  std::uint64_t taken = 0;  // by the other node, as far as it has said
+  // The bytes that the other node has reported as taken.
+  std::uint64_t taken = 0;
   std::uint32_t psn = 0;
-  // Of an atomic operation that was carried out and whose result is not stored yet: what was
-  // before.
+  // The old value of an atomic operation that was carried out, until that result is stored.
   std::optional<std::uint64_t> before;
-  // Of a datagram that has begun to go out: how many more times it goes, and which queue pairs of
-  // its group have it this time.
+  // For a datagram that is being sent: its remaining transmissions, and the members of its group
+  // that have the present one.
   std::optional<int> times;
   std::set<std::uint32_t> served;
-  Moment late_until = 0;  // of a datagram that is late on purpose; else 0
-  bool done = false;      // answered, or found wrong; completed once all before it are
+  // For a datagram that is late on purpose, the time at which it arrives; otherwise 0.
+  Moment late_until = 0;
+  // The request was answered or found wrong. It completes once all requests before it have.
+  bool done = false;
   Status status = Status::success;
 };
 
-// What another node has asked to read, while it is being sent there.
+// A read of another node, while its data is being sent there.
 struct Answering {
   std::uint32_t node = 0;
   std::uint32_t qpn = 0;
@@ -155,19 +167,21 @@ struct Answering {
   std::uint64_t address = 0;
   std::uint64_t total = 0;
   std::uint64_t sent = 0;
-  std::uint64_t taken = 0;  // by the other node, as far as it has said
+  // The bytes that the other node has reported as taken.
+  std::uint64_t taken = 0;
 };
 
-// What an atomic operation of another node found: its answer may be lost, and it is not to be
-// carried out again.
+// The old value that an atomic operation of another node found. If its answer is lost, the
+// responder answers from here instead of executing it twice.
 struct Found {
   std::uint32_t psn = 0;
   std::uint64_t before = 0;
 };
 
 struct Qp {
-  std::uint32_t handle = 0;  // its number as well
-  ProcessId owner = 0;       // XRC_RECV: none once its creator has let go
+  std::uint32_t handle = 0;  // also its QP number
+  // For XRC_RECV its creator; such a queue pair is held by its `holders`.
+  ProcessId owner = 0;
   QpType type = QpType::rc;
   std::uint32_t pd = 0;
   std::uint32_t send_cq = 0;
@@ -179,7 +193,8 @@ struct Qp {
   Capacities cap;
   QpAttributes attributes;
   QpState state = QpState::reset;
-  // XRC_RECV: who holds it (creator and openers), with the cookie that its events carry.
+  // The holders of an XRC_RECV queue pair, its creator and openers, each with the cookie that its
+  // events carry.
   struct Holder {
     ProcessId process = 0;
     std::uint64_t cookie = 0;
@@ -188,68 +203,78 @@ struct Qp {
 
   Ring send;
   Ring recv;
-  Traffic traffic;         // of its sending half
-  std::uint64_t seen = 0;  // send requests, by the watcher
+  Traffic traffic;  // of its sending half
+  // The number of send requests that the watcher was told of.
+  std::uint64_t seen = 0;
 
-  std::uint32_t node = 0;  // where it is connected to; 0: this one
-  bool reachable = false;  // the address is one of a node
+  std::uint32_t node = 0;  // of its peer; 0: this node
+  bool reachable = false;  // the address belongs to a node
 
-  // Requester. The window holds the requests that were read and are not completed, oldest first;
-  // the first `sent` of them have been sent whole.
+  // The requester. The window holds the requests that were read and are not completed, oldest
+  // first. The first `sent` of them have been sent whole.
   std::deque<Outgoing> window;
-  std::vector<Outgoing> spare;  // so that their memory is used again
+  std::vector<Outgoing> spare;  // their memory is used again
   std::size_t sent = 0;
   std::uint32_t send_psn = 0;
-  std::uint32_t round =
-      0;  // how often it has begun again; answers to an earlier round mean nothing
+  // The number of times it has begun again. Answers to an earlier round are ignored.
+  std::uint32_t round = 0;
   std::uint32_t retries_left = 0;
   std::uint32_t rnr_left = 0;
   std::optional<Moment> until;  // when to try again
-  bool unanswered = false;      // `until` is the end of a transport timeout
+  // `until` is the end of a transport timeout.
+  bool unanswered = false;
   bool scheduled = false;
   std::uint32_t bell = 0;
-  Step sending;                    // of the oldest request that is not sent
-  std::optional<Moment> patience;  // until when `sending` waits for another process's memory
-  // Answers, with bytes that were asked for, which wait for the owner's memory; and the step of the
-  // oldest.
+  // The step of the oldest request that is not sent.
+  Step sending;
+  // The time until which `sending` waits for another process's memory.
+  std::optional<Moment> patience;
+  // Answers with data that wait for the owner's memory, and the step of the oldest.
   std::deque<CountedBytes> arrived;
   Step arriving;
-  bool starved = false;  // there was no room for answers: it begins anew once there is
+  // There was no room for answers; the requester begins a new round once there is.
+  bool starved = false;
 
-  // Responder.
+  // The responder.
   std::uint32_t expected_psn = 0;
-  std::uint32_t executed = 0;  // messages before that one which it knows again, if they come again
-  std::deque<Found> found;     // by the last of them
-  std::uint64_t progress = 0;  // bytes of the message that has begun to come
-  Receiving received;          // while `receiving`
+  // The number of messages before the expected one that are recognised if they are repeated.
+  std::uint32_t executed = 0;
+  std::deque<Found> found;     // of the last atomic operations
+  std::uint64_t progress = 0;  // bytes of the message being received
+  Receiving received;          // valid while `receiving`
   bool receiving = false;
-  bool established = false;  // something has come since it is ready to receive
+  // A message has arrived since the queue pair became ready to receive.
+  bool established = false;
   std::deque<Answering> answering;
-  // Frames of other nodes that came behind a read which is being answered, or which wait for
-  // memory.
+  // Frames of other nodes that wait behind a read which is being answered, or for memory.
   struct Frame {
     std::uint32_t node = 0;
     CountedBytes bytes;
   };
   std::deque<Frame> inbox;
-  std::uint32_t their_round = 0;  // that the newest of its peer's frames is of
-  bool turned_away = false;       // what comes is dropped, until its peer is told to send it again
-  Step serving;                   // of the oldest of `answering`, or else of `inbox`
+  // The round of the newest frame of its peer.
+  std::uint32_t their_round = 0;
+  // Frames are dropped until the peer is told to send them again.
+  bool turned_away = false;
+  // The step of the oldest of `answering`, or else of `inbox`.
+  Step serving;
 
   bool connected() const { return type != QpType::ud; }
-  // Something of its oldest request has been sent, perhaps not all.
+  // Returns whether at least a part of the oldest request has been sent.
   bool has_begun() const { return sent > 0 || (!window.empty() && window.front().sent > 0); }
   bool reliable() const { return type != QpType::ud && type != QpType::uc; }
 };
 
-// What a process has.
+// The objects that a process has.
 struct Attached {
   ProcessPage* page = nullptr;
   std::set<std::uint32_t> pds, mrs, cqs, channels, srqs, qps;
-  std::vector<std::uint32_t> xrcds;                    // once for each opening
-  std::vector<std::vector<std::uint32_t>> bell_users;  // which queue pairs each bell is for
+  std::vector<std::uint32_t> xrcds;  // once for each opening
+  // The queue pairs that share each bell.
+  std::vector<std::vector<std::uint32_t>> bell_users;
   std::uint32_t next_bell = 0;
-  Traffic traffic;  // without that of the queue pairs that it has
+  // The traffic without that of the queue pairs that it still has.
+  Traffic traffic;
   std::shared_ptr<Keeping> keeping = std::make_shared<Keeping>();
 };
 

@@ -1,4 +1,5 @@
-// Queue pairs: made, opened by others, led through their states, destroyed.
+// Queue pairs: how they are made, opened by other processes, led through their states and
+// destroyed.
 #include <algorithm>
 #include <cerrno>
 #include <utility>
@@ -9,7 +10,7 @@
 namespace scela::hca {
 namespace {
 
-// Whether the values of the attributes that are named can be meant.
+// Returns whether the values of the attributes that `mask` names are in range.
 bool sensible(const QpAttributes& value, std::uint32_t mask) {
   const auto named = [mask](std::uint32_t attribute) { return (mask & attribute) != 0; };
   return !((named(attribute::kPort) && (value.port < 1 || value.port > limit::kPorts)) ||
@@ -160,7 +161,7 @@ int Engine::State::create_qp(ProcessId process, const Ask& ask, Answer& answer) 
 
 std::uint32_t Engine::State::take_bell(ProcessId process, std::uint32_t qpn) {
   Attached& mine = processes[process];
-  // The next one that is free, or else shared.
+  // This takes the next bell that is free, or shares one if none is.
   for (std::uint32_t tried = 0; tried < kBells && !mine.bell_users[mine.next_bell % kBells].empty();
        ++tried)
     ++mine.next_bell;
@@ -209,12 +210,12 @@ int Engine::State::modify_qp(ProcessId process, const Ask& ask, Answer& answer) 
     }
     if (to == QpState::sqd && (mask & attribute::kAv) != 0) {
       find_way(*qp);
-      // What was on its way to where it led before goes there anew.
+      // Messages on their way to the former address are sent to the new one.
       if (!qp->window.empty()) try_again(*qp, 0, false);
     }
     if (to == QpState::rts && qp->state == QpState::rtr) qp->send_psn = qp->attributes.sq_psn;
     if (to == QpState::sqd && qp->state == QpState::rts && (mask & attribute::kSqdNotify) == 0)
-      qp->attributes.sqd_notify = 0;  // of this change only
+      qp->attributes.sqd_notify = 0;  // valid for this change only
     const bool drains = to == QpState::sqd && qp->state == QpState::rts;
     qp->state = to;
     if (drains && qp->window.empty() && qp->attributes.sqd_notify != 0)
@@ -225,7 +226,7 @@ int Engine::State::modify_qp(ProcessId process, const Ask& ask, Answer& answer) 
   return 0;
 }
 
-// Where the queue pair's address leads.
+// Finds the node that the queue pair's address leads to.
 void Engine::State::find_way(Qp& qp) {
   const QpAttributes& way = qp.attributes;
   const bool here = is_local(way.dgid, way.is_global != 0, way.dlid);
@@ -249,7 +250,7 @@ int Engine::State::destroy_qp(ProcessId process, std::uint32_t handle) {
   Qp* qp = qps.find(handle);
   if (!qp || !mine.qps.contains(handle)) return EINVAL;
   if (qp->type == QpType::xrc_recv) {
-    // It lives until its last holder has let go.
+    // An XRC_RECV queue pair lives until its last holder has released it.
     const auto holder =
         std::find_if(qp->holders.begin(), qp->holders.end(),
                      [process](const Qp::Holder& h) { return h.process == process; });

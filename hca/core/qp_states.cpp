@@ -60,8 +60,8 @@ constexpr std::array kConnected{
            kCurrentState | kAltPath | kAccessFlags | kMinRnrTimer | kPathMigState},
     Change{QpState::sqd, QpState::sqd, 0, kDrained},
 };
-// Attributes of the half of a reliable connection that an XRC queue pair does not have: programs
-// name them as for RC, and the kernel leaves them out before a device sees them.
+// Returns the attributes of the half of a reliable connection that an XRC queue pair does not have.
+// Programs name them as for RC, and the kernel removes them before a device sees them.
 std::uint32_t of_other_half(QpType type) {
   switch (type) {
     case QpType::xrc_send:

@@ -1,5 +1,6 @@
-// Which changes of a queue pair's state there are, and which attributes each must and may have
-// (IBTA 1.4, 10.3.1 and 11.2.5.2; table 96 and those after it).
+// The allowed changes of a queue pair's state, with the attributes that each requires and permits
+// (IBTA 1.4, 10.3.1 and 11.2.5.2; table 96 and those after it). The interpreter uses it; the
+// function is pure.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +9,8 @@
 
 namespace scela::hca {
 
-// Whether a queue pair of this type may go from one state to the other with these attributes
-// (attribute::kState among them or not: a change to the state it has).
+// Returns whether a queue pair of this type may go from one state to the other with these
+// attributes. Attributes without attribute::kState mean a change within its present state.
 bool may_change(QpType type, QpState from, QpState to, std::uint32_t attributes);
 
 }  // namespace scela::hca

@@ -1,4 +1,5 @@
-// Messages between nodes: the same requesters and responders, with frames between them (wire.h).
+// Messages between nodes: the requesters and responders are those of local messages, with frames
+// between them (wire.h).
 #include <algorithm>
 #include <cstring>
 
@@ -13,7 +14,8 @@ bool carries_bytes(Opcode opcode) {
          opcode != Opcode::fetch_add;
 }
 
-// Whether who has taken these bytes, of so many, is to say so.
+// Returns whether the receiver of these bytes, of a message of `total` bytes, must report its
+// progress.
 bool ends_step(std::uint64_t offset, std::uint64_t bytes, std::uint64_t total) {
   return total > kMostAhead && (offset + bytes) / kTakenStep > offset / kTakenStep;
 }
@@ -24,7 +26,7 @@ std::span<const std::byte> bytes_of(const FrameHeader& header) {
 
 }  // namespace
 
-// A part of a message, as a frame.
+// Sends the next part of a message as a frame.
 Engine::State::Sent Engine::State::send_part(std::uint32_t node, std::uint32_t target_qpn,
                                              const Qp& qp, const Outgoing& out) {
   const Incoming what = incoming_of(qp, out);
@@ -93,13 +95,13 @@ bool Engine::State::pass_on(std::uint32_t node, const FrameHeader& header,
   return true;
 }
 
-// To a queue pair of another node. False: it waits, or is in error.
+// Sends to a queue pair of another node. Returns false if this one waits or is in error.
 bool Engine::State::send_there(Qp& qp, Outgoing& out) {
   if (!host.ready(qp.node)) {
     blocked[qp.node].insert(qp.handle);
     return false;
   }
-  // The other node says when it has taken more.
+  // The other node reports when it has taken more.
   const bool carries = carries_bytes(out.request.opcode);
   if (qp.reliable() && carries && out.sent - out.taken >= kMostAhead) return false;
   const Sent sent = send_part(qp.node, qp.attributes.dest_qpn, qp, out);
@@ -127,7 +129,8 @@ bool Engine::State::receive(std::uint32_t node, std::span<const std::byte> frame
   if (!header) return false;
   const bool to_group = is_group(header->target_gid, header->is_global != 0);
   if (header->kind == FrameKind::request && to_group && header->target_qpn == 0) {
-    if (header->total > limit::kMtu) return false;  // no engine sends that, and it goes to many
+    // No engine sends a datagram that long, and it would go to many members.
+    if (header->total > limit::kMtu) return false;
     receive_of_group(node, *header, frame);
     return true;
   }
@@ -139,7 +142,7 @@ bool Engine::State::receive(std::uint32_t node, std::span<const std::byte> frame
   return !qp || qp->node != node || take_answer(*qp, *header, frame);
 }
 
-// For each member on its own: one whose memory is waited for holds up no other.
+// Each member gets the frame on its own, so that one that waits for memory holds up no other.
 void Engine::State::receive_of_group(std::uint32_t node, FrameHeader header,
                                      std::span<const std::byte> frame) {
   std::vector<std::byte> copy(frame.begin(), frame.end());
@@ -150,8 +153,8 @@ void Engine::State::receive_of_group(std::uint32_t node, FrameHeader header,
   }
 }
 
-// An answer, or the bytes of one: only to what was asked of that queue pair, in this round. False:
-// no engine says that.
+// Takes an answer, or bytes of one. It counts only if this queue pair has asked for it in this
+// round. Returns false for an answer that no engine sends.
 bool Engine::State::receive_answer(Qp& qp, const FrameHeader& header,
                                    std::span<const std::byte> frame) {
   if (!qp.has_begun() || qp.attributes.dest_qpn != header.source_qpn ||
@@ -172,7 +175,8 @@ bool Engine::State::receive_answer(Qp& qp, const FrameHeader& header,
   verdict.rnr_timer = static_cast<std::uint8_t>(header.rnr_timer & 31);
   switch (header.verdict) {
     case static_cast<std::uint32_t>(Verdict::Kind::accepted):
-      // A read is answered by its bytes. And a message that has not left whole is not accepted.
+      // The answer to a read is its data. A message that has not been sent whole cannot have been
+      // accepted.
       if ((out.request.opcode == Opcode::rdma_read && out.bytes > 0) || qp.sent == 0) return true;
       break;
     case static_cast<std::uint32_t>(Verdict::Kind::silent):
@@ -204,7 +208,7 @@ bool Engine::State::receive_answer(Qp& qp, const FrameHeader& header,
   return true;
 }
 
-// Bytes that the oldest request has asked for.
+// Takes bytes that the oldest request has asked for.
 void Engine::State::receive_data(Qp& qp, const FrameHeader& header,
                                  std::span<const std::byte> bytes) {
   Outgoing& out = qp.window.front();
@@ -292,7 +296,7 @@ void Engine::State::answer(const Incoming& incoming, std::uint32_t source_qpn,
   host.send(incoming.node, bytes_of(header), {});
 }
 
-// To the queue pair that this one is connected to.
+// Sends a frame without payload to the queue pair that this one is connected to.
 void Engine::State::say(FrameKind kind, const Qp& qp, std::uint32_t psn, std::uint32_t round,
                         std::uint64_t offset) {
   FrameHeader header;
@@ -305,7 +309,8 @@ void Engine::State::say(FrameKind kind, const Qp& qp, std::uint32_t psn, std::ui
   host.send(qp.node, bytes_of(header), {});
 }
 
-// Sends what was asked to be read, then looks at what came meanwhile. True: there is more at once.
+// Sends the data of reads, then serves the frames that came meanwhile. Returns true if there is
+// more to do at once.
 bool Engine::State::run_answers(Qp& qp) {
   for (int parts = 0; !qp.answering.empty(); ++parts) {
     if (parts == 8) return true;
@@ -324,7 +329,7 @@ bool Engine::State::run_answers(Qp& qp) {
   return !qp.answering.empty();
 }
 
-// The next part of what was asked to be read.
+// Sends the next part of a read's data.
 Engine::State::Sent Engine::State::send_data(Qp& qp, Answering& read) {
   const std::uint64_t bytes = std::min(read.total - read.sent, kMostPayload);
   sent_last[read.node] = qp.handle;
@@ -350,7 +355,7 @@ Engine::State::Sent Engine::State::send_data(Qp& qp, Answering& read) {
     asked.psn = read.psn;
     asked.round = read.round;
     const bool named = mr != nullptr;
-    qp.answering.pop_front();  // it is answered, with this
+    qp.answering.pop_front();  // the refusal below answers it
     const Verdict verdict = refuse(qp, named ? Status::remote_operation : Status::remote_access,
                                    EventType::qp_access_error);
     answer(asked, qp.handle, verdict);

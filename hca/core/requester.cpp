@@ -1,4 +1,5 @@
-// A queue pair's sending half: takes requests from its queue in order, and completes them in order.
+// The sending half of a queue pair: it takes requests from its queue in order, and completes them
+// in order.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -10,12 +11,12 @@
 namespace scela::hca {
 namespace {
 
-// Of one queue pair's turn: so that no other waits long.
+// The limits of one queue pair's turn, so that the others do not wait long.
 constexpr int kTurnRequests = 32;
 constexpr std::uint64_t kTurnBytes = 512 * 1024;
 constexpr std::uint64_t kPartBytes = 1024 * 1024;
 
-// To another node: what is on its way and not answered.
+// The limits of what is on its way to another node and not answered.
 constexpr std::size_t kWindowRequests = 64;
 constexpr std::uint64_t kWindowBytes = 1024 * 1024;
 
@@ -53,7 +54,7 @@ bool may_send(QpType type, Opcode opcode) {
 
 Moment rnr_time(std::uint8_t code) {
   constexpr std::array<Moment, 32> kHundredths{
-      // of a millisecond
+      // The times are hundredths of a millisecond.
       65536, 1,    2,    3,    4,    6,     8,     12,    16,    24,   32,
       48,    64,   96,   128,  192,  256,   384,   512,   768,   1024, 1536,
       2048,  3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768, 49152};
@@ -96,7 +97,7 @@ bool Engine::State::run_queue(Qp& qp) {
   }
   std::uint64_t bytes = 0;
   for (int requests = 0; requests < kTurnRequests && bytes < kTurnBytes; ++requests) {
-    // In a new round: what is over already, a failure or a task, is not done again.
+    // In a new round, a request that is over already (failed, or a task) is not executed again.
     while (qp.sent < qp.window.size() && qp.window[qp.sent].done)
       ++qp.sent;
     if (qp.sent == qp.window.size()) {
@@ -132,7 +133,7 @@ bool Engine::State::may_begin(const Qp& qp) const {
   return bytes < kWindowBytes;
 }
 
-// Reads the next request. False: there is none, or it is wrong.
+// Reads the next request. Returns false if there is none or it is wrong.
 bool Engine::State::begin(Qp& qp) {
   Ring& ring = qp.send;
   if (!ring.head || ring.next >= ring.ready()) return false;
@@ -140,7 +141,8 @@ bool Engine::State::begin(Qp& qp) {
   if (died) return false;
   ++begun;
   rests_until = now + Moment{settings.faults.slow_us} * 1000;
-  if (watcher && ring.next >= qp.seen) look_at_posted(qp);  // it came since this turn began
+  // The request was posted after this turn began.
+  if (watcher && ring.next >= qp.seen) look_at_posted(qp);
   if (qp.spare.empty()) {
     qp.window.emplace_back();
   } else {
@@ -192,7 +194,7 @@ bool Engine::State::begin(Qp& qp) {
     settle(qp, out, well ? Status::local_length : Status::local_qp_operation);
     return false;
   }
-  // An atomic operation is of 8 bytes, wherever its result goes.
+  // An atomic operation has 8 bytes, however large the buffer of its result is.
   if (is_atomic(request.opcode)) out.bytes = 8;
   if (!is_management(request.opcode)) {
     out.psn = qp.send_psn;
@@ -238,14 +240,15 @@ bool Engine::State::is_local(const Gid& gid, bool is_global, std::uint16_t lid) 
   return gid == settings.gid || gid == other;
 }
 
-// Whether the next request must wait for the answers of those before it.
+// Returns whether the next request must wait for the answers to earlier ones.
 bool Engine::State::must_wait(const Qp& qp) const {
   const SendRequest& request = qp.window[qp.sent].request;
   std::uint32_t reads = 0;
   for (std::size_t i = 0; i < qp.sent; ++i)
     if (!qp.window[i].done && answers_with_data(qp.window[i].request.opcode)) ++reads;
   if ((request.flags & send_flag::kFence) != 0 && reads > 0) return true;
-  // What comes behind a read waits at its responder until that is answered: not too much of it.
+  // Requests behind a read wait at its responder until the read is answered; their bytes are
+  // limited.
   if (reads > 0) {
     std::uint64_t behind = 0;
     for (const Outgoing& out : qp.window)
@@ -255,12 +258,12 @@ bool Engine::State::must_wait(const Qp& qp) const {
   return answers_with_data(request.opcode) && reads >= qp.attributes.max_rd_atomic;
 }
 
-// The next part of the next request. False: the queue pair waits, or is in error.
+// Sends the next part of the next request. Returns false if the queue pair waits or is in error.
 bool Engine::State::go_on(Qp& qp) {
   Outgoing& out = qp.window[qp.sent];
   if (is_management(out.request.opcode)) return manage(qp, out);
   if (qp.sent > 0 && must_wait(qp)) return false;
-  // Anew for each part: a region may have gone meanwhile.
+  // The check is repeated for each part: a region may be gone meanwhile.
   const std::uint32_t rights = answers_with_data(out.request.opcode) ? access::kLocalWrite : 0;
   if (!pieces_of(out.sges, qp.pd, qp.owner, rights, out.pieces)) {
     settle(qp, out, Status::local_protection);
@@ -273,19 +276,20 @@ bool Engine::State::go_on(Qp& qp) {
   return qp.node == 0 ? send_here(qp, out) : send_there(qp, out);
 }
 
-// To a queue pair of this node, which answers at once.
+// Sends to a queue pair of this node, which answers at once.
 bool Engine::State::send_here(Qp& qp, Outgoing& out) {
   const Incoming incoming = incoming_of(qp, out);
   Verdict verdict{Verdict::Kind::silent, Status::success, 0, 0};
-  if (out.before)  // carried out, before it was held
+  if (out.before)  // executed before the step was held
     verdict = {Verdict::Kind::accepted, Status::success, 0, *out.before};
   else if (qp.reachable)
     verdict = respond(qp.attributes.dest_qpn, incoming);
   if (verdict.kind == Verdict::Kind::held) return false;
-  // It is connected to itself, and what it received ended it: all that it sent is flushed.
+  // A queue pair that is connected to itself is in error by what it received; its requests are
+  // flushed.
   if (qp.state == QpState::err) return false;
   if (verdict.kind != Verdict::Kind::accepted && !qp.reliable()) {
-    out.sent = out.bytes;  // lost, and nobody is told
+    out.sent = out.bytes;  // lost without an error
     settle(qp, out, Status::success);
     return true;
   }
@@ -312,7 +316,7 @@ bool Engine::State::send_here(Qp& qp, Outgoing& out) {
   return true;
 }
 
-// What the oldest request that is not answered has come to.
+// Applies the verdict to the oldest request that is not answered.
 void Engine::State::answered(Qp& qp, const Verdict& verdict) {
   Outgoing& out = qp.window.front();
   switch (verdict.kind) {
@@ -342,25 +346,26 @@ void Engine::State::answered(Qp& qp, const Verdict& verdict) {
   }
 }
 
-// A new round, with the oldest request that is not answered.
+// Begins a new round with the oldest request that is not answered.
 void Engine::State::try_again(Qp& qp, Moment after, bool unanswered) {
   for (Outgoing& out : qp.window)
     out.sent = out.taken = 0;
   qp.sent = 0;
   ++qp.round;
   qp.unanswered = unanswered;
-  // What it was in the midst of is not asked for again before: others of its process need the room.
+  // Bytes kept for the interrupted step are dropped until it is repeated: others of its process
+  // need the room.
   if (step != &qp.sending) forget(qp.sending);
-  // A timeout of 0 is none: it waits until it is told to stop.
+  // A timeout of 0 means none: the queue pair waits until it is told to stop.
   const bool for_ever = unanswered && qp.attributes.timeout == 0;
   wait_until(qp, for_ever ? ~Moment{0} : now + after);
 }
 
-// The request is over; it completes once those before it have.
+// The request is over. It completes once the requests before it have completed.
 void Engine::State::settle(Qp& qp, Outgoing& out, Status status) {
   out.done = true;
   out.status = status;
-  // What comes behind a failure is not sent.
+  // Requests behind a failed one are not sent.
   while (qp.sent < qp.window.size() && qp.window[qp.sent].done)
     ++qp.sent;
   drain(qp);
@@ -389,7 +394,7 @@ void Engine::State::drain(Qp& qp) {
     event(qp, EventType::sq_drained);
 }
 
-// A request is over.
+// Counts a request that is over.
 void Engine::State::count(Qp& qp, const Outgoing& out, Status status) {
   if (status == Status::success) {
     ++qp.traffic.executed;
@@ -403,7 +408,7 @@ void Engine::State::count(Qp& qp, const Outgoing& out, Status status) {
         status);
 }
 
-// Tells the watcher of what was posted since it looked.
+// Tells the watcher of the requests posted since it last looked.
 void Engine::State::look_at_posted(Qp& qp) {
   if (!qp.send.head) return;
   const std::uint64_t end = qp.send.end();

@@ -1,4 +1,4 @@
-// A queue pair's receiving half: what becomes of a message of another queue pair.
+// The receiving half of a queue pair: how it executes the messages of other queue pairs.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -9,7 +9,7 @@
 namespace scela::hca {
 namespace {
 
-// More than a requester has on its way (its window).
+// More messages than a requester has on its way (its window).
 constexpr std::uint32_t kMostRepeated = 64;
 
 bool solicited(const Incoming& incoming) {
@@ -36,7 +36,7 @@ bool listens(QpState state) {
          state == QpState::sqe;
 }
 
-// Which kind of queue pair speaks to which.
+// Returns whether queue pairs of these types may be connected.
 bool matches(QpType source, QpType target) {
   return source == target ? source == QpType::rc || source == QpType::uc
                           : source == QpType::xrc_send && target == QpType::xrc_recv;
@@ -49,8 +49,8 @@ std::uint64_t room(const std::vector<Sge>& sges) {
   return bytes;
 }
 
-// IBTA 8.3: version 6, then the length of what follows, the next header and the hops left, and both
-// GIDs.
+// Builds a global route header (IBTA 8.3): version 6, the length of the payload, the next header,
+// the hop limit, and both GIDs.
 std::array<std::byte, limit::kGrhBytes> route_header(const Incoming& incoming) {
   std::array<std::byte, limit::kGrhBytes> header{};
   header[0] = std::byte{0x60};
@@ -64,7 +64,7 @@ std::array<std::byte, limit::kGrhBytes> route_header(const Incoming& incoming) {
   return header;
 }
 
-// A queue pair hears its own port only.
+// A queue pair receives messages to its own port only.
 bool hears(const Qp& qp, const Incoming& incoming) {
   return incoming.port == 0 || incoming.port == qp.attributes.port;
 }
@@ -81,7 +81,7 @@ Verdict Engine::State::respond(std::uint32_t qpn, const Incoming& incoming) {
   if (qp->expected_psn != incoming.psn) return repeated(*qp, incoming);
   if (!std::exchange(qp->established, true) && qp->state == QpState::rtr)
     event(*qp, EventType::communication_established);
-  // The parts of a message come in order; a first one begins it, perhaps anew.
+  // The parts of a message come in order. A first part begins the message, perhaps anew.
   if (incoming.first()) qp->progress = 0;
   if (incoming.offset != qp->progress) return kSilent;
   const bool again = step && step->again;
@@ -101,8 +101,8 @@ Verdict Engine::State::respond(std::uint32_t qpn, const Incoming& incoming) {
   return verdict;
 }
 
-// A message that is not the next: one that was carried out, and whose answer was lost with a
-// connection, is answered again (IBTA 9.7.5.1.4); a read is read anew.
+// Answers a message that is not the next one. If it was executed and its answer was lost with a
+// connection, it is answered again (IBTA 9.7.5.1.4). A read is executed again.
 Verdict Engine::State::repeated(Qp& qp, const Incoming& incoming) {
   const std::uint32_t age = (qp.expected_psn - incoming.psn) & kPsnMask;
   if (!qp.reliable() || age == 0 || age > qp.executed) return kSilent;
@@ -116,7 +116,7 @@ Verdict Engine::State::repeated(Qp& qp, const Incoming& incoming) {
   return verdict;
 }
 
-// What goes wrong on purpose, before anything of the message has been looked at.
+// Injects a fault on purpose, before the message is looked at.
 std::optional<Verdict> Engine::State::injected(const Qp& qp, const Incoming& incoming) {
   const Faults& faults = settings.faults;
   if (!incoming.first() || !qp.reliable()) return std::nullopt;
@@ -136,7 +136,8 @@ Verdict Engine::State::carry_out(Qp& qp, const Incoming& incoming) {
     srq = srqs.find(incoming.request->remote_srqn);
     if (!srq || srq->type != SrqType::xrc || srq->xrcd != qp.xrcd)
       return refuse(qp, Status::remote_invalid_request, EventType::qp_request_error);
-    // A message has begun to fill a request of one queue: its other parts go there.
+    // A message that has begun to fill a request of one queue must put its other parts there as
+    // well.
     if (qp.receiving && qp.received.queue != srq->handle)
       return refuse(qp, Status::remote_invalid_request, EventType::qp_request_error);
     pd = srq->pd;
@@ -158,7 +159,7 @@ Verdict Engine::State::carry_out(Qp& qp, const Incoming& incoming) {
   }
 }
 
-// The message is wrong. An unreliable one is dropped; a reliable one ends the connection.
+// Refuses a wrong message. An unreliable message is dropped; a reliable one ends the connection.
 Verdict Engine::State::refuse(Qp& qp, Status status, EventType type) {
   if (qp.reliable()) {
     event(qp, type);
@@ -167,8 +168,8 @@ Verdict Engine::State::refuse(Qp& qp, Status status, EventType type) {
   return refused(status);
 }
 
-// A transfer has failed that is not this side's fault: its process has ended, which is as if
-// nobody were there; or what was to be sent is not there.
+// Handles a failed transfer that is not this side's fault. If the owner's process has ended, the
+// responder stays silent. If the source cannot be read, the requester gets the error.
 std::optional<Verdict> Engine::State::others_fault(const Incoming& incoming, ProcessId owner) {
   if (!host.alive(owner)) return kSilent;
   const Transfer source = incoming.pieces ? is_readable(incoming) : Transfer::done;
@@ -177,7 +178,7 @@ std::optional<Verdict> Engine::State::others_fault(const Incoming& incoming, Pro
   return std::nullopt;
 }
 
-// Takes the next receive request for a message. False: there is none.
+// Takes the next receive request for a message. Returns false if there is none.
 bool Engine::State::take_receive(Qp& qp, Srq* srq) {
   if (qp.receiving) return true;
   if (srq && !srq->returned.empty()) {
@@ -305,7 +306,7 @@ Verdict Engine::State::receive_read(Qp& qp, const Incoming& incoming, std::uint3
     schedule(qp);
     return {Verdict::Kind::later, Status::success, 0, 0};
   }
-  // The way back: what is read here is what comes there.
+  // A read goes the other way: the memory here is the source, the requester's the target.
   const std::vector<Piece> source{
       {request.remote_address - mr->iova + mr->address, incoming.total}};
   Incoming answer = incoming;
@@ -318,7 +319,8 @@ Verdict Engine::State::receive_read(Qp& qp, const Incoming& incoming, std::uint3
   const Transfer readable = is_readable(answer);
   if (readable == Transfer::later) return kHeld;
   if (readable == Transfer::done)
-    return refused(Status::local_protection);  // where it should have gone to
+    // The memory that the data should go to cannot be written.
+    return refused(Status::local_protection);
   return refuse(qp, Status::remote_operation, EventType::qp_access_error);
 }
 
@@ -338,8 +340,8 @@ Verdict Engine::State::receive_atomic(Qp& qp, const Incoming& incoming, std::uin
   return refuse(qp, Status::remote_operation, EventType::qp_access_error);
 }
 
-// Whatever is wrong with a datagram or with who is to receive it: it is lost, and nobody is told.
-// `later`: it is held; else it is over.
+// Takes a datagram. If anything is wrong with it or its receiver, it is lost without an error to
+// its sender. Returns `later` if the step is held; otherwise the datagram is over.
 Transfer Engine::State::receive_datagram(std::uint32_t qpn, const Incoming& incoming) {
   Qp* qp = qps.find(qpn);
   if (!qp || qp->type != QpType::ud || !listens(qp->state) || !hears(*qp, incoming))

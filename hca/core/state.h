@@ -1,4 +1,6 @@
-// The interpreter's insides: all objects of all processes, and what its files do for each other.
+// The interpreter's private state: all objects of all processes, and the functions that its source
+// files share. Only the files of hca/core include it; like the Engine it belongs to, it is used by
+// one thread.
 #pragma once
 
 #include <deque>
@@ -15,43 +17,48 @@
 
 namespace scela::hca {
 
-// One message, or a part of it, on its way from a requester to a responder.
+// A message, or a part of it, on its way from a requester to a responder.
 struct Incoming {
-  std::uint32_t node = 0;  // of the requester; 0: this one
+  std::uint32_t node = 0;  // of the requester; 0: this node
   std::uint32_t round = 0;
   std::uint32_t source_qpn = 0;
   QpType source_type = QpType::rc;
   std::uint16_t source_lid = 0;
-  std::uint8_t port = 0;  // that it is sent to; 0: any, of a group
+  std::uint8_t port = 0;  // target port; 0: any, for a group
   Gid source_gid;
-  // What the part carries: bytes, or from `offset` on those of pieces of a process's memory. Of a
-  // read: where its answer goes.
+  // The payload of the part: `bytes`, or the bytes of `pieces` of a process's memory from `offset`
+  // on. For a read these say where the data of the answer must go.
   std::span<const std::byte> bytes;
   ProcessId from = 0;
   const std::vector<Piece>* pieces = nullptr;
   const SendRequest* request = nullptr;
   std::uint32_t psn = 0;
-  std::uint64_t total = 0;   // bytes of the message
-  std::uint64_t offset = 0;  // bytes of it that came before
-  std::uint64_t count = 0;   // bytes of it that come now
+  std::uint64_t total = 0;   // of the whole message
+  std::uint64_t offset = 0;  // bytes that came in earlier parts
+  std::uint64_t count = 0;   // bytes of this part
   bool first() const { return offset == 0; }
   bool last() const { return offset + count == total; }
 };
 
-// What a responder says to a requester.
+// The answer of a responder to a requester.
 struct Verdict {
   enum class Kind : std::uint8_t {
-    accepted,   // done, or as far as it was sent
-    silent,     // nobody is there, or not ready to be spoken to
-    not_ready,  // no receive request: try again after `rnr_timer`
-    refused,    // `status` is what the requester's completion says
-    later,      // what was asked to be read is on its way to another node
-    held,       // a process's memory is waited for: ask again (transfer.h)
+    accepted,  // done, or done as far as it was sent
+    silent,    // no queue pair there that listens
+    // There is no receive request: the requester tries again after `rnr_timer`.
+    not_ready,
+    // The requester's completion gets `status`.
+    refused,
+    // The data of a read is on its way to another node.
+    later,
+    // The step waits for a process's memory and must be taken again (transfer.h).
+    held,
   };
   Kind kind = Kind::accepted;
   Status status = Status::success;
   std::uint8_t rnr_timer = 0;
-  std::uint64_t before = 0;  // of an atomic operation: what the memory held
+  // The value that an atomic operation found in memory.
+  std::uint64_t before = 0;
 };
 
 struct Engine::State {
@@ -70,24 +77,28 @@ struct Engine::State {
   Table<Channel, 20, 12> channels;
   Table<Srq, 16, 8> srqs;
   Table<Xrcd, 20, 12> xrcds;
-  Table<Qp, 16, 8> qps{2};  // 0 and 1 are the management queue pairs of every port
-  std::map<std::pair<std::uint64_t, std::uint64_t>, std::set<std::uint32_t>> groups;  // multicast
-  // Of a strict engine: completions that have not been told, oldest first.
+  // Numbers 0 and 1 belong to the management queue pairs of every port.
+  Table<Qp, 16, 8> qps{2};
+  // The members (queue pairs) of each multicast group.
+  std::map<std::pair<std::uint64_t, std::uint64_t>, std::set<std::uint32_t>> groups;
+  // Completions that a strict engine has not reported yet, oldest first.
   struct Held {
     std::uint32_t cq = 0;
     Completion completion;
     bool solicited = false;
   };
   std::deque<Held> held;
-  std::uint64_t moved_bytes = 0;                      // bytes, since run() was called
+  std::uint64_t moved_bytes = 0;                      // since run() was called
   std::deque<std::uint32_t> runnable;                 // queue pairs
   std::set<std::pair<Moment, std::uint32_t>> timers;  // queue pairs
-  // Queue pairs that wait for a way to take more, by its node.
+  // Queue pairs that wait until the connection to a node can take more frames, by node.
   std::map<std::uint32_t, std::set<std::uint32_t>> blocked;
-  std::map<std::uint32_t, std::uint32_t> sent_last;  // by node: a queue pair, which comes last
-  std::vector<std::byte> part;  // of a message to another node, while it is sent
-  // By Faults: datagrams that are late, as frames, with the node (0: this one) that they are for;
-  // until when the engine rests; requests that were begun.
+  // The queue pair that sent last to each node; it comes last in the next round.
+  std::map<std::uint32_t, std::uint32_t> sent_last;
+  // Holds a part of a message to another node while it is sent.
+  std::vector<std::byte> part;
+  // The state of Faults. Late datagrams are kept as frames, each with its destination node (0: this
+  // one). The engine rests until `rests_until`, and has begun `begun` requests.
   struct Late {
     std::uint32_t node = 0;
     std::vector<std::byte> frame;
@@ -96,17 +107,18 @@ struct Engine::State {
   Moment rests_until = 0;
   std::uint64_t begun = 0;
   bool died = false;
-  std::set<ProcessId> distant;  // whose memory is not reached at once
-  // Queue pairs whose step is held, by the process that it waits for.
+  std::set<ProcessId> distant;  // memory is not reached at once
+  // Queue pairs with a held step, by the process that it waits for.
   std::map<ProcessId, std::set<std::uint32_t>> waiting_for;
-  Step* step = nullptr;  // that is being taken
-  // Queue pairs that wait until less is kept for a process.
+  Step* step = nullptr;  // the step being taken
+  // Queue pairs that wait until fewer bytes are kept for a process.
   std::map<std::pair<ProcessId, RoomFor>, std::set<std::uint32_t>> waiting_for_room;
-  std::map<ProcessId, std::uint32_t> first_of;  // the queue pair that has room before others
+  // The queue pair of each process that gets room before the others.
+  std::map<ProcessId, std::uint32_t> first_of;
   std::shared_ptr<Keeping> of_nobody = std::make_shared<Keeping>();
-  std::uint64_t takings = 0;  // of receive requests
+  std::uint64_t takings = 0;  // counts receive requests taken
 
-  // control.cpp, qp_control.cpp: what a process asks for. Each answers with an errno, or 0.
+  // control.cpp and qp_control.cpp carry out what a process asks for. Each `int` is 0 or an errno.
   Answer ask(ProcessId process, const Ask& ask);
   int reg_mr(ProcessId process, const Ask& ask, Answer& answer);
   int create_cq(ProcessId process, const Ask& ask, Answer& answer);
@@ -137,13 +149,14 @@ struct Engine::State {
   void event(ProcessId process, EventType type, std::uint64_t cookie);
   void event(const Qp& qp, EventType type);
 
-  // memory.cpp: nothing if a key, a right or a range is wrong.
+  // memory.cpp: region() returns null, and pieces_of() false, if a key, a right or a range is
+  // wrong.
   const Mr* region(std::uint32_t key, std::uint32_t pd, std::uint64_t address, std::uint64_t bytes,
                    std::uint32_t rights) const;
   bool pieces_of(const std::vector<Sge>& sges, std::uint32_t pd, ProcessId owner,
                  std::uint32_t rights, std::vector<Piece>& pieces) const;
-  // Copies what comes now to its place in `pieces`, which begins `skip` bytes into them. False:
-  // some memory is not there any more.
+  // Copies the bytes of this part to `pieces`, starting `skip` bytes into them. Returns `refused`
+  // if some memory does not exist any more.
   Transfer deliver(const Incoming& incoming, ProcessId to, const std::vector<Piece>& pieces,
                    std::uint64_t skip);
   Transfer deliver_in_order(const Incoming& incoming, ProcessId to,
@@ -151,7 +164,8 @@ struct Engine::State {
   Transfer is_readable(const Incoming& incoming);
   Transfer spoil(ProcessId process, const std::vector<Piece>& pieces, std::uint64_t bytes);
 
-  // transfer.cpp: steps, and what they move. `later`: the step is held, and is taken again.
+  // transfer.cpp: steps, and the bytes that they move. If a function returns `later`, the step is
+  // held and is taken again.
   void begin_step(Qp& qp, Step& taken, const Step::Key& key);
   bool end_step(Step& taken);
   void give_up(Step& taken);
@@ -202,7 +216,7 @@ struct Engine::State {
   void bring_late();
   bool rests() const { return died || now < rests_until; }
   Incoming incoming_of(const Qp& qp, const Outgoing& out) const;
-  // The port at the other end that it is sent to; 0: any, of a group.
+  // Returns the port at the other end that the message is sent to; 0 is any port, for a group.
   static std::uint8_t target_port(const Qp& qp, const Outgoing& out);
   bool send_here(Qp& qp, Outgoing& out);
   void answered(Qp& qp, const Verdict& verdict);
@@ -225,7 +239,7 @@ struct Engine::State {
   void reset(Qp& qp);
   void give_back(Qp& qp);
 
-  // remote.cpp: between nodes.
+  // remote.cpp: messages between nodes.
   bool send_there(Qp& qp, Outgoing& out);
   Sent send_part(std::uint32_t node, std::uint32_t target_qpn, const Qp& qp, const Outgoing& out);
   bool pass_on(std::uint32_t node, const FrameHeader& header, std::span<const std::byte> bytes,
@@ -241,7 +255,7 @@ struct Engine::State {
            std::uint64_t offset);
   bool run_answers(Qp& qp);  // true: there is more to do at once
 
-  // waiting.cpp: what other nodes have sent and a process's memory has not taken yet.
+  // waiting.cpp: frames of other nodes that a process's memory has not taken yet.
   void take_request(std::uint32_t node, const FrameHeader& header,
                     std::span<const std::byte> frame);
   bool take_answer(Qp& qp, const FrameHeader& header, std::span<const std::byte> frame);
@@ -276,7 +290,7 @@ struct Engine::State {
   std::set<std::uint32_t> members_of(const Gid& group) const;
 };
 
-// An encoded "receiver not ready" time, nanoseconds (IBTA table 45).
+// Returns the time, in nanoseconds, that a "receiver not ready" code stands for (IBTA table 45).
 Moment rnr_time(std::uint8_t code);
 
 }  // namespace scela::hca

@@ -1,5 +1,6 @@
-// Objects by number. A number is an index with a generation above it, so that the number of what
-// was destroyed means nothing for a long time; 0 is never one.
+// A table of objects by number. A number is an index with a generation in its higher bits. So the
+// number of a destroyed object stays invalid for a long time. 0 is never a number. The table does
+// not lock; the interpreter uses it for all its objects.
 #pragma once
 
 #include <cstdint>
@@ -17,11 +18,11 @@ class Table {
   // Numbers below `first` are never given.
   explicit Table(std::uint32_t first = 1) : slots_(first - 1) {}
 
-  // 0: the table is full.
+  // Returns 0 if the table is full.
   template <class... Arguments>
   std::uint32_t add(Arguments&&... arguments) {
     std::uint32_t index = 0;
-    // Indices rest a while before they are used again: generations are few.
+    // Indices rest before they are used again, because there are few generations.
     if (free_.size() > 64 || (slots_.size() >= kCapacity && !free_.empty())) {
       index = free_.front();
       free_.pop_front();
@@ -55,7 +56,7 @@ class Table {
   }
 
   std::uint32_t count() const { return count_; }
-  // In the order of their indices.
+  // Calls the function for each object in the order of their indices.
   template <class Function>
   void each(Function function) const {
     for (const Slot& slot : slots_)
@@ -64,7 +65,7 @@ class Table {
 
  private:
   static constexpr std::uint32_t kIndexMask = (1U << index_bits) - 1;
-  static constexpr std::uint32_t kCapacity = kIndexMask - 1;  // all ones often means something
+  static constexpr std::uint32_t kCapacity = kIndexMask - 1;  // all ones often has a meaning
   struct Slot {
     std::unique_ptr<T> object;
     std::uint32_t generation = 0;

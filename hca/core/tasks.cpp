@@ -1,4 +1,5 @@
-// Management requests: what a queue waits for, releases and computes (include/scela/verbs_ext.h).
+// Management requests: how a queue waits, enables other queues and computes
+// (include/scela/verbs_ext.h).
 #include <algorithm>
 
 #include "hca/core/bells.h"
@@ -12,7 +13,7 @@ constexpr std::uint64_t kMostOperandBytes = 1024 * 1024;
 
 }  // namespace
 
-// False: the queue pair waits, or is in error.
+// Returns false if the queue pair waits or is in error.
 bool Engine::State::manage(Qp& qp, Outgoing& out) {
   Status status = Status::success;
   switch (out.request.opcode) {
@@ -57,7 +58,8 @@ Status Engine::State::enable(const Qp& qp, const Outgoing& out) {
   return Status::success;
 }
 
-// result = operands[0] op operands[1] op ..., read and written as a whole. Nothing: it is held.
+// Computes result = operands[0] op operands[1] op ... and reads and writes whole vectors. Returns
+// std::nullopt if the step is held.
 std::optional<Status> Engine::State::compute(const Qp& qp, const Outgoing& out) {
   const auto op = static_cast<CalcOp>(out.request.target & 0xFF);
   const auto type = static_cast<CalcType>(out.request.target >> 8);

@@ -1,4 +1,4 @@
-// Steps, and what they move (transfer.h).
+// Steps, and the bytes that they move (transfer.h).
 #include "hca/core/transfer.h"
 
 #include <algorithm>
@@ -9,8 +9,9 @@
 namespace scela::hca {
 namespace {
 
-// For a stopped process whose memory somebody else needs, at least; else the transport's timeouts.
-// Longer than a process that is not stopped waits for a processor on any machine that works at all.
+// The least time (ns) that a step waits for the memory of another, stopped process; the transport's
+// timeouts may be longer. It is longer than a running process waits for a processor on any usable
+// machine.
 constexpr Moment kLeastPatience = 10'000'000'000;
 
 }  // namespace
@@ -26,7 +27,7 @@ void Engine::State::begin_step(Qp& qp, Step& taken, const Step::Key& key) {
   step = &taken;
 }
 
-// True: it is held, and to be taken again.
+// Returns true if the step is held and must be taken again.
 bool Engine::State::end_step(Step& taken) {
   step = nullptr;
   if (!taken.held) forget(taken);
@@ -34,8 +35,8 @@ bool Engine::State::end_step(Step& taken) {
   return taken.held;
 }
 
-// Others of the same process need the room; it is fetched again. What a number was is not given up,
-// nor what is on its way.
+// Drops the bytes that a held step keeps, because other steps of the process need the room; they
+// are fetched again. Old values of atomic operations and transfers under way stay.
 void Engine::State::give_up(Step& taken) {
   for (Move& move : taken.moves) {
     if (move.kept.empty() || move.ticket != 0) continue;
@@ -47,7 +48,7 @@ void Engine::State::give_up(Step& taken) {
   }
 }
 
-// All that it moved has been moved for good, or nobody wants it any more.
+// Ends a step: all its moves are final, or are not needed any more.
 void Engine::State::forget(Step& taken) {
   taken.filling = 0;
   if (taken.held && &taken != step) {
@@ -68,7 +69,7 @@ void Engine::State::forget(const Move& move) {
   carried(move.with);
 }
 
-// It begins anew, or goes.
+// Drops the steps of a queue pair that is reset, destroyed or in error.
 void Engine::State::forget_steps(Qp& qp) {
   for (Step* taken : {&qp.sending, &qp.arriving, &qp.serving}) {
     forget(*taken);
@@ -78,9 +79,9 @@ void Engine::State::forget_steps(Qp& qp) {
   lose_patience(qp, std::nullopt);
 }
 
-// The step fills that receive request; false: another fills it, and this one is held until that has
-// ended. What it has moved to another request, which somebody else has filled meanwhile, does not
-// count, though it may be the same memory.
+// Returns true if the step may fill that receive request. Returns false if another step fills it;
+// this step is then held until that one has ended. If another step has filled the previous request,
+// this step's moves do not count, even if both requests name the same memory.
 bool Engine::State::may_fill(Receiving& received) {
   if (!step || step->filling == received.taking) return true;
   if (Qp* const other = qps.find(received.filler)) {
@@ -96,7 +97,8 @@ bool Engine::State::may_fill(Receiving& received) {
   return true;
 }
 
-// An order of that process is over, or there is room for another: who waits for it looks again.
+// An order of that process is over, or there is room for another: the queue pairs that wait for it
+// run again.
 void Engine::State::carried(ProcessId process) {
   const auto found = waiting_for.find(process);
   if (found == waiting_for.end()) return;
@@ -112,8 +114,8 @@ void Engine::State::lose_patience(Qp& qp, std::optional<Moment> moment) {
   if (moment) timers.insert({*moment, qp.handle});
 }
 
-// The sending step is held. Its own process may take its time; another's ends it as silence would.
-// False: it goes on waiting.
+// Handles a held sending step. It may wait for its own process without limit. If it waits too long
+// for another process, it ends as if there had been no answer. Returns false if it goes on waiting.
 bool Engine::State::is_over(Qp& qp) {
   if (qp.sending.waits_for == qp.owner || (qp.reliable() && qp.attributes.timeout == 0))
     return false;
@@ -127,7 +129,7 @@ bool Engine::State::is_over(Qp& qp) {
   forget(qp.sending);
   qp.sending.held = false;
   Outgoing& out = qp.window[qp.sent];
-  if (!qp.reliable()) out.sent = out.bytes;  // lost, and nobody is told
+  if (!qp.reliable()) out.sent = out.bytes;  // lost without an error
   settle(qp, out, qp.reliable() ? Status::retry_exceeded : Status::success);
   return true;
 }
@@ -139,7 +141,7 @@ Transfer Engine::State::hold(ProcessId process) {
   return Transfer::later;
 }
 
-// One order, of what comes next in the move.
+// Carries out one order for the next bytes of the move.
 Transfer Engine::State::carry(Move& move, ProcessId process, const Order& order,
                               std::span<const std::byte> from, std::span<std::byte> to) {
   if (move.ticket == 0) {
@@ -169,7 +171,7 @@ Transfer Engine::State::store(Move& move, ProcessId process, std::uint64_t addre
   return carry(move, process, {OrderKind::store, 0, address, from.size(), 0, 0}, from, {});
 }
 
-// As one, among all that verbs do with that process's memory.
+// Changes a number atomically with respect to all verbs operations on that process's memory.
 Transfer Engine::State::change(Move& move) {
   const Move::What& what = move.what;
   if (!at_once(what.to, what.to_address))
@@ -184,12 +186,13 @@ Transfer Engine::State::change(Move& move) {
              : Transfer::refused;
 }
 
-// The move that the step comes to: as far as it had come, if it came here before.
+// Returns the move that the step comes to. If the step has been here before, the move continues.
 Move& Engine::State::next_move(const Move::What& what) {
   std::vector<Move>& moves = step->moves;
   const std::size_t at = step->next++;
   if (at < moves.size() && moves[at].what == what) return moves[at];
-  while (moves.size() > at) {  // it has taken another way
+  // The step takes another path than before, so the remaining moves are obsolete.
+  while (moves.size() > at) {
     const Move gone = std::move(moves.back());
     moves.pop_back();
     forget(gone);
@@ -219,7 +222,7 @@ Transfer Engine::State::go_on(Move& move, std::span<const std::byte> from) {
       state = store(move, what.to, target, from.subspan(move.done, bytes));
     } else {
       if (!move.fetched) {
-        // It is kept for whoever may keep it waiting.
+        // The bytes count for the process that may keep them waiting.
         const ProcessId slow = at_once(what.to, what.to_address) ? what.from : what.to;
         if (move.kept.empty() && !make_room(move, slow, std::min(what.bytes, kOrderBytes)))
           return Transfer::later;
@@ -249,7 +252,7 @@ Transfer Engine::State::transfer(const Move::What& what, std::span<const std::by
 
 Transfer Engine::State::read(ProcessId process, std::uint64_t address, std::span<std::byte> to) {
   if (to.empty()) return Transfer::done;
-  // Nothing is kept of it: a step that is taken again finds the same there.
+  // No bytes are kept for this: a step that is taken again finds them there again.
   if (distant.empty() || at_once(process, address))
     return host.read(process, address, to) ? Transfer::done : Transfer::refused;
   Move::What what;

@@ -1,10 +1,11 @@
-// Transfers that are not done at once (Host::at_once): what a queue pair is in the midst of.
+// Transfers that take time (Host::at_once): what a queue pair is in the middle of. The
+// interpreter's one thread uses it.
 //
-// What a queue pair does next is a step: a part of a message, say. A step that comes to a transfer
-// which is not over is left where it is, and taken again from its start once it is; so a step
-// changes nothing that would count twice before the last of its transfers. What it has moved
-// already is noted here, and not moved again. Where too much is kept for a process, a step that
-// needs more gives up what it keeps.
+// The next action of a queue pair is a step, such as a part of a message. If a step comes to a
+// transfer that is not over, it stops there. Once the transfer is over, the step is taken again
+// from its start. So a step has no effect that would count twice before the last of its transfers.
+// Bytes that it has moved are noted here, and are not moved again. If too many bytes are kept for a
+// process, a step that needs more gives up those that it keeps.
 #pragma once
 
 #include <array>
@@ -34,16 +35,18 @@ struct Move {
   What what;
   Transfer state = Transfer::later;
   std::uint64_t done = 0;  // bytes
-  // Of a read, all that was read; of a copy, what has been fetched and is not stored.
+  // For a read, all bytes that were read. For a copy, the bytes that were fetched and are not
+  // stored.
   CountedBytes kept;
   bool fetched = false;
-  std::array<std::byte, 8> before = {};  // of a change: the number
-  Ticket ticket = 0;                     // with this process
+  std::array<std::byte, 8> before = {};  // of a change: the old number
+  Ticket ticket = 0;                     // of an order given to `with`
   ProcessId with = 0;
 };
 
 struct Step {
-  // Of which request and from where on; another one begins with nothing moved.
+  // The request, and the position in it, that the step belongs to. A step with another key begins
+  // with no bytes moved.
   struct Key {
     std::uint64_t index = 0;
     std::uint64_t sent = 0;
@@ -52,13 +55,13 @@ struct Step {
   };
   Key key;
   std::uint32_t qp = 0;
-  std::uint64_t filling = 0;  // the receive request (Receiving::taking)
+  std::uint64_t filling = 0;  // the receive request it fills (taking)
   std::vector<Move> moves;
-  std::size_t next = 0;     // of them, the one that the step comes to
+  std::size_t next = 0;     // the move that the step comes to next
   bool held = false;        // it waits for a process
   ProcessId waits_for = 0;  // while held
   bool again = false;       // it was held before
-  bool crowded = false;     // there was no room for what it would keep
+  bool crowded = false;     // no room for bytes it must keep
 };
 
 }  // namespace scela::hca

@@ -1,8 +1,9 @@
-// The numbers of the verbs interface that the adapter's two sides share: those of
-// infiniband/verbs.h, under names of our own, so that the interpreter needs no header of the
-// system.
+// The numbers of the verbs interface that the adapter's two sides share. They equal those of
+// infiniband/verbs.h under names of this project, so that the interpreter includes no system
+// header.
 //
-// hca/library/values_check.cpp compares each with its original at compile time.
+// Constants and pure functions: all threads may use them. hca/library/values_check.cpp compares
+// each with its original at compile time.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +25,7 @@ enum class Opcode : std::uint32_t {
   local_inv = 7,
   bind_mw = 8,
   send_with_inv = 9,
-  // Management requests (include/scela/verbs_ext.h): of this adapter only.
+  // Management requests (include/scela/verbs_ext.h), which only this adapter has.
   wait = 0x100,
   send_enable = 0x101,
   recv_enable = 0x102,
@@ -65,7 +66,7 @@ enum class Status : std::uint32_t {
   general = 21,
 };
 
-// What a completion was of (enum ibv_wc_opcode).
+// The operation that a completion reports (enum ibv_wc_opcode).
 namespace done {
 inline constexpr std::uint32_t kSend = 0, kRdmaWrite = 1, kRdmaRead = 2, kCompareSwap = 3,
                                kFetchAdd = 4, kLocalInv = 6, kReceive = 128,
@@ -73,8 +74,8 @@ inline constexpr std::uint32_t kSend = 0, kRdmaWrite = 1, kRdmaRead = 2, kCompar
                                kRecvEnable = 0x102, kCalc = 0x103;
 }
 
-// What the completion of a send queue's request says that it was of. One that the adapter does not
-// know is told as a send.
+// Returns the operation that the completion of a send queue's request reports. An opcode that the
+// adapter does not know is reported as a send.
 constexpr std::uint32_t done_of(Opcode opcode) {
   switch (opcode) {
     case Opcode::rdma_write:
@@ -119,7 +120,7 @@ enum class EventType : std::uint32_t {
   last_wqe_reached = 16,
 };
 
-// What attributes a change of a queue pair's state names (enum ibv_qp_attr_mask).
+// The attributes that a change of a queue pair's state names (enum ibv_qp_attr_mask).
 namespace attribute {
 inline constexpr std::uint32_t kState = 1U << 0, kCurrentState = 1U << 1, kSqdNotify = 1U << 2,
                                kAccessFlags = 1U << 3, kPkeyIndex = 1U << 4, kPort = 1U << 5,
@@ -131,8 +132,8 @@ inline constexpr std::uint32_t kState = 1U << 0, kCurrentState = 1U << 1, kSqdNo
                                kCap = 1U << 19, kDestQpn = 1U << 20;
 }
 
-// What the device says it can do at most; ibv_query_device tells them. Openings: how often a
-// process may open XRC domains, and how often one queue pair may be open.
+// The limits of the device, as ibv_query_device reports them. kOpenings limits how often a process
+// may open XRC domains, and how often one queue pair may be opened.
 namespace limit {
 inline constexpr std::uint32_t kPorts = 2, kQpRequests = 16384, kSges = 32, kInlineBytes = 1024,
                                kCqEntries = 1U << 20, kSrqRequests = 1U << 20, kQps = 1U << 16,

@@ -48,7 +48,7 @@ std::string unknown_variable(std::string_view entry) {
 
 std::string without_effect(Variable variable, std::string_view text, std::uint64_t of_engine) {
   const std::uint64_t mark = mark_of(variable, text);
-  // Who does not ask for encryption takes it as well: either end's wish is enough.
+  // A process that does not ask for encryption accepts it: it is used if either end asks for it.
   if (text.empty() || mark == of_engine || (variable == Variable::encrypt && mark == 0)) return {};
   return cat(name_of(variable), "=", text, " does nothing here: the node's engine has begun ",
              of_engine == 0 ? "without it" : "with another",

@@ -1,8 +1,9 @@
-// The variables SCELA_HCA_... of the environment: which there are, and how their words are read.
+// The environment variables SCELA_HCA_...: their names, and how their values are parsed. The
+// engine, its library and the tests use it; the functions are pure.
 //
-// Some are the engine's, which reads them once, when it begins; so it tells its processes what it
-// has read (EngineMemory), and a process in whose environment they say something else can say that
-// they do nothing there.
+// The engine reads some of them once, when it starts, and tells its processes their values
+// (EngineMemory). If a process finds another value in its environment, it can warn that the value
+// has no effect.
 #pragma once
 
 #include <atomic>
@@ -16,18 +17,19 @@
 
 namespace scela::hca {
 
-// Those of the engine, in the order of EngineMemory::settings.
+// The engine's variables, in the order of EngineMemory::settings.
 enum class Variable : std::uint8_t { strict, faults, encrypt, no_open_qp, no_xrc, trace };
 inline constexpr std::size_t kEngineVariables = 6;
 
-// What an engine's processes map of it.
+// The engine's memory that its processes map.
 struct EngineMemory {
   EnginePage page;
-  alignas(64) std::atomic<std::uint64_t> settings[kEngineVariables] = {};  // marks; 0: not told
+  // The marks of the engine's variables (mark_of()); 0 means not set.
+  alignas(64) std::atomic<std::uint64_t> settings[kEngineVariables] = {};
 };
 
-// The first kEngineVariables are the engine's; the others are the library's, which finds an engine
-// and joins a job by them.
+// The first kEngineVariables belong to the engine. The library uses the others to find an engine
+// and to join a job.
 inline constexpr std::string_view kVariables[] = {
     "SCELA_HCA_STRICT", "SCELA_HCA_FAULTS", "SCELA_HCA_ENCRYPT", "SCELA_HCA_NO_OPEN_QP",
     "SCELA_HCA_NO_XRC", "SCELA_HCA_TRACE",  "SCELA_HCA_SOCKET",  "SCELA_HCA_ADDRESS"};
@@ -36,18 +38,20 @@ constexpr const char* name_of(Variable variable) {
   return kVariables[static_cast<std::size_t>(variable)].data();
 }
 
-// "yes", "1", "no", "0", and nothing, which is no. Error (usage): it is something else.
+// Returns true for "yes" and "1", false for "no", "0" and an empty text. Every other text is an
+// error (usage).
 Result<bool> parse_switch(Variable variable, std::string_view text);
 
-// What the words come to: equal for words that ask for the same, 0 where they ask for nothing.
+// Returns a number that is equal for values that ask for the same setting, and 0 for those that set
+// nothing.
 std::uint64_t mark_of(Variable variable, std::string_view text);
 
-// `entry`: NAME=value. What is wrong with the name: nothing (empty), or it begins as if it were a
-// setting of the adapter, and is none.
+// Takes an entry NAME=value. Returns a message if the name begins with SCELA_HCA_ but is no setting
+// of the adapter, or else an empty string.
 std::string unknown_variable(std::string_view entry);
 
-// What is to be said of a variable in the environment of a process whose engine has begun already;
-// empty: nothing, both ask for the same.
+// Returns a warning for a variable in a process's environment after its engine has started. Returns
+// an empty string if both ask for the same setting.
 std::string without_effect(Variable variable, std::string_view text, std::uint64_t of_engine);
 
 }  // namespace scela::hca

@@ -1,9 +1,9 @@
-// What other nodes have sent and is not taken yet: it waits behind a read that is being answered,
-// or for a process that moves its bytes itself (transfer.h), which may be stopped.
+// Frames of other nodes that have not been taken yet. They wait behind a read that is being
+// answered, or for a process that moves its bytes itself (transfer.h) and may be stopped.
 //
-// Nothing of a reliable queue pair is lost here without a word, since who sent it has no timer for
-// what has arrived. And there are bounds, for each queue pair and for each process: what comes
-// beyond them is turned away, and asked for again when there is room.
+// A frame of a reliable queue pair is never dropped silently, since its sender has no timer for
+// frames that have arrived. The frames are limited for each queue pair and for each process. Frames
+// beyond the limits are turned away, and requested again once there is room.
 #include <algorithm>
 #include <cstring>
 
@@ -12,11 +12,13 @@
 namespace scela::hca {
 namespace {
 
-// Frames of a queue pair: more than an honest one has on its way (its window, and kMostAhead).
+// The limit of frames for a queue pair. An honest peer has fewer on its way (its window, and
+// kMostAhead).
 constexpr std::size_t kMostWaiting = 256;
 
-// For each process. A message whose queue pair has nothing else waiting is let in up to twice that:
-// what stands for long does not keep others' small messages out.
+// The limits in bytes for each process. If nothing else of its queue pair waits, a message is
+// admitted up to twice kMostRequests. So frames that wait for long do not keep out small messages
+// of others.
 constexpr std::uint64_t kMostRequests = 32 * 1024 * 1024;
 constexpr std::uint64_t kMostFirst = 2 * kMostRequests;
 constexpr std::uint64_t kMostAnswers = 64 * 1024 * 1024;
@@ -41,7 +43,7 @@ std::shared_ptr<Keeping> Engine::State::keeping(ProcessId process) const {
   return found == processes.end() ? of_nobody : found->second.keeping;
 }
 
-// Who waits for room and may have it looks again.
+// Schedules the queue pairs that wait for room, if there is room now.
 void Engine::State::let_in() {
   std::erase_if(waiting_for_room, [this](const auto& waiting) {
     const auto& [what, queue_pairs] = waiting;
@@ -52,7 +54,8 @@ void Engine::State::let_in() {
   });
 }
 
-// What a step would keep of memory that it moves. False: there is too much for that process.
+// Reserves room for the bytes that a step keeps of a move. Returns false if too many bytes are kept
+// for that process.
 bool Engine::State::make_room(Move& move, ProcessId process, std::uint64_t bytes) {
   const std::shared_ptr<Keeping> kept = keeping(process);
   if (kept->moves + bytes > kMostMoves && !goes_first(process)) {
@@ -65,8 +68,8 @@ bool Engine::State::make_room(Move& move, ProcessId process, std::uint64_t bytes
   return true;
 }
 
-// One of those who need more than there is room for has it all the same, until its step is over:
-// else all might give up what they keep, again and again.
+// Returns whether the step may exceed the limit. One step for each process may, until it is over;
+// otherwise all steps might give up their bytes again and again.
 bool Engine::State::goes_first(ProcessId process) {
   std::uint32_t& first = first_of[process];
   const Qp* const qp = qps.find(first);
@@ -75,15 +78,16 @@ bool Engine::State::goes_first(ProcessId process) {
   return first == step->qp;
 }
 
-// A part of a message.
+// Takes a part of a message.
 void Engine::State::take_request(std::uint32_t node, const FrameHeader& header,
                                  std::span<const std::byte> frame) {
   Qp* const qp = qps.find(header.target_qpn);
   const bool its = qp && (!qp->connected() ||
                           (qp->node == node && qp->attributes.dest_qpn == header.source_qpn));
-  if (!its) return receive_request(node, frame);  // it is not for that queue pair, whatever it is
+  // The frame is not for that queue pair, whatever it is.
+  if (!its) return receive_request(node, frame);
   if (qp->reliable() && header.round != qp->their_round) {
-    drop_waiting(*qp);  // all that is answered comes again
+    drop_waiting(*qp);  // their requester sends them again
     qp->their_round = header.round;
   }
   if (qp->turned_away) return;
@@ -99,14 +103,16 @@ void Engine::State::take_request(std::uint32_t node, const FrameHeader& header,
   qp->inbox.push_back({node, CountedBytes({kept, &kept->requests}, frame)});
 }
 
-// Whether no more can be kept, behind what waits already or alone.
+// Returns whether no more frames may be kept. `waits` says that other frames of the queue pair wait
+// already.
 bool Engine::State::is_full(const Qp& qp, bool waits) const {
   const std::shared_ptr<Keeping> kept = keeping(qp.owner);
   if (!waits) return !has_room(*kept, RoomFor::requests);
   return qp.inbox.size() >= kMostWaiting || kept->requests >= kMostRequests;
 }
 
-// An answer, or what else the queue pair's peer says to its requester. False: no engine says that.
+// Takes an answer, or another frame from the peer to this requester. Returns false for a frame that
+// no engine sends.
 bool Engine::State::take_answer(Qp& qp, const FrameHeader& header,
                                 std::span<const std::byte> frame) {
   if (header.kind == FrameKind::taken) {
@@ -136,14 +142,14 @@ bool Engine::State::take_answer(Qp& qp, const FrameHeader& header,
   return known;
 }
 
-// There is no room for what comes. Unreliable messages are lost.
+// Turns a frame away because there is no room. Unreliable messages are lost.
 void Engine::State::turn_away(Qp& qp) {
   if (!qp.reliable()) return;
   qp.turned_away = true;
   if (qp.answering.empty() && qp.inbox.empty()) schedule(qp);
 }
 
-// All before what was turned away has been taken.
+// Requests the frames that were turned away, once all frames before them have been taken.
 void Engine::State::ask_again(Qp& qp) {
   if (!has_room(*keeping(qp.owner), RoomFor::requests)) {
     waiting_for_room[{qp.owner, RoomFor::requests}].insert(qp.handle);
@@ -153,7 +159,7 @@ void Engine::State::ask_again(Qp& qp) {
   say(FrameKind::again, qp, qp.expected_psn, qp.their_round, qp.progress);
 }
 
-// What was sent behind that was turned away.
+// Sends the parts again that the responder has turned away.
 void Engine::State::send_again(Qp& qp, const FrameHeader& header) {
   try_again(qp, 0, false);
   Outgoing& out = qp.window.front();
@@ -163,7 +169,7 @@ void Engine::State::send_again(Qp& qp, const FrameHeader& header) {
   if (has_bytes && header.offset < out.bytes) out.sent = out.taken = header.offset;
 }
 
-// A requester's answers found no room: it begins anew once there is some.
+// Returns false while there is no room for answers. The requester begins a new round once there is.
 bool Engine::State::may_go_on(Qp& qp) {
   if (!qp.starved) return true;
   if (!has_room(*keeping(qp.owner), RoomFor::answers)) {
@@ -174,7 +180,7 @@ bool Engine::State::may_go_on(Qp& qp) {
   return true;
 }
 
-// Until the owner's memory has taken those before it.
+// Keeps an answer until the owner's memory has taken those before it.
 void Engine::State::keep_answer(Qp& qp, std::span<const std::byte> frame) {
   const std::shared_ptr<Keeping> kept = keeping(qp.owner);
   const bool too_many = qp.arrived.size() >= kMostWaiting;
@@ -185,7 +191,7 @@ void Engine::State::keep_answer(Qp& qp, std::span<const std::byte> frame) {
   forget(qp.arriving);
   qp.arrived.clear();
   if ((qp.state != QpState::rts && qp.state != QpState::sqd) || !qp.has_begun()) return;
-  // No honest node sends too many of them: that is as if it had not answered.
+  // No honest node sends that many answers; it counts as if the node had not answered.
   if (too_many) return answered(qp, {Verdict::Kind::silent, Status::success, 0, 0});
   try_again(qp, 0, false);
   qp.starved = true;
@@ -193,7 +199,8 @@ void Engine::State::keep_answer(Qp& qp, std::span<const std::byte> frame) {
 
 void Engine::State::run_arrived(Qp& qp) {
   while (!qp.arrived.empty()) {
-    // Out of the queue meanwhile: it goes if the answer ends the queue pair.
+    // The frame is out of the queue meanwhile: the queue is cleared if the answer ends the queue
+    // pair.
     CountedBytes frame = std::move(qp.arrived.front());
     qp.arrived.pop_front();
     FrameHeader header;
@@ -206,7 +213,7 @@ void Engine::State::run_arrived(Qp& qp) {
   }
 }
 
-// What came behind reads that are answered now, or waited for memory.
+// Serves the frames that waited behind reads, or for memory.
 void Engine::State::run_inbox(Qp& qp) {
   while (qp.answering.empty() && !qp.inbox.empty()) {
     Qp::Frame frame = std::move(qp.inbox.front());
@@ -220,8 +227,8 @@ void Engine::State::run_inbox(Qp& qp) {
   if (qp.turned_away && qp.answering.empty()) ask_again(qp);
 }
 
-// Who sent it sends it anew. But a request that is being carried out is not left in the middle: who
-// asks again is told nothing.
+// Drops waiting frames, because their sender sends them again. A request that is being executed is
+// not interrupted; a peer that repeats it is told nothing.
 void Engine::State::drop_waiting(Qp& qp) {
   const bool serves = qp.answering.empty() && qp.serving.held && !qp.inbox.empty();
   qp.answering.clear();
@@ -232,7 +239,8 @@ void Engine::State::drop_waiting(Qp& qp) {
   qp.serving.held = false;
 }
 
-// The queue pair ends, or begins anew: who waits for it hears nothing any more, and is told that.
+// The queue pair is destroyed, reset or in error. It tells its peer that the requests which still
+// wait get no answer.
 void Engine::State::drop_requests(Qp& qp) {
   Incoming oldest;
   oldest.node = qp.node;

@@ -1,5 +1,5 @@
-// Who looks on while the interpreter works: a trace. Without one nothing is told, and it costs a
-// look at a pointer.
+// An observer of the interpreter's work, such as a trace. The interpreter calls it from its one
+// thread. Without an observer it only checks a pointer.
 #pragma once
 
 #include "hca/core/engine.h"
@@ -20,15 +20,16 @@ class Watcher {
     std::uint64_t bytes = 0;
   };
 
-  // Its clock.
+  // Returns the time of the observer's clock.
   virtual Moment time() = 0;
-  // The engine has seen it in its queue.
+  // The engine has seen the request in its queue.
   virtual void posted(const Request& request) = 0;
-  // It was taken from its queue at `began`, and is over now; a task that waits is taken before.
+  // The request was taken from its queue at `began` and is over now. A task that waits was taken
+  // earlier.
   virtual void executed(const Request& request, Moment began, Status status) = 0;
-  // The process is told.
+  // The completion was written to the process's queue.
   virtual void completed(ProcessId process, const Completion& completion) = 0;
-  // The process slept until a completion.
+  // The engine has woken the process, which slept until a completion.
   virtual void woken(ProcessId process) = 0;
 };
 

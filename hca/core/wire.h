@@ -1,11 +1,14 @@
-// What engines of different nodes say to each other: frames of a header and up to `kMostPayload`
-// bytes. Little-endian, one version; who connects proves first that it belongs to the job.
+// The frames that engines of different nodes exchange: a header and up to `kMostPayload` bytes.
+// Numbers are little-endian, and there is one version. A peer that connects first proves that it
+// belongs to the job. All functions are pure.
 //
-// A requester sends the parts of its messages in order; the responder answers each message once, or
-// each part that it does not take. TCP loses nothing, so there are no copies of messages: after an
-// answer that it was not taken, or a lost connection, a requester begins a new round with its
-// oldest message that is not answered. No frame of a reliable queue pair is dropped without a word:
-// nobody has a timer for what the other engine has got.
+// A requester sends the parts of its messages in order. The responder answers each message once, or
+// each part that it does not take. TCP loses no bytes, so the requester keeps no copies of
+// messages. If an answer says that a message was not taken, or a connection is lost, the requester
+// begins a new round. The round starts with its oldest message that is not answered.
+//
+// An engine never drops a frame of a reliable queue pair silently: no engine has a timer for frames
+// that have arrived.
 #pragma once
 
 #include <bit>
@@ -24,20 +27,24 @@ static_assert(std::endian::native == std::endian::little);
 inline constexpr std::uint32_t kWireVersion = 5;
 inline constexpr std::uint64_t kMostPayload = 64 * 1024;
 
-// Whoever sends bytes of a message, or of a read, is not further ahead of who takes them than this:
-// the other's memory may take its time. Who takes them says so at each step.
+// The sender of a message's or a read's bytes is at most kMostAhead bytes ahead of the receiver,
+// because the receiver's memory may be slow. The receiver reports its progress every kTakenStep
+// bytes.
 inline constexpr std::uint64_t kMostAhead = 4 * 1024 * 1024;
 inline constexpr std::uint64_t kTakenStep = 1024 * 1024;
 
 enum class FrameKind : std::uint32_t {
   request = 1,  // a part of a message, with its bytes
-  answer = 2,   // to a message: verdict, status, rnr_timer, compare_add (what an atomic found)
-  data = 3,     // of a read: a part, with its bytes
-  // How far a message (to its requester) or a read (to its responder) has been taken: `offset`.
+  // The answer to a message: verdict, status, rnr_timer, and compare_add, which is the value that
+  // an atomic operation found.
+  answer = 2,
+  data = 3,  // a part of a read, with its bytes
+  // They report in `offset` how much of a message (to its requester) or of a read (to its
+  // responder) has been taken.
   taken = 4,
   read_on = 5,
-  // To a requester: what it sent behind this message, and behind `offset` of it, was turned away,
-  // and there is room now. A new round begins there.
+  // Tells a requester that the responder dropped the frames after this message and after `offset`
+  // bytes of it. There is room now, and a new round begins there.
   again = 6,
 };
 
@@ -59,20 +66,21 @@ struct FrameHeader {
   std::uint32_t rnr_timer = 0;
   std::uint16_t source_lid = 0;
   std::uint8_t is_global = 0;
-  std::uint8_t target_port = 0;  // 0: any, of a group
+  std::uint8_t target_port = 0;  // 0: any, for a group
   std::uint64_t remote_address = 0;
   std::uint64_t compare_add = 0;
   std::uint64_t swap = 0;
   std::uint64_t total = 0;
   std::uint64_t offset = 0;
-  std::uint64_t count = 0;  // bytes of the message that this part is; reads carry none
+  // The bytes of the message in this part. A read's request carries no bytes.
+  std::uint64_t count = 0;
   Gid source_gid;
   Gid target_gid;
 };
 static_assert(std::is_trivially_copyable_v<FrameHeader> &&
               std::has_unique_object_representations_v<FrameHeader>);
 
-// Nothing if it is not a frame, or says what cannot be.
+// Returns std::nullopt if the bytes are no frame or have impossible values.
 std::optional<FrameHeader> header_of(std::span<const std::byte> frame);
 
 }  // namespace scela::hca

@@ -1,8 +1,10 @@
-// Where another node may be reached: what the job has said, or else what programs have, in the
-// order in which it is to be tried.
+// The addresses at which another node may be reached, in the order in which the engine tries them.
+// The job has named one, or else programs have named some. The engine's connections to other nodes
+// use it; it has no lock, since the engine has one thread.
 //
-// Programs say it with GIDs, which anybody can make up. So no address takes the place of another
-// here: all are tried, first the one where the node has proved itself the last time.
+// Programs name addresses with GIDs, which any program can forge. So no address replaces another
+// here. The engine tries all of them, starting with the one where the node last proved its
+// identity.
 #pragma once
 
 #include <algorithm>
@@ -18,12 +20,12 @@ class Addresses {
  public:
   static constexpr std::size_t kMost = 4;
 
-  // By the job: what programs say counts for nothing.
+  // The job names the address: what programs name is ignored from now on.
   void fix(const Endpoint& only) {
     ways_ = {only};
     is_fixed_ = true;
   }
-  // By a program. Of too many, the one goes that would be tried last.
+  // A program names an address. If there are too many, the one that would be tried last is dropped.
   void say(const Endpoint& way) {
     if (is_fixed_ || std::ranges::find(ways_, way) != ways_.end()) return;
     if (ways_.size() == kMost) ways_.erase(ways_.end() - (ways_.back() == proved_ ? 2 : 1));
@@ -36,7 +38,8 @@ class Addresses {
   bool empty() const { return ways_.empty(); }
   std::size_t count() const { return ways_.size(); }
   const Endpoint& next() const { return ways_.front(); }
-  // The next one was tried: it is where the node is; or it comes after the others from now on.
+  // Report on the address that was tried: the node is there, or this address comes last from now
+  // on.
   void proved() { proved_ = ways_.front(); }
   void failed() { std::rotate(ways_.begin(), ways_.begin() + 1, ways_.end()); }
 

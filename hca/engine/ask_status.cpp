@@ -22,9 +22,10 @@ namespace scela::hca {
 
 namespace {
 
-constexpr timeval kPatience{5, 0};  // with an engine that was stopped, or is busy
+constexpr timeval kPatience{5, 0};  // for an engine that is stopped or busy
 
-// What the engine answers with; invalid: it is not one, has gone, or does not answer.
+// Receives the file with the answer. The descriptor is invalid if the peer is no engine, has gone,
+// or does not answer.
 Fd receive_file(int socket) {
   char byte = 0;
   iovec bytes{&byte, 1};
@@ -64,7 +65,8 @@ Result<std::string> ask(const Home& home, bool json) {
   return text;
 }
 
-// An agent would start an engine for whoever knocks at its socket.
+// Such a socket must not be connected to: its agent would start an engine for any process that
+// does.
 bool is_agents_without_engine(const std::string& socket) {
   if (!socket.starts_with('/') || !socket.ends_with("/scela-hca.agent")) return false;
   return !std::ranges::any_of(running_engines(),
@@ -82,7 +84,7 @@ Result<std::string> ask_at(const std::string& socket, bool json) {
   return ask(*home, json);
 }
 
-// A line of the list.
+// One line of the list.
 struct Line {
   std::string job = "-", node = "-", processes = "does not answer";
 };
@@ -123,7 +125,7 @@ Result<std::string> ask_status(const std::string& socket, bool json) {
   const char* const named = std::getenv("SCELA_HCA_SOCKET");
   if (named != nullptr && *named != '\0') return ask_at(usual, json);
   const std::vector<RunningEngine> engines = running_engines();
-  if (engines.empty()) return ask_at(usual, json);  // which says that none is there
+  if (engines.empty()) return ask_at(usual, json);  // its error says that none is there
   if (engines.size() == 1) return ask_at(engines[0].socket, json);
   const bool is_of_job = !launchers_job_here().empty();
   if (is_of_job && std::ranges::find(engines, usual, &RunningEngine::socket) != engines.end()) {

@@ -1,4 +1,5 @@
-// What `scela-hca --status` asks of engines that run, and what it prints of them.
+// Asks running engines for their status, for `scela-hca --status`. Blocks, and is called by one
+// thread.
 #pragma once
 
 #include <string>
@@ -7,9 +8,10 @@
 
 namespace scela::hca {
 
-// Of the engine at `socket`; if that is empty, of the one that SCELA_HCA_SOCKET or the
-// environment's launcher names, else of the only one of this user that runs on this node, else a
-// list of all.
+// Returns the status of the engine at `socket`. If that is empty, it asks the engine that
+// SCELA_HCA_SOCKET or the environment's launcher names. Otherwise it asks the only engine of this
+// user on this node, or returns a list of all. An engine has 5 s to answer; then an error is
+// returned.
 Result<std::string> ask_status(const std::string& socket, bool json);
 
 }  // namespace scela::hca

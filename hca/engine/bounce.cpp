@@ -34,7 +34,7 @@ Ticket Bounce::order(const Order& order, std::span<const std::byte> bytes) {
   ++posted_;
   slots_[*free] = {Use::waited_for, posted_, order.kind, order.bytes};
   queue_.posted.store(posted_, std::memory_order_seq_cst);
-  // The process says that it sleeps, then looks at `posted`.
+  // The process first sets `asleep`, then reads `posted`.
   if (queue_.asleep.load(std::memory_order_seq_cst) != 0 && queue_.asleep.exchange(0) != 0) {
     queue_.bell.fetch_add(1, std::memory_order_seq_cst);
     futex_wake(reinterpret_cast<const std::uint32_t*>(&queue_.bell));
@@ -58,7 +58,8 @@ Transfer Bounce::collect(Ticket ticket, std::span<std::byte> to) {
     }
     if (slot.kind != OrderKind::store && to.size() <= slot.bytes)
       std::memcpy(to.data(), data(i), to.size());
-    // Free once the process has said that it is past it, which it does next.
+    // The slot is free once the process has counted its order as carried out, which is its next
+    // step.
     slot.use = Use::forgotten;
     return Transfer::done;
   }

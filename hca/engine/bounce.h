@@ -1,7 +1,9 @@
-// Orders to a process whose memory the kernel does not let the engine reach, and the area through
-// which their bytes go (hca/core/layout.h).
+// Sends orders to a process if the kernel does not let the engine access its memory. The bytes go
+// through an area that both map (hca/core/layout.h). Machine has one Bounce for each such process,
+// and calls it on the engine's thread.
 //
-// The process may write what it likes there: what counts is kept here, and each state is read once.
+// The process may write anything to the area. So the values that matter are kept here, and each
+// state is read once.
 #pragma once
 
 #include <array>
@@ -15,12 +17,12 @@ namespace scela::hca {
 
 class Bounce {
  public:
-  // On kOrderAreaBytes of zeros that the process maps.
+  // `area` is kOrderAreaBytes of zeros that the process also maps.
   explicit Bounce(const Host::Shared& area);
 
   const Region& region() const { return region_; }
 
-  // As Host's.
+  // These three work as the functions of Host do.
   Ticket order(const Order& order, std::span<const std::byte> bytes);
   Transfer collect(Ticket ticket, std::span<std::byte> to);
   void forget(Ticket ticket);
@@ -29,7 +31,7 @@ class Bounce {
   enum class Use : std::uint8_t { free, waited_for, forgotten };
   struct Slot {
     Use use = Use::free;
-    Ticket ticket = 0;  // its place in the queue, counted from 1
+    Ticket ticket = 0;  // its place in the queue, from 1
     OrderKind kind = OrderKind::fetch;
     std::uint64_t bytes = 0;
   };

@@ -33,7 +33,7 @@ std::vector<std::string> entries_of(const std::string& directory) {
   return names;
 }
 
-// The numbers of the sockets that a process holds.
+// Returns the inode numbers of the sockets that a process holds.
 std::vector<ino_t> sockets_of(pid_t pid) {
   std::vector<ino_t> found;
   const std::string folder = cat("/proc/", pid, "/fd");
@@ -70,15 +70,16 @@ std::vector<ListeningSocket> listening_sockets(const std::string& table) {
   std::vector<ListeningSocket> found;
   std::istringstream lines(table);
   std::string line;
-  std::getline(lines, line);  // the head
+  std::getline(lines, line);  // the heading
   while (std::getline(lines, line)) {
-    // Num RefCount Protocol Flags Type St Inode Path, the first six in hexadecimal digits.
+    // The columns are Num RefCount Protocol Flags Type St Inode Path. The first six are
+    // hexadecimal.
     std::istringstream words(line);
     std::string number, references, protocol, flags, type, state;
     ListeningSocket socket;
     if (!(words >> number >> references >> protocol >> flags >> type >> state >> socket.inode))
       continue;
-    words.get();  // one space; the path may hold others
+    words.get();  // one space; the path may hold more
     std::getline(words, socket.path);
     if (!socket.path.starts_with('/') ||
         (std::strtoul(flags.c_str(), nullptr, 16) & kListens) == 0 ||

@@ -1,4 +1,5 @@
-// Which engines of this user run on this node: started by agents, by programs or by hand.
+// Finds the engines of this user on this node: started by agents, by programs or by hand.
+// `scela-hca --status` uses it.
 #pragma once
 
 #include <sys/types.h>
@@ -10,15 +11,16 @@ namespace scela::hca {
 
 struct RunningEngine {
   pid_t pid = 0;
-  std::string socket;  // where it listens
+  std::string socket;  // the path where it listens
 };
 
-// By the processes named scela-hca and the sockets that they hold, in the order of their numbers.
-// Nobody is asked: an agent would start an engine for whoever knocks at its socket.
+// Returns the engines in the order of their process numbers. It finds the processes named scela-hca
+// and the sockets that they hold. It asks none of them, because an agent would start an engine for
+// any process that connects to its socket.
 std::vector<RunningEngine> running_engines();
 
-// The paths and numbers of sockets that listen for sequences of packets, as /proc/net/unix has
-// them in `table`.
+// The path and inode number of a listening SOCK_SEQPACKET socket. `table` has the form of
+// /proc/net/unix.
 struct ListeningSocket {
   ino_t inode = 0;
   std::string path;

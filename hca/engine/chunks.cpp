@@ -12,7 +12,8 @@ namespace {
 
 constexpr std::uint64_t kPage = 4096;
 
-// Memory that nobody uses is given back to the system, and is zeros when it is used again.
+// Gives pages that are no longer used back to the system. They read as zeros when they are used
+// again.
 void give_up_pages(std::byte* from, std::byte* to) {
   const auto start = (reinterpret_cast<std::uintptr_t>(from) + kPage - 1) / kPage * kPage;
   const auto end = reinterpret_cast<std::uintptr_t>(to) / kPage * kPage;
@@ -62,7 +63,7 @@ void Chunks::release(const Region& region) {
     case Arena::Returned::free:
       return give_up_pages(base, base + region.bytes);
     case Arena::Returned::chunk_gone:
-      // The process still maps it; its pages go now.
+      // The process still maps the chunk, but its pages are freed now.
       give_up_pages(base, base + region.bytes);
       if (std::find(new_.begin(), new_.end(), region.chunk) == new_.end()) memory_.erase(found);
       return;

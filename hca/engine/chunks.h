@@ -1,5 +1,6 @@
-// The chunks of memory that one process shares with the engine: made, cut up (hca/core/arena.h),
-// and handed over.
+// The chunks of memory that one process shares with the engine. This class makes them, cuts them up
+// (hca/core/arena.h) and hands them over. Each Process of Machine has one; only the engine's thread
+// uses it.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +15,7 @@ namespace scela::hca {
 
 class Chunks {
  public:
-  // Chunk 0, with the process's page at its start.
+  // Makes chunk 0, which begins with the process's page.
   static Result<Chunks> make();
 
   ProcessPage& page() const { return *page_; }
@@ -22,7 +23,8 @@ class Chunks {
   Host::Shared allocate(std::uint64_t bytes);
   void release(const Region& region);
 
-  // Of the chunks that the process was not given yet, in the order of their numbers.
+  // Returns the descriptors of the chunks that the process does not have yet, ordered by number.
+  // handed_over() is called once the process has them.
   std::vector<int> new_descriptors() const;
   void handed_over();
 

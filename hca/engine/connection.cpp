@@ -13,7 +13,7 @@
 namespace scela::hca {
 
 namespace {
-// What the kernel passes at once (SCM_MAX_FD).
+// The most descriptors that the kernel passes at once (SCM_MAX_FD).
 constexpr std::size_t kMostDescriptors = 253;
 }  // namespace
 
@@ -32,7 +32,7 @@ Connection::Came Connection::receive(Ask& ask, std::string& record, Handed& hand
   message.msg_iov = &part;
   message.msg_iovlen = 1;
   message.msg_control = control;
-  message.msg_controllen = CMSG_LEN(sizeof(int));  // the kernel closes what else comes
+  message.msg_controllen = CMSG_LEN(sizeof(int));  // the kernel closes any others
   const ssize_t got = retry([&] {
     return ::recvmsg(socket_.get(), &message, MSG_DONTWAIT | MSG_TRUNC | MSG_CMSG_CLOEXEC);
   });

@@ -1,6 +1,7 @@
-// One process's connection: who is at its other end, what it asks, and what it is answered.
+// The connection of one process to the engine: its owner, its questions and the answers. Server has
+// one for each connection, on the engine's thread.
 //
-// Never blocks; whoever does not read its answers loses the connection.
+// No function blocks. A process that does not read its answers loses the connection.
 #pragma once
 
 #include <sys/types.h>
@@ -26,18 +27,18 @@ class Connection {
   std::optional<Peer> peer() const;
 
   enum class Came : std::uint8_t { nothing, ask, status, status_json, join, nonsense, end };
-  // A descriptor that came with an ask which hands one over (reg_pool); with anything else it is
-  // nonsense, and so are several.
+  // A descriptor that came with a question. Only reg_pool hands one over. With any other question a
+  // descriptor is nonsense, and so are several.
   struct Handed {
     Fd file;
-    bool lost = false;  // it came, and this process may hold no more
+    bool lost = false;  // lost: this process may hold no more
   };
-  // `record`: what the process says of its job, if that came.
+  // `record` receives the description of the job if the process has sent one.
   Came receive(Ask& ask, std::string& record, Handed& handed) const;
 
-  // False: it cannot be sent, now or ever.
+  // Returns false if the answer cannot be sent, now or ever.
   bool answer(const Answer& answer, std::span<const int> descriptors) const;
-  // In a file of its own, of any length.
+  // Sends a text of any length, in a file of its own.
   bool answer(const std::string& text) const;
 
   int descriptor() const { return socket_.get(); }
@@ -49,8 +50,8 @@ class Connection {
   Fd socket_;
 };
 
-// What `scela-hca --status` sends to a running one, which answers with a byte and the descriptor of
-// a file with the text. No Ask is as long.
+// The question of `scela-hca --status`. A running engine answers it with a byte and the descriptor
+// of a file that holds the text. No Ask has the same length.
 struct StatusAsk {
   std::uint64_t magic = kLayoutMagic + 1;
   std::uint64_t is_json = 0;

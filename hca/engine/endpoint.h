@@ -1,4 +1,4 @@
-// An address and a TCP port that a node's engine listens at.
+// An IP address and a TCP port where a node's engine listens. A value: threads need no rule.
 #pragma once
 
 #include <sys/socket.h>
@@ -13,15 +13,16 @@ namespace scela::hca {
 
 struct Endpoint {
   bool is_ipv6 = false;
-  std::array<std::uint8_t, 16> address{};  // of IPv4 the first four
+  std::array<std::uint8_t, 16> address{};  // IPv4 uses the first four bytes
   std::uint16_t port = 0;
 
-  // "192.0.2.1:7000" or "[2001:db8::1]:7000"; names are not looked up.
+  // Parses "192.0.2.1:7000" or "[2001:db8::1]:7000". Names are not looked up. Returns std::nullopt
+  // if the text is neither.
   static std::optional<Endpoint> parse(std::string_view text);
   static Endpoint of(const sockaddr_storage& storage);
-  static std::optional<Endpoint> of_socket(int socket);  // that it is bound to
+  static std::optional<Endpoint> of_socket(int socket);  // the socket's own address
   std::string text() const;
-  // How long it is.
+  // Writes the socket address. Returns its length in bytes.
   socklen_t fill(sockaddr_storage& to) const;
   int family() const { return is_ipv6 ? AF_INET6 : AF_INET; }
   bool is_any() const { return address == std::array<std::uint8_t, 16>{}; }

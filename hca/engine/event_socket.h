@@ -1,6 +1,7 @@
-// One of a process's sockets for events: of a completion channel, or the asynchronous ones.
+// One of a process's event sockets: that of a completion channel, or that for asynchronous events.
+// Machine sends events through it, on the engine's thread.
 //
-// Never blocks. What the socket does not take is kept, up to a bound, for flush().
+// No function blocks. Events that the socket does not take are kept, up to a bound, for flush().
 #pragma once
 
 #include <cstddef>
@@ -19,9 +20,9 @@ class EventSocket {
   EventSocket() = default;
   explicit EventSocket(Fd ours) : socket_(std::move(ours)) {}
 
-  // False: more is kept than a process that reads would ever leave.
+  // Returns false if more events are kept than a process that reads would ever leave.
   bool send(std::span<const std::byte> event);
-  // Sends what is kept, as far as the socket takes it.
+  // Sends the events that are kept, as far as the socket takes them.
   void flush();
 
   bool keeps() const { return !kept_.empty(); }

@@ -16,7 +16,7 @@ namespace {
 thread_local sigjmp_buf before_copy;
 thread_local volatile std::sig_atomic_t is_copying = 0;
 
-// A jump does not put back the signals that were blocked when this one came.
+// A jump does not restore the signals that were blocked when SIGBUS came.
 void end_copy(int signo, siginfo_t*, void* context) {
   if (is_copying != 0) {
     ::pthread_sigmask(SIG_SETMASK, &static_cast<const ucontext_t*>(context)->uc_sigmask, nullptr);
@@ -29,12 +29,13 @@ void end_copy(int signo, siginfo_t*, void* context) {
 bool catch_faults() {
   struct sigaction caught {};
   caught.sa_sigaction = end_copy;
-  caught.sa_flags = SA_SIGINFO | SA_NODEFER;  // raised again, it comes at once
+  caught.sa_flags = SA_SIGINFO | SA_NODEFER;  // a second SIGBUS is delivered at once
   ::sigemptyset(&caught.sa_mask);
   return ::sigaction(SIGBUS, &caught, nullptr) == 0;
 }
 
-// As of an atomic; but the thread sanitizer's own is left holding its lock by a jump out of it.
+// Stores like an atomic. The thread sanitizer's own atomic would keep its lock if the signal jumps
+// out of it.
 template <class Word>
 [[gnu::no_sanitize_thread]] void store(std::byte* to, std::uint64_t bytes) {
   Word word{};

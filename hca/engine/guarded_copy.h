@@ -1,14 +1,16 @@
-// Copies where memory may not answer: pages of a file that its owner has taken away, of which there
-// is none left to take their place, or whose hardware has failed. The signal that the kernel sends
-// then (SIGBUS) ends the copy, and not this process; anywhere else it does what it always does.
+// Copies memory in which pages may be missing. The owner may have taken pages of a file away,
+// memory may be exhausted, or the hardware of a page may have failed. The kernel then raises
+// SIGBUS, which ends the copy and not this process. Outside of a copy the signal has its default
+// effect. Machine and Pools use it for memory files; any thread may call.
 #pragma once
 
 #include <cstddef>
 
 namespace scela::hca {
 
-// False: some of it is not there; what was copied until then stays. The last bytes come last, and
-// whole numbers at once: who looks at them to see that a message has come finds all before them.
+// Returns false if some pages are missing; what was copied until then stays. The last bytes are
+// written last, and an aligned word of 4 or 8 bytes in one store. A reader that polls them to see
+// that a message has come then finds all bytes before them.
 bool copy_guarded(std::byte* to, const std::byte* from, std::size_t bytes);
 
 }  // namespace scela::hca

@@ -122,7 +122,7 @@ Result<Fd> Home::listen() {
     return fail(Error{ErrorKind::launch, cat("listen at '", socket_, "'"), "",
                       "an engine runs there already", "scela-hca --status tells what it does"});
   }
-  ::unlink(socket_.c_str());  // of one that was killed
+  ::unlink(socket_.c_str());  // left by an engine that was killed
   auto address = address_of(socket_);
   auto made = make_socket(SOCK_NONBLOCK);
   if (!made) return made;

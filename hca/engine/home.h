@@ -1,5 +1,6 @@
-// Where programs find the engine: a socket in a directory of this user's own, and the lock that
-// those take who begin or end an engine there.
+// The place where programs find the engine: a socket in a directory that only this user can enter.
+// A process that starts or ends an engine there holds the directory's lock. The engine's process
+// and `scela-hca --status` use it.
 #pragma once
 
 #include <sys/types.h>
@@ -12,29 +13,32 @@
 
 namespace scela::hca {
 
-// $SCELA_HCA_SOCKET, else "scela-hca-UID/socket" in $TMPDIR or /tmp, with the job's name behind it
-// where the environment says which this is (job_socket.h).
+// Returns $SCELA_HCA_SOCKET, or else "scela-hca-UID/socket" in $TMPDIR or /tmp. If the environment
+// names the job, its name is appended (job_socket.h).
 std::string usual_socket();
 
-// What the environment says; empty: nothing.
+// Returns the job that the environment names, or an empty string if it names none.
 std::string launchers_job_here();
 
 class Home {
  public:
-  // The directory is made if it is not there. Error: it is another user's, or open to others.
+  // Creates the directory if it does not exist. Returns an error if it is another user's, or open
+  // to others.
   static Result<Home> at(const std::string& socket);
 
-  // Waits for the lock, which a process holds for a few milliseconds at most.
+  // Blocks until it has the lock. A process holds the lock for a few milliseconds at most.
   Result<Fd> lock() const;
-  // Invalid: somebody else has it. None: it cannot be had, the directory is gone.
+  // Returns an invalid descriptor if another process has the lock. Returns std::nullopt if the lock
+  // file cannot be opened, because the directory is gone.
   std::optional<Fd> try_lock() const;
 
-  // Under the lock. Error: an engine listens there already.
+  // The caller holds the lock. Returns an error if an engine listens there already.
   Result<Fd> listen();
-  // If it is still the one that listen() made: who removed the directory may have made another.
+  // Removes the socket if it is still the one that listen() made. If the directory was removed,
+  // another engine may have made a new one.
   void remove_socket() const;
 
-  // To an engine that runs there.
+  // Connects to the engine that runs there.
   Result<Fd> connect() const;
 
   const std::string& socket() const { return socket_; }
@@ -44,7 +48,7 @@ class Home {
   Fd open_lock() const;
 
   std::string socket_;
-  dev_t device_ = 0;  // of the socket's file
+  dev_t device_ = 0;  // the socket's file
   ino_t inode_ = 0;
 };
 

@@ -18,15 +18,16 @@ namespace scela::hca {
 
 namespace {
 
-// Sockets are looked at after so many runs under load: a run takes some tens of microseconds.
+// Under load, the engine looks at its sockets after this many runs: a run takes some tens of
+// microseconds.
 constexpr std::uint64_t kRunsPerLook = 16;
-// A process that was stopped between saying that the engine is awake and waking it must not make
-// others wait for ever.
+// A process may be stopped after it has marked the engine as awake and before it has woken it. That
+// must not make others wait for ever.
 constexpr std::uint64_t kLongestSleepNs = 100'000'000;
-// For whoever started the engine to come, and for the next process to follow the last.
+// The time that the engine's starter has to connect, and the wait until the lock is tried again.
 constexpr std::uint64_t kFirstNs = 10'000'000'000;
 constexpr std::uint64_t kRetryNs = 2'000'000;
-// Between two looks where processes may run: they may be put elsewhere at any time.
+// The time between two looks at the processors of the processes: they may be moved at any time.
 constexpr std::uint64_t kPlacesNs = 100'000'000;
 
 inline void pause_processor() {
@@ -35,14 +36,14 @@ inline void pause_processor() {
 #endif
 }
 
-// As if killed: nobody is told, and what is in the file system stays.
+// Ends as if killed: no process is told, and the files stay.
 [[noreturn]] void die() {
   report("ends as if killed, as SCELA_HCA_FAULTS (dies-after) says");
   for (;;)
     ::kill(::getpid(), SIGKILL);
 }
 
-// How often another has had this thread's processor while it could have run on.
+// Returns how often another thread took this thread's processor while it could have run on.
 std::uint64_t involuntary_switches() {
   rusage usage{};
   ::getrusage(RUSAGE_THREAD, &usage);
@@ -59,15 +60,15 @@ void Server::run() {
     if (machine_.has_news()) attend_to_machine();
     if (fabric_ && fabric_->attend(monotonic_ns())) more = true;
     if (!more && !spin()) sleep();
-    // Also where a bell that is always set lets nobody sleep.
+    // This is also needed if a bell that is always set prevents every sleep.
     if (runs_ % kRunsPerLook == 0) look(0);
     if (newcomers_.deadline()) drop_the_silent(monotonic_ns());
     if (idle_until_ && monotonic_ns() >= *idle_until_) end_if_idle();
   }
 }
 
-// Whether there are processes, and none may run where this one does: who started them, or they
-// themselves, have put the engine elsewhere.
+// Returns true if there are processes, and none may run on the engine's processors. The processes
+// or their launcher have then put the engine elsewhere.
 bool Server::is_alone() const {
   const std::vector<int> own = allowed_cpus();
   if (attached_ == 0 || own.empty()) return false;
@@ -75,7 +76,7 @@ bool Server::is_alone() const {
     const Process* const process = one.second.attached ? machine_.find(one.first) : nullptr;
     if (process == nullptr) return false;
     const std::vector<int> theirs = allowed_cpus(process->memory.pid());
-    // One of another's may not be asked about.
+    // A process that may not be asked about counts as one that shares.
     return theirs.empty() || std::ranges::find_first_of(own, theirs) != own.end();
   };
   return std::ranges::none_of(served_, shares);
@@ -91,7 +92,7 @@ bool Server::spin() {
   const Moment until = now + patience_.spin_ns();
   bool found = false;
   do {
-    // Engines of other nodes that are simulated here may have been put on the same processor.
+    // The engines of other nodes that are simulated here may share this processor.
     if (patience_.is_alone()) ::sched_yield();
     for (int i = 0; i < 8 && !found; ++i) {
       pause_processor();
@@ -133,7 +134,7 @@ void Server::sleep() {
   wake_up(page_);
 }
 
-// True: there was something else than the engine's bell, or other nodes.
+// Returns true if anything but the engine's bell or other nodes was ready.
 bool Server::look(std::optional<std::uint64_t> most) {
   bool other = false;
   for (const Poller::Ready& ready : poller_.wait(most)) {
@@ -189,17 +190,17 @@ void Server::expect_somebody() {
   idle_until_ = monotonic_ns() + (first ? kFirstNs : 0);
 }
 
-// Asked to end: not later than at once. Who holds the lock may hold it for long (it starts another
-// engine, or was stopped); the socket is this one's as long as it listens, since nobody takes the
-// place of an engine that can be connected to.
+// Called when the engine is asked to end, which it does at once. Another process may hold the lock
+// for long, because it starts another engine or was stopped. The socket is this engine's as long as
+// it listens: no engine replaces one that can be connected to.
 void Server::leave_home() {
   if (home_ == nullptr) return;
   const std::optional<Fd> lock = home_->try_lock();
   home_->remove_socket();
 }
 
-// Nobody is lost between the look at the socket and its end: who connects where none listens takes
-// the lock first; who connected before is waiting, and is served.
+// No process is lost between the look at the socket and its end. A process that finds no listener
+// takes the lock first. A process that connected before is waiting, and is served.
 void Server::end_if_idle() {
   accept_all();
   if (!served_.empty()) {
@@ -211,11 +212,11 @@ void Server::end_if_idle() {
     return;
   }
   const std::optional<Fd> lock = home_->try_lock();
-  if (!lock) {  // nobody can find it any more
+  if (!lock) {  // the directory has gone
     over_ = true;
     return;
   }
-  if (!*lock) {  // somebody who would start an engine is about to find this one
+  if (!*lock) {  // a process is about to find this engine
     idle_until_ = monotonic_ns() + kRetryNs;
     return;
   }
@@ -225,13 +226,15 @@ void Server::end_if_idle() {
     return;
   }
   home_->remove_socket();
-  // Who has looked the name up already and connects from here on is refused, and looks again.
+  // A process that has already looked the name up and connects from here on is refused, and tries
+  // again.
   ::shutdown(listening_.get(), SHUT_RD);
   accept_all();
   listening_.reset();
   over_ = served_.empty();
   if (over_) return;
-  // One had the socket's name before it went: it is served, and others find a new socket.
+  // A process had the socket's name before it went. It is served here, and others find a new
+  // socket.
   idle_until_.reset();
   if (auto again = home_->listen()) {
     poller_.add(again->get(), EPOLLIN, {Tag::Kind::listener});

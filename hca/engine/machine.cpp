@@ -12,17 +12,18 @@
 namespace scela::hca {
 
 namespace {
-// Stays in a core's cache between the read that fills it and the write that empties it.
+// Small enough to stay in a core's cache between the read that fills it and the write that empties
+// it.
 constexpr std::size_t kBufferBytes = 128u << 10;
 
-// One or both are in a pool.
+// Copies if one of the two addresses, or both, are in a pool.
 bool copy_pools(const Process& source, std::uint64_t from_address, const Process& target,
                 std::uint64_t to_address, std::uint64_t bytes) {
   const std::byte* const from =
       from_address >= kPools ? source.pools.at(from_address, bytes, false) : nullptr;
   std::byte* const to = to_address >= kPools ? target.pools.at(to_address, bytes, true) : nullptr;
   if (from != nullptr && to != nullptr) return copy_guarded(to, from, bytes);
-  // The kernel finds what is not there, and says so.
+  // The kernel finds addresses that are not mapped, and reports them.
   if (from != nullptr && to_address < kPools)
     return target.memory.write(to_address, std::span(from, bytes));
   return to != nullptr && from_address < kPools &&
@@ -62,7 +63,8 @@ bool Machine::write(ProcessId process, std::uint64_t address, std::span<const st
   return address >= kPools ? found->pools.write(address, from) : found->memory.write(address, from);
 }
 
-// Whether there is a processor for each who polls, and for the engine. Else others need those.
+// Returns true if there is a processor for each process that polls, and one for the engine.
+// Otherwise other threads need those processors.
 bool Machine::may_share() {
   if (processes_.size() > processors_) return false;
   std::size_t polling = 0;

@@ -1,5 +1,5 @@
-// What the interpreter asks of its machine (hca/core/host.h), done with system calls for the
-// processes that are attached.
+// Does with system calls what the interpreter asks of its host (hca/core/host.h), for the processes
+// that are attached. Server owns it; only the engine's thread uses it.
 #pragma once
 
 #include <map>
@@ -23,7 +23,7 @@ struct Process {
   Chunks chunks;
   EventSocket async;
   std::map<std::uint32_t, EventSocket> channels;
-  std::optional<Bounce> bounce;  // its memory is not reached
+  std::optional<Bounce> bounce;  // if its memory cannot be accessed
   std::optional<Sharing> sharing;
   Pools pools;
 };
@@ -34,7 +34,8 @@ class Machine final : public Host {
  public:
   Machine();
 
-  // Other nodes; it outlives this. Without it there are none.
+  // Names the fabric, which reaches the other nodes and outlives this object. Without it there are
+  // no other nodes.
   void join(Fabric& fabric) { fabric_ = &fabric; }
 
   Process& add(ProcessId id, Process process);
@@ -42,7 +43,7 @@ class Machine final : public Host {
   Process* find(ProcessId id);
   const Process* find(ProcessId id) const;
 
-  // As Pools::map, within what is mapped for all.
+  // Like Pools::map, within the bounds for all processes together.
   Pools::Made map_pool(ProcessId process, const Fd& file, const Pools::Part& part);
 
   bool at_once(ProcessId process) override;
@@ -65,15 +66,16 @@ class Machine final : public Host {
   bool send(std::uint32_t node, std::span<const std::byte> header,
             std::span<const std::byte> payload) override;
 
-  // Event sockets that were full since the last call: to be flushed once they can be written to.
+  // Returns the event sockets that have become full since the last call. They are flushed once they
+  // can be written to.
   struct Full {
     ProcessId process = 0;
     int descriptor = -1;
   };
   std::vector<Full> take_full() { return std::exchange(full_, {}); }
-  // Processes that do not read their events: to be dropped.
+  // Returns the processes that do not read their events. The server drops them.
   std::vector<ProcessId> take_deaf() { return std::exchange(deaf_, {}); }
-  // Sends what is kept for the socket; true: it is full again.
+  // Sends the events that are kept for the socket. Returns true if it is full again.
   bool flush(ProcessId process, int descriptor);
 
   struct Counts {

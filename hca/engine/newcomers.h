@@ -1,4 +1,5 @@
-// Connections of processes that have not said who they are: for how long they may take to.
+// Keeps the time at which each new connection must have said that it uses the engine. Server uses
+// it, on the engine's thread.
 #pragma once
 
 #include <deque>
@@ -14,9 +15,9 @@ class Newcomers {
  public:
   explicit Newcomers(Moment most) : most_(most) {}
 
-  // In the order of their moments.
+  // Called in the order of the times.
   void came(ProcessId id, Moment now) { waiting_.push_back({id, now + most_}); }
-  // Who has come so long ago, each once; some may have spoken, or gone.
+  // Returns each connection once, after its time. Some may have spoken meanwhile, or gone.
   std::vector<ProcessId> due(Moment now) {
     std::vector<ProcessId> found;
     for (; !waiting_.empty() && waiting_.front().second <= now; waiting_.pop_front())

@@ -1,5 +1,6 @@
-// Whether it pays to look at the bells for a while before sleeping: a sleep and a wake cost some
-// microseconds, a processor that others need costs more.
+// Decides whether the engine looks at the bells for a while before it sleeps. A sleep and a wake
+// cost some microseconds; a processor that others need costs more. Server uses it, on the engine's
+// thread.
 #pragma once
 
 #include <cstddef>
@@ -9,35 +10,37 @@ namespace scela::hca {
 
 class Patience {
  public:
-  // As long as a sleep and a wake cost; longer spinning gains nothing that it does not cost.
+  // As long as a sleep and a wake cost. Longer spinning costs as much as it gains.
   static constexpr std::uint64_t kSpinNs = 20'000;
-  // Where it costs none of the processes anything: then only what it gains counts, and that they
-  // need not wake it.
+  // Used if spinning costs none of the processes anything. Then only its gain counts, and that
+  // processes need not wake the engine.
   static constexpr std::uint64_t kSpinAloneNs = 1'000'000;
 
-  // So often others may run there until that is looked at again: what belongs to the system does.
+  // How often others may run on the engine's processor until the next call of be_alone(). This is
+  // more than 0, because the system's own threads run there too.
   static constexpr std::uint64_t kMostSwitches = 50;
 
   explicit Patience(std::size_t processors) : processors_(processors) {}
 
-  // Whether no process may run where the engine does. `switches`: how often somebody else has, as
-  // yet.
+  // `alone` is true if no process may run on the engine's processors. `switches` counts how often
+  // another thread has run there so far.
   void be_alone(bool alone, std::uint64_t switches) {
     alone_ = alone;
     switches_ = switches;
   }
-  // Who is there are no processes of this engine: others' engines, which would each spin in vain.
+  // Threads that run there are no processes of this engine. They may be other engines, which would
+  // each spin in vain.
   void switched(std::uint64_t switches) {
     if (switches - switches_ > kMostSwitches) alone_ = false;
   }
   bool is_alone() const { return alone_; }
   std::uint64_t spin_ns() const { return alone_ ? kSpinAloneNs : kSpinNs; }
-  // Only if every process, and the engine, can have a processor of its own.
+  // Returns true only if every process, and the engine, can have a processor of its own.
   bool spins(std::size_t processes) const {
     return (alone_ || processors_ > processes) && credit_ > 0;
   }
   void spun(bool found) { credit_ = found ? grown() : credit_ - 1; }
-  // A sleep of this long: a short one would have been spared.
+  // Reports a sleep of this length: a spin would have avoided a short one.
   void slept(std::uint64_t ns) {
     if (ns < spin_ns()) credit_ = grown();
   }

@@ -11,7 +11,8 @@ namespace {
 
 constexpr std::uint64_t kSecond = 1'000'000'000;
 
-// A descriptor fits into 24 bits: the kernel's bound of open files is 2^20 by default.
+// Packs a tag into 64 bits. A descriptor fits into 24 bits: the kernel's limit for open files is
+// 2^20 by default.
 std::uint64_t packed(const Tag& tag) {
   return static_cast<std::uint64_t>(tag.kind) << 56 |
          static_cast<std::uint64_t>(tag.descriptor & 0xffffff) << 32 | tag.id;
@@ -53,7 +54,7 @@ std::span<const Poller::Ready> Poller::wait(std::optional<std::uint64_t> most) {
       limit.tv_nsec = static_cast<long>(*most % kSecond);
     }
     count = ::epoll_pwait2(epoll_.get(), events_, kAtOnce, most ? &limit : nullptr, nullptr);
-    if (count < 0 && errno == ENOSYS) {  // before Linux 5.11: whole milliseconds
+    if (count < 0 && errno == ENOSYS) {  // before Linux 5.11: milliseconds
       const int ms = most ? static_cast<int>((*most + 999'999) / 1'000'000) : -1;
       count = ::epoll_wait(epoll_.get(), events_, kAtOnce, ms);
     }

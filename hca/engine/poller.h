@@ -1,4 +1,5 @@
-// Descriptors that the engine waits for, each with a tag of what it belongs to.
+// The descriptors that the engine waits for, each with a tag that names its owner. Server and
+// Fabric add descriptors; only the engine's thread uses it.
 #pragma once
 
 #include <sys/epoll.h>
@@ -24,8 +25,8 @@ struct Tag {
     directory
   };
   Kind kind = Kind::wake;
-  std::uint32_t id = 0;          // of the process, or of the connection to a node
-  std::uint32_t descriptor = 0;  // for events: which socket
+  std::uint32_t id = 0;          // a process or a connection to a node
+  std::uint32_t descriptor = 0;  // for events: the socket
 };
 
 class Poller {
@@ -39,7 +40,8 @@ class Poller {
     Tag tag;
     std::uint32_t events = 0;
   };
-  // Waits at most so long (nanoseconds; none: for ever), and fills `ready`.
+  // Waits at most `most` nanoseconds, or without limit if that is std::nullopt. Returns the
+  // descriptors that are ready, at most 64.
   std::span<const Ready> wait(std::optional<std::uint64_t> most);
 
  private:

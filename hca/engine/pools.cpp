@@ -15,9 +15,10 @@ namespace scela::hca {
 
 namespace {
 
-constexpr std::uint64_t kBlock = 512;  // of stat(2)
+constexpr std::uint64_t kBlock = 512;  // the unit of stat(2)
 
-// Of whichever page size: an address is not that of two pools, and none begins where one ends.
+// The distance between two pools, larger than any page. So no address belongs to two pools, and
+// none begins at another's end.
 constexpr std::uint64_t kApart = 1ULL << 30;
 
 struct Span {
@@ -25,15 +26,15 @@ struct Span {
   std::uint64_t bytes = 0;
 };
 
-// 0, or why the file is no pool. Only files in memory have seals, and only such that were made for
-// it (memfd_create) can be sealed against shrinking.
+// Returns 0, or the errno that says why the file is no pool. Only memory files have seals. Only
+// those made for sealing (memfd_create) can be sealed against shrinking.
 int judge(const Fd& file, const Pools::Part& part, Span& span) {
   const int seals = ::fcntl(file.get(), F_GET_SEALS);
   struct stat status {};
   if (seals < 0 || (seals & F_SEAL_SHRINK) == 0 || ::fstat(file.get(), &status) != 0) return EINVAL;
   const auto size = static_cast<std::uint64_t>(status.st_size);
   if (part.length == 0 || part.offset > size || part.length > size - part.offset) return EINVAL;
-  // Of huge pages too.
+  // The block size is that of huge pages, if the file has those.
   const auto page = static_cast<std::uint64_t>(
       std::max({::sysconf(_SC_PAGESIZE), static_cast<long>(status.st_blksize), 1L}));
   span.begin = part.offset / page * page;
@@ -68,7 +69,7 @@ Pools::Made Pools::map(const Fd& file, const Part& part) {
       ::mmap(nullptr, span.bytes, access, MAP_SHARED, file.get(), static_cast<off_t>(span.begin));
   if (base == MAP_FAILED) return {errno == EPERM ? EACCES : errno, 0};
   Mapping mapping(static_cast<std::byte*>(base), span.bytes);
-  // A core that is dumped would hold what is the program's.
+  // A core dump must not hold the program's memory.
   ::madvise(base, span.bytes, MADV_DONTDUMP);
   const std::uint64_t begin = part.offset - span.begin;
   const std::uint64_t address = next_ + begin;

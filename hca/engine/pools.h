@@ -1,11 +1,12 @@
-// The pools of one process: files in memory that it and the engine both map, so that bytes go in
-// and out of them without a system call, whether the process runs or not and whatever the kernel
-// lets the engine at (include/scela/hca_memory.h).
+// The pools of one process: memory files that the process and the engine both map. Bytes move in
+// and out of them without a system call. This works whether or not the process runs, and even if
+// the kernel denies access to its memory (include/scela/hca_memory.h). Each Process of Machine has
+// one; only the engine's thread uses it.
 //
-// The engine takes a file that the kernel has sealed against shrinking, and that has its memory
-// already: so no page of it is missing, unless the process takes pages away again, or one fails
-// (guarded_copy.h). A pool is named by its address, which lies above all addresses of programs, is
-// not given again, and means nothing to another process.
+// The engine takes a file that is sealed against shrinking and has all its pages. So no page is
+// missing, unless the process takes pages away again or one fails (guarded_copy.h). An address
+// names a pool. It lies above all addresses of programs, is never given again, and means nothing to
+// another process.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +21,8 @@ namespace scela::hca {
 
 class Pools {
  public:
-  // What the engine maps for one process, and for all (the kernel bounds mappings, 65530 in all).
+  // The limits of what the engine maps for one process, and for all processes. The kernel allows
+  // 65530 mappings in all.
   static constexpr std::size_t kMost = 256, kMostOfAll = 4096;
   static constexpr std::uint64_t kMostBytes = 16ULL << 30, kMostBytesOfAll = 256ULL << 30;
 
@@ -37,16 +39,18 @@ class Pools {
     int error = 0;  // errno
     std::uint64_t address = 0;
   };
-  // Of a file that the process has handed over.
+  // Maps a part of a file that the process has handed over. Returns the pool's address, or an
+  // errno.
   Made map(const Fd& file, const Part& part);
-  // It is known as that region from now on.
+  // Gives the pool the number of its memory region.
   void name(std::uint64_t address, std::uint32_t region);
   void unmap(std::uint64_t address);
   void unmap_region(std::uint32_t region);
 
-  // Null: there is no pool that holds all of that, or it is not to be written to.
+  // Returns null if no pool holds the whole range, or if `writes` is true and the pool is
+  // read-only.
   std::byte* at(std::uint64_t address, std::uint64_t bytes, bool writes) const;
-  // False: as above, or some of it does not answer.
+  // Return false if at() returns null, or if some of the pages are missing.
   bool read(std::uint64_t address, std::span<std::byte> to) const;
   bool write(std::uint64_t address, std::span<const std::byte> from) const;
 
@@ -68,7 +72,8 @@ class Pools {
     std::uint64_t bytes_;
   };
   struct Pool {
-    std::uint64_t address = 0;  // of its first byte, `begin` bytes into the mapping
+    // The first byte of the pool, which lies `begin` bytes into the mapping.
+    std::uint64_t address = 0;
     std::uint64_t length = 0;
     std::uint64_t begin = 0;
     bool writable = false;
@@ -76,7 +81,7 @@ class Pools {
     Mapping mapping;
   };
 
-  std::vector<Pool> pools_;  // by address: each is above those before it
+  std::vector<Pool> pools_;  // in rising order of addresses
   std::uint64_t next_ = kPools;
   std::uint64_t bytes_ = 0;  // mapped
 };

@@ -36,7 +36,7 @@ bool is_thread_of(pid_t process, pid_t thread) {
   return ::syscall(SYS_tgkill, process, thread, 0) == 0 || errno == EPERM;
 }
 
-// Empty: the process is gone, or not in sight.
+// Returns the threads of the process. The list is empty if the process has gone or is not visible.
 std::vector<pid_t> threads_of(pid_t process) {
   std::vector<pid_t> threads;
   std::error_code error;

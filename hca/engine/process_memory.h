@@ -1,10 +1,13 @@
-// The memory of a process that is attached: bytes in and out of it, by process_vm_readv and writev.
+// Moves bytes in and out of the memory of an attached process, by process_vm_readv and
+// process_vm_writev. Machine and Sharing use it, on the engine's thread.
 //
-// The kernel takes a process's number, which another may have by now; so the descriptor of the
-// process is asked first whether it is still there. That number is its main thread's, which may end
-// before the others: then one of those is named, as long as it is a thread of that process. Where
-// the kernel refuses (a container without that call, ptrace_scope 3), every transfer is false, and
-// the process is given orders (bounce.h).
+// The kernel takes a process number, which another process may have by now. So before each transfer
+// the process's pidfd is asked whether the process still lives. The number is that of its main
+// thread, which may end before the other threads. Then one of those is named, as long as it is a
+// thread of that process.
+//
+// If the kernel refuses (a container without that call, ptrace_scope 3), every transfer returns
+// false. The process is then given orders (bounce.h).
 #pragma once
 
 #include <sys/types.h>
@@ -20,29 +23,31 @@ namespace scela::hca {
 
 class ProcessMemory {
  public:
-  // Of the process at the other end of a connected socket of this machine.
+  // Makes the memory of the process at the other end of a connected socket of this machine.
   static ProcessMemory of_peer(int socket, pid_t pid);
-  // `process`: its pidfd, by which it is known to be the same one still.
+  // `process` is the pidfd that shows whether it is still the same process.
   ProcessMemory(pid_t pid, Fd process) : pid_(pid), process_(std::move(process)) {}
 
-  // False: not all of it is there; what was transferred until then stays.
+  // Returns false if the range is not all mapped; what was transferred until then stays.
   bool read(std::uint64_t address, std::span<std::byte> to) const;
   bool write(std::uint64_t address, std::span<const std::byte> from) const;
-  // Through the buffer, piece by piece; both may be the same process.
+  // Copies through the buffer, piece by piece. Both may be the same process.
   static bool copy(const ProcessMemory& from, std::uint64_t from_address, const ProcessMemory& to,
                    std::uint64_t to_address, std::uint64_t bytes, std::span<std::byte> buffer);
 
-  // Whether the kernel lets this process at that memory: it reads the number there, and writes its
+  // Returns true if the kernel gives access to that memory. It reads `number` there, and writes its
   // complement after it.
   bool is_reached(std::uint64_t address, std::uint64_t number) const;
 
   bool is_there() const;
   pid_t pid() const { return pid_; }
-  // Readable once the process has ended. Invalid: the kernel gave none, and nothing is transferred.
+  // The pidfd, which is readable once the process has ended. If it is invalid, the kernel gave
+  // none, and nothing is transferred.
   const Fd& descriptor() const { return process_; }
 
  private:
-  // call(thread), with one that has memory; as process_vm_readv, -1 and errno if there is none.
+  // Calls call(thread) for a thread of the process that still has memory. Returns what
+  // process_vm_readv would return: -1 and errno if there is none.
   template <class Call>
   ssize_t by_a_thread(Call call) const;
   bool read_some(std::uint64_t address, std::span<std::byte> to) const;

@@ -1,4 +1,5 @@
-// What whoever started the engine reads: lines on its standard error.
+// Writes lines to the engine's standard error, for the process that started it. Any thread may
+// call.
 #pragma once
 
 #include <unistd.h>

@@ -20,7 +20,8 @@
 namespace scela::hca {
 
 namespace {
-// Of one connection at a time, so that one that asks without end does not keep others waiting.
+// Questions that one connection may ask at a time, so that one that asks without end does not keep
+// others waiting.
 constexpr int kAsksAtOnce = 16;
 }  // namespace
 
@@ -85,7 +86,7 @@ Result<void> Server::set_up() {
   return {};
 }
 
-// Processes may look at it at any time.
+// Writes the settings to the shared memory. Processes may read them at any time.
 void Server::tell_settings() {
   auto marks = rules_.settings_told;
   marks[static_cast<std::size_t>(Variable::encrypt)] =
@@ -106,7 +107,7 @@ void Server::accept_all() {
     Fd made(::accept4(listening_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!made) {
       if (errno == EINTR || errno == ECONNABORTED) continue;
-      if (errno == EAGAIN || errno == EINVAL) return;  // EINVAL: it has been shut (end_if_idle)
+      if (errno == EAGAIN || errno == EINVAL) return;  // EINVAL: it was shut (end_if_idle)
       complain(cat("cannot accept a connection: ", errno_text(errno)));
       return;
     }
@@ -239,14 +240,15 @@ bool Server::attach(ProcessId id, Served& served, const Ask& ask) {
                                                           : events.error().text()));
     return refuse(served, ENOMEM);
   }
-  // One of its own: what it does to it is felt by nobody else.
+  // Each process has its own eventfd, so what it does to it affects no other process.
   served.wake.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!served.wake || !poller_.add(served.wake.get(), EPOLLIN | EPOLLET, {Tag::Kind::wake})) {
     report(cat("cannot serve another process: ", errno_text(errno)));
     return refuse(served, ENOMEM);
   }
   auto memory = ProcessMemory::of_peer(served.connection.descriptor(), peer->pid);
-  // It may have left its connection to a child: its memory is gone, and all it had goes too.
+  // A process may have left its connection to a child. When it ends, its memory is gone, and its
+  // objects go too.
   if (memory.descriptor()) {
     poller_.add(memory.descriptor().get(), EPOLLIN, {Tag::Kind::process, id});
   }
@@ -257,7 +259,7 @@ bool Server::attach(ProcessId id, Served& served, const Ask& ask) {
                                        {},
                                        {},
                                        {}});
-  // A process that names no address has no thread to give orders to.
+  // A process that names no address has no thread that carries out orders.
   if (ask.address != 0 && !process.memory.is_reached(ask.address, ask.cookie)) {
     const Host::Shared area = process.chunks.allocate(kOrderAreaBytes);
     if (area.base == nullptr) {
@@ -292,7 +294,7 @@ void Server::drop(ProcessId id) {
     if (trace_) trace_->write();
     --attached_;
   }
-  // The process may hold it open for longer.
+  // The process may keep the eventfd open for longer.
   if (found->second.wake) poller_.remove(found->second.wake.get());
   served_.erase(found);
   if (served_.empty()) expect_somebody();

@@ -1,7 +1,8 @@
-// The engine's process: its connections, and the loop that runs the interpreter.
+// The engine's process: its connections, and the loop that runs the interpreter. The main function
+// of scela-hca calls serve().
 //
-// One thread. What processes post is looked at without a system call while there is work; before
-// it sleeps the engine says so on its page, so that the next who posts something wakes it.
+// There is one thread. While there is work, it looks at posted requests without a system call.
+// Before it sleeps it says so on its page, so the next process that posts a request wakes it.
 #pragma once
 
 #include <array>
@@ -31,29 +32,30 @@ class Server {
   struct Rules {
     Settings settings;
     bool until_idle = false;
-    std::string trace;  // a file; empty: none
+    std::string trace;  // path of a file; empty: no trace
     std::string version;
-    bool encrypt = false;  // the wish of this engine's own environment
-    // What its environment has told it, for its processes (EngineMemory).
+    bool encrypt = false;  // from this engine's own environment
+    // The variables in its environment, as its processes are told of them (EngineMemory).
     std::array<std::uint64_t, kEngineVariables> settings_told{};
-    std::vector<std::string> complaints;  // said once it serves
-    // Who connects and does not say within this that it uses the engine is dropped: what is silent
-    // keeps no engine alive.
+    std::vector<std::string> complaints;  // reported once it serves
+    // Nanoseconds in which a new connection must say that it uses the engine. After that it is
+    // dropped: a silent process must not keep an engine alive.
     Moment silence = 10'000'000'000;
   };
 
-  // `listening` was made under the home's lock; without a home it is somebody else's as well, who
-  // sees to it that those who come when this engine has ended find another. Without a fabric there
-  // are no other nodes.
+  // Runs the engine until it ends. `listening` was made under the home's lock. If `home` is null,
+  // another process also holds the socket. That process starts the next engine for connections that
+  // come after this one has ended. If `fabric` is null, there are no other nodes. The engine writes
+  // one byte to `ready` (-1: none) once it serves.
   static Result<void> serve(const Rules& rules, Home* home, Fd listening,
                             std::unique_ptr<Fabric> fabric, int ready);
 
  private:
   struct Served {
     Connection connection;
-    Fd wake = Fd();  // by which it wakes this process
+    Fd wake = Fd();  // the process wakes the engine with it
     bool attached = false;
-    bool joined = false;  // it has told the job, and keeps the engine there
+    bool joined = false;  // it told the job and keeps the engine
   };
 
   Server(const Rules& rules, Home* home, Fd listening, std::unique_ptr<Fabric> fabric,
@@ -62,7 +64,7 @@ class Server {
   Result<void> set_up();
   void run();
 
-  // The loop (loop.cpp).
+  // The loop is in loop.cpp.
   void sleep();
   bool spin();
   bool is_alone() const;
@@ -70,27 +72,27 @@ class Server {
   void take(const Poller::Ready& ready);
   void attend_to_machine();
 
-  // Connections (server.cpp).
+  // Connections are in server.cpp.
   void accept_all();
   void talk(ProcessId id);
-  // False: the connection ends.
+  // Returns false if the connection ends.
   bool answer(ProcessId id, Served& served, const Ask& ask, Connection::Handed& handed);
-  // Registers what is handed over.
+  // Registers the memory file that a process hands over.
   Answer share(ProcessId id, const Ask& ask, Connection::Handed& handed);
   bool attach(ProcessId id, Served& served, const Ask& ask);
-  // What a process says of the job (joining.cpp). It is wiped.
+  // Takes a process's description of the job (joining.cpp), and wipes it.
   bool join(Served& served, std::string& record);
   bool confirm(Served& served) const;
   bool make_channel(ProcessId id, Answer& answer, Fd& theirs);
   void drop(ProcessId id);
   void drop_the_silent(Moment now);
-  // At most once a second: it may come again at every look.
+  // Reports the error at most once a second, because it may recur at every look.
   void complain(const std::string& what);
   bool refuse(const Served& served, int error) const;
   void tell_settings();
   EngineStatus status() const;
 
-  // The end (loop.cpp).
+  // The end is in loop.cpp.
   void leave_home();
   void expect_somebody();
   void end_if_idle();
@@ -103,7 +105,7 @@ class Server {
   EngineMemory& memory_;
   EnginePage& page_;
   std::unique_ptr<Fabric> fabric_;
-  bool was_told_ = false;  // of its job, by whoever started it
+  bool was_told_ = false;  // its starter has named the job
   Machine machine_;
   Engine engine_;
   Fd signals_;
@@ -115,11 +117,11 @@ class Server {
   Moment look_at_places_ = 0;
   std::uint64_t runs_ = 0;
   Moment complain_again_ = 0;
-  std::uint64_t heard_ = 0;  // how often something came from other nodes
+  std::uint64_t heard_ = 0;  // times that other nodes sent something
   std::uint64_t sleeps_ = 0;
   std::uint64_t bells_ = 0;  // sleeps that a bell has ended
   std::optional<TraceFile> trace_;
-  std::optional<Moment> idle_until_;  // when to end if nobody is there
+  std::optional<Moment> idle_until_;  // when to end if no process comes
   bool over_ = false;
 };
 

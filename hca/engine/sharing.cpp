@@ -21,18 +21,18 @@ namespace scela::hca {
 
 namespace {
 
-// To wake who sleeps costs as much as to copy so many.
+// To wake a process that sleeps costs as much as to copy this many bytes.
 constexpr std::uint64_t kLeastToWake = 256 * 1024;
 constexpr std::uint64_t kSmallPart = 32 * 1024;
 constexpr std::uint64_t kLargePart = 128 * 1024;
-// By the engine, when all else is there.
+// The engine itself moves these bytes, after all others have arrived.
 constexpr std::uint64_t kLastBytes = 4096;
 
-constexpr std::uint64_t kSpinNs = 30'000;    // longer than a part takes that is being moved
-constexpr std::uint64_t kSleepNs = 500'000;  // then it is looked at what holds it up
+constexpr std::uint64_t kSpinNs = 30'000;    // longer than a part takes to move
+constexpr std::uint64_t kSleepNs = 500'000;  // then the engine looks for the cause
 constexpr std::uint64_t kPatienceNs = 1'000'000'000;
 constexpr unsigned kMostRefusals = 10;
-// Longer than any part takes: who has taken it lost its processor meanwhile.
+// This is longer than any part takes: a later process has lost its processor meanwhile.
 constexpr std::uint64_t kLateNs = 100'000;
 constexpr unsigned kMostLate = 12;
 
@@ -46,7 +46,8 @@ inline void pause_processor() {
 #endif
 }
 
-// Stopped, or ended: it is not within a system call, and begins none before it goes on.
+// Returns true if the thread is stopped or has ended. It is then in no system call, and begins none
+// before it goes on.
 bool is_stopped(pid_t process, std::uint32_t thread) {
   const Fd file(
       ::open(cat("/proc/", process, "/task/", thread, "/stat").c_str(), O_RDONLY | O_CLOEXEC));
@@ -54,7 +55,7 @@ bool is_stopped(pid_t process, std::uint32_t thread) {
   char text[512];
   const ssize_t got = retry([&] { return ::read(file.get(), text, sizeof text); });
   if (got <= 0) return got < 0 && errno == ESRCH;
-  // The state stands behind the name, which may hold brackets itself.
+  // The state follows the name, which may itself contain brackets.
   const std::string_view said(text, static_cast<std::size_t>(got));
   const std::size_t name = said.rfind(')');
   return name != std::string_view::npos && name + 2 < said.size() &&
@@ -72,7 +73,8 @@ Sharing::Sharing(ProcessPage& page, std::uint64_t pid_space) : page_(&page) {
   page.board.pid_space = pid_space;
 }
 
-// What it has begun before is over: nothing else may stand in its place before.
+// Returns true if every part that the process has begun is over. Only then may a new one take its
+// place.
 bool Sharing::is_free() const {
   return std::all_of(std::begin(page_->board.errands), std::end(page_->board.errands),
                      [](const Errand& errand) {
@@ -97,10 +99,10 @@ bool Sharing::offers(std::uint64_t bytes) {
   return !withdrawn_;
 }
 
-// How many.
+// Offers the parts. Returns how many there are.
 unsigned Sharing::offer_parts(const Copy& what) {
   const std::uint64_t most = what.bytes - kLastBytes;
-  // Some for each, and not so small that the system calls count.
+  // Both sides get some parts, but no part is so small that the system calls matter.
   part_bytes_ = std::clamp(std::bit_floor(what.bytes / 4), kSmallPart, kLargePart);
   unsigned count = 0;
   ++offers_;
@@ -134,7 +136,8 @@ bool Sharing::move(const Copy& what, std::uint64_t from, std::uint64_t bytes,
              : ProcessMemory::copy(what.other, there, what.own, here, bytes, buffer);
 }
 
-// True: it is over. False: it was withdrawn; it does nothing any more, and is the engine's.
+// Waits for a part that the process has begun. Returns true if it is over. Returns false if it was
+// withdrawn: the process can no longer move it, and the engine must.
 bool Sharing::wait_for(Errand& errand, pid_t process) {
   ErrandBoard& board = page_->board;
   const std::uint64_t begun = monotonic_ns();
@@ -164,9 +167,10 @@ bool Sharing::wait_for(Errand& errand, pid_t process) {
   }
 }
 
-// A process that refuses everything is asked less and less often.
+// Adjusts how often parts are offered. A process that refuses everything is asked less and less
+// often.
 void Sharing::judge(unsigned taken, unsigned done) {
-  // Where others want the processors, a part may take as long as they are given.
+  // If other threads want the processors, a part may take as long as their time slices.
   if (std::exchange(came_late_, false)) {
     late_ = std::min(late_ + 6, kMostLate);
     skips_ = 1ULL << late_;
@@ -175,14 +179,14 @@ void Sharing::judge(unsigned taken, unsigned done) {
   }
   if (done > 0) refusals_ = 0;
   if (taken == 0 || done > 0) return;
-  // The first is none: the two have not met (hca/library/helper.h).
+  // The first refusal does not count: the two processes had not met (hca/library/helper.h).
   refusals_ = std::min(refusals_ + 1, kMostRefusals);
   skips_ = std::max<std::uint64_t>(skips_, (1ULL << refusals_) - 2);
 }
 
 bool Sharing::copy(const Copy& what, std::span<std::byte> buffer) {
-  // As before each transfer. The process opens its own descriptor of that number when it is offered
-  // the first part, and uses it when it is offered another.
+  // This is checked before each transfer. The process opens its own pidfd of that number when it is
+  // offered the first part, and uses it from the next offer on.
   if (!what.other.is_there()) return false;
   const unsigned count = offer_parts(what);
   wake();
@@ -193,7 +197,7 @@ bool Sharing::copy(const Copy& what, std::span<std::byte> buffer) {
     if (!take_back(board.errands[i])) continue;
     mine |= 1u << i;
     const std::uint64_t from = i * part_bytes_;
-    // What failed once is not tried further, only taken back.
+    // After a failure nothing more is moved; the parts are only taken back.
     if (well)
       well = move(what, from, std::min(part_bytes_, what.bytes - kLastBytes - from), buffer);
   }

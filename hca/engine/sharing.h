@@ -1,10 +1,10 @@
-// Copies of long messages that a process shares with the engine (hca/core/errands.h): while it
-// polls in vain it moves parts of them straight between its memory and another's, at the same time
-// as the engine moves others through its buffer. Who moves a part is whoever takes it first; a
-// process that does not run takes none.
+// Copies of long messages that the engine shares with a process (hca/core/errands.h). While the
+// process polls in vain, it moves parts of them straight between its memory and another's.
+// Meanwhile the engine moves other parts through its buffer. Each part is moved by the side that
+// takes it first; a process that does not run takes none. Machine uses it, on the engine's thread.
 //
-// The process may write what it likes to its page: who takes a part for itself and does not move it
-// cheats itself, or whom it could write to anyway.
+// The process may write anything to its page. A process that takes a part and does not move it
+// harms only itself, or a process that it could write to anyway.
 #pragma once
 
 #include <cstddef>
@@ -20,28 +20,29 @@ class Sharing {
  public:
   static constexpr std::uint64_t kLeastBytes = 64 * 1024;
 
-  // `pid_space`: whose process numbers the engine knows (pid_space()).
+  // `pid_space` is the PID namespace of the process numbers that the engine knows (pid_space()).
   Sharing(ProcessPage& page, std::uint64_t pid_space);
 
-  // Whether the process polls in vain, asleep or not, since this was asked last.
+  // Returns true if the process has polled in vain, asleep or not, since the last call.
   bool polls();
-  // Whether it would take something of so many bytes just now; after polls().
+  // Returns true if the process would take a part of a copy of this size now. polls() is called
+  // first.
   bool offers(std::uint64_t bytes);
 
   struct Copy {
-    ErrandKind kind = ErrandKind::push;  // into the other process's memory, or out of it
+    ErrandKind kind = ErrandKind::push;  // into or out of the other's memory
     const ProcessMemory& own;
     const ProcessMemory& other;
-    ProcessId peer = 0;       // the other
+    ProcessId peer = 0;       // the other process
     std::uint64_t here = 0;   // in the process's memory
     std::uint64_t there = 0;  // in the other's
     std::uint64_t bytes = 0;
   };
-  // As ProcessMemory::copy. When it returns, nobody moves any of it any more. The last bytes are
-  // written last, for who looks at them to see that a message has come.
+  // Copies as ProcessMemory::copy does. When it returns, no process moves any part any more. The
+  // last bytes are written last, for readers that poll them to see that a message has come.
   bool copy(const Copy& what, std::span<std::byte> buffer);
 
-  // Of this process; 0: it is not known, and nothing can be shared.
+  // Returns the PID namespace of this process, or 0 if it is not known. Nothing can be shared then.
   static std::uint64_t pid_space();
 
  private:
@@ -57,11 +58,14 @@ class Sharing {
   bool spins_ = false;
   std::uint64_t offers_ = 0;
   std::uint64_t part_bytes_ = 0;
-  bool withdrawn_ = false;   // a part that the process has begun; it has not said that it is over
-  unsigned refusals_ = 0;    // offers in a row of which all that was taken was refused
-  bool came_late_ = false;   // a part of this offer
-  unsigned late_ = 0;        // more with each offer that was, less with each that was not
-  std::uint64_t skips_ = 0;  // so many offers are not made
+  // The process has begun a part that was withdrawn, and has not said that it is over.
+  bool withdrawn_ = false;
+  // Offers in a row in which every part that was taken was refused.
+  unsigned refusals_ = 0;
+  bool came_late_ = false;  // a part of this offer came late
+  // Grows with each offer that was late, and shrinks with each that was not.
+  unsigned late_ = 0;
+  std::uint64_t skips_ = 0;  // offers that are left out from now on
 };
 
 }  // namespace scela::hca

@@ -10,7 +10,7 @@ namespace scela::hca {
 
 namespace {
 
-// "12", "34K", "5.6M": four characters or five.
+// Formats a number in at most five characters: "12", "34K", "5.6M".
 std::string short_number(std::uint64_t value, std::uint64_t base) {
   static constexpr const char* kUnits[] = {"", "K", "M", "G", "T", "P", "E"};
   if (value < 10'000) return cat(value);
@@ -34,7 +34,7 @@ std::string bytes(std::uint64_t value) {
 
 using Row = std::vector<std::string>;
 
-// The first two columns to the left, the others to the right.
+// Formats a table. The first two columns are aligned to the left, the others to the right.
 std::string table(const std::vector<Row>& rows) {
   std::vector<std::size_t> widths(rows[0].size());
   for (const Row& row : rows)
@@ -122,7 +122,7 @@ nlohmann::ordered_json json_of(const Holdings& has, const Traffic& did) {
 std::string program_of(pid_t pid) {
   std::string name = read_small_file(cat("/proc/", pid, "/comm").c_str());
   if (name.ends_with('\n')) name.pop_back();
-  // It names itself; what is printed is to be text.
+  // The process sets its own name, and the output must be text.
   std::replace_if(
       name.begin(), name.end(), [](char c) { return c < ' ' || c > '~'; }, '?');
   return name;

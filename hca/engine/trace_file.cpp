@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::size_t kBufferBytes = 256u << 10;
 constexpr Moment kBetweenWritesNs = 200'000'000;
-// For the end, which says what was left out.
+// Bytes reserved for the end of the file, which says how many events were left out.
 constexpr std::uint64_t kReserve = 256;
 
 std::string microseconds(Moment ns) {
@@ -143,7 +143,7 @@ void TraceFile::executed(const Request& request, Moment began, Status status) {
   const Track where = track(request.process, request.qpn, name_of(request.type));
   const Moment now = time();
   Moment& last_end = ends_[key_of(where.pid, where.qpn)];
-  // 0: it was taken before anybody looked on.
+  // A time of 0 means that the request was taken before the trace began.
   const Moment start = std::min(now, std::max(began == 0 ? now : began, last_end));
   last_end = now;
   add(cat(R"({"name":")", name_of(request.opcode), R"(","ph":"X","pid":)", where.pid, R"(,"tid":)",
@@ -192,7 +192,7 @@ void TraceFile::write() {
                    R"(,"tid":0,"args":{"labels":")", left_out_, R"( events were left out"}})");
   }
   buffer_ += "\n]\n";
-  // The next write begins where this one's events end. A disk that is full ends the trace.
+  // The next write begins at the end of this one's events. A full disk ends the trace.
   std::size_t done = 0;
   while (done < buffer_.size()) {
     const ssize_t put = retry([&] {

@@ -1,11 +1,12 @@
-// What the engine does and when, as a file of Chrome trace events (a JSON array): requests as they
-// are posted, executed and completed, on a track for each process and queue pair, and the engine's
-// own sleep. A program's computing shows as absence.
+// Writes what the engine does and when, as a file of Chrome trace events (a JSON array). Each
+// process and queue pair has a track with its requests as they are posted, executed and completed.
+// Another track shows the engine's own sleep. A program's computing shows as absence of events.
+// Server uses it, on the engine's thread.
 //
-// A request's span begins when it was taken from its queue, or when the one before it ended: of
-// requests that are on their way together each shows how long it was the oldest. Times are
-// microseconds of the monotonic clock. The file is whole whenever it was written to, and never
-// longer than its bound: its last line then says how many events were left out.
+// A request's span begins when it was taken from its queue, or when the one before it ended. If
+// several are on their way, each thus shows how long it was the oldest. Times are microseconds of
+// the monotonic clock. The file is complete after each write, and never longer than its bound. Its
+// last line then says how many events were left out.
 #pragma once
 
 #include <sys/types.h>
@@ -25,14 +26,16 @@ class TraceFile final : public Watcher {
  public:
   static constexpr std::uint64_t kMostBytes = 64u << 20;
 
-  // "%p" in the name stands for the engine's number. What stood there before is lost.
+  // Makes the file. "%p" in the name stands for the engine's process number. An existing file is
+  // truncated.
   static Result<TraceFile> make(std::string name, std::uint64_t most_bytes = kMostBytes);
   TraceFile(TraceFile&&) = default;
   TraceFile& operator=(TraceFile&&) = default;
   ~TraceFile() override;
 
   void joined(ProcessId process, pid_t pid);
-  // The engine's sleep, which has ended now. By what: a bell, something else, or nothing.
+  // Records a sleep of the engine that has ended now, and what ended it: a bell, another event, or
+  // the time limit.
   enum class Woken : std::uint8_t { bell, other, time };
   void slept(Moment from, Woken woken);
 
@@ -42,7 +45,8 @@ class TraceFile final : public Watcher {
   void completed(ProcessId process, const Completion& completion) override;
   void woken(ProcessId process) override;
 
-  // Writes what is not in the file yet. settle(): unless that was done a moment ago.
+  // write() writes the events that are not in the file yet. settle() does so unless a write was
+  // done a moment ago.
   void write();
   void settle();
 
@@ -56,17 +60,17 @@ class TraceFile final : public Watcher {
   Track track(ProcessId process, std::uint32_t qpn, std::string_view kind);
   void name_process(pid_t pid, std::string_view name);
   void instant(std::string_view name, Track track, std::string_view arguments);
-  bool is_full();  // counts what is left out
+  bool is_full();  // counts the events that are left out
   void add(std::string_view event);
 
   Fd file_;
   std::uint64_t most_bytes_;
-  std::uint64_t written_ = 0;  // bytes, without the end
+  std::uint64_t written_ = 0;  // bytes, without the closing lines
   std::string buffer_;
   std::uint64_t left_out_ = 0;
   Moment last_write_ = 0;
   std::unordered_map<ProcessId, pid_t> pids_;
-  std::unordered_map<std::uint64_t, Moment> ends_;  // of each track's last span
+  std::unordered_map<std::uint64_t, Moment> ends_;  // the end of each track's last span
 };
 
 }  // namespace scela::hca

@@ -1,4 +1,4 @@
-// Address handles: values of the program's own, which each datagram carries along.
+// Address handles: values in the program's memory, which each datagram carries along.
 #include <endian.h>
 
 #include <new>
@@ -10,7 +10,7 @@ namespace scela::hca::library {
 
 namespace {
 
-// The index of the port's GID; -1: it has none such.
+// Returns the index of the GID in the port's table, or -1 if it is not there.
 int gid_index(const Device& device, std::uint8_t port, const ibv_gid& gid) {
   if (gid.raw[0] == kMulticastByte) return 0;
   return std::memcmp(device.gids[port - 1].bytes, gid.raw, sizeof(gid.raw)) == 0 ? 0 : -1;

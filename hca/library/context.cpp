@@ -1,4 +1,4 @@
-// Opening the device, and the tables that the inline functions of verbs.h look into.
+// Opens the device, and fills the tables that the inline functions of verbs.h read.
 #include <cstdio>
 #include <new>
 
@@ -52,7 +52,7 @@ using namespace scela::hca::library;
 
 extern "C" ibv_context* ibv_open_device(ibv_device* device) {
   return guarded([&]() -> ibv_context* {
-    // The tables begin as zeros: what is not filled in is not offered.
+    // The tables start as zeros: a function that is not filled in is not offered.
     auto made = std::unique_ptr<Context>(new (std::nothrow) Context());
     if (!made) return no<ibv_context>(ENOMEM);
     std::string why;

@@ -1,4 +1,4 @@
-// Completion queues and their channels: made, resized, destroyed. poll.cpp takes completions.
+// Makes, resizes and destroys completion queues and their channels. poll.cpp takes completions.
 #include <algorithm>
 #include <new>
 
@@ -62,7 +62,7 @@ Cq* make_cq(ibv_context* context, const ibv_cq_init_attr_ex& attributes, std::ui
   return made.release();
 }
 
-// Until the program has acknowledged what it was told about this queue.
+// Waits until the program has acknowledged every event about this queue.
 void await_acknowledged(Cq& cq) {
   ::pthread_mutex_lock(&cq.mutex);
   while (cq.comp_events_completed != cq.comp_events ||
@@ -101,7 +101,7 @@ int modify_cq(ibv_cq*, ibv_modify_cq_attr* attributes) {
   if ((attributes->attr_mask & ~static_cast<std::uint32_t>(IBV_CQ_ATTR_MODERATE)) != 0) {
     return EINVAL;
   }
-  // Nothing is held back here: only "at once" can be had.
+  // The device does not delay events, so only values that mean "at once" are accepted.
   return attributes->moderate.cq_count > 1 || attributes->moderate.cq_period > 0 ? EOPNOTSUPP : 0;
 }
 
@@ -175,7 +175,7 @@ int ibv_resize_cq(ibv_cq* cq, int cqe) {
     if (answer.error != 0) return static_cast<int>(answer.error);
     const Region before = ours.region;
     if (!ours.map(link, answer.send, answer.entries)) return EPROTO;
-    // Who looks through all queues may still look at the old one.
+    // A thread that looks through all queues may still read the old ring.
     const std::unique_lock none_looks(context_of(cq->context).table.mutex);
     link.release(before);
     return 0;

@@ -16,7 +16,7 @@ namespace scela::hca::library {
 
 namespace {
 
-// Vendors' libraries look for pointers of theirs behind the public structure; they find null.
+// Vendors' libraries look for their own pointers behind the public structure. They find null there.
 struct Padded {
   ibv_device device{};
   unsigned char zeros[1024] = {};
@@ -86,7 +86,8 @@ ibv_device_attr device_attributes(const Device& device) {
   attributes.max_qp_rd_atom = limit::kRdAtomic;
   attributes.max_res_rd_atom = limit::kRdAtomic * limit::kQps;
   attributes.max_qp_init_rd_atom = limit::kRdAtomic;
-  // Atomic among verbs only: the engine executes them one after the other, as an adapter does.
+  // These are atomic among verbs only: the engine executes them one after the other, as an adapter
+  // does.
   attributes.atomic_cap = IBV_ATOMIC_HCA;
   attributes.max_mcast_grp = limit::kMcastGroups;
   attributes.max_mcast_qp_attach = 1024;
@@ -162,7 +163,7 @@ __be64 ibv_get_device_guid(ibv_device* device) {
     const std::lock_guard lock(device_mutex);
     if (known_guid != 0) return htobe64(known_guid);
   }
-  // Only the engine knows.
+  // Only the engine knows the GUID.
   ibv_context* const context = ibv_open_device(device);
   if (context == nullptr) return 0;
   const std::uint64_t guid = context_of(context).link.device().guid;
@@ -176,7 +177,7 @@ int ibv_query_device(ibv_context* context, ibv_device_attr* device_attr) {
 }
 
 int ibv_query_port(ibv_context* context, std::uint8_t port_num, _compat_ibv_port_attr* port_attr) {
-  // Programs of before port_cap_flags2 have no room for it.
+  // Programs built before port_cap_flags2 existed have no room for it.
   return query_port(context, port_num, reinterpret_cast<ibv_port_attr*>(port_attr),
                     offsetof(ibv_port_attr, port_cap_flags2));
 }
@@ -250,7 +251,7 @@ const char* ibv_get_sysfs_path() {
 }
 
 int ibv_read_sysfs_file(const char* directory, const char* file, char* text, std::size_t bytes) {
-  // The device has no directory there.
+  // The device has no sysfs directory.
   if (directory[0] == '\0' || bytes == 0) {
     errno = ENOENT;
     return -1;

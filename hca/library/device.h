@@ -1,4 +1,4 @@
-// The one device, before and after it is opened.
+// The library's one device, before and after a program opens it. Any thread may call.
 #pragma once
 
 #include "hca/core/messages.h"
@@ -7,7 +7,7 @@ namespace scela::hca::library {
 
 inline constexpr char kDeviceName[] = "scela_hca0";
 
-// What the engine says of this node, kept for questions that come without an open device.
+// Keeps the engine's description of this node for questions that come without an open device.
 void remember(const Device& device);
 
 }  // namespace scela::hca::library

@@ -19,9 +19,9 @@
 namespace scela::hca::library {
 
 namespace {
-constexpr std::size_t kMaxDescriptors = 16;  // that come with one answer
-constexpr std::size_t kOfHello = 3;          // engine page, wake eventfd, asynchronous events
-constexpr int kAttempts = 3;                 // to be answered by an engine
+constexpr std::size_t kMaxDescriptors = 16;  // with one answer
+constexpr std::size_t kOfHello = 3;          // page, wake eventfd, asynchronous events
+constexpr int kAttempts = 3;                 // to find an engine that answers
 
 Answer failed(int number) {
   Answer answer;
@@ -29,13 +29,13 @@ Answer failed(int number) {
   return answer;
 }
 
-// What the engine proves by that it reaches this process's memory.
+// The engine proves with these numbers that it reaches this process's memory.
 struct Probe {
   std::uint64_t number = 0;
   std::uint64_t complement = 0;
 };
 
-// `file`: goes with it; -1: none.
+// Sends the question, with `file` unless that is -1. Returns what sendmsg returns.
 ssize_t send_ask(int socket, const Ask& ask, int file) {
   iovec part{const_cast<Ask*>(&ask), sizeof(ask)};
   alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
@@ -54,7 +54,7 @@ ssize_t send_ask(int socket, const Ask& ask, int file) {
   return retry([&] { return ::sendmsg(socket, &message, MSG_NOSIGNAL); });
 }
 
-// By what the socket tells without being read.
+// Returns true if the engine has closed its end. It polls the socket and reads nothing from it.
 bool has_ended(int socket) {
   pollfd end{socket, POLLRDHUP, 0};
   return ::poll(&end, 1, 0) > 0 && (end.revents & (POLLHUP | POLLRDHUP | POLLERR)) != 0;
@@ -74,7 +74,8 @@ void collect(const msghdr& header, std::vector<Fd>& fds) {
 }
 }  // namespace
 
-// An engine that is killed now answers nobody: the next attempt finds another, or starts it.
+// An engine that is killed meanwhile does not answer. The next attempt finds another one or starts
+// it.
 int EngineLink::greet(const Ask& hello, Answer& answer, std::vector<Fd>& fds, std::string& why) {
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     socket_.reset();
@@ -84,7 +85,7 @@ int EngineLink::greet(const Ask& hello, Answer& answer, std::vector<Fd>& fds, st
     ucred peer{};
     socklen_t bytes = sizeof(peer);
     if (::getsockopt(socket_.get(), SOL_SOCKET, SO_PEERCRED, &peer, &bytes) == 0) {
-      // Without Yama there is no such call, and no need of it.
+      // A kernel without Yama has no such call, and does not need it.
       ::prctl(PR_SET_PTRACER, static_cast<unsigned long>(peer.pid), 0, 0, 0);
     }
     if (exchange(hello, -1, answer, fds)) return 0;
@@ -161,10 +162,10 @@ bool EngineLink::serve(const Region& area, Fd file) {
          service_.start(base, std::move(file), area.offset, [this] { ring(kOrdersBell); }) == 0;
 }
 
-// One datagram each way. False: the engine is gone, or does not speak as agreed.
+// Sends one datagram and receives one. Returns false if the engine is gone or breaks the protocol.
 bool EngineLink::exchange(const Ask& ask, int file, Answer& answer, std::vector<Fd>& fds) {
   const ssize_t sent = send_ask(socket_.get(), ask, file);
-  if (sent < 0 && errno == ETOOMANYREFS) {  // this user's files that are on their way
+  if (sent < 0 && errno == ETOOMANYREFS) {  // this user's files in flight
     answer = failed(EMFILE);
     return true;
   }
@@ -206,7 +207,7 @@ Answer EngineLink::converse(const Ask& ask, int file, Fd* handed, std::size_t wa
   Answer answer;
   std::vector<Fd> fds;
   fds.reserve(kMaxDescriptors);
-  // An answer that this side cannot follow leaves it without a chunk that later answers speak of.
+  // After an answer that this side cannot follow, it would lack a chunk that later answers name.
   if (!exchange(ask, file, answer, fds) || answer.version != kLayoutVersion ||
       fds.size() < answer.new_chunks) {
     gone_.store(true, std::memory_order_release);
@@ -247,7 +248,7 @@ void EngineLink::release(const Region& region) {
 
 void EngineLink::wake() {
   const std::uint64_t one = 1;
-  // Fails only where 2^64 - 2 wakes stand already.
+  // This fails only if 2^64 - 2 wakes are pending already.
   [[maybe_unused]] const ssize_t written =
       retry([&] { return ::write(wake_.get(), &one, sizeof(one)); });
 }

@@ -1,7 +1,8 @@
-// The connection of an open device to its engine: questions, and the memory that both share.
+// The connection of an open device to its engine: questions, and the memory that both share. Each
+// open device (objects.h) has one.
 //
-// Any thread may ask; one at a time is answered. A link that has broken stays so: every question is
-// answered by EIO.
+// Any thread may ask; the link sends one question at a time and waits for its answer. A link that
+// has broken stays broken: every further question fails with EIO.
 #pragma once
 
 #include <atomic>
@@ -19,52 +20,55 @@
 
 namespace scela::hca::library {
 
-// The path of the engine's socket: SCELA_HCA_SOCKET, else one of this user's and this job's, as the
-// launcher has named it, or as `job` says (job_socket.h).
+// Returns the path of the engine's socket. That is SCELA_HCA_SOCKET, or a path for this user and
+// this job. The launcher names the job, or `job` does (job_socket.h).
 std::string socket_path();
 std::string socket_path(const std::string& job);
-// Connects to the engine that listens there; where none does, starts one that ends with its last
-// process. Error: errno, and `why` says what was tried.
+// Connects to the engine that listens at `path`. If there is none, starts one that ends with its
+// last process, and waits up to 20 s for it. Returns 0 or an errno; `why` then says what was tried.
 int connect_engine(const std::string& path, Fd& socket, std::string& why);
 
 class EngineLink {
  public:
   EngineLink() = default;
-  // The connection ends for all who hold it: a child of this process may still have a copy.
+  // Shuts the connection down for every process that holds it: a child of this process may still
+  // have a copy.
   ~EngineLink();
-  // 0, or errno; `why` says what was tried.
+  // Returns 0 or an errno; `why` then says what was tried.
   int open(std::string& why);
 
-  // The engine's answer; descriptors that come with it beside chunks go to `handed` if there are as
-  // many as `wanted`. The error is EIO if the engine is gone.
+  // Sends the question and waits for the engine's answer. Descriptors that come beside chunks go to
+  // `handed` if there are as many as `wanted`. The answer's error is EIO if the engine is gone.
   Answer ask(const Ask& ask, Fd* handed = nullptr, std::size_t wanted = 0) {
     return converse(ask, -1, handed, wanted);
   }
-  // The engine gets that file with it.
+  // Sends the question together with that file.
   Answer hand_over(const Ask& ask, const Fd& file) { return converse(ask, file.get(), nullptr, 0); }
 
-  // Null: the region is empty or not within the chunks.
+  // Returns null if the region is empty, smaller than `at_least` bytes, or not within the chunks.
   std::byte* at(const Region& region, std::uint64_t at_least);
-  // Its queue has gone. Memory that was made for it alone is not mapped any more.
+  // Ends the use of a region after its queue has gone. Memory that was made for that queue alone is
+  // unmapped.
   void release(const Region& region);
 
-  // Says that a queue has something new: to an engine that is awake, or so that it wakes.
+  // mark() tells an engine that is awake that a queue has something new; ring() also wakes it.
   void mark(std::uint32_t bell) { hca::mark(*page_, bell); }
   void ring(std::uint32_t bell) {
     if (hca::ring(*page_, *engine_page_, bell)) wake();
   }
 
-  // Until the engine touches nothing any more that it has let go of (Service).
+  // Waits until the engine no longer touches any memory that it has released (Service).
   void settle() const { service_.settle(); }
 
-  // Moves what a long message waits for (Helper): a poll has found nothing.
+  // Moves parts that a long message waits for (Helper). A caller does so after a poll that found
+  // nothing.
   bool help() {
     return helper_.help([this] { return look(); });
   }
   bool help_is_wanted() const { return helper_.is_wanted(); }
 
   bool gone() const { return gone_.load(std::memory_order_acquire); }
-  // Looks whether the engine still holds its end.
+  // Checks whether the engine still holds its end. Returns true if it is gone.
   bool look();
 
   ProcessPage& page() { return *page_; }
@@ -85,13 +89,13 @@ class EngineLink {
   Fd wake_;
   Fd events_;
   std::vector<SealedMemory> chunks_;
-  std::vector<SealedMemory> engine_memory_;  // one, once it is there
+  std::vector<SealedMemory> engine_memory_;  // empty, or one after open()
   ProcessPage* page_ = nullptr;
   EnginePage* engine_page_ = nullptr;
   Device device_;
   std::atomic<bool> gone_{false};
   Helper helper_;
-  Service service_;  // ends before what it uses
+  Service service_;  // destroyed before what it uses
 };
 
 }  // namespace scela::hca::library

@@ -1,4 +1,4 @@
-// Where the engine listens, and how one is started where none does.
+// Finds the path at which the engine listens, and starts an engine if none listens there.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -29,7 +29,7 @@ namespace scela::hca::library {
 
 namespace {
 
-constexpr int kStartMs = 20'000;  // for an engine to say that it listens
+constexpr int kStartMs = 20'000;  // until an engine must say that it listens
 
 std::string environment(const char* name) {
   const char* const value = ::getenv(name);
@@ -42,7 +42,7 @@ std::string directory_of(const std::string& path) {
   return slash == 0 ? "/" : path.substr(0, slash);
 }
 
-// 0, or errno: others could put a socket of theirs there.
+// Checks that only this user can create a socket in the directory. Returns 0 or an errno.
 int check_directory(const std::string& directory, std::string& why) {
   struct stat status {};
   if (::lstat(directory.c_str(), &status) != 0) {
@@ -56,7 +56,7 @@ int check_directory(const std::string& directory, std::string& why) {
   return 0;
 }
 
-// 0, or errno.
+// Connects to the socket at `path` and checks that this user owns it. Returns 0 or an errno.
 int try_connect(const std::string& path, Fd& socket, std::string& why) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
@@ -96,13 +96,13 @@ bool executable(const std::string& path) {
   return ::access(path.c_str(), X_OK) == 0;
 }
 
-// The engine begins in another directory.
+// The engine starts in another directory, so its path must be absolute.
 std::string absolute(const std::string& path) {
   const std::unique_ptr<char, void (*)(void*)> whole(::realpath(path.c_str(), nullptr), ::free);
   return whole ? std::string(whole.get()) : path;
 }
 
-// Empty: there is none.
+// Returns the path of scela-hca, or an empty string if there is none.
 std::string find_engine() {
   std::string named = environment("SCELA_HCA");
   if (!named.empty()) return absolute(named);
@@ -125,7 +125,8 @@ std::string find_engine() {
   return {};
 }
 
-// What the engine is exec'ed with, made before the fork: afterwards only system calls are allowed.
+// The arguments of the engine's execve. They are made before the fork, because afterwards only
+// system calls are allowed.
 struct Start {
   const char* program = nullptr;
   char* const* arguments = nullptr;
@@ -134,16 +135,17 @@ struct Start {
   int ready = -1;  // becomes descriptor 3
 };
 
-// Says by which errno there is no engine, to who waits for its byte.
+// Writes the errno that stopped the engine to the process that waits for its byte.
 [[noreturn]] void end_child(int ready, int number) {
   static_cast<void>(!::write(ready, &number, sizeof number));
   ::_exit(127);
 }
 
-// A launcher may have bound the program to a processor, or to few; the engine is for all programs
-// of the node. The kernel takes from it what the machine lacks and the control group forbids.
+// A launcher may have bound the program to one processor or a few; the engine is for all programs
+// of the node. The kernel removes the processors that the machine lacks or the control group
+// forbids.
 void unbind() {
-  alignas(cpu_set_t) unsigned char all[8192];  // as many processors as any kernel knows
+  alignas(cpu_set_t) unsigned char all[8192];  // more than any kernel has
   std::memset(all, 0xff, sizeof all);
   ::sched_setaffinity(0, sizeof all, reinterpret_cast<const cpu_set_t*>(all));
 }
@@ -157,7 +159,7 @@ void unbind() {
       ::dup2(log, 2) < 0 || ::dup2(ready, 3) < 0) {
     end_child(start.ready, errno);
   }
-  // What the program has open is not for the engine to hold open.
+  // The engine must not keep the program's descriptors open.
   if (::syscall(SYS_close_range, 4U, ~0U, 0U) != 0) {
     for (int fd = 4; fd < 4096; ++fd)
       ::close(fd);
@@ -171,13 +173,13 @@ void unbind() {
   end_child(3, errno);
 }
 
-// As fork(), but the program hears nothing of this child: no SIGCHLD, and no wait of its own takes
-// it.
+// Like fork(), but the program does not notice this child. There is no SIGCHLD, and no wait of the
+// program returns it.
 pid_t quiet_fork() {
   return static_cast<pid_t>(::syscall(SYS_clone, 0UL, nullptr, nullptr, nullptr, 0UL));
 }
 
-// The engine is nobody's child: its parent ends at once.
+// The parent of the engine ends at once, so the engine is not a child of the program.
 bool fork_engine(const Start& start) {
   sigset_t all;
   sigset_t before;
@@ -196,7 +198,8 @@ bool fork_engine(const Start& start) {
   return retry([&] { return ::waitpid(child, &status, __WALL); }) == child && status == 0;
 }
 
-// Waits until the engine says that it listens. Empty: it does; else what became of it.
+// Waits until the engine says that it listens. Returns an empty string, or else what happened to
+// it.
 std::string wait_ready(int fd) {
   pollfd ready{fd, POLLIN, 0};
   int number = 0;
@@ -209,7 +212,7 @@ std::string wait_ready(int fd) {
   return "ended before programs could connect";
 }
 
-// The last line that was written behind `from`, without its end.
+// Returns the last line that was written after `from`, without its line end.
 std::string last_line(int log, off_t from) {
   constexpr off_t kMost = 1000;
   const off_t end = ::lseek(log, 0, SEEK_END);
@@ -235,7 +238,7 @@ int start_engine(const std::string& path, std::string& why) {
     why = log_path + ": " + errno_text(errno);
     return errno;
   }
-  const off_t begin = ::lseek(log.get(), 0, SEEK_END);  // others have written before
+  const off_t begin = ::lseek(log.get(), 0, SEEK_END);  // earlier engines wrote here, too
   auto pipe = make_pipe();
   if (!pipe) {
     why = pipe.error().text();
@@ -248,7 +251,7 @@ int start_engine(const std::string& path, std::string& why) {
   arguments.push_back(nullptr);
   std::vector<char*> variables;
   for (char** variable = ::environ; variable != nullptr && *variable != nullptr; ++variable) {
-    // This library is not to be loaded into the engine.
+    // This library must not be loaded into the engine.
     if (std::strncmp(*variable, "LD_PRELOAD=", 11) != 0) variables.push_back(*variable);
   }
   variables.push_back(nullptr);
@@ -284,7 +287,7 @@ std::string socket_path() {
 
 int connect_engine(const std::string& path, Fd& socket, std::string& why) {
   const std::string directory = directory_of(path);
-  // One that stands already is looked at below.
+  // An existing directory is checked below.
   if (::mkdir(directory.c_str(), 0700) != 0 && errno != EEXIST) {
     why = directory + ": " + errno_text(errno);
     return errno;
@@ -293,7 +296,7 @@ int connect_engine(const std::string& path, Fd& socket, std::string& why) {
   if (error != 0) return error;
   error = try_connect(path, socket, why);
   if (!nobody_listens(error)) return error;
-  // One process starts it, and the others wait; an engine that ends holds the lock as well.
+  // One process starts the engine, and the others wait. An engine that ends takes the same lock.
   const std::string lock_path = directory + "/lock";
   Fd lock(::open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!lock || retry([&] { return ::flock(lock.get(), LOCK_EX); }) != 0) {

@@ -1,6 +1,7 @@
-// Completion events and asynchronous events: datagrams of the engine, handed out and counted.
+// Completion events and asynchronous events. They are datagrams from the engine, which this file
+// counts and hands to the program.
 //
-// What was handed out must be acknowledged before its object can be destroyed.
+// A program must acknowledge each event before it can destroy the event's object.
 #include <sys/socket.h>
 
 #include "common/os/syscall.h"
@@ -10,8 +11,8 @@ namespace scela::hca::library {
 
 namespace {
 
-// One datagram; blocks unless the program made the descriptor non-blocking. 1, 0 at the end (the
-// engine has gone), -1 with errno.
+// Receives one datagram. It blocks unless the program made the descriptor non-blocking. Returns 1,
+// or 0 if the engine has gone, or -1 with errno set.
 template <class T>
 int receive(int fd, T& datagram) {
   const ssize_t got = ::recv(fd, &datagram, sizeof(datagram), 0);
@@ -32,7 +33,7 @@ bool holds_requests(RequestQueue& queue) {
   return queue.ring != nullptr && queue.completed.load(std::memory_order_acquire) != queue.posted;
 }
 
-// Whether a poll would find something, be it only that requests were flushed.
+// Returns true if a poll would find something, even if that is only flushed requests.
 bool has_something(const Table& table, Cq& cq) {
   const ibv_cq* const shown = public_of(cq);
   if (cq.ring->produced.load(std::memory_order_acquire) !=
@@ -53,7 +54,8 @@ bool has_something(const Table& table, Cq& cq) {
   return false;
 }
 
-// The engine is gone: the program is told of each queue in which its poll finds something.
+// Called after the engine has gone. Hands out an event for one queue in which a poll would find
+// something.
 bool hand_out_flushed(Context& context, const ibv_comp_channel& channel, ibv_cq** shown,
                       void** cq_context) {
   context.link.look();
@@ -66,7 +68,7 @@ bool hand_out_flushed(Context& context, const ibv_comp_channel& channel, ibv_cq*
   return false;
 }
 
-// False: the object has gone.
+// Returns false if the object has gone.
 bool name_element(Context& context, const AsyncEvent& from, ibv_async_event& to) {
   Table& table = context.table;
   const std::shared_lock lock(table.mutex);
@@ -193,7 +195,7 @@ void ibv_ack_async_event(ibv_async_event* event) {
       return count(qp.mutex, qp.cond, qp.events_completed, 1);
     }
     default:
-      return;  // of the device or of a port
+      return;  // from the device or a port
   }
 }
 

@@ -1,8 +1,8 @@
-// The extended interface to send queues: ibv_wr_start, a function for each kind of request,
+// The extended interface of send queues: ibv_wr_start, a function for each kind of request, and
 // ibv_wr_complete.
 //
-// What a function writes stands in the queue's own memory at once; the engine sees it once
-// ibv_wr_complete says so. The queue is locked from start to complete or abort.
+// A function writes straight into the queue's memory. The engine sees the requests only after
+// ibv_wr_complete. The queue is locked from start to complete or abort.
 #include "hca/library/objects.h"
 
 namespace scela::hca::library {
@@ -13,7 +13,7 @@ Qp& of(ibv_qp_ex* qp) {
   return *static_cast<Qp*>(qp);
 }
 
-// The request that was being built is whole.
+// Ends the request that is being built.
 void close_request(Qp& qp) {
   if (qp.building_at == nullptr) return;
   std::memcpy(qp.building_at, &qp.building, sizeof(qp.building));
@@ -21,7 +21,7 @@ void close_request(Qp& qp) {
   ++qp.built;
 }
 
-// A new request; null if something has failed since wr_start.
+// Begins a request. Returns null if a call has failed since wr_start.
 SendRequest* open_request(ibv_qp_ex* shown, Opcode opcode) {
   Qp& qp = of(shown);
   if (qp.build_error != 0) return nullptr;
@@ -94,7 +94,7 @@ void wr_send_inv(ibv_qp_ex* qp, std::uint32_t rkey) {
   open_send(qp, Opcode::send_with_inv, rkey);
 }
 
-// The request that is being built; null if there is none.
+// Returns the request that is being built, or null if there is none.
 SendRequest* current(ibv_qp_ex* qp) {
   Qp& ours = of(qp);
   return ours.build_error != 0 || ours.building_at == nullptr ? nullptr : &ours.building;
@@ -189,7 +189,7 @@ void wr_abort(ibv_qp_ex* qp) {
 }  // namespace
 
 int offer_work_requests(Qp& qp, std::uint64_t operations) {
-  // A bit of IBV_QP_EX_WITH_* is 1 << the opcode.
+  // The bit of an operation in IBV_QP_EX_WITH_* is 1 << its opcode.
   for (std::uint32_t opcode = 0; opcode < 64; ++opcode) {
     if ((operations >> opcode & 1) != 0 && !allows(qp.type, opcode)) return EOPNOTSUPP;
   }

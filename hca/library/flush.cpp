@@ -1,11 +1,11 @@
-// When the engine is gone, requests complete as flushed, from what stands in their queues.
+// After the engine has gone, the requests in the queues complete as flushed.
 #include "hca/library/objects.h"
 
 namespace scela::hca::library {
 
 namespace {
 
-// What the program would be told of the request that stands in the slot.
+// Returns the completion opcode for the request in the slot.
 std::uint32_t opcode_of(const std::byte* slot, bool receives) {
   if (receives) return done::kReceive;
   SendRequest request;
@@ -20,7 +20,7 @@ int flush_queue(RequestQueue& queue, std::uint32_t qpn, bool receives, int count
   int filled = 0;
   for (; filled < count && at != queue.posted; ++at, ++filled) {
     const std::byte* const slot = queue.slot(at);
-    std::uint64_t wr_id = 0;  // stands first in either kind of request
+    std::uint64_t wr_id = 0;  // the first field of either request
     std::memcpy(&wr_id, slot, sizeof(wr_id));
     ibv_wc& wc = to[filled];
     wc = {};

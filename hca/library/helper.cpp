@@ -30,7 +30,7 @@ bool is_there(const Fd& process) {
 }  // namespace
 
 void Helper::begin(ProcessPage& page) {
-  // Its numbers are those of other processes elsewhere.
+  // In another PID namespace the engine's process numbers belong to other processes.
   struct stat space {};
   if (page.board.pid_space == 0 || ::stat("/proc/self/ns/pid", &space) != 0 ||
       space.st_ino != page.board.pid_space)
@@ -63,7 +63,8 @@ bool Helper::move(const Errand& errand) {
   const Fd* const other = known(errand);
   if (other == nullptr || !is_there(*other)) return false;
   const iovec here{reinterpret_cast<void*>(errand.here), errand.bytes};  // NOLINT: the program's
-  // Not a copy of it: the engine may take the bytes back until the kernel has looked (errands.h).
+  // The kernel must read the errand itself: until it has, the engine may take the bytes back
+  // (errands.h).
   const auto* const there = reinterpret_cast<const iovec*>(&errand.there);
   const auto pid = static_cast<pid_t>(errand.pid);
   const ssize_t moved = errand.kind == ErrandKind::push
@@ -72,7 +73,7 @@ bool Helper::move(const Errand& errand) {
   return moved == static_cast<ssize_t>(errand.bytes);
 }
 
-// Null: they meet now.
+// Returns null if the two processes meet only now.
 const Fd* Helper::known(const Errand& errand) {
   const auto found = peers_.find(errand.peer);
   if (found != peers_.end())

@@ -1,10 +1,12 @@
-// Moves parts of long messages that the engine offers (hca/core/errands.h), when a poll has found
-// nothing: straight between this process's memory and another's.
+// Moves parts of long messages that the engine offers (hca/core/errands.h), after a poll that found
+// nothing. The bytes go straight between this process's memory and another's. EngineLink has one
+// Helper. Any thread may call help(); one at a time moves a part.
 //
-// By process_vm_writev and readv, so only where the kernel lets this process at the other. That the
-// other's number is still its own says a descriptor of it, which is opened when the first part is
-// offered and used from the next offer on: before it offers, the engine has seen that the other,
-// which it knows by a descriptor as well, is there; so both are of one process.
+// It uses process_vm_writev and process_vm_readv, so it works only if the kernel gives this process
+// access to the other's memory. A pidfd proves that the other process's number is still its own.
+// The pidfd is opened when that process's first part is offered, and used from the next offer on.
+// Before each offer the engine has checked with its own pidfd that the other process lives. So both
+// pidfds are of one process.
 #pragma once
 
 #include <sys/types.h>
@@ -20,11 +22,11 @@ namespace scela::hca::library {
 
 class Helper {
  public:
-  // Of a process whose memory the engine reaches.
+  // Called only if the engine reaches this process's memory.
   void begin(ProcessPage& page);
 
-  // A poll has found nothing. True: one part was moved, or could not be. `ended()`: whether the
-  // engine has; what stands there then is nobody's.
+  // Called after a poll that found nothing. Returns true if one part was moved, or could not be
+  // moved. `ended()` returns true if the engine has ended: the offers on the board are then void.
   template <class Ended>
   bool help(Ended ended) {
     if (page_ == nullptr) return false;
@@ -33,7 +35,7 @@ class Helper {
       board.willing.store(1, std::memory_order_relaxed);
     return board.open.load(std::memory_order_acquire) != 0 && !ended() && take_one();
   }
-  // Whether there may be one: who is about to sleep looks.
+  // Returns true if a part may be offered. A thread that is about to sleep checks this.
   bool is_wanted() const {
     return page_ != nullptr && page_->board.open.load(std::memory_order_seq_cst) != 0;
   }
@@ -45,13 +47,13 @@ class Helper {
 
   struct Peer {
     Fd process;
-    std::uint64_t met = 0;  // in which offer
+    std::uint64_t met = 0;  // the offer in which they met
   };
 
   ProcessPage* page_ = nullptr;
-  pid_t process_ = 0;  // a child of it has other memory
+  pid_t process_ = 0;  // its children have other memory
   std::atomic<bool> busy_{false};
-  std::unordered_map<std::uint32_t, Peer> peers_;  // of whoever is busy
+  std::unordered_map<std::uint32_t, Peer> peers_;  // only for the thread that set `busy_`
 };
 
 }  // namespace scela::hca::library

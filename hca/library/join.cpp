@@ -16,7 +16,7 @@
 #include "hca/library/objects.h"
 #include "hca/library/own_address.h"
 
-// What it declares is for programs.
+// The functions that this header declares are for programs.
 #pragma GCC visibility push(default)
 #include "hca/include/scela/hca_job.h"
 #pragma GCC visibility pop
@@ -27,7 +27,7 @@ namespace {
 
 constexpr std::size_t kMostName = 255;
 
-// What is said of the job, with the key: wiped when it is not needed any more.
+// The description of the job, with its key. It is wiped when it is no longer needed.
 class Record {
  public:
   Record() = default;
@@ -35,7 +35,7 @@ class Record {
   Record(const Record&) = delete;
   Record& operator=(const Record&) = delete;
 
-  // What grows leaves copies behind: there is room for all of it.
+  // A string that grows leaves copies behind, so the whole capacity is reserved first.
   std::string& begin() {
     clear();
     text_.reserve(sizeof(JoinAsk::record) + 1);
@@ -55,10 +55,11 @@ class Record {
   std::string text_;
 };
 
-// What this process has named, kept as long as it lives: another engine may have to be told.
+// The job that this process has named, kept as long as the process lives: another engine may have
+// to be told.
 struct Joined {
   std::mutex mutex;
-  Fd engine;  // the connection that keeps the engine there
+  Fd engine;  // this connection keeps the engine there
   Record record;
   std::string job;
   std::uint32_t node = 0;
@@ -66,15 +67,15 @@ struct Joined {
 };
 
 Joined& joined() {
-  // Never destroyed: threads may still be about to open the device when the process ends.
+  // This is never destroyed: threads may still be about to open the device when the process ends.
   static auto* const the_one = new Joined;
   return *the_one;
 }
 
 std::atomic<int> open_devices{0};
 
-// As scela-hca is told it (fabric_record.h), behind what is there. False: a word of it cannot be,
-// and `why` says which.
+// Appends the description as scela-hca reads it (fabric_record.h). Returns false if a value is
+// invalid; `why` then says which.
 bool write_record(const scela_hca_job& job, std::string& record, std::string& why) {
   const std::string name = job.name == nullptr ? "" : job.name;
   if (name.empty() || name.size() > kMostName || name.find_first_of(" \n") != name.npos) {
@@ -94,7 +95,7 @@ bool write_record(const scela_hca_job& job, std::string& record, std::string& wh
   return true;
 }
 
-// 0, or what the engine says.
+// Returns 0 or the errno with which the engine answers.
 int tell(int engine, const std::string& record) {
   JoinAsk ask;
   if (record.size() > sizeof ask.record) return EINVAL;
@@ -130,8 +131,8 @@ const char* meaning(int error) {
   }
 }
 
-// Connects to the engine that is there, or starts one, and tells it; 0, or errno. One that is dying
-// takes connections until it has gone; then there is another.
+// Connects to the engine, or starts one, and tells it of the job. Returns 0 or an errno. An engine
+// that is dying accepts connections until it has gone; then there is another.
 int tell_engine(const std::string& socket, const Record& record, Fd& engine, std::string& why) {
   constexpr int kTries = 3;
   int error = ECONNRESET;
@@ -152,11 +153,12 @@ pid_t engine_of(int socket) {
   return ::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 ? peer.pid : 0;
 }
 
-// Under its lock. To the engine that there is now, whichever: it is told, and kept there.
+// Tells the present engine of the job, and keeps a connection so that it stays. The caller holds
+// the lock of `mine`.
 int tell_again(Joined& mine, Fd& made, std::string& why) {
   int error = tell_engine(mine.socket, mine.record, made, why);
   if (error == 0 && engine_of(made.get()) != engine_of(mine.engine.get())) {
-    // What another engine has said of itself does not count any more.
+    // The description that an earlier engine gave of itself no longer counts.
     remember(Device{});
     error = tell_engine(mine.socket, mine.record, mine.engine, why);
   }

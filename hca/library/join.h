@@ -1,4 +1,5 @@
-// The job that this process has named (include/scela/hca_job.h).
+// The job that this process has named (include/scela/hca_job.h). EngineLink and the functions that
+// open the device use it. Any thread may call.
 #pragma once
 
 #include <string>
@@ -7,14 +8,15 @@
 
 namespace scela::hca::library {
 
-// Where its engine listens; empty: it has named none.
+// Returns the path at which the job's engine listens, or an empty string if this process has named
+// no job.
 std::string joined_socket();
 
-// As connect_engine(); if this process has named its job, the engine is told of it first: it may be
-// another one than before, which has died.
+// Like connect_engine(). If this process has named its job, the engine is told of it first, because
+// it may be another engine than before, which has died.
 int connect_told(const std::string& path, Fd& socket, std::string& why);
 
-// The device was opened, or closed.
+// Counts a device that was opened (1) or closed (-1).
 void count_open(int more);
 
 }  // namespace scela::hca::library

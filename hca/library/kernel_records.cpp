@@ -1,5 +1,5 @@
-// Records of the kernel's connection managers, as programs (librdmacm) have libibverbs turn them
-// into those of verbs.
+// Converts records of the kernel's connection managers into those of verbs. Programs (librdmacm)
+// call these functions of libibverbs.
 #include <infiniband/sa.h>
 #include <rdma/ib_user_sa.h>
 #include <rdma/ib_user_verbs.h>

@@ -12,7 +12,7 @@
 #include "common/os/syscall.h"
 #include "hca/library/objects.h"
 
-// What it declares is for programs.
+// The functions that this header declares are for programs.
 #pragma GCC visibility push(default)
 #include "hca/include/scela/hca_memory.h"
 #pragma GCC visibility pop
@@ -25,9 +25,9 @@ constexpr unsigned kKnownAccess = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRI
                                   IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC |
                                   IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED | IBV_ACCESS_HUGETLB;
 
-// Whether all of it is mapped, as the kernel finds out by pinning it.
+// Returns true if the whole range is mapped. A real driver learns this when it pins the pages.
 bool is_mapped(std::uint64_t address, std::uint64_t bytes) {
-  constexpr std::uint64_t kPages = 4096;  // looked at with one call
+  constexpr std::uint64_t kPages = 4096;  // pages that one call looks at
   const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
   unsigned char pages[kPages];
   const std::uint64_t end = address + bytes;
@@ -39,12 +39,13 @@ bool is_mapped(std::uint64_t address, std::uint64_t bytes) {
   return true;
 }
 
-// What a program gets to know of its memory, and the memory where it is the library's.
+// The registration as a program sees it. It also holds the memory if the library has allocated
+// that.
 struct Registered : ibv_mr {
   std::optional<SealedMemory> memory;
 };
 
-// 0, or an errno.
+// Removes the optional access flags. Returns 0 or an errno.
 int judge_access(unsigned& access) {
   access &= ~static_cast<unsigned>(IBV_ACCESS_OPTIONAL_RANGE);  // wishes, not demands
   if ((access & ~kKnownAccess) != 0) return EOPNOTSUPP;
@@ -65,7 +66,7 @@ Registered* finish(std::unique_ptr<Registered> made, ibv_pd* pd, std::uint64_t a
   return made.release();
 }
 
-// `address`: of the memory, or in a pool's file.
+// Builds the question. `address` is the address of the memory, or an offset in a pool's file.
 Ask registration(Operation operation, ibv_pd* pd, std::uint64_t address, std::uint64_t length,
                  std::uint64_t iova, unsigned access) {
   Ask ask;
@@ -89,15 +90,15 @@ ibv_mr* register_memory(ibv_pd* pd, void* address, std::size_t length, std::uint
   return finish(std::move(made), pd, start, ask, context_of(pd->context).link.ask(ask));
 }
 
-// All of it has memory from now on, of the program's (and of its control group's): the engine makes
-// none. Else an errno.
+// Allocates all pages of the range now. They are charged to the program and its control group, not
+// to the engine. Returns 0 or an errno.
 int fill(const Fd& file, std::uint64_t offset, std::uint64_t length) {
-  constexpr std::uint64_t kPiece = 64ULL << 20;  // a signal undoes what has been begun
+  constexpr std::uint64_t kPiece = 64ULL << 20;  // a signal undoes the piece in progress
   for (std::uint64_t done = 0; done < length; done += kPiece) {
     const auto begin = static_cast<off_t>(offset + done);
     const auto bytes = static_cast<off_t>(std::min(kPiece, length - done));
     if (retry([&] { return ::fallocate(file.get(), 0, begin, bytes); }) == 0) continue;
-    // Not open for writing: it may be full.
+    // The file is not open for writing. Its pages may exist already.
     if (errno != EBADF && errno != EPERM) return ENOMEM;
   }
   return 0;
@@ -131,7 +132,7 @@ struct ParentDomain : Pd {
 }  // namespace
 
 ibv_pd* alloc_parent_domain(ibv_context* context, ibv_parent_domain_init_attr* attributes) {
-  // Allocators are for the queues of a driver; these stand in memory of the engine's.
+  // Allocators are for a driver's queues. Here the queues lie in the engine's memory.
   constexpr std::uint32_t kKnown =
       IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS | IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT;
   if ((attributes->comp_mask & ~kKnown) != 0 || attributes->pd == nullptr) {
@@ -197,7 +198,7 @@ int ibv_dealloc_pd(ibv_pd* pd) {
     ask.operation = Operation::dealloc_pd;
     ask.handle = pd->handle;
     const Answer answer = context_of(pd->context).link.ask(ask);
-    // With the engine its objects have gone.
+    // If the engine has gone, its objects have gone too.
     if (answer.error != 0 && answer.error != EIO) return static_cast<int>(answer.error);
     delete &ours;
     return 0;
@@ -222,11 +223,11 @@ ibv_mr* ibv_reg_mr_iova2(ibv_pd* pd, void* address, std::size_t length, std::uin
   return guarded([&] { return register_memory(pd, address, length, iova, access); });
 }
 
-// Of files in memory, as the kernel's udmabuf takes them.
+// Takes memory files (memfd), like those that the kernel's udmabuf takes.
 ibv_mr* ibv_reg_dmabuf_mr(ibv_pd* pd, std::uint64_t offset, std::size_t length, std::uint64_t iova,
                           int fd, int access) {
   return guarded([&]() -> ibv_mr* {
-    // The program may close its own at any time.
+    // The program may close its own descriptor at any time.
     const scela::Fd file(::fcntl(fd, F_DUPFD_CLOEXEC, 0));
     if (!file) return nullptr;
     return register_pool(pd, offset, length, iova, file, static_cast<unsigned>(access));
@@ -285,7 +286,7 @@ ibv_dm* ibv_import_dm(ibv_context*, std::uint32_t) {
 
 void ibv_unimport_dm(ibv_dm*) {}
 
-// The engine reaches memory by address: a fork takes nothing away from it.
+// The engine reaches memory by address, so a fork takes no memory away from it.
 int ibv_fork_init() {
   return 0;
 }

@@ -1,4 +1,4 @@
-// Names of values, as programs print them, and rates.
+// The names of values, as programs print them, and rates.
 #include <iterator>
 
 #include "hca/library/verbs.h"
@@ -10,7 +10,7 @@ const char* name_in(const char* const (&names)[Count], int value) {
   return value >= 0 && static_cast<std::size_t>(value) < Count ? names[value] : "unknown";
 }
 
-// Those of libibverbs: people search for them.
+// These are the texts of libibverbs, because people search for them.
 constexpr const char* kStatuses[] = {
     "success",
     "local length error",
@@ -74,7 +74,7 @@ constexpr const char* kPortStates[] = {
 
 struct Rate {
   ibv_rate rate;
-  int multiple;  // of 2.5 Gbit/s; -1: none
+  int multiple;  // times 2.5 Gbit/s; -1: none
   int mbps;
 };
 

@@ -1,8 +1,9 @@
-// What stands behind the pointers that a program holds: each is the public structure, and after it
-// what this library knows.
+// The objects behind the pointers that a program holds. Each begins with the public structure of
+// verbs, followed by what this library knows. Only this library includes the header. Any thread may
+// use the objects, within the rules of verbs.
 //
-// Locks, in the order in which they are taken: a completion queue's, the context's table, a request
-// queue's. None is held while a poll sleeps.
+// Locks are taken in this order: a completion queue's, the context's table, a request queue's. A
+// thread holds none of them while its poll sleeps.
 #pragma once
 
 #include <atomic>
@@ -28,7 +29,7 @@ struct Cq;
 struct Qp;
 struct Srq;
 
-// What a program's events and completions name, by the numbers that the engine knows it by.
+// The objects that events and completions name, by the numbers that the engine knows them by.
 struct Table {
   mutable std::shared_mutex mutex;
   std::unordered_map<std::uint32_t, Qp*> qps;    // by handle
@@ -36,14 +37,14 @@ struct Table {
   std::unordered_map<std::uint64_t, Cq*> cqs_by_cookie;
   std::unordered_map<std::uint64_t, Qp*> qps_by_cookie;
   std::unordered_map<std::uint64_t, Srq*> srqs_by_cookie;
-  std::uint64_t next_cookie = 1;  // not used again: a late event names what is gone
+  std::uint64_t next_cookie = 1;  // never reused: late events find nothing
 };
 
 struct Context : verbs_context {
   EngineLink link;
   Table table;
   Park park;
-  std::atomic<bool> told_fatal{false};  // the program had its IBV_EVENT_DEVICE_FATAL
+  std::atomic<bool> told_fatal{false};  // it has had IBV_EVENT_DEVICE_FATAL
 };
 
 struct Pd : ibv_pd {
@@ -52,19 +53,19 @@ struct Pd : ibv_pd {
 };
 
 struct Ah : ibv_ah {
-  Destination destination;  // but for what a request says
+  Destination destination;  // without the fields that a request sets
 };
 
 struct Xrcd : ibv_xrcd {
   std::uint32_t handle = 0;
-  Fd file;  // while it is open, no other file has its number
+  Fd file;  // keeps its inode number from being reused
 };
 
 struct Channel : ibv_comp_channel {
   std::uint32_t handle = 0;
 };
 
-// A ring of requests as its writer sees it.
+// The writer's view of a ring of requests.
 struct RequestQueue {
   std::mutex mutex;
   RequestRing* ring = nullptr;
@@ -76,12 +77,13 @@ struct RequestQueue {
   std::uint32_t sges = 0;
   std::uint32_t inline_bytes = 0;
   std::uint32_t bell = 0;
-  bool held = false;  // until it is enabled
+  bool held = false;  // until a task enables it
   std::uint64_t posted = 0;
-  std::uint64_t taken = 0;  // as it was last seen
+  std::uint64_t taken = 0;  // the engine's counter as last seen
   std::atomic<std::uint64_t> completed{0};
 
-  // False: the engine's answer makes no sense. None is a queue without room.
+  // Returns false if the engine's answer makes no sense. A region of zero slots is a queue without
+  // room, and no error.
   bool map(EngineLink& link, const Region& where, std::uint32_t slots, std::uint32_t bytes_apart,
            std::size_t header);
   std::byte* slot(std::uint64_t index) const { return entries + (index & mask) * stride; }
@@ -91,8 +93,8 @@ struct RequestQueue {
     taken = ring->taken.load(std::memory_order_acquire);
     return at - taken > mask;
   }
-  // Everything before `end` is the engine's; of a send queue, it is told. Nobody is woken for what
-  // is held.
+  // Hands everything before `end` to the engine and, on a send queue, tells it. If the queue is
+  // held, this does not wake the engine.
   void publish_sends(EngineLink& link, std::uint64_t end) {
     if (end == posted) return;
     posted = end;
@@ -100,7 +102,8 @@ struct RequestQueue {
     if (!held) ring->posted.store(end, std::memory_order_release);
     link.ring(bell);
   }
-  // Receives are looked for when something comes, or the engine says that it wants to be told.
+  // The engine looks for receives when a message comes. It is told of new ones only if it has asked
+  // for that.
   void publish_receives(EngineLink& link, std::uint64_t end) {
     if (end == posted) return;
     posted = end;
@@ -127,10 +130,10 @@ struct Qp : ibv_qp_ex {
   RequestQueue send;
   RequestQueue recv;
   std::uint32_t async_events = 0;  // handed out; under `mutex`
-  // What wr_* is building, between wr_start and wr_complete.
+  // The request that the wr_* functions build, between wr_start and wr_complete.
   SendRequest building;
   std::byte* building_at = nullptr;  // null: nothing
-  std::uint64_t built = 0;           // where the next one goes
+  std::uint64_t built = 0;           // index of the next request
   int build_error = 0;
 };
 
@@ -140,28 +143,31 @@ struct Cq : ibv_cq_ex {
   Region region;
   const std::byte* entries = nullptr;
   std::uint64_t mask = 0;
-  std::uint64_t taken = 0;     // as consumed, of this side
-  std::uint64_t produced = 0;  // as it was last seen
+  std::uint64_t taken = 0;     // as `consumed`, on this side
+  std::uint64_t produced = 0;  // the engine's counter as last seen
   std::uint64_t cookie = 0;
-  std::uint32_t noted_in = 0;     // of Park
-  Qp* last = nullptr;             // that a completion was of; most are of one
+  std::uint32_t noted_in = 0;  // row of Park that noted this queue
+  // The queue pair of the last completion: most completions are of the same one.
+  Qp* last = nullptr;
   std::uint32_t comp_events = 0;  // handed out; under `mutex`
   std::uint32_t async_events = 0;
   bool single_threaded = false;
-  bool helps = true;     // polls in vain move bytes (helper.h)
+  bool helps = true;     // vain polls move bytes (helper.h)
   bool polling = false;  // between start_poll and end_poll
   std::uint64_t polled_from = 0;
-  Completion current;  // of next_poll
-  // What WAITs count from, and how many the next base is further on (include/scela/verbs_ext.h).
+  Completion current;  // the completion of next_poll
+  // The base that WAITs count from, and by how much the next base is larger
+  // (include/scela/verbs_ext.h).
   std::uint64_t wait_base = 0;
   std::uint64_t wait_most = 0;
 
   bool map(EngineLink& link, const Region& where, std::uint32_t count);
-  // The next completion; the queue that it is of has its slots back. Under `lock`.
+  // Takes the next completion, and gives the slots of its request back to its queue. Returns false
+  // if there is none. The caller holds `lock`.
   bool next(Completion& completion);
-  // Tells the engine and the context what next() took since `from`.
+  // Tells the engine how many completions next() has taken since `from`.
   void give_back(std::uint64_t from);
-  // Drops what a queue pair left here; under `lock`.
+  // Drops the completions that a queue pair left in this queue. The caller holds `lock`.
   void forget(const Qp& qp);
 };
 
@@ -195,14 +201,14 @@ inline Qp& qp_of(ibv_qp* qp) {
   return *static_cast<Qp*>(reinterpret_cast<ibv_qp_ex*>(qp));
 }
 
-// What a verb returns where it makes something and cannot: null, and why in errno.
+// Returns null and sets errno, as a verb does that cannot make an object.
 template <class T>
 T* no(int error, T* = nullptr) {
   errno = error;
   return nullptr;
 }
 
-// No exception leaves the library: the only one that can come says that there is no memory.
+// No exception leaves the library: the only one that can come reports that memory is exhausted.
 template <class Call>
 auto guarded(Call call) noexcept -> decltype(call()) {
   using Returned = decltype(call());
@@ -240,18 +246,18 @@ int close_xrcd(ibv_xrcd* xrcd);
 ibv_qp* create_qp_ex(ibv_context* context, ibv_qp_init_attr_ex* attributes);
 ibv_qp* open_qp(ibv_context* context, ibv_qp_open_attr* attributes);
 
-// What a new queue pair's structure shows of the extended interface (extended.cpp), and a
-// completion queue's (poll_extended.cpp).
+// Fill in the extended interface of a new queue pair (extended.cpp) and of a new completion queue
+// (poll_extended.cpp). offer_work_requests() returns 0 or an errno.
 int offer_work_requests(Qp& qp, std::uint64_t operations);
 void offer_polling(Cq& cq, std::uint64_t fields);
 
-// Whether queue pairs of this type take the request; checked when it is posted.
+// Returns true if queue pairs of this type take the request. Every post checks this.
 bool allows(QpType type, std::uint32_t opcode);
-// 0, or the errno of a post to a queue pair in this state.
+// Returns 0, or the errno of a post to a queue pair in this state.
 int check_send_state(const Qp& qp);
 
-// The completions that stand in for those which an engine that is gone will not send (flush.cpp).
-// Under the CQ's lock; how many, or -1: all were handed out.
+// Makes the completions that an engine which is gone will not send (flush.cpp). Returns how many,
+// or -1 if all were handed out. The caller holds the CQ's lock.
 int flush(Cq& cq, int count, ibv_wc* completions);
 
 }  // namespace scela::hca::library

@@ -15,7 +15,8 @@ namespace scela::hca::library {
 
 namespace {
 
-// The first one that is up; `name`: of this interface, or null: of any but the loopback.
+// Returns the first IPv4 address that is up: of the interface `name`, or of any but the loopback if
+// that is null.
 std::string first_of(const char* name) {
   ifaddrs* all = nullptr;
   if (::getifaddrs(&all) != 0) return {};

@@ -10,11 +10,12 @@ namespace scela::hca::library {
 
 namespace {
 
-constexpr std::uint32_t kSpins = 32;  // empty polls in a row before one sleeps
-// More of them once it has helped: the next part is soon there, and to be woken costs more.
+constexpr std::uint32_t kSpins = 32;  // vain polls in a row before a sleep
+// More vain polls after this process has moved a part: the next part comes soon, and a wake costs
+// more.
 constexpr std::uint32_t kSpinsMore = 1000;
 constexpr std::uint64_t kSleepNs = 250'000;    // at most
-constexpr std::uint64_t kLookNs = 10'000'000;  // between two looks whether the engine lives
+constexpr std::uint64_t kLookNs = 10'000'000;  // between two looks at the engine's life
 constexpr std::uint64_t kSecond = 1'000'000'000;
 
 }  // namespace
@@ -51,12 +52,12 @@ void Park::found_nothing(Cq& cq, EngineLink& link) {
     looked_at_ns_.store(ns, std::memory_order_relaxed);
     link.look();
   }
-  // Who has given the queue a channel sleeps there, and for other things too.
+  // A program that has given the queue a channel sleeps there, and waits for other things too.
   if (!link.gone() && cq.channel == nullptr) sleep(link, now);
 }
 
-// What comes to queues that nobody looked at lately wakes nobody: a program that waits for an
-// answer does not want to be woken because its question has left.
+// Only the queues that were polled lately end the sleep. A program that waits for an answer must
+// not wake because its question has left.
 void Park::sleep(EngineLink& link, const timespec& now) {
   const auto looked_at = [this] {
     const std::lock_guard lock(mutex_);

@@ -1,5 +1,5 @@
-// Polls that find nothing time and again sleep until something comes to a queue that they looked
-// at, so that they leave the processor to whoever has work.
+// Lets a poll that found nothing many times sleep until a completion comes to a queue that was
+// polled. So the program leaves the processor to threads that have work.
 #pragma once
 
 #include <atomic>
@@ -15,10 +15,11 @@ namespace scela::hca::library {
 
 struct Cq;
 
-// Of one open device; any thread may call.
+// Belongs to one open device; any thread may call.
 class Park {
  public:
-  // A poll of this queue found nothing: after many in a row, sleeps for a bounded time.
+  // Called after a poll of this queue that found nothing. After many in a row, it sleeps for at
+  // most 250 microseconds.
   void found_nothing(Cq& cq, EngineLink& link);
   void found_something() {
     if (empty_.load(std::memory_order_relaxed) == 0) return;
@@ -26,21 +27,21 @@ class Park {
     streak_.fetch_add(1, std::memory_order_relaxed);
   }
 
-  // Nobody sleeps on the queue, nor will, as long as this is held and after it: the queue is about
-  // to go, or its ring to be another.
+  // While the lock that this returns is held, no thread sleeps on the queue, and none will
+  // afterwards. The caller is about to destroy the queue or replace its ring.
   [[nodiscard]] std::unique_lock<std::shared_mutex> without(const Cq& cq, EngineLink& link);
 
  private:
   void note(Cq& cq);
   void sleep(EngineLink& link, const timespec& now);
 
-  std::atomic<std::uint32_t> empty_{0};         // polls in a row that found nothing
-  std::atomic<std::uint32_t> more_{0};          // empty polls that are spared a sleep
-  std::atomic<std::uint32_t> streak_{1};        // which row
-  std::atomic<std::uint64_t> looked_at_ns_{0};  // when the link was looked at last
+  std::atomic<std::uint32_t> empty_{0};         // vain polls in a row
+  std::atomic<std::uint32_t> more_{0};          // vain polls that are spared a sleep
+  std::atomic<std::uint32_t> streak_{1};        // number of the present row
+  std::atomic<std::uint64_t> looked_at_ns_{0};  // time of the last look at the link
   Sleepers<std::atomic<int>, std::shared_mutex> sleepers_;
-  std::mutex mutex_;            // of what follows
-  std::vector<Cq*> looked_at_;  // in this row
+  std::mutex mutex_;            // protects the members below
+  std::vector<Cq*> looked_at_;  // the queues polled in this row
   std::uint32_t noted_ = 0;     // the row that `looked_at_` is of
 };
 

@@ -1,4 +1,4 @@
-// Taking completions.
+// Takes completions from their rings.
 #include <algorithm>
 
 #include "hca/library/objects.h"
@@ -7,10 +7,10 @@ namespace scela::hca::library {
 
 namespace {
 
-constexpr std::uint32_t kReceives = done::kReceive;  // a bit of every opcode of a receive
-constexpr std::uint32_t kNobody = ~0U;               // owner of what forget() dropped
+constexpr std::uint32_t kReceives = done::kReceive;  // set in every opcode of a receive
+constexpr std::uint32_t kNobody = ~0U;               // the owner of what forget() dropped
 
-// The requests up to this one are done. Under the CQ's lock, so nobody else counts.
+// Frees the requests up to this one. The caller holds the CQ's lock, so no other thread counts.
 void free_up_to(RequestQueue& queue, std::uint64_t index) {
   const std::uint64_t end = index + 1;
   if (end > queue.completed.load(std::memory_order_relaxed)) {
@@ -18,7 +18,7 @@ void free_up_to(RequestQueue& queue, std::uint64_t index) {
   }
 }
 
-// False: it is of a queue that has gone.
+// Gives the slot of the request back. Returns false if the completion's queue has gone.
 bool settle(Cq& cq, const Completion& completion) {
   if (completion.owner == kNobody) return false;
   const bool receives = (completion.opcode & kReceives) != 0;
@@ -40,7 +40,7 @@ bool settle(Cq& cq, const Completion& completion) {
   if (!receives) return false;
   const auto srq = table.srqs.find(completion.owner);
   if (srq == table.srqs.end()) return false;
-  // They complete in any order, and on several queues at once.
+  // Receives of a shared queue complete in any order, and on several queues at once.
   srq->second->queue.completed.fetch_add(1, std::memory_order_acq_rel);
   return true;
 }
@@ -71,7 +71,7 @@ bool Cq::next(Completion& completion) {
     }
     std::memcpy(&completion, entries + (taken & mask) * sizeof(Completion), sizeof(completion));
     ++taken;
-    // What it was to fill may be written to until its order is over.
+    // The request's memory may be written until its order is over.
     if (completion.status != Status::success) context_of(this->context).link.settle();
     if (settle(*this, completion)) return true;
   }
@@ -88,7 +88,8 @@ void forget_in(ibv_cq* cq, const Qp& qp) {
   cq_of(cq).forget(qp);
 }
 
-// The entries that the engine has written and this side has not taken are this side's.
+// Marks the queue pair's entries. Entries that the engine has written and this side has not taken
+// belong to this side.
 void Cq::forget(const Qp& qp) {
   last = nullptr;
   const std::uint64_t end = ring->produced.load(std::memory_order_acquire);
@@ -97,7 +98,7 @@ void Cq::forget(const Qp& qp) {
     Completion completion;
     std::memcpy(&completion, entry, sizeof(completion));
     if (completion.qpn != qp.qp_base.qp_num || completion.owner == kNobody) continue;
-    settle(*this, completion);  // a shared receive queue has its slot back
+    settle(*this, completion);  // returns a slot of a shared queue
     last = nullptr;
     completion.owner = kNobody;
     std::memcpy(entry, &completion, sizeof(completion));
@@ -120,7 +121,7 @@ int poll_cq(ibv_cq* cq, int count, ibv_wc* completions) {
         context.link.settle();
         filled = flush(ours, count, completions);
       } else if (ours.ring->broken.load(std::memory_order_acquire) != 0) {
-        filled = -1;  // the engine writes no more to a queue that ran over
+        filled = -1;  // it overran: the engine writes no more
       }
     }
   }

@@ -1,4 +1,4 @@
-// The extended interface to completion queues: ibv_start_poll, ibv_next_poll, ibv_end_poll, and a
+// The extended interface of completion queues: ibv_start_poll, ibv_next_poll, ibv_end_poll, and a
 // function for each field.
 #include "hca/library/objects.h"
 
@@ -22,7 +22,7 @@ void from_public(Completion& to, const ibv_wc& from) {
   to.qpn = from.qp_num;
 }
 
-// 0; ENOENT: there is none; EIO: there will be none.
+// Returns 0, ENOENT if there is no completion now, or EIO if there will be none.
 int advance(Cq& cq) {
   if (!cq.next(cq.current)) {
     if (context_of(cq.context).link.gone()) {

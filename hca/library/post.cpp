@@ -1,4 +1,5 @@
-// Posting requests: written straight into the engine's memory, and its bell is rung once per list.
+// Posts requests. They are written straight into the engine's memory, and its bell is rung once per
+// list.
 #include <algorithm>
 #include <array>
 
@@ -23,7 +24,7 @@ constexpr std::uint32_t kReliable = kUnreliable | bit(Opcode::rdma_read) |
                                     bit(Opcode::compare_swap) | bit(Opcode::fetch_add) |
                                     bit(Opcode::local_inv) | bit(Opcode::send_with_inv);
 
-// What of a request is not said by every one of them.
+// Copies the fields that only some opcodes have.
 void write_details(SendRequest& to, const ibv_send_wr& from) {
   switch (to.opcode) {
     case Opcode::rdma_write_with_imm:
@@ -54,7 +55,8 @@ void write_details(SendRequest& to, const ibv_send_wr& from) {
   }
 }
 
-// The bytes that the list names, after the request. False: they are more than the queue takes.
+// Copies the bytes that the list names behind the request. Returns false if they exceed the queue's
+// limit.
 bool write_inline(std::byte* to, const RequestQueue& queue, const ibv_send_wr& from,
                   std::uint32_t& bytes) {
   bytes = 0;
@@ -72,7 +74,7 @@ bool write_inline(std::byte* to, const RequestQueue& queue, const ibv_send_wr& f
 constexpr unsigned kFlags =
     send_flag::kFence | send_flag::kSignaled | send_flag::kSolicited | send_flag::kInlined;
 
-// 0, or errno. What is wrong with the addresses and keys is for the engine to find.
+// Returns 0 or an errno. The engine checks addresses and keys.
 int write_send(Qp& qp, const ibv_send_wr& from, std::uint64_t at) {
   RequestQueue& queue = qp.send;
   if (!allows(qp.type, from.opcode)) return EINVAL;
@@ -168,7 +170,7 @@ int check_send_state(const Qp& qp) {
     case QpState::rtr:
       return EINVAL;
     default:
-      return 0;  // in an error state requests complete as flushed
+      return 0;  // in an error state they are flushed
   }
 }
 

@@ -1,4 +1,4 @@
-// Queue pairs: made, opened, destroyed. qp_attributes.cpp changes their state.
+// Makes, opens and destroys queue pairs. qp_attributes.cpp changes their state.
 #include <new>
 
 #include "hca/library/objects.h"
@@ -35,12 +35,12 @@ std::uint64_t new_cookie(Table& table) {
 
 void enter(Table& table, Qp& qp) {
   const std::unique_lock lock(table.mutex);
-  // XRC_RECV has no queues, and may be open several times.
+  // An XRC_RECV queue pair has no queues, and may be open several times.
   if (qp.type != QpType::xrc_recv) table.qps[qp.qp_base.handle] = &qp;
   table.qps_by_cookie[qp.cookie] = &qp;
 }
 
-// 0, or errno: what the kernel asks for before any driver does.
+// Checks what the kernel checks before it calls a driver. Returns 0 or an errno.
 int check(const ibv_qp_init_attr_ex& attributes) {
   switch (attributes.qp_type) {
     case IBV_QPT_RC:
@@ -195,7 +195,7 @@ extern "C" {
 ibv_qp* ibv_create_qp(ibv_pd* pd, ibv_qp_init_attr* qp_init_attr) {
   return guarded([&]() -> ibv_qp* {
     ibv_qp_init_attr_ex all{};
-    // The longer structure begins with the shorter.
+    // The longer structure begins with the shorter one.
     std::memcpy(&all, qp_init_attr, sizeof(*qp_init_attr));
     all.pd = pd;
     Qp* const made = make_qp(pd->context, all);
@@ -221,7 +221,7 @@ int ibv_destroy_qp(ibv_qp* qp) {
     {
       const std::unique_lock lock(context.table.mutex);
       const auto found = context.table.qps.find(qp->handle);
-      // The engine may have given the number to another by now.
+      // The engine may have given the number to another queue pair by now.
       if (found != context.table.qps.end() && found->second == &ours) {
         context.table.qps.erase(found);
       }
@@ -243,7 +243,7 @@ int ibv_destroy_qp(ibv_qp* qp) {
 }
 
 int ibv_query_qp_data_in_order(ibv_qp*, ibv_wr_opcode, std::uint32_t) {
-  return 0;  // data may come in any order before its completion
+  return 0;  // data may come in any order
 }
 
 int ibv_set_ece(ibv_qp*, ibv_ece*) {

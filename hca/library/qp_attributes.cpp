@@ -1,4 +1,4 @@
-// A queue pair's attributes, as programs know them and as the engine does.
+// Converts a queue pair's attributes between the form of programs and the form of the engine.
 #include "hca/library/objects.h"
 
 namespace scela::hca::library {
@@ -75,7 +75,7 @@ ibv_qp_attr from_engine(const QpAttributes& from, const Capacities& cap) {
   return to;
 }
 
-// The engine has dropped all requests: they complete no more.
+// The engine has dropped all requests, so they will not complete.
 void reset(Qp& qp) {
   forget_in(qp.qp_base.send_cq, qp);
   if (qp.qp_base.recv_cq != qp.qp_base.send_cq) forget_in(qp.qp_base.recv_cq, qp);

@@ -17,15 +17,15 @@ namespace scela::hca::library {
 
 namespace {
 
-constexpr std::size_t kStackBytes = 256 * 1024;  // with the program's thread-local variables
+constexpr std::size_t kStackBytes = 256 * 1024;  // also holds thread-local variables
 
-// A program may have opened the device several times; its numbers are changed by one at a time.
+// A program may have opened the device several times. This lock serializes its atomic operations.
 std::mutex& of_numbers() {
   static std::mutex mutex;
   return mutex;
 }
 
-// None of the program's signals is handled on the thread.
+// The thread blocks all signals, so it runs none of the program's handlers.
 int begin_thread(pthread_t& thread, void* (*what)(void*), void* with) {
   pthread_attr_t attributes;
   if (const int error = ::pthread_attr_init(&attributes)) return error;

@@ -1,8 +1,9 @@
-// Moves bytes of this process for an engine that the kernel does not let at its memory: a thread
-// that carries out the engine's orders (hca/core/layout.h), one after the other.
+// Moves bytes of this process for an engine that the kernel does not let access its memory. One
+// thread executes the engine's orders (hca/core/layout.h) one after the other. EngineLink has one
+// Service.
 //
-// The kernel copies between the program's memory and the area's file, so that an address at which
-// there is nothing is an order that is refused, and not a signal.
+// The kernel copies between the program's memory and the area's file. So an order with an address
+// that is not mapped is refused, and raises no signal.
 #pragma once
 
 #include <pthread.h>
@@ -24,12 +25,13 @@ class Service {
   Service(const Service&) = delete;
   Service& operator=(const Service&) = delete;
 
-  // `area`: at `offset` in `file`. `tell` is called after each order, on the thread. Else an errno.
+  // Starts the thread. `area` lies at `offset` in `file`. The thread calls `tell` after each order.
+  // Returns 0 or an errno.
   int start(std::byte* area, Fd file, std::uint64_t offset, std::function<void()> tell);
   void stop();
 
-  // Until all orders that the engine has given by now are over: nothing that it takes back now is
-  // still written to, or read, once this returns.
+  // Waits until all orders that the engine has given by now are over. Once this returns, no order
+  // still reads or writes memory that the engine takes back now.
   void settle() const {
     if (queue_ != nullptr) wait_for_orders();
   }
@@ -45,10 +47,10 @@ class Service {
   OrderQueue* queue_ = nullptr;
   std::byte* data_ = nullptr;
   Fd file_;
-  std::uint64_t offset_ = 0;  // of the data, in the file
+  std::uint64_t offset_ = 0;  // the data's place in the file
   std::function<void()> tell_;
   pthread_t thread_{};
-  pid_t process_ = 0;  // a child of it has no such thread
+  pid_t process_ = 0;  // its children have no such thread
   std::atomic<bool> over_{false};
 };
 

@@ -17,7 +17,7 @@ void say(const std::string& text) {
   std::fprintf(stderr, "libscela-ibverbs: %s\n", text.c_str());
 }
 
-// A bit for each variable of the engine, and one for all that are none.
+// One bit for each variable of the engine, and one for all variables that do not exist.
 std::atomic<std::uint32_t> said{0};
 
 bool is_first(std::size_t bit) {

@@ -1,12 +1,14 @@
-// Variables in a program's environment that do nothing there.
+// Finds variables in a program's environment that have no effect there. EngineLink calls this when
+// a device is opened; any thread may.
 #pragma once
 
 #include "hca/core/variables.h"
 
 namespace scela::hca::library {
 
-// Says so on the standard error, of each variable once in a process: those that are none, and those
-// of the engine that ask for something else than what it was told when it began.
+// Writes a line on the standard error for each such variable, once in a process. These are
+// variables that do not exist, and those of the engine that ask for something else than the engine
+// was told when it began.
 void check_settings(const EngineMemory& engine);
 
 }  // namespace scela::hca::library

@@ -1,6 +1,8 @@
-// Polls that sleep until something comes (hca/core/bells.h), and who wants that none of them does.
+// Polls that sleep until a completion comes (hca/core/bells.h), and callers that must make sure
+// that none of them sleeps. Park uses it; any thread may call.
 //
-// A template of a counter and a lock: tests/unit/hca/interleavings_test.cpp runs it in every order.
+// It is a template of a counter and a lock, because tests/unit/hca/interleavings_test.cpp runs it
+// in every order.
 #pragma once
 
 #include <atomic>
@@ -14,20 +16,22 @@ namespace scela::hca::library {
 template <class Counter, class Lock>
 class Sleepers {
  public:
-  // `rings()` names the queues to watch; they stay as they are until this returns. `wait(bell,
-  // seen)` sleeps as long as the bell is what was seen.
+  // Sleeps until a watched queue gets something. `rings()` names the queues to watch, which stay as
+  // they are until this returns. `wait(bell, seen)` sleeps as long as the bell has the value
+  // `seen`.
   template <class Page, class Rings, class Wait>
   void sleep(Page& page, Rings rings, Wait wait) {
-    // The lock lets readers pass a writer that waits, and there may always be one more of them.
+    // The lock lets readers pass a writer that waits, and there may always be one more reader.
     if (wanting_.load(std::memory_order_acquire) != 0) return;
     const std::shared_lock asleep(lock_);
     sleep_until_bell(page, rings(), [&](std::uint32_t seen) {
-      // Looked at after the bell: who wants nobody to sleep says so, then changes that.
+      // This is read after the bell: a caller of without() first sets it, then changes the bell.
       if (wanting_.load(std::memory_order_seq_cst) == 0) wait(page.bell, seen);
     });
   }
 
-  // Nobody sleeps, nor will, as long as this is held. No page: nobody can be asleep for long.
+  // While the lock that this returns is held, no thread sleeps, and none will. If `page` is null,
+  // no thread can be asleep for long.
   template <class Page, class Wake>
   [[nodiscard]] std::unique_lock<Lock> without(Page* page, Wake wake) {
     wanting_.fetch_add(1, std::memory_order_seq_cst);
@@ -41,8 +45,8 @@ class Sleepers {
   }
 
  private:
-  Counter wanting_{0};  // callers of without(): nobody falls asleep
-  Lock lock_;           // shared by those who sleep
+  Counter wanting_{0};  // callers of without()
+  Lock lock_;           // shared by the threads that sleep
 };
 
 }  // namespace scela::hca::library

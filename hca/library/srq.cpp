@@ -1,4 +1,4 @@
-// Shared receive queues, and the domains that XRC's belong to.
+// Shared receive queues, and the XRC domains.
 #include <fcntl.h>
 #include <sys/stat.h>
 
@@ -38,7 +38,7 @@ Srq* make_srq(ibv_context* context, ibv_srq_init_attr_ex& attributes) {
   ask.pd = attributes.pd->handle;
   ask.cap.recv_requests = attributes.attr.max_wr;
   ask.cap.recv_sges = attributes.attr.max_sge;
-  // A limit cannot be set before there is something to be limited.
+  // A limit cannot be set before the queue holds requests.
   ask.limit = 0;
   if (attributes.srq_type == IBV_SRQT_XRC) {
     made->type = SrqType::xrc;
@@ -210,7 +210,7 @@ int ibv_destroy_srq(ibv_srq* srq) {
     {
       const std::unique_lock lock(context.table.mutex);
       const auto found = context.table.srqs.find(srq->handle);
-      // The engine may have given the number to another by now.
+      // The engine may have given the number to another queue by now.
       if (found != context.table.srqs.end() && found->second == &ours) {
         context.table.srqs.erase(found);
       }

@@ -1,4 +1,4 @@
-// Management queues (include/scela/verbs_ext.h).
+// Management queues (include/scela/verbs_ext.h), for the library's own device.
 
 #include <algorithm>
 
@@ -16,7 +16,7 @@ static_assert(SCELA_TASK_WAIT == static_cast<int>(Opcode::wait) &&
 static_assert(SCELA_CALC_XOR == static_cast<int>(CalcOp::bit_xor) &&
               SCELA_CALC_DOUBLE == static_cast<int>(CalcType::float64));
 
-// When a WAIT that is posted now is over.
+// Returns the number of completions at which a WAIT that is posted now ends.
 std::uint64_t target_of(Cq& cq, const scela_task& task) {
   const std::lock_guard lock(cq.lock);
   cq.wait_most = std::max<std::uint64_t>(cq.wait_most, task.u.wait.count);
@@ -25,7 +25,8 @@ std::uint64_t target_of(Cq& cq, const scela_task& task) {
   return target;
 }
 
-// 0, or errno. The counts of a completion queue change only once nothing else can be wrong.
+// Returns 0 or an errno. The base of a completion queue changes only once nothing else can be
+// wrong.
 int write_task(RequestQueue& queue, const scela_task& task, ibv_context* context,
                std::uint64_t at) {
   if ((task.send_flags & ~static_cast<unsigned>(IBV_SEND_SIGNALED)) != 0) return EINVAL;
@@ -64,7 +65,7 @@ int write_task(RequestQueue& queue, const scela_task& task, ibv_context* context
   return 0;
 }
 
-// To ready-to-send, connected to itself: tasks go nowhere.
+// Brings the queue pair to ready-to-send, connected to itself: tasks send nothing to a remote end.
 int make_ready(ibv_qp* mq) {
   ibv_qp_attr attributes{};
   attributes.qp_state = IBV_QPS_INIT;
@@ -98,8 +99,8 @@ extern "C" {
 
 using namespace scela::hca::library;
 
-// This device knows tasks: for it these are the plain verbs. But that who has the device do his
-// work is not asked to move bytes when he looks how far it is.
+// This device executes tasks, so for it these are the plain verbs. There is one exception. A
+// program that lets the device do its work must not move bytes when it polls these queues.
 ibv_cq* scela_create_cq(ibv_context* context, int cqe, void* cq_context, ibv_comp_channel* channel,
                         int comp_vector) {
   ibv_cq* const cq = ibv_create_cq(context, cqe, cq_context, channel, comp_vector);

@@ -1,4 +1,4 @@
-// hca/core/values.h says the same as infiniband/verbs.h.
+// Checks that hca/core/values.h has the same values as infiniband/verbs.h.
 #include "hca/core/values.h"
 
 #include "hca/library/verbs.h"

@@ -1,7 +1,7 @@
-// infiniband/verbs.h as this library defines it: with the functions that it is to show to programs.
+// The header infiniband/verbs.h as this library defines it: the functions declared here are visible
+// to programs.
 //
-// What the headers of libibverbs-dev do not declare, though libibverbs shows it, stands here as
-// well.
+// It also declares functions that libibverbs exports and the headers of libibverbs-dev do not.
 #pragma once
 
 #pragma GCC visibility push(default)
@@ -14,7 +14,7 @@
 
 #include "hca/include/scela/verbs_ext.h"
 
-// Inline functions that stand in front of the functions of these names.
+// These macros would put inline functions in front of the functions of the same names.
 #undef ibv_query_port
 #undef ibv_reg_mr
 #undef ibv_reg_mr_iova

@@ -1,5 +1,5 @@
-// CALC in this process's memory. Addresses are a program's: they are read and written by the
-// kernel, which says no where a plain access would end the program.
+// CALC in this process's memory. The addresses come from the program. The kernel reads and writes
+// them, because it returns an error where a plain access would end the program.
 #include <fcntl.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -18,8 +18,8 @@ constexpr std::uint32_t kMostOperandBytes = 1024 * 1024;
 
 enum class Direction : std::uint8_t { in, out };
 
-// Where the kernel is not to be asked to copy (seccomp): through a pipe, so that it still says
-// where there is no memory. Of one thread at a time.
+// Copies through a pipe if the process may not call process_vm_readv (seccomp). The kernel then
+// still reports addresses that are not mapped. One thread at a time may use a pipe.
 class Pipe {
  public:
   Pipe() {
@@ -32,13 +32,13 @@ class Pipe {
       ::close(end);
   }
 
-  // How many bytes; 0 or less: none.
+  // Returns how many bytes were copied, or 0 or less if none was.
   ssize_t copy(void* to, const void* from, std::size_t bytes) {
     const ssize_t in = ::write(ends_[1], from, std::min(bytes, kChunk));
     if (in <= 0) return in;
     const ssize_t out = ::read(ends_[0], to, static_cast<std::size_t>(in));
     if (out == in) return out;
-    // What is left in it is nobody's.
+    // The rest in the pipe belongs to no copy: it is read and dropped.
     std::array<std::byte, kChunk> rest;
     while (::read(ends_[0], rest.data(), rest.size()) > 0) {
     }

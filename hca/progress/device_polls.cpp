@@ -1,4 +1,5 @@
-// What the device completes: whose it is, whether the program sees it, and what that lets go on.
+// Completions of the device: which queue pair each belongs to, whether the program sees it, and
+// which tasks can go on.
 #include <sched.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -12,8 +13,10 @@ namespace scela::hca::progress {
 namespace {
 
 constexpr int kBatch = 16;
-constexpr int kStepsAtOnce = 64;  // of tasks, by whoever posts or polls; the rest is the thread's
-constexpr int kLooksAround = 4;   // at other queues, by a poll that found nothing
+// Tasks that one post or poll executes; the thread does the rest. More would make calls longer,
+// fewer would leave more to the thread.
+constexpr int kStepsAtOnce = 64;
+constexpr int kLooksAround = 4;  // other queues that one vain poll looks at
 
 constexpr std::uint64_t kMarkMask = ~0ULL << 32;
 
@@ -29,8 +32,8 @@ bool DeviceTasks::look(Cq& cq) {
   return count > 0;
 }
 
-// A chain may go through queues that nobody polls; with one processor the thread would come to them
-// only when the poller's time is over.
+// A chain of tasks may go through queues that no thread of the program polls. With a single
+// processor the progress thread would come to them only when the poller's time slice is over.
 void DeviceTasks::look_around() {
   for (int i = 0; i < kLooksAround && !watched_.empty(); ++i)
     look(*watched_[next_look_++ % watched_.size()]);
@@ -52,7 +55,7 @@ void DeviceTasks::take(Cq& cq, const ibv_wc& wc) {
     current_ = nullptr;
     return;
   }
-  if (is_marked) return;  // of a queue pair that has gone, or has begun anew
+  if (is_marked) return;  // its queue pair has gone or was reset
   if (put(cq, wc)) queues_.counted(cq.id);
   if (qp != nullptr) queues_.received(qp->id, static_cast<Status>(wc.status));
 }
@@ -67,15 +70,17 @@ bool DeviceTasks::put(Cq& cq, const ibv_wc& wc) {
   return true;
 }
 
-// Nothing is written for a queue pair that is gone: its memory may be the program's for other uses.
+// After this no result is written for a queue pair that is gone: the program may use that memory
+// for something else.
 void DeviceTasks::drop_calculations(PairId pair) {
   std::erase_if(calculations_, [&](const Calculation& one) { return one.pair == pair; });
-  std::unique_lock held(mutex_, std::adopt_lock);  // by the caller
+  std::unique_lock held(mutex_, std::adopt_lock);  // the caller holds it
   calculated_.wait(held, [&] { return calculating_ != pair; });
   held.release();
 }
 
-// What it left in queues that live on is not for the program any more.
+// Drops the completions that the queue pair left in completion queues that stay. They are not for
+// the program any more.
 void DeviceTasks::forget(Qp& qp) {
   drop_calculations(qp.id);
   const std::uint32_t number = qp.device->qp_num;
@@ -140,7 +145,7 @@ int DeviceTasks::poll_cq(ibv_cq* device, int count, ibv_wc* completions) {
   return filled;
 }
 
-// No channel, no event: there is nothing to be told.
+// There is no completion channel, so there is no event to ask for.
 int DeviceTasks::req_notify_cq(ibv_cq* device, int solicited_only) {
   return find(device) == nullptr ? own_.req_notify_cq(device, solicited_only) : 0;
 }

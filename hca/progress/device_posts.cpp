@@ -1,4 +1,5 @@
-// What a program posts: to the device at once, or into memory until its turn comes.
+// Requests and tasks that a program posts. They go to the device at once, or wait in memory until
+// their turn comes.
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -8,7 +9,8 @@
 namespace scela::hca::progress {
 namespace {
 
-// More is left to the thread, so that no post or poll takes long.
+// Operand bytes that a post or a poll itself calculates. Larger calculations are left to the
+// thread, so that no post or poll takes long.
 constexpr std::uint64_t kBytesAtOnce = 16384;
 
 constexpr std::uint64_t kSerialMask = 0xFFFFFFFF;
@@ -54,7 +56,7 @@ int opcode_of(const Entry& entry, const ibv_send_wr* request) {
   }
 }
 
-// 0, or the errno of a post to a queue pair in this state.
+// Returns 0, or the errno of a post to a queue pair in this state.
 int check_state(const ibv_qp& qp) {
   return qp.state == IBV_QPS_RESET || qp.state == IBV_QPS_INIT || qp.state == IBV_QPS_RTR ? EINVAL
                                                                                           : 0;
@@ -62,12 +64,13 @@ int check_state(const ibv_qp& qp) {
 
 }  // namespace
 
-// The device may have completed what nobody has looked at.
+// Looks at the device if the queue is full: it may have completed requests that were not polled
+// yet.
 bool DeviceTasks::make_room(Qp& qp) {
   return queues_.has_room_to_send(qp.id) || (look(*qp.send_cq) && queues_.has_room_to_send(qp.id));
 }
 
-// 0, or errno.
+// Returns 0 or an errno.
 int DeviceTasks::accept_send(Qp& qp, const ibv_send_wr& request) {
   if (qp.manages_only || request.num_sge < 0 ||
       static_cast<std::uint32_t>(request.num_sge) > qp.cap.max_send_sge ||
@@ -140,7 +143,7 @@ int DeviceTasks::accept_task(Qp& qp, const scela_task& task) {
   return 0;
 }
 
-// The counts of a completion queue change only once nothing else can be wrong.
+// The base of a completion queue changes only once nothing else in the task can be wrong.
 int DeviceTasks::fill(const Qp& qp, const scela_task& task, Entry& entry) {
   switch (task.opcode) {
     case SCELA_TASK_WAIT: {
@@ -178,8 +181,9 @@ int DeviceTasks::fill(const Qp& qp, const scela_task& task, Entry& entry) {
   return EINVAL;
 }
 
-// Every request asks the device for a completion, so that it is known what has become of it; those
-// that the program did not ask for go no further. ENOMEM: not now.
+// Every request asks the device for a completion, so that its end is known. A completion that the
+// program did not ask for goes no further. Returns ENOMEM if the device cannot take the request
+// now.
 int DeviceTasks::give_to_device(Qp& qp, ibv_send_wr request, std::uint64_t serial, bool signalled) {
   Cq& cq = *qp.send_cq;
   if (!signalled && cq.unasked >= cq.spare) return ENOMEM;
@@ -199,7 +203,7 @@ Host::Posted DeviceTasks::post_send(PairId pair, const Entry& entry) {
   const auto& payload = static_cast<const SendPayload&>(*entry.payload);
   const int error = give_to_device(qp, payload.request, entry.serial, entry.signalled);
   if (error == 0) return Posted::yes;
-  // Without anything on its way, no completion would ever make room.
+  // If no request is on its way, no completion would ever make room.
   const bool comes = queues_.oldest_in_flight(pair) != nullptr || qp.send_cq->unasked > 0;
   return error == ENOMEM && comes ? Posted::full : Posted::refused;
 }
@@ -230,7 +234,8 @@ bool DeviceTasks::complete(CountId count, PairId pair, const Entry& entry, bool 
   Cq& cq = *cqs_by_id_.at(count);
   ibv_wc wc{};
   if (current_ != nullptr) {
-    // Of what the device completes now; or of a task behind it, which it frees.
+    // The entry is the one that the device completes now, or a task behind it that can now
+    // complete.
     const bool is_it = !receives && entry.kind == Kind::request && entry.done &&
                        current_->wr_id == (mark_ | (entry.serial & kSerialMask)) &&
                        current_->qp_num == qps_by_id_.at(pair)->device->qp_num;
@@ -249,7 +254,8 @@ bool DeviceTasks::complete(CountId count, PairId pair, const Entry& entry, bool 
   return put(cq, wc);
 }
 
-// The device is told, so that the other end finds out and a query says what is.
+// Sets the device's queue pair to the error state, so that the remote end finds out and a query
+// reports it.
 void DeviceTasks::broken(PairId pair) {
   ibv_qp_attr attributes{};
   attributes.qp_state = IBV_QPS_ERR;

@@ -1,4 +1,4 @@
-// Objects: made, changed, destroyed.
+// Makes, changes and destroys the objects of DeviceTasks.
 #include "hca/progress/device_tasks.h"
 
 #include <sys/eventfd.h>
@@ -15,7 +15,8 @@
 namespace scela::hca::progress {
 namespace {
 
-// Completions of requests that are not signalled, on their way at once for each completion queue.
+// Unsignalled requests that may be on their way at once, for each completion queue. A larger value
+// makes each device queue longer; a smaller one makes more requests wait.
 constexpr int kSpare = 128;
 
 constexpr std::uint32_t kFlags =
@@ -26,7 +27,7 @@ Operations operations_of(const ibv_context& context) {
           context.ops.post_recv};
 }
 
-// No program's wr_id is taken for one of ours, however it counts.
+// No wr_id of a program is taken for one of ours, in whichever way the program counts.
 std::uint64_t draw_mark(const void* where) {
   Random random(monotonic_ns() ^ reinterpret_cast<std::uintptr_t>(where));
   return random.next() << 32 | 1ULL << 63;
@@ -62,7 +63,7 @@ DeviceTasks::Qp* DeviceTasks::find(const ibv_qp* qp) const {
   return found == qps_.end() ? nullptr : found->second.get();
 }
 
-// What the thread sleeps on. 0, or errno.
+// Makes the descriptors that the thread sleeps on. Returns 0 or an errno.
 int DeviceTasks::open() {
   if (channel_ != nullptr) return 0;
   Fd wake(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
@@ -88,7 +89,7 @@ int DeviceTasks::create_cq(int cqe, void* cq_context, int comp_vector, ibv_cq*& 
   auto cq = std::make_unique<Cq>();
   errno = 0;
   made = calls_.create_cq(&context_, cqe + kSpare, cq_context, channel_, comp_vector);
-  // As many as the device can at all: then some of them are ours.
+  // The program asked for as many entries as the device has: some of them then are ours.
   if (made == nullptr) made = calls_.create_cq(&context_, cqe, cq_context, channel_, comp_vector);
   if (made == nullptr) return error_number(ENOMEM);
   cq->device = made;
@@ -109,7 +110,7 @@ int DeviceTasks::destroy_cq(ibv_cq* device) {
     const Turn turn(*this);
     cq->leaving = true;
   }
-  // Not under the lock: it waits until the thread has acknowledged what it was told.
+  // The lock is not held here: the call waits until the thread has acknowledged its events.
   const int error = calls_.destroy_cq(device);
   const Turn turn(*this);
   if (error != 0) {
@@ -146,7 +147,7 @@ int DeviceTasks::create_qp(const ibv_qp_init_attr_ex& attributes, ibv_qp_cap& ca
   const std::uint32_t flags = has_flags ? plain.create_flags & kFlags : 0;
   if (has_flags) plain.create_flags &= ~kFlags;
   if (plain.create_flags == 0) plain.comp_mask &= ~std::uint32_t{IBV_QP_INIT_ATTR_CREATE_FLAGS};
-  // Its requests would not come by here.
+  // Such requests would not pass through this class.
   if ((plain.comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) != 0) return EOPNOTSUPP;
   if (plain.qp_type == IBV_QPT_XRC_RECV) return EOPNOTSUPP;
   auto qp = std::make_unique<Qp>();
@@ -180,8 +181,8 @@ int DeviceTasks::create_qp(const ibv_qp_init_attr_ex& attributes, ibv_qp_cap& ca
   return 0;
 }
 
-// The device's part of it is never used: it makes the queue a queue pair like any other to the
-// program.
+// The device's queue pair is never used. It lets the program treat the management queue like any
+// other queue pair.
 int DeviceTasks::create_mq(ibv_pd* pd, ibv_cq* cq, std::uint32_t most_tasks, ibv_qp*& made) {
   auto qp = std::make_unique<Qp>();
   qp->send_cq = qp->recv_cq = find(cq);

@@ -1,13 +1,13 @@
-// Tasks for the objects of one context whose device knows none (include/scela/verbs_ext.h):
-// requests are held in this process's memory, completions pass through queues of our own, where
-// they are counted.
+// Executes tasks for the objects of one context if its device has none (include/scela/verbs_ext.h).
+// Requests are held in this process's memory. Completions pass through this class's own queues,
+// where they are counted. The functions of verbs_tasks.cpp use it.
 //
-// Whoever looks works: a post executes what it can, a poll what it finds, and for the rest there is
-// one thread, from the first queue pair on until the last has gone. It sleeps unless something
-// waits for completions that it must look for.
+// A post executes what it can, and a poll handles what it finds. One thread does the rest, from the
+// first queue pair until the last is destroyed. It sleeps unless a task waits for completions that
+// only polling finds.
 //
-// One lock for all objects, `mutex_`, held for a bounded number of steps; never while something
-// long is calculated or a thread sleeps.
+// Any thread may call. One lock protects all objects, `mutex_`. It is held for a bounded number of
+// steps, and never during a long calculation or while a thread sleeps.
 #pragma once
 
 #include <atomic>
@@ -26,7 +26,7 @@
 
 namespace scela::hca::progress {
 
-// The operations of a context that are put in front of its own.
+// The operations of a context that this class replaces.
 struct Operations {
   decltype(ibv_context_ops::poll_cq) poll_cq = nullptr;
   decltype(ibv_context_ops::req_notify_cq) req_notify_cq = nullptr;
@@ -36,16 +36,16 @@ struct Operations {
 
 class DeviceTasks final : private Host {
  public:
-  // `context` has its own operations; it keeps them until the first object is made.
+  // `context` has its own operations. They are replaced only when the first object is made.
   DeviceTasks(ibv_context& context, const VerbsCalls& calls);
   ~DeviceTasks() override;
   DeviceTasks(const DeviceTasks&) = delete;
   DeviceTasks& operator=(const DeviceTasks&) = delete;
 
-  // The device's own operations: for what is none of ours.
+  // The device's own operations, for objects that this class did not make.
   const Operations& own() const { return own_; }
 
-  // As the header's functions, but for what is to be said of failure: an errno.
+  // Like the functions of verbs_ext.h, but each returns 0 or an errno.
   int create_cq(int cqe, void* cq_context, int comp_vector, ibv_cq*& made);
   int destroy_cq(ibv_cq* device);
   int create_qp(const ibv_qp_init_attr_ex& attributes, ibv_qp_cap& cap, ibv_qp*& made);
@@ -53,11 +53,11 @@ class DeviceTasks final : private Host {
   int modify_qp(ibv_qp* device, ibv_qp_attr* attributes, int mask);
   int destroy_qp(ibv_qp* device);
   int post_task(ibv_qp* device, scela_task* task, scela_task** bad);
-  // True: there is no object, no thread and no channel any more. Not beside a call that makes
-  // objects.
+  // Stops the thread if no queue pair is left. If no completion queue is left either, destroys the
+  // channel and returns true. No call that makes objects may run at the same time.
   bool close_if_empty();
 
-  // What stands in front of the device's operations.
+  // The functions that replace the device's operations.
   int poll_cq(ibv_cq* device, int count, ibv_wc* completions);
   int req_notify_cq(ibv_cq* device, int solicited_only);
   int post_send(ibv_qp* device, ibv_send_wr* request, ibv_send_wr** bad);
@@ -69,10 +69,11 @@ class DeviceTasks final : private Host {
     CountId id = 0;
     std::deque<ibv_wc> ready;
     std::size_t capacity = 0;
-    int spare = 0;         // completions that nobody asked for and that fit as well
-    int unasked = 0;       // on their way
-    bool broken = false;   // it ran over; nothing more comes
-    bool watched = false;  // by the thread
+    // Completions beyond `capacity` that fit; the program did not ask for them.
+    int spare = 0;
+    int unasked = 0;       // unsignalled requests on their way
+    bool broken = false;   // it overran; nothing more comes
+    bool watched = false;  // the thread looks at it
     bool armed = false;
     bool leaving = false;
   };
@@ -86,7 +87,7 @@ class DeviceTasks final : private Host {
     bool manages_only = false;
     int unasked = 0;
   };
-  // Holds the lock; the thread lets go of it where somebody comes.
+  // Holds the lock. The thread releases the lock if a caller is waiting for one.
   class Turn {
    public:
     explicit Turn(DeviceTasks& tasks) : tasks_(tasks) {
@@ -113,7 +114,7 @@ class DeviceTasks final : private Host {
   int start_thread();
   void stop_thread();
 
-  // device_posts.cpp; under the lock.
+  // These are in device_posts.cpp. They run under the lock.
   bool make_room(Qp& qp);
   int accept_send(Qp& qp, const ibv_send_wr& request);
   int accept_receive(Qp& qp, const ibv_recv_wr& request);
@@ -127,17 +128,18 @@ class DeviceTasks final : private Host {
   void broken(PairId pair) override;
   void watch(CountId count, bool wanted) override;
 
-  // device_polls.cpp; under the lock.
-  bool look(Cq& cq);   // true: something came
-  void look_around();  // at queues that others than their pollers wait for
+  // These are in device_polls.cpp. They run under the lock.
+  bool look(Cq& cq);  // true: a completion came
+  // Polls queues that tasks wait for and that the program may not poll.
+  void look_around();
   void take(Cq& cq, const ibv_wc& wc);
   bool put(Cq& cq, const ibv_wc& wc);
   void forget(Qp& qp);
   void drop_calculations(PairId pair);
-  void go_on();  // after something was posted or has come
+  void go_on();  // after a post or a completion
   void wake();
 
-  // progress_thread.cpp
+  // These are in progress_thread.cpp.
   void serve();
   bool work(std::unique_lock<std::mutex>& lock);
   bool look_at_unarmed();
@@ -152,12 +154,14 @@ class DeviceTasks final : private Host {
   ibv_context& context_;
   const VerbsCalls calls_;
   const Operations own_;
-  const std::uint64_t mark_;  // upper half of the wr_id of sends that are ours
+  // Upper half of the wr_id of sends that this class has posted.
+  const std::uint64_t mark_;
 
   std::mutex mutex_;
-  std::atomic<int> coming_{0};  // threads of the program that want the lock
+  std::atomic<int> coming_{0};  // callers that want the lock
   TaskQueues queues_;
-  mutable std::shared_mutex table_;  // changed under both locks, read under either
+  // Protects the five maps below: both locks are held to change them, either one to read them.
+  mutable std::shared_mutex table_;
   std::unordered_map<const ibv_cq*, std::unique_ptr<Cq>> cqs_;
   std::unordered_map<const ibv_qp*, std::unique_ptr<Qp>> qps_;
   std::unordered_map<CountId, Cq*> cqs_by_id_;
@@ -166,17 +170,17 @@ class DeviceTasks final : private Host {
   std::vector<Cq*> watched_;
   std::size_t next_look_ = 0;
   std::deque<Calculation> calculations_;
-  std::optional<PairId> calculating_;  // by the thread, without the lock
+  std::optional<PairId> calculating_;  // the thread does, without the lock
   std::condition_variable calculated_;
-  const ibv_wc* current_ = nullptr;  // the device's completion that is being taken
+  const ibv_wc* current_ = nullptr;  // the completion that take() handles
 
   ibv_comp_channel* channel_ = nullptr;
   Fd wake_;
   std::thread thread_;
   bool stop_ = false;
-  bool serving_ = false;  // the thread runs and has not begun to sleep
+  bool serving_ = false;  // the thread runs and does not sleep
   bool wanted_ = false;   // something is to be done by it
-  bool is_deaf_ = false;  // the device tells no events (any more): it must be asked
+  bool is_deaf_ = false;  // no events come: it must be polled
   int spins_ = 1;
 };
 

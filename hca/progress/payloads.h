@@ -1,4 +1,5 @@
-// Requests and tasks that wait in this process's memory, with all that they point to.
+// Requests and tasks that wait in this process's memory, with everything that they point to. Only
+// the .cpp files of DeviceTasks include this header; `mutex_` of that class protects the objects.
 #pragma once
 
 #include <cstddef>
@@ -26,14 +27,16 @@ struct DeviceTasks::CalcPayload final : Payload {
   std::vector<ibv_sge> pieces;
 };
 
-// What is left to the thread.
+// A calculation that is left to the thread.
 struct DeviceTasks::Calculation {
   PairId pair = 0;
   std::uint64_t serial = 0;
   CalcPayload what;
 };
 
-// What the adapter's engine would do (hca/core/tasks.cpp), in memory of this process.
+// Calculates as the adapter's engine does (hca/core/tasks.cpp), but in this process's memory.
+// Returns local_length if the lengths differ, do not fit the type or exceed 1 MiB, and
+// local_protection if memory cannot be read or written.
 Status calculate_here(CalcOp op, CalcType type, const std::vector<ibv_sge>& pieces);
 
 }  // namespace scela::hca::progress

@@ -1,4 +1,4 @@
-// The thread that goes on where nobody polls.
+// The thread of DeviceTasks, which continues tasks while no thread of the program polls.
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
@@ -14,9 +14,11 @@
 namespace scela::hca::progress {
 namespace {
 
-constexpr int kSteps = 256;      // between two chances for the program
-constexpr int kMostSpins = 64;   // looks before it sleeps, where looking has helped lately
-constexpr std::size_t kFew = 8;  // completion queues; more are not looked at again and again
+constexpr int kSteps = 256;  // between two chances for other threads
+// Looks before a sleep, if looking has found completions lately.
+constexpr int kMostSpins = 64;
+// The thread does not spin on more completion queues than these.
+constexpr std::size_t kFew = 8;
 constexpr int kYields = 100;
 constexpr int kDeafMs = 10;
 
@@ -25,7 +27,7 @@ constexpr int kDeafMs = 10;
 int DeviceTasks::start_thread() {
   if (thread_.joinable()) return 0;
   if (!wake_) return EINVAL;
-  // Signals are the program's.
+  // The thread blocks all signals: they are for the program's threads.
   sigset_t all, before;
   ::sigfillset(&all);
   ::pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -62,13 +64,13 @@ void DeviceTasks::serve() {
       let_others(lock);
       continue;
     }
-    // What comes between the two is seen by the look after arming.
+    // The look after arming sees what comes between the two.
     if (spin() || arm() || wanted_) continue;
     sleep(lock);
   }
 }
 
-// True: there may be more.
+// Returns true if there may be more to do.
 bool DeviceTasks::work(std::unique_lock<std::mutex>& lock) {
   wanted_ = false;
   const bool more = queues_.run(kSteps);
@@ -81,13 +83,13 @@ bool DeviceTasks::work(std::unique_lock<std::mutex>& lock) {
 
 bool DeviceTasks::look_at_unarmed() {
   bool found = false;
-  // A completion may change what is watched.
+  // A completion may change `watched_`.
   for (std::size_t i = 0; i < watched_.size(); ++i)
     if (!watched_[i]->armed && look(*watched_[i])) found = true;
   return found;
 }
 
-// More of what has just come is often close behind.
+// Looks again for a while, because the next completions are often close behind.
 bool DeviceTasks::spin() {
   const auto unarmed = static_cast<std::size_t>(
       std::ranges::count_if(watched_, [](const Cq* cq) { return !cq->armed; }));
@@ -101,8 +103,8 @@ bool DeviceTasks::spin() {
   return false;
 }
 
-// The device tells of the next completion from here on; what came before is taken. True: something
-// was.
+// From here on the device reports the next completion. Those that came before are taken. Returns
+// true if there were any.
 bool DeviceTasks::arm() {
   bool found = false;
   for (std::size_t i = 0; i < watched_.size(); ++i) {
@@ -115,8 +117,8 @@ bool DeviceTasks::arm() {
   return found;
 }
 
-// No queue counts as armed from here on, watched or not: who begins to wait for one wakes the
-// thread.
+// From here on no queue counts as armed, watched or not. A task that begins to wait for one
+// therefore wakes the thread.
 void DeviceTasks::go_deaf() {
   is_deaf_ = true;
   for (const auto& [device, cq] : cqs_)
@@ -160,7 +162,7 @@ void DeviceTasks::take_events() {
     ibv_cq* device = nullptr;
     void* cq_context = nullptr;
     if (calls_.get_cq_event(channel_, &device, &cq_context) != 0) {
-      // Nothing more; or the device has gone, and says by its polls what becomes of requests.
+      // There is no more event. Or the device has gone: its polls then say how requests end.
       if (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR) go_deaf();
       break;
     }

@@ -11,7 +11,8 @@
 namespace scela::hca::progress {
 namespace {
 
-// The object that the function is in, and what it depends on. Null: the program itself.
+// Returns a handle of the shared object that holds the function; it also finds the object's
+// dependencies. Returns null if that is the program itself.
 void* object_of(const void* function) {
   Dl_info info{};
   if (::dladdr(function, &info) == 0 || info.dli_fname == nullptr) return nullptr;
@@ -43,7 +44,7 @@ std::optional<TaskCalls> find_tasks(const void* operation) {
                    find_own(object, "scela_destroy_qp", calls.destroy_qp) &&
                    find_own(object, "scela_post_task", calls.post_task) &&
                    find_own(object, "scela_create_mq", calls.create_mq);
-  ::dlclose(object);  // it stays loaded: a context of it is open
+  ::dlclose(object);  // it stays loaded: a context is open
   return all ? std::optional(calls) : std::nullopt;
 }
 
@@ -72,7 +73,7 @@ bool find_verbs(const ibv_context& context, VerbsCalls& calls) {
 const TaskCalls* tasks_of(const ibv_context& context) {
   static const bool use_thread = thread_is_asked_for();
   if (use_thread) return nullptr;
-  // By the function: that of a library that is loaded stays where it is.
+  // The key is the function: in a loaded library, a function keeps its address.
   static std::mutex mutex;
   static auto& known = *new std::map<const void*, std::optional<TaskCalls>>;
   const auto* operation = reinterpret_cast<const void*>(context.ops.poll_cq);

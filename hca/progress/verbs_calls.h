@@ -1,5 +1,6 @@
-// The functions of libibverbs that tasks need, of whichever library serves a context: found through
-// the object that its operations are in, so that programs may load libibverbs as they like.
+// The functions of libibverbs that tasks need, from the library that serves a context. They are
+// found through the shared object that holds the context's operations, so programs may load
+// libibverbs as they like. Any thread may call.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -22,7 +23,7 @@ struct VerbsCalls {
   decltype(&ibv_destroy_qp) destroy_qp = nullptr;
 };
 
-// The header's functions, as a library whose device knows tasks has them.
+// The functions of verbs_ext.h, from a library with a device that executes tasks.
 struct TaskCalls {
   decltype(&scela_create_cq) create_cq = nullptr;
   decltype(&scela_destroy_cq) destroy_cq = nullptr;
@@ -33,10 +34,10 @@ struct TaskCalls {
   decltype(&scela_create_mq) create_mq = nullptr;
 };
 
-// False: some function was not found.
+// Returns false if a function was not found.
 bool find_verbs(const ibv_context& context, VerbsCalls& calls);
-// Null: the device of the context knows no tasks, or SCELA_TASKS=thread says not to use it.
-// `context` has the operations that it was opened with.
+// Returns null if the context's device executes no tasks, or if SCELA_TASKS=thread says not to use
+// it. `context` must still have the operations that it was opened with.
 const TaskCalls* tasks_of(const ibv_context& context);
 
 }  // namespace scela::hca::progress

@@ -1,5 +1,5 @@
-// The functions of scela/verbs_ext.h: handed on to a device that knows tasks, else carried out
-// here.
+// The functions of scela/verbs_ext.h. They call a device that executes tasks by itself, or else
+// this library's DeviceTasks.
 #include <algorithm>
 #include <cerrno>
 #include <map>
@@ -15,12 +15,13 @@
 namespace scela::hca::progress {
 namespace {
 
-// By context. An entry stays when its objects have gone: a thread may still be on its way through
-// the operations below, and who opens a device again gets the same address at most.
+// The DeviceTasks of each context. An entry stays after its objects have gone, because a thread may
+// still be inside an operation below. A program that opens a device again gets the same address at
+// most.
 struct Contexts {
   std::shared_mutex mutex;
   std::map<const ibv_context*, std::shared_ptr<DeviceTasks>> entries;
-  std::mutex life;  // one call at a time that makes something, or clears up
+  std::mutex life;  // held to make objects or clear up
 };
 Contexts& contexts() {
   static auto& all = *new Contexts;  // outlives every thread
@@ -47,7 +48,7 @@ int front_post_recv(ibv_qp* qp, ibv_recv_wr* request, ibv_recv_wr** bad) {
   return tasks_for(qp->context)->post_recv(qp, request, bad);
 }
 
-// Programs read these without a lock, before and after.
+// Programs read these pointers without a lock, before and after a change.
 template <class Function>
 void change(Function& to, Function value) {
   __atomic_store_n(&to, value, __ATOMIC_RELEASE);
@@ -66,12 +67,12 @@ bool is_fronted(const ibv_context& context) {
   return context.ops.poll_cq == front_poll_cq;
 }
 
-// The device's own functions, or null: then a thread serves.
+// Returns the functions of the device, or null if a thread must execute its tasks.
 const TaskCalls* tasks_of_device(const ibv_context& context) {
   return is_fronted(context) ? nullptr : tasks_of(context);
 }
 
-// Under Contexts::life. 0, or errno.
+// The caller holds Contexts::life. Returns 0 or an errno.
 int begin(ibv_context& context, std::shared_ptr<DeviceTasks>& tasks) {
   tasks = tasks_for(&context);
   if (is_fronted(context)) return 0;
@@ -88,12 +89,12 @@ int begin(ibv_context& context, std::shared_ptr<DeviceTasks>& tasks) {
 
 void end_if_empty(ibv_context& context, DeviceTasks& tasks) {
   const std::lock_guard life(contexts().life);
-  // Somebody else may stand in front of us by now: then we stay behind him.
+  // Another library may have replaced our operations by now. Then ours stay behind its own.
   if (tasks.close_if_empty() && is_fronted(context)) set_operations(context, tasks.own());
 }
 
-// What makes an object: null and errno, or the object. No exception leaves the library: the only
-// one that can come says that there is no memory.
+// Makes an object. Returns the object, or null with errno set. No exception leaves the library: the
+// only one that can come reports that memory is exhausted.
 template <class T, class Make>
 T* made_by(ibv_context& context, Make make) noexcept {
   T* made = nullptr;

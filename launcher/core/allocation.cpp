@@ -11,8 +11,9 @@ namespace scela {
 namespace {
 
 enum class Form : unsigned char {
-  node_set,   // the variable is a list: n[1-4],m1
-  host_file,  // the variable names a file, in which the first word of each line is a host's name
+  node_set,  // the variable is a list: n[1-4],m1
+  // The variable names a file. The first word of each of its lines is the name of a host.
+  host_file,
 };
 
 struct Scheduler {
@@ -39,7 +40,7 @@ std::string_view value_of(const std::vector<std::string>& environment, std::stri
   return {};
 }
 
-// "node1" of "node1.cluster.example".
+// Returns "node1" for "node1.cluster.example".
 std::string short_name(std::string_view host) {
   return std::string(host.substr(0, host.find('.')));
 }

@@ -1,6 +1,6 @@
-// Allocations of batch schedulers, told from the environment that a job script is given.
-//
-// scela-run does not read them: it says so where it would run all ranks on this machine. Pure.
+// Detects allocations of batch schedulers from the environment of a job script. scela-run does not
+// use their hosts, and it says so if it would run all ranks on this machine. command.cpp uses it.
+// The function is pure except for `read_file`.
 #pragma once
 
 #include <functional>
@@ -10,10 +10,11 @@
 
 namespace scela {
 
-// A line for the user if the environment ("NAME=VALUE" each) is that of an allocation of Slurm,
-// PBS, LSF or Grid Engine with other hosts than `host_name`, this machine. It names the scheduler,
-// the variable, and the option by which the hosts are given. `read_file` gives the text of a host
-// file; an empty one, or one that cannot be read, names no hosts.
+// Returns a line for the user if the environment (entries "NAME=VALUE") has an allocation with
+// hosts other than `host_name`, this machine. It knows Slurm, PBS, LSF and Grid Engine. The line
+// names the scheduler, the variable, and the option with which the hosts are given. `read_file`
+// returns the text of a host file. An empty text, also for a file that cannot be read, names no
+// hosts.
 std::optional<std::string> ignored_allocation(
     const std::vector<std::string>& environment, const std::string& host_name,
     const std::function<std::string(const std::string& path)>& read_file);

@@ -37,7 +37,7 @@ std::optional<std::string> decode_base64(std::string_view text) {
       out += static_cast<char>(bits >> held & 0xff);
     }
   }
-  // What is left over of the last character says nothing, so it must be zero: one text per value.
+  // The unused bits of the last character must be zero, so that each value has only one text.
   if ((bits & ((1u << held) - 1)) != 0) return std::nullopt;
   return out;
 }

@@ -1,4 +1,5 @@
-// Base64 (RFC 4648 section 4), as ssh's files write keys and hashes. Values only.
+// Decodes base64 (RFC 4648, section 4), in which ssh's files have keys and hashes. known_hosts.cpp
+// and key_hash.cpp use it. Pure function.
 #pragma once
 
 #include <optional>
@@ -7,8 +8,8 @@
 
 namespace scela {
 
-// Absent: a character that does not belong there, or a length that no text has. Padding is
-// required.
+// Returns std::nullopt if `text` is empty, has an invalid character, or has a length that no base64
+// text has. Padding is required.
 std::optional<std::string> decode_base64(std::string_view text);
 
 }  // namespace scela

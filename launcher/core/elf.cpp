@@ -10,8 +10,8 @@ namespace scela {
 
 namespace {
 
-// Real programs have about ten segments, and dynamic sections and string tables of some kilobytes;
-// Fortran and C++ programs reach a megabyte of strings.
+// Limits against hostile files. Real programs have about ten segments, and dynamic sections and
+// string tables of some kilobytes. Fortran and C++ programs reach a megabyte of strings.
 constexpr std::uint16_t kMostSegments = 1024;
 constexpr std::uint64_t kMostDynamic = std::uint64_t{256} * 1024;
 constexpr std::uint64_t kMostStrings = std::uint64_t{16} * 1024 * 1024;
@@ -27,7 +27,7 @@ constexpr std::uint64_t kEndOfTable = 0;
 constexpr std::uint64_t kNeeded = 1;
 constexpr std::uint64_t kStringTable = 5;
 constexpr std::uint64_t kStringSize = 10;
-constexpr std::uint64_t kRunPathOfOld = 15;  // DT_RPATH: looked at where there is no other
+constexpr std::uint64_t kRunPathOfOld = 15;  // DT_RPATH: used if kRunPath is absent
 constexpr std::uint64_t kRunPath = 29;
 
 struct Segment {
@@ -39,7 +39,7 @@ struct Segment {
 
 std::optional<std::vector<Segment>> segments_of(const ReadAt& read) {
   const std::string header = read(0, kHeader);
-  // Class 2: 64 bits; data 1: little-endian.
+  // Class 2 means 64 bits, and data 1 means little-endian.
   if (header.size() < kHeader || !header.starts_with("\177ELF\2\1")) return std::nullopt;
   ByteReader in(std::string_view(header).substr(32));
   const std::uint64_t table = in.u64();
@@ -76,10 +76,10 @@ std::optional<std::uint64_t> offset_of(std::uint64_t address, const std::vector<
   return std::nullopt;
 }
 
-// Of the dynamic section.
+// The entries of the dynamic section that are needed.
 struct Table {
-  std::vector<std::uint64_t> names;  // where in the strings
-  std::uint64_t strings = 0;         // their address
+  std::vector<std::uint64_t> names;  // offsets in the strings
+  std::uint64_t strings = 0;         // address of the strings
   std::uint64_t size = 0;
   std::optional<std::uint64_t> run_path;
 };
@@ -100,17 +100,18 @@ std::optional<Table> table_of(const std::string& bytes) {
   return table;
 }
 
-// Ends within the strings, and is of a length that names have.
+// Returns the string at `start`. Returns std::nullopt if it does not end within `strings` or is
+// longer than names are.
 std::optional<std::string> string_at(std::string_view strings, std::uint64_t start) {
   if (start >= strings.size()) return std::nullopt;
-  // Names may lie in each other: a limit for all of them is none.
+  // Names may overlap, so a limit for the sum of their lengths would be no limit.
   const std::string_view text = strings.substr(start, kLongestName);
   const std::size_t end = text.find('\0');
   if (end == std::string_view::npos) return std::nullopt;
   return std::string(text.substr(0, end));
 }
 
-// Linkers let names share their ends, so that any string that ends so may be meant.
+// Linkers let names share their ends, so any string that ends in such a name may stand for it.
 bool names_one_that_becomes_more(std::string_view strings) {
   constexpr std::string_view kNames[] = {
       "dlopen",       "dlmopen", "execl",   "execle",  "execlp",   "execv",
@@ -149,8 +150,8 @@ std::optional<Linkage> linkage_of(const ReadAt& read) {
   return linkage;
 }
 
-// glibc's format since 2.2, which may follow an older one: a magic, counts, entries of flags, name,
-// path, version and hardware; offsets count from the magic.
+// Parses glibc's format since 2.2, which may follow an older one in the same file. It has a magic,
+// counts, and entries of flags, name, path, version and hardware. Offsets count from the magic.
 std::vector<std::string> paths_in_loader_cache(std::string_view cache, std::string_view name) {
   constexpr std::string_view kMagic = "glibc-ld.so.cache1.1";
   constexpr std::size_t kRestOfHeader = 24;

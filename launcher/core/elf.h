@@ -1,9 +1,9 @@
-// Which shared libraries a program asks for by itself: the names in its dynamic section, and where
-// it would have them looked for.
+// Finds the shared libraries that a program itself is linked to: the names in its dynamic section,
+// and its run path. dependencies.cpp uses it.
 //
-// Pure: reads through a function, for files may be large. The file may be anything, hostile
-// included: every offset, size and count is checked, and what is read is bounded. 64-bit
-// little-endian ELF; anything else is no program of a kind that this can read.
+// The functions are pure. They read through a function, as files may be large. The file may be
+// anything, also hostile: every offset, size and count is checked, and the number of bytes read is
+// bounded. Only 64-bit little-endian ELF is understood.
 #pragma once
 
 #include <cstdint>
@@ -15,23 +15,25 @@
 
 namespace scela {
 
-// Up to `size` bytes from `offset` on; fewer where the file ends.
+// Returns up to `size` bytes from `offset` on, or fewer if the file ends before.
 using ReadAt = std::function<std::string(std::uint64_t offset, std::size_t size)>;
 
 struct Linkage {
-  std::vector<std::string> libraries;  // empty: it is linked to none (static)
-  std::string directories;             // its run path as it stands there: "$ORIGIN/../lib:/opt/lib"
-  // Its strings name a function of libc that loads a library or starts a program (dlopen, execve,
-  // posix_spawn, system, ...).
+  std::vector<std::string> libraries;  // empty: no libraries (static)
+  // The run path as it is in the file, such as "$ORIGIN/../lib:/opt/lib".
+  std::string directories;
+  // The string table names a function of libc that loads a library or starts a program (dlopen,
+  // execve, posix_spawn, system, ...).
   bool can_become_more = false;
   friend bool operator==(const Linkage&, const Linkage&) = default;
 };
 
-// Nothing: it is no such file, a script for instance.
+// Returns std::nullopt if the file is no such ELF file (a script, for instance), or is malformed.
 std::optional<Linkage> linkage_of(const ReadAt& read);
 
-// Of the loader's cache (/etc/ld.so.cache): the paths of a library of that name, as they stand
-// there; of other machines' kinds too. Any bytes are read within bounds.
+// Returns the paths of the libraries with this name in the loader's cache (/etc/ld.so.cache). It
+// does not filter out libraries of other architectures. `cache` may have any bytes; reads stay
+// within its bounds.
 std::vector<std::string> paths_in_loader_cache(std::string_view cache, std::string_view name);
 
 }  // namespace scela

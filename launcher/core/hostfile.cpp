@@ -14,7 +14,8 @@ namespace {
 constexpr std::string_view kBetweenWords = " \t\r";
 constexpr std::string_view kHostfileSyntax = "write host, host:slots or node[1-4]:slots";
 
-// A name of the name service (letters, digits, '.', '-', '_'; never an option of another program).
+// Returns true for a name of the name service: letters, digits, '.', '-' and '_'. It can never be
+// read as an option of another program.
 bool is_host_name(std::string_view name) {
   constexpr std::size_t kLongestHostName = 255;  // RFC 1035 section 2.3.4
   const auto is_part = [](char c) {
@@ -25,8 +26,8 @@ bool is_host_name(std::string_view name) {
          name.front() != '.' && std::all_of(name.begin(), name.end(), is_part);
 }
 
-// fe80::1%eth0, ::1, 2001:db8::10.0.0.1: told from "host:slots" by "::" or by eight groups. What is
-// wrong in other ways the resolver refuses.
+// Accepts fe80::1%eth0, ::1 and 2001:db8::10.0.0.1. A literal differs from "host:slots" by "::" or
+// by eight groups. The resolver refuses other errors.
 bool is_ipv6_literal(std::string_view text) {
   const std::string_view address = text.substr(0, text.find('%'));
   if (address.find("::") == std::string_view::npos &&
@@ -37,12 +38,12 @@ bool is_ipv6_literal(std::string_view text) {
   return address.size() == text.size() || is_host_name(text.substr(address.size() + 1));
 }
 
-// Hosts in order of first mention; a second mention adds its slots to the first.
+// The hosts in order of first mention. A second mention adds its slots to the first.
 class HostList {
  public:
   explicit HostList(std::size_t most = NodeSet::kMaxNodes) : most_(most) {}
 
-  // A node set with the slots that each of its nodes has.
+  // Adds a node set. Each of its nodes gets `slots`.
   Result<void> add(std::string_view nodes, std::optional<std::uint32_t> slots) {
     auto names = expand_ordered(nodes, most_);
     if (!names) return fail(std::move(names.error()));
@@ -84,7 +85,7 @@ class HostList {
   std::size_t most_;
 };
 
-// Characters of a text that stand outside brackets.
+// Tells whether a character of a text is outside brackets.
 class BracketDepth {
  public:
   bool is_outside(char c) {
@@ -106,7 +107,8 @@ std::size_t find_outside(std::string_view text, std::string_view characters) {
   return std::string_view::npos;
 }
 
-// "node[1-4]:8", "fe80::1" or "[fe80::1]:8", without blanks or commas outside brackets.
+// Adds one element such as "node[1-4]:8", "fe80::1" or "[fe80::1]:8". It has no blanks or commas
+// outside brackets.
 Result<void> add_element(HostList& hosts, std::string_view element) {
   if (is_ipv6_literal(element)) return hosts.add_one(std::string(element), std::nullopt);
   auto colon = find_outside(element, ":");
@@ -134,7 +136,7 @@ Result<void> add_element(HostList& hosts, std::string_view element) {
   return hosts.add(nodes, slots);
 }
 
-// A whole SPEC; operators of node sets reach over commas as long as no slots are given.
+// Adds a whole SPEC. Operators of node sets extend over commas if no slots are given.
 Result<void> add_spec(HostList& hosts, std::string_view spec) {
   if (spec.find(':') == std::string_view::npos) return hosts.add(spec, std::nullopt);
   while (!spec.empty()) {
@@ -161,14 +163,14 @@ struct LineWords {
   std::optional<std::uint32_t> slots;
 };
 
-// The number of "slots=4"; blanks around "=" are allowed.
+// Returns the number of "slots=4". Blanks around "=" are allowed.
 Result<std::uint32_t> key_value(std::string_view key, std::string_view value) {
   auto number = parse_number(value, 1, kMaxSlots);
   if (number) return number;
   return fail(value_error(cat(key, ": ", number.error().why), number.error().hint));
 }
 
-// "SPEC slots=n max_slots=m" taken apart.
+// Splits "SPEC slots=n max_slots=m".
 Result<LineWords> split_line(std::string_view line) {
   LineWords words;
   std::optional<std::uint32_t> most;

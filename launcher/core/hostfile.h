@@ -1,11 +1,12 @@
-// Host lists as the user writes them: -w SPEC, host files, -x SPEC.
+// Parses host lists as the user writes them: -w SPEC, host files and -x SPEC. job_hosts.cpp,
+// spawn_plan.cpp and rankfile.cpp use it.
 //
 //   SPEC      a,b:2,node[1-4]:8            name or node set, optional slots
 //   file      one SPEC a line, or "SPEC slots=n [max_slots=m]"; # starts a comment
 //
-// A host named twice is one host: its stated slots add up (as in mpiexec). Order is that of first
-// mention. Values only; a file's text and name are passed in. Errors have kind usage and name
-// "file:line" and the text.
+// A host that is named twice is one host, and its stated slots add up (as in mpiexec). The order is
+// that of the first mention. All functions are pure; the text and the name of a file are
+// parameters. Errors have kind usage and name "file:line" and the text.
 #pragma once
 
 #include <cstdint>
@@ -25,16 +26,16 @@ struct HostEntry {
   friend bool operator==(const HostEntry&, const HostEntry&) = default;
 };
 
-inline constexpr std::uint32_t kMaxSlots = 1u
-                                           << 20;  // of one host; guards against a mistyped count
+inline constexpr std::uint32_t kMaxSlots = 1u << 20;  // of one host, against typing errors
 
-// The text of -w; `where` names its source in errors ("--hosts", "SCELA_HOSTS").
-// More than `most` hosts are an error, found before they are written out.
+// Parses the text of -w. `where` names its source in errors ("--hosts", "SCELA_HOSTS"). Returns an
+// error if there are more than `most` hosts, before they are expanded.
 Result<std::vector<HostEntry>> parse_hosts(std::string_view spec,
                                            std::string_view where = "--hosts",
                                            std::size_t most = NodeSet::kMaxNodes);
 Result<std::vector<HostEntry>> parse_hostfile(std::string_view text, std::string_view file_name);
-// Removes the hosts of -x; an error if none is left. Hosts that are not in the list are no error.
+// Removes the hosts of -x. Returns an error if no host is left. Hosts that are not in the list are
+// no error.
 Result<std::vector<HostEntry>> exclude_hosts(std::vector<HostEntry> hosts, std::string_view spec);
 
 }  // namespace scela

@@ -16,13 +16,14 @@ namespace {
 
 using Kind = RankOutcome::Kind;
 
-constexpr std::size_t kMostCauses = 16;  // lines about hosts that were missed or did not start
+// Maximum number of lines about unreachable hosts.
+constexpr std::size_t kMostCauses = 16;
 constexpr std::string_view kUnreachable = "unreachable";
 
-// One way to end, as the summary counts it; in the order of the summary.
+// One way to end, as the summary counts it. Its order is the order of the summary.
 struct Way {
   int order = 0;
-  int number = 0;  // of exit codes and signals
+  int number = 0;  // exit code or signal
   std::string name;
   int status = 0;
   friend bool operator<(const Way& a, const Way& b) {
@@ -83,7 +84,8 @@ Way way_of(const RankOutcome& outcome) {
 
 using Ways = std::map<Way, std::vector<std::string>>;
 
-// Every host in one way. A host that was missed has its cause there, whatever its rank was given.
+// Assigns each host to one way. An unreachable host counts as unreachable, whatever the outcome of
+// its rank is.
 Ways ways_of(const JobOutcome& job) {
   Ways ways;
   std::set<std::string_view> missed;
@@ -95,7 +97,7 @@ Ways ways_of(const JobOutcome& job) {
   for (const JobOutcome::Group& group : job.groups) {
     group.ranks.intersection(open).for_each([&](Rank rank) {
       if (missed.contains(job.hosts[rank])) return;
-      // What it wrote last may be missing, even if it did well.
+      // The last output of the rank may be missing, even if the rank succeeded.
       const bool lost = job.lost.contains(rank);
       ways[way_of(lost ? RankOutcome{.kind = Kind::lost, .message = {}} : group.outcome)].push_back(
           job.hosts[rank]);
@@ -110,7 +112,8 @@ Ways ways_of(const JobOutcome& job) {
   return ways;
 }
 
-// What a number does not say: why a program did not start, what an abort had to tell.
+// Returns the messages that a number cannot express: why a program did not start, or the message of
+// an abort.
 std::string causes_text(const JobOutcome& job) {
   std::string text;
   for (const JobOutcome::Group& group : job.groups) {

@@ -12,10 +12,10 @@ namespace scela {
 namespace {
 
 constexpr std::uint16_t kSshPort = 22;
-// RSA with 16384 bits is 2 KiB; certificates, which are no host keys here, are longer.
+// An RSA key of 16384 bits has 2 KiB. Certificates are longer, but they are no host keys here.
 constexpr std::size_t kLongestBlob = 16384;
 
-// Takes the word that stands at the front, and the blanks behind it.
+// Removes the first word and the blanks behind it from `line`, and returns the word.
 std::string_view take_word(std::string_view& line) {
   constexpr std::string_view kBlank = " \t";
   const std::string_view word = line.substr(0, line.find_first_of(kBlank));
@@ -47,7 +47,7 @@ bool is_key_of_type(std::string_view type, std::string_view blob) {
   if (!is_key_type(type) || blob.size() > kLongestBlob) return false;
   const auto bytes = decode_base64(blob);
   if (!bytes || bytes->size() < 4) return false;
-  // RFC 4253 section 6.6: a key begins with its type, a string with four bytes of length.
+  // RFC 4253, section 6.6: a key begins with its type, a string with a length field of four bytes.
   std::size_t length = 0;
   for (std::size_t i = 0; i < 4; ++i)
     length = length << 8 | static_cast<std::uint8_t>((*bytes)[i]);
@@ -73,7 +73,7 @@ bool KnownHosts::add_line(std::string_view line) {
   }
   const std::string_view names = take_word(line);
   const std::string_view type = take_word(line);
-  const std::string_view blob = take_word(line);  // what follows is a comment
+  const std::string_view blob = take_word(line);  // the rest of the line is a comment
   if (names.empty() || !is_key_of_type(type, blob)) return false;
 
   const auto entry = static_cast<Index>(keys_.size());
@@ -96,7 +96,7 @@ bool KnownHosts::add_line(std::string_view line) {
   return true;
 }
 
-// "|1|SALT|HASH"; 1 is HMAC-SHA1, the only kind there is.
+// Parses "|1|SALT|HASH". The 1 means HMAC-SHA1, the only kind that exists.
 bool KnownHosts::add_hidden(std::string_view name, Index entry) {
   constexpr std::string_view kMagic = "|1|";
   if (!name.starts_with(kMagic)) return false;
@@ -153,7 +153,8 @@ KnownKeys KnownHosts::find(std::string_view name, std::string_view address, std:
   for (const std::string& asked : names) {
     std::vector<Index> lines;
     collect_visible(asked, lines);
-    const bool known = !out.accepted.empty();  // with its port: the name alone adds nothing
+    // If keys of the name with its port are known, the name alone adds no accepted keys.
+    const bool known = !out.accepted.empty();
     if (!known && !has_accepted(lines)) collect_hidden(hidden_, asked, hmac, lines);
     std::sort(lines.begin(), lines.end());
     take(lines, known);

@@ -1,17 +1,18 @@
-// Which keys a host may show: the text of known_hosts files (sshd(8), SSH_KNOWN_HOSTS FILE FORMAT),
-// parsed once and asked for many hosts.
+// Finds the keys that a host may show, from the text of known_hosts files (sshd(8), SSH_KNOWN_HOSTS
+// FILE FORMAT). The text is parsed once and asked for many hosts. ssh_hosts.cpp uses it.
 //
 //   node1,10.0.0.1 ssh-ed25519 AAAA...      names and addresses
 //   *.cluster,!login.cluster ssh-rsa AA...  patterns
 //   [node1]:2222 ssh-ed25519 AAAA...        another port than 22
-//   |1|SALT|HASH ssh-ed25519 AAAA...        a name that is hidden: HMAC-SHA1 of it, keyed by SALT
+//   |1|SALT|HASH ssh-ed25519 AAAA...        a hidden name: its HMAC-SHA1, keyed by SALT
 //   @revoked * ssh-ed25519 AAAA...          never to be accepted
-//   @cert-authority *.cluster ssh-rsa ...   certificates of hosts are not understood: noted only
+//   @cert-authority *.cluster ssh-rsa ...   host certificates are not supported: noted only
 //
-// A plain name is one look-up. Hidden names cost one HMAC per line, so they are tried only where no
-// other line names the host. A line that cannot be read is skipped and counted, as ssh does. Memory
-// grows with the text, which the caller bounds. Knows no file and no cryptography: the HMAC is
-// passed in. Values only; find() may be called from several threads.
+// A plain name costs one look-up. Hidden names cost one HMAC per line, so they are tried only if no
+// other line has an accepted key for the host. A line that cannot be parsed is skipped and counted,
+// as in ssh. Memory grows with the text, which the caller bounds. The class reads no files and has
+// no cryptography: the HMAC is a parameter. find() may be called from several threads if add() is
+// not called at the same time.
 #pragma once
 
 #include <array>
@@ -27,30 +28,32 @@ using Sha1Digest = std::array<std::uint8_t, 20>;
 using HmacSha1 = Sha1Digest (*)(std::string_view key, std::string_view text);
 
 struct KnownKey {
-  std::string type;  // as ssh names it: ssh-ed25519, ecdsa-sha2-nistp256, ssh-rsa
-  std::string blob;  // base64; decodes to a key of that type
+  // In ssh's words: ssh-ed25519, ecdsa-sha2-nistp256, ssh-rsa.
+  std::string type;
+  std::string blob;  // base64 of a key of that type
   friend bool operator==(const KnownKey&, const KnownKey&) = default;
 };
 
 struct KnownKeys {
-  std::vector<KnownKey> accepted;  // in the order of the files, each once, none of them revoked
+  // The keys in the order of the files, each once and without the revoked ones.
+  std::vector<KnownKey> accepted;
   std::vector<KnownKey> revoked;
-  bool has_authority = false;  // a @cert-authority line names the host
+  bool has_authority = false;  // a @cert-authority line has the host
 };
 
 class KnownHosts {
  public:
-  // Appends a file's text; `file_name` is for first_broken() only.
+  // Adds the lines of a file. `file_name` is for first_broken() only.
   void add(std::string_view text, std::string_view file_name);
 
-  // `name` is what the user asked ssh for (or its HostKeyAlias). `address`, which may be empty,
-  // counts for revoked keys only: whoever can answer for the name could point it at a host whose
-  // key is known by address. Keys of another port than 22 are those of "[name]:port", or where
-  // there is none, those of the name alone.
+  // Returns the keys of a host. `name` is the name that the user gave to ssh, or its HostKeyAlias.
+  // `address` may be empty and is used for revoked keys only. Otherwise an attacker that controls
+  // the name service could point the name at a host with a key known by address. For a port other
+  // than 22, the keys of "[name]:port" apply, or if there are none, those of the name alone.
   KnownKeys find(std::string_view name, std::string_view address, std::uint16_t port,
                  HmacSha1 hmac) const;
 
-  std::size_t lines() const { return keys_.size(); }  // that were understood
+  std::size_t lines() const { return keys_.size(); }  // number of lines understood
   std::size_t broken() const { return broken_; }
   const std::string& first_broken() const { return first_broken_; }  // "file:line"
 
@@ -82,14 +85,15 @@ class KnownHosts {
   std::unordered_map<std::string, std::vector<Index>> plain_;
   std::vector<Patterned> patterned_;
   std::vector<Hidden> hidden_;          // accepted keys and authorities
-  std::vector<Hidden> hidden_revoked_;  // few, and asked for every host
+  std::vector<Hidden> hidden_revoked_;  // few lines, tried for every host
   std::size_t broken_ = 0;
   std::string first_broken_;
 };
 
-// How a host is named in the files: lower case, "[name]:port" for another port than 22.
+// Returns the form of a host's name in the files: lower case, and "[name]:port" for a port other
+// than 22.
 std::string known_hosts_name(std::string_view name, std::uint16_t port);
-// Whether the base64 text is a key of that type (its first field says the same).
+// Returns true if the base64 text is a key of that type, as its first field says too.
 bool is_key_of_type(std::string_view type, std::string_view blob);
 
 }  // namespace scela

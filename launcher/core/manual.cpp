@@ -7,7 +7,8 @@
 namespace scela {
 namespace {
 
-// Text as roff prints it: "-" is a minus sign to be copied, a leading "." or "'" is no request.
+// Escapes text for roff: "-" is printed as a minus sign that can be copied, and a leading "." or
+// "'" starts no request.
 std::string escaped(std::string_view text) {
   std::string out;
   for (const char c : text) {

@@ -1,8 +1,9 @@
-// The parts of scela-run(1) that the code knows best, in roff: the option table and the exit table.
+// Generates the parts of scela-run(1) that have a table in the code, in roff: the options and the
+// exit status. The build uses it to make the manual pages.
 //
-// A page's source text (man/*.in) is prose with placeholders that stand alone on a line; everything
-// that has a table in the code is written from it, so that page and program cannot drift apart.
-// Values only.
+// The source of a page (man/*.in) is prose with placeholders, each alone on a line (@VERSION@ may
+// be anywhere). Text that has a table in the code is generated, so that page and program cannot
+// differ. All functions are pure.
 #pragma once
 
 #include <string>
@@ -14,10 +15,10 @@ namespace scela {
 
 std::string options_roff();      // .SS per group, .TP per option
 std::string exit_status_roff();  // .TP per row of exit_table()
-std::string variables_roff();    // the SCELA_* variables, one a line, as one sentence's list
+std::string variables_roff();    // list of the SCELA_* variables
 
-// Replaces @OPTIONS@, @EXIT_STATUS@, @VARIABLES@ and @VERSION@. An error names a placeholder it
-// does not know.
+// Replaces @OPTIONS@, @EXIT_STATUS@, @VARIABLES@ and @VERSION@. Returns an error that names an
+// unknown placeholder.
 Result<std::string> render_page(std::string_view source, std::string_view version);
 
 }  // namespace scela

@@ -1,4 +1,4 @@
-// The plan of a job as text: --show-map and --dry-run (declared in report.h).
+// Formats the plan of a job as text, for --show-map and --dry-run (declared in report.h).
 #include <algorithm>
 #include <map>
 
@@ -10,7 +10,8 @@
 namespace scela {
 namespace {
 
-// Up to here every node has its own line; in larger trees leaves that look alike share one.
+// Up to this number of nodes, each node has its own line. In larger trees, similar leaves share a
+// line.
 constexpr std::size_t kMostSingleNodes = 64;
 
 std::string folded(const std::vector<std::string>& names) {
@@ -38,7 +39,8 @@ class TreeDrawing {
 
   std::string text() {
     out_ = "scela-run\n";
-    // A stack, not recursion: with degree 1 the tree is as deep as the host list is long.
+    // This uses a stack instead of recursion: with degree 1, the tree is as deep as the host list
+    // is long.
     std::vector<Frame> stack{{root(), 0, ""}};
     while (!stack.empty()) {
       Frame& frame = stack.back();
@@ -63,13 +65,13 @@ class TreeDrawing {
  private:
   struct Frame {
     std::size_t node;
-    std::size_t next;  // child
+    std::size_t next;  // next child
     std::string indent;
   };
 
   std::size_t root() const { return ranks_.size(); }
 
-  // How many siblings from `first` on share its line: leaves with equally many ranks.
+  // Returns how many siblings from `first` on share a line: leaves with equal numbers of ranks.
   std::size_t alike_from(const std::vector<std::size_t>& siblings, std::size_t first) const {
     if (ranks_.size() <= kMostSingleNodes || !children_[siblings[first]].empty()) return 1;
     std::size_t end = first + 1;
@@ -99,11 +101,11 @@ class TreeDrawing {
 
   const MapReport& report_;
   std::vector<RankSet> ranks_;                      // per node
-  std::vector<std::vector<std::size_t>> children_;  // per node, and the root's last
+  std::vector<std::vector<std::size_t>> children_;  // per node; the last is the root's
   std::string out_;
 };
 
-// All of them, or the first ones and the last where the list would fill the screen.
+// Returns all ranks. If the list would fill the screen, it returns the first ones and the last one.
 std::string short_text(const RankSet& ranks) {
   constexpr std::size_t kMostRanges = 12;
   constexpr std::size_t kShown = 3;
@@ -122,7 +124,7 @@ std::string short_text(const std::vector<std::string>& names) {
   return cat(names[0], ",", names[1], ",...,", names.back(), " (", names.size(), " nodes)");
 }
 
-// Nodes that have the same processors, and their ranks the same places on them.
+// Nodes with the same processors, with their ranks on the same places.
 struct BoundAlike {
   std::vector<std::string> nodes;
   std::vector<std::pair<std::string, RankSet>> places;

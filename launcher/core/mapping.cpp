@@ -16,10 +16,10 @@ namespace {
 using Count = std::uint64_t;
 using NodeList = std::vector<std::uint32_t>;
 
-// Where the next program goes on in a list of nodes.
+// The position in a list of nodes at which the next program continues.
 struct Cursor {
   std::size_t position = 0;
-  Count filled = 0;  // ranks already put on that node
+  Count filled = 0;  // ranks already on that node
 };
 
 class Mapper {
@@ -38,7 +38,7 @@ class Mapper {
     if (request_.nodes.empty()) {
       return fail(error("there are no nodes", "name at least one host with --hosts"));
     }
-    // Programs without slots and ppn share the nodes evenly: how many there are in all comes first.
+    // Programs without slots and ppn share the nodes evenly, so their ranks are counted first.
     for (std::size_t i = 0; i < lists_.size(); ++i) {
       if (is_spread(i)) spread_total_[lists_[i]] += segment(i).np.value_or(nodes_of(i));
     }
@@ -64,10 +64,10 @@ class Mapper {
   Count nodes_of(std::size_t i) const { return lists_[i].size(); }
   bool is_spread(std::size_t i) const { return !states_slots_ && !segment(i).ppn; }
 
-  // A node without a count among nodes with counts is one slot.
+  // If some nodes have stated slots, a node without them has one slot.
   Count capacity(std::uint32_t node) const { return request_.nodes[node].slots.value_or(1); }
 
-  // How many ranks of program i fit on a node where slots are stated.
+  // Returns how many ranks of program i fit on a node, if slots are stated.
   Count allowance(std::size_t i, std::uint32_t node) const {
     const std::optional<std::uint32_t> ppn = segment(i).ppn;
     if (ppn && request_.oversubscribe) return *ppn;
@@ -75,7 +75,7 @@ class Mapper {
     return ppn ? std::min<Count>(*ppn, free) : free;
   }
 
-  // How many ranks of program i fit in all; without slots and ppn there is no limit.
+  // Returns how many ranks of program i fit in total. Without slots and ppn there is no limit.
   Count room_of(std::size_t i) const {
     if (is_spread(i)) return kMaxRanks;
     if (!states_slots_) return nodes_of(i) * *segment(i).ppn;
@@ -141,7 +141,8 @@ class Mapper {
     used_[node] += ranks;
   }
 
-  // The ranks that were placed last, in the order of their numbers.
+  // Appends the ranks of the program that was placed last to the map, in the order of their
+  // numbers.
   void number() {
     const auto append = [&](std::uint32_t node, Count ranks) {
       mapping_.map.append(node, static_cast<std::uint32_t>(ranks));
@@ -166,8 +167,8 @@ class Mapper {
     }
   }
 
-  // One on each node that has room, again and again, from where the program before stopped; then,
-  // oversubscribed, on every node.
+  // Puts one rank on each node with room, repeatedly, from the node where the previous program
+  // stopped. If oversubscribed, the rest goes to all nodes in turn.
   void place_in_turn(std::size_t i, Count ranks) {
     const NodeList& list = lists_[i];
     std::size_t& at = turn_cursor_[list];
@@ -190,7 +191,7 @@ class Mapper {
     return states_slots_ ? allowance(i, node) : Count{*segment(i).ppn};
   }
 
-  // Even blocks over the list, counting every program that shares it.
+  // Places even blocks over the list. The block size counts every program that shares the list.
   void place_spread(const NodeList& list, Count ranks) {
     const Count total = spread_total_[list];
     Cursor& at = spread_cursor_[list];
@@ -204,7 +205,8 @@ class Mapper {
     }
   }
 
-  // ppn on each node from where the program before stopped, round the list if need be.
+  // Places ppn ranks on each node, from where the previous program stopped. It wraps around at the
+  // end of the list.
   void place_per_node(const NodeList& list, Count ranks, Count ppn) {
     Cursor& at = ppn_cursor_[list];
     while (ranks > 0) {
@@ -217,7 +219,8 @@ class Mapper {
     }
   }
 
-  // The free slots in order, then, oversubscribed, each node's block of slots again in turn.
+  // Fills the free slots in order. If oversubscribed, each node then gets its block of slots again,
+  // in turn.
   void place_in_slots(std::size_t i, Count ranks) {
     const NodeList& list = lists_[i];
     for (const std::uint32_t node : list) {

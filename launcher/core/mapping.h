@@ -1,20 +1,22 @@
-// Which rank runs where: from nodes with slots and the programs' rank counts to a RankMap.
+// Maps ranks to nodes: makes a RankMap from nodes with slots and the rank counts of the programs.
+// plan.cpp uses it; job_hosts.h and report.h use its types.
 //
-// Rules (they stand in scela-run(1) too):
-//  - Stated slots are limits. Nodes are filled in order; a node without a count in a list that
-//  states any
-//    counts as one slot, as in mpiexec.
-//  - Without stated slots there is no limit: ranks are spread in blocks, the first nodes get one
-//  more.
-//  - ppn puts at most so many of a program's ranks on each node, in order.
-//  - An absent np is ppn per node, else the free slots, else one per node.
-//  - Programs follow each other: the next one continues on the slots after the previous one.
-//  - oversubscribe turns the limits into block sizes: what does not fit starts again at the first
-//  node.
-//  - by_node takes one rank of a program on each node in turn, within the same limits.
-//  - Ranks are numbered in the order in which they are placed; numbered says otherwise: node after
-//  node, or in turn over the nodes.
-// Pure; linear in nodes plus blocks. Knows no host's real cores and no tree.
+// Rules (also in scela-run(1)):
+// - Stated slots are limits. Nodes are filled in order. If some nodes of the list have stated
+//   slots, a node without them has one slot, as in mpiexec.
+// - Without stated slots there is no limit. Ranks are spread in blocks, and the first nodes get
+//   one rank more.
+// - ppn is the maximum number of a program's ranks on each node; nodes are filled in order.
+// - If np is absent, it is ppn per node, else the number of free slots, else one per node.
+// - Programs follow each other: the next one continues on the slots after the previous one.
+// - oversubscribe turns the limits into block sizes: ranks that do not fit start again at the
+//   first node.
+// - by_node takes one rank of a program on each node in turn, within the same limits.
+// - Ranks are numbered in the order in which they are placed. `numbered` can change this to node
+//   after node, or to one rank per node in turn.
+//
+// The functions are pure, and linear in nodes plus blocks. They know neither the real cores of a
+// host nor the tree.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +37,8 @@ struct MapNode {
 struct MapSegment {
   std::optional<std::uint32_t> np;
   std::optional<std::uint32_t> ppn;
-  std::vector<std::uint32_t> nodes;  // indices the program may use, in order; empty: all
+  // Indices of the nodes that the program may use, in order. If empty, it may use all nodes.
+  std::vector<std::uint32_t> nodes;
 };
 
 struct MapRequest {
@@ -43,12 +46,12 @@ struct MapRequest {
   std::vector<MapSegment> segments;
   bool oversubscribe = false;
   bool by_node = false;
-  bool counted = false;  // slots are what hosts have room for, not what somebody has said
+  bool counted = false;  // slots come from reported processors
   enum class Numbered : std::uint8_t { as_placed, node_after_node, in_turn };
   Numbered numbered = Numbered::as_placed;
 };
 
-// The ranks of one program: [first, first + count).
+// The ranks of one program are [first, first + count).
 struct SegmentRanks {
   Rank first = 0;
   Rank count = 0;
@@ -60,7 +63,8 @@ struct Mapping {
   std::vector<SegmentRanks> segments;  // one per segment of the request
 };
 
-// Error kind usage: too many ranks (names ranks, slots and the way out), zero ranks, no nodes.
+// Returns an error (kind usage) if there are too many ranks, zero ranks, or no nodes. It names the
+// ranks, the slots and the way out.
 Result<Mapping> map_ranks(const MapRequest& request);
 
 }  // namespace scela

@@ -30,8 +30,8 @@ constexpr MpiexecSpelling kSpellings[] = {
     {"-pmi-port", "--pmi=port", Argument::none},
 };
 
-// What users of other launchers type, and what it is called here. Not understood in silence: some
-// of it means more there, or something else.
+// Options of other launchers and their names here. They are refused with a hint, as some of them
+// mean more there, or mean something else.
 struct ForeignOption {
   std::string_view name;
   std::string_view hint;
@@ -60,7 +60,7 @@ bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }
 
-// The value may stand with it: -N4.
+// The value may be a part of the word: -N4.
 const ForeignOption* find_foreign(std::string_view word) {
   word.remove_prefix(std::min(word.find_first_not_of('-'), word.size()));
   word = word.substr(0, word.find_last_not_of("0123456789") + 1);
@@ -87,7 +87,7 @@ class WordReader {
   const std::string& word() const { return words_[next_]; }
   std::vector<std::string>& options() { return programs_.back().options; }
 
-  // Up to the program's name, ":" or the end.
+  // Reads options up to the program's name, ":" or the end.
   Result<void> read_options() {
     while (!at_end()) {
       const std::string_view text = word();
@@ -128,7 +128,7 @@ class WordReader {
         options().push_back(letter);
         continue;
       }
-      // -nolocal of other launchers is no number of ranks.
+      // -nolocal of other launchers is not a number of ranks.
       if (row->name == "np" && i + 1 < text.size() && !is_digit(text[i + 1]))
         return fail(unknown_option(text));
       options().push_back(letter + text.substr(i + 1));
@@ -140,7 +140,7 @@ class WordReader {
     return {};
   }
 
-  // "-v=launch": only the long form takes what may be left out.
+  // Returns the error for "-v=launch": only the long form takes an optional value.
   static Error value_of_a_letter(const std::string& text, std::size_t equals) {
     const OptionRow* row = find_option(text[equals - 1]);
     if (row == nullptr || row->takes != OptionArgument::optional) return unknown_option(text);
@@ -170,7 +170,8 @@ class WordReader {
     return {};
   }
 
-  // Fewer words than wanted are left to the parser, which names the option that lacks its argument.
+  // Takes up to `count` words. If there are fewer, the parser reports the option that lacks its
+  // argument.
   void take(std::size_t count) {
     for (; count > 0 && !at_end(); --count)
       options().push_back(words_[next_++]);

@@ -1,11 +1,11 @@
-// First pass over the command line: which words are options, which are the program's, and what
-// mpiexec users type in single-dash words.
+// First pass over the command line: separates options from programs and their arguments, and
+// rewrites the single-dash words of mpiexec users. options.cpp uses it. All functions are pure.
 //
-// Stops reading options at the program's name (the first word that is neither an option nor an
-// option's argument, or the word after "--"): `-n 2 ./p -n 5` leaves `-n 5` to ./p. A lone ":"
-// begins the next program. Rewrites -np N, -ppn N, -hosts LIST, -env K V, -genv K V and -wdir D to
-// the long options, and takes clusters of short flags apart (-lv), so that the next pass needs to
-// know neither. Values only.
+// Option parsing stops at the program's name: the first word that is neither an option nor an
+// option's argument, or the word after "--". `-n 2 ./p -n 5` thus leaves `-n 5` to ./p. A lone ":"
+// begins the next program. -np N, -ppn N, -hosts LIST, -usize N, -env K V, -genv K V, -wdir D, -wd
+// D and -pmi-port become long options. Clusters of short flags (-lv) are split. The next pass needs
+// to know neither.
 #pragma once
 
 #include <string>
@@ -17,15 +17,18 @@
 namespace scela {
 
 struct ProgramWords {
-  std::vector<std::string> options;  // --name, --name=value, -n, -n2 and separate argument words
-  std::vector<std::string> argv;     // program and its arguments; may be empty
+  // The words --name, --name=value, -n, -n2 and separate arguments.
+  std::vector<std::string> options;
+  // The program and its arguments. It may be empty.
+  std::vector<std::string> argv;
 };
 
-// At least one element. Errors (kind usage): an unknown single-dash word, a spelling short of an
-// argument.
+// Returns at least one element. Returns an error (kind usage) for an unknown single-dash word, or
+// if -env or -genv lacks an argument.
 Result<std::vector<ProgramWords>> split_programs(const std::vector<std::string>& words);
 
-// "unknown option -hostfile (did you mean --hostfile? see scela-run --help)"
+// Returns an error such as "unknown option -hostfile (did you mean --hostfile? see scela-run
+// --help)".
 Error unknown_option(std::string_view word);
 
 }  // namespace scela

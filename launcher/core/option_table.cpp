@@ -13,7 +13,7 @@
 namespace scela {
 namespace {
 
-// Stores a parsed value, or passes its error on.
+// Stores a parsed value, or returns its error.
 template <class T, class Field>
 Result<void> store(Result<T> parsed, Field& field) {
   if (!parsed) return fail(std::move(parsed.error()));
@@ -21,7 +21,7 @@ Result<void> store(Result<T> parsed, Field& field) {
   return {};
 }
 
-// A flag stands alone on the command line; elsewhere it has a value.
+// Stores a flag. On the command line a flag may have no value; elsewhere it has one.
 template <class Field>
 Result<void> store_flag(std::string_view value, Field& field) {
   return value.empty() ? store(Result<bool>(true), field) : store(parse_flag(value), field);
@@ -55,7 +55,7 @@ Result<void> apply_hosts(Target t, Text v) {
   return store(parse_text(v), t.app.hosts);
 }
 
-// mpirun's -x sets a variable; no host's name has a '='.
+// mpirun's -x sets a variable. The name of a host never contains '='.
 Result<void> apply_exclude(Target t, Text v) {
   if (v.find('=') != Text::npos) {
     return fail(value_error("-x leaves hosts out", cat("to set a variable say --env ", v)));
@@ -63,7 +63,7 @@ Result<void> apply_exclude(Target t, Text v) {
   return store(parse_text(v), t.options.exclude);
 }
 
-// 0 is no limit, as for timeout(1).
+// 0 means no limit, as for timeout(1).
 Result<void> store_limit(Text v, std::optional<std::chrono::milliseconds>& limit) {
   auto parsed = store(parse_duration(v), limit);
   if (parsed && limit->count() == 0) limit.reset();
@@ -106,7 +106,7 @@ Result<void> apply_verbose(Target t, Text v) {
   return {};
 }
 
-// auto, local, ssh, ssh-exec[:WORDS], rsh[:COMMAND]
+// Accepts auto, local, ssh, ssh-exec[:WORDS] and rsh[:COMMAND].
 Result<void> apply_launch(Target t, Text v) {
   constexpr Text kSshExec = "ssh -x -T -o BatchMode=yes";
   const auto colon = v.find(':');
@@ -135,7 +135,8 @@ Result<void> apply_connect_timeout(Target t, Text v) {
 }
 
 Result<void> apply_heartbeat(Target t, Text v) {
-  constexpr std::chrono::milliseconds kShortest{100};  // below it, beats are what the network does
+  // With a shorter interval, heartbeats would dominate the network traffic.
+  constexpr std::chrono::milliseconds kShortest{100};
   constexpr std::chrono::hours kLongest{24};
   auto parsed = parse_duration(v);
   if (!parsed) return fail(std::move(parsed.error()));
@@ -364,7 +365,7 @@ const OptionRow kOptions[] = {
 };
 // clang-format on
 
-// Levenshtein distance; names are short.
+// Returns the Levenshtein distance. Its cost is acceptable because names are short.
 std::size_t distance_between(std::string_view a, std::string_view b) {
   std::vector<std::size_t> row(b.size() + 1);
   for (std::size_t j = 0; j <= b.size(); ++j)
@@ -400,13 +401,14 @@ const OptionRow* find_option(char short_name) {
 
 namespace {
 
-// Of the rows' names or variables, without `prefix`.
+// Returns the nearest of the rows' names or variables, compared without their first `prefix`
+// characters.
 std::string_view nearest(std::string_view name, std::string_view OptionRow::*which,
                          std::size_t prefix) {
   constexpr std::size_t kLongestTypo = 32;  // a longer word is no typing mistake
   if (name.size() < 2 || name.size() > kLongestTypo) return {};
   std::string_view found;
-  // A third of the letters may be wrong, and two in any longer name.
+  // A third of the letters may be wrong. In names of at least four letters, two may be wrong.
   std::size_t least = std::max<std::size_t>(name.size() / 3, name.size() >= 4 ? 2 : 1) + 1;
   for (const OptionRow& row : kOptions) {
     if ((row.*which).empty()) continue;
@@ -420,12 +422,12 @@ std::string_view nearest(std::string_view name, std::string_view OptionRow::*whi
 }
 
 constexpr std::string_view kVariablePrefix = "SCELA_";
-// As scela-run(1) lists them.
+// The variables of ranks, as scela-run(1) lists them.
 constexpr std::string_view kRankVariables[] = {
     "SCELA_RANK",    "SCELA_SIZE",       "SCELA_LOCAL_RANK", "SCELA_LOCAL_SIZE",
     "SCELA_NODE",    "SCELA_NODE_INDEX", "SCELA_JOB_ID",     "SCELA_NODE_DIR",
     "SCELA_SEGMENT", "SCELA_RING",       "SCELA_HCA_SOCKET", "SCELA_ACCOUNTS"};
-// Of those, what a user may set for them, to 0 or 1.
+// The variables of ranks that a user may set for them, to 0 or 1.
 constexpr std::string_view kSwitches[] = {"SCELA_SEGMENT", "SCELA_RING"};
 
 }  // namespace

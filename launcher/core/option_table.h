@@ -1,8 +1,8 @@
-// The one visible table of scela-run's options.
+// The table of all options of scela-run. options.cpp, mpiexec_words.cpp and manual.cpp use it.
 //
-// It drives parsing, --help, the manual page's option section, the SCELA_* variables and the
-// configuration file's keys: an option exists by standing here. Values only; the rows live as long
-// as the program.
+// The table drives parsing, --help, the option section of the manual page, the SCELA_* variables
+// and the keys of the configuration file. An option exists if it has a row here. All functions are
+// pure and safe in any thread; the rows live as long as the program.
 #pragma once
 
 #include <span>
@@ -22,17 +22,21 @@ inline constexpr OptionGroup kOptionGroups[] = {
 std::string_view title_of(OptionGroup group);
 
 enum class OptionArgument {
-  none,      // a flag; long form also as --name=no, to undo a variable or a configuration file
-  required,  // --name VALUE, --name=VALUE, -n VALUE, -nVALUE
-  optional,  // --name or --name=VALUE; the short form takes none
+  // A flag. The long form may be --name=no, to undo a variable or a configuration file.
+  none,
+  required,  // --name VALUE, --name=VALUE, -n VALUE
+  // The form is --name or --name=VALUE. The short form takes no value.
+  optional,
 };
 
 enum class OptionScope {
-  job,      // once for the job: on the command line in the first program's part only
-  program,  // for the program whose part names it
+  // Given once for the job; on the command line, in the first program's part only.
+  job,
+  program,  // for the program of its part
 };
 
-// Where a value lands: the job, the program whose part names it, or every program's environment.
+// The place of a value: the job, the program with the option in its part, or the environment of
+// every program.
 struct OptionTarget {
   Options& options;
   App& app;
@@ -40,40 +44,46 @@ struct OptionTarget {
 };
 
 struct OptionRow {
-  std::string_view name;      // long form without dashes; the key in a configuration file
-  char short_name;            // 0: none
-  std::string_view argument;  // as --help shows it: "N", "[=json]", "" for flags
+  // The long form without dashes, which is also the key in a configuration file.
+  std::string_view name;
+  char short_name;  // 0: none
+  // The argument as --help shows it: "N", "[=json]", or "" for flags.
+  std::string_view argument;
   OptionArgument takes;
   OptionScope scope;
   OptionGroup group;
-  std::string_view variable;  // "SCELA_NP"; "" if only the command line may say it
-  std::string_view help;      // one line
-  // Stores a value ("" for an option that stands alone); an error carries `why` (and maybe `hint`)
-  // only, the caller says where it stood.
+  // Such as "SCELA_NP". It is empty if no variable can set the option.
+  std::string_view variable;
+  std::string_view help;  // one line
+  // Stores a value ("" for an option without one). An error has only `why` and perhaps `hint`; the
+  // caller adds the place.
   Result<void> (*apply)(OptionTarget target, std::string_view value);
 
-  // A row that no variable can set may still stand in a configuration file if it repeats.
+  // If an option may be repeated, it may be in a configuration file although no variable can set
+  // it.
   bool repeatable = false;
   bool in_config() const { return !variable.empty() || repeatable; }
 };
 
 std::span<const OptionRow> option_table();
-const OptionRow* find_option(std::string_view name);  // exact long name; null if there is none
+const OptionRow* find_option(std::string_view name);  // exact long name; null if unknown
 const OptionRow* find_option(char short_name);
 
-// The option that a mistyped name (dashes ignored) probably means; "" if nothing is near.
+// Returns the option that a mistyped name probably means, ignoring dashes. Returns "" if no name is
+// near.
 std::string_view nearest_option(std::string_view name);
-// The same of a variable's name; "" too for one that is known or set for ranks (scela-run may run
-// inside of one).
+// Returns the variable that a mistyped name probably means. Returns "" also for a known name, and
+// for one that agents set for ranks, as scela-run may run inside a rank.
 std::string_view nearest_variable(std::string_view name);
 
-// A variable that libraries in ranks read (SCELA_RING), with a value that says nothing to them.
+// Returns true if libraries in ranks read this variable (SCELA_RING) but do not understand the
+// value.
 bool is_lost_on_ranks(std::string_view name, std::string_view value);
 
-// "-n, --np N", "    --sim-nodes N", "-v, --verbose[=SUBSYSTEM]"
+// Returns a heading such as "-n, --np N", "    --sim-nodes N" or "-v, --verbose[=SUBSYSTEM]".
 std::string option_heading(const OptionRow& row);
 
-// Adds a variable, or replaces its value where it stands.
+// Adds a variable, or replaces its value and keeps its position.
 void set_env(std::vector<EnvVariable>& list, EnvVariable variable);
 
 }  // namespace scela

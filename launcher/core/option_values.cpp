@@ -50,8 +50,8 @@ Result<std::uint32_t> parse_number(std::string_view text, std::uint32_t least, s
 
 namespace {
 
-// Digits with at most one point, as an exact count of microseconds per unit; no floating point, so
-// that the same text gives the same duration everywhere.
+// Parses digits with at most one point, as an exact number of microseconds per unit. It uses no
+// floating point, so the same text gives the same duration everywhere.
 bool decimal_times(std::string_view number, std::uint64_t unit_us, std::uint64_t& result_us) {
   const auto point = number.find('.');
   const std::string_view whole = number.substr(0, point);

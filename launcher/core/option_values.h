@@ -1,5 +1,6 @@
-// Parsers of single option values. Errors have kind usage and carry `why` and `hint` only: the
-// caller knows which option and source the text came from. Values only.
+// Parsers of single option values. The option table and other parsers of launcher/core use them.
+// Errors have kind usage and only `why` and `hint`, as the caller knows the option and the source
+// of the text. All functions are pure.
 #pragma once
 
 #include <chrono>
@@ -15,21 +16,23 @@ namespace scela {
 
 Error value_error(std::string why, std::string hint = "");
 
-// A decimal number in [least, most]; signs, spaces and trailing letters are refused.
+// Parses a decimal number in [least, most]. Signs, spaces and trailing letters are refused.
 Result<std::uint32_t> parse_number(std::string_view text, std::uint32_t least, std::uint32_t most);
-// "90", "1.5", "250ms", "90s", "2m", "1h": seconds unless a unit follows. At most kMaxDuration.
+// Parses a time of at most kMaxDuration such as "90", "1.5", "250ms", "90s", "2m" or "1h". The unit
+// is seconds unless another one follows.
 inline constexpr std::chrono::hours kMaxDuration{24 * 365};
 Result<std::chrono::milliseconds> parse_duration(std::string_view text);
-// Of --host-timeout: the agents count milliseconds in 32 bits.
+// The limit of --host-timeout: the agents count milliseconds in 32 bits.
 inline constexpr std::chrono::hours kMaxHostTimeout{24 * 40};
 Result<std::chrono::milliseconds> parse_grace(std::string_view text);  // at most a day
 Result<bool> parse_flag(std::string_view text);                 // yes no true false on off 1 0
 Result<EnvVariable> parse_env_variable(std::string_view text);  // NAME=VALUE
 Result<EnvPass> parse_env_pass(std::string_view text);          // all, none, NAME,NAME
-// "4096", "64K", "8m", "2G" (1K is 1024): at least 1, less than 2^42.
+// Parses a number of bytes such as "4096", "64K", "8m" or "2G" (1K is 1024). It must be at least 1
+// and less than 2^42.
 Result<std::uint64_t> parse_bytes(std::string_view text);
 Result<StdinTarget> parse_stdin(std::string_view text);  // all, none, RANK
-Result<std::string> parse_text(std::string_view text);   // anything but nothing
+Result<std::string> parse_text(std::string_view text);   // refuses an empty text
 
 std::vector<std::string> split_list(std::string_view text, char separator);  // empty parts dropped
 std::string_view trim(std::string_view text);

@@ -20,10 +20,10 @@ constexpr std::string_view kSeeHelp = "see scela-run --help";
 
 struct Setting {
   const OptionRow* row;
-  std::string value;  // "" for an option that stands alone
+  std::string value;  // "" for an option without a value
 };
 
-// An option's error with its place: where is the source unless it is the command line.
+// Adds the place of an error to it. `where` is the source, or empty for the command line.
 Error located(Error error, const OptionRow& row, std::string_view where) {
   error.what = cat("option --", row.name);
   error.where = where;
@@ -48,7 +48,8 @@ Error syntax_error(const po::error_with_option_name& thrown, std::string_view wh
                std::string(kSeeHelp)};
 }
 
-// The option words of one program's part. Boost throws; nothing leaves this function but a Result.
+// Parses the option words of one program's part. Boost throws exceptions; this function returns
+// them as errors.
 Result<std::vector<Setting>> tokenize(const std::vector<std::string>& words) {
   namespace style = po::command_line_style;
   constexpr int kStyle = style::allow_long | style::long_allow_adjacent | style::long_allow_next |
@@ -96,8 +97,8 @@ class Parser {
   }
 
  private:
-  // Hosts and host file are one choice: a higher source that makes it replaces a lower one's, and
-  // one source may make it once.
+  // Hosts and host file are one choice. A higher source that makes this choice replaces that of a
+  // lower one, and one source may make it only once.
   template <class Read>
   Result<void> from_source(Read read, std::string_view where) {
     const auto lower_hosts = std::exchange(defaults_.hosts, std::nullopt);
@@ -124,7 +125,7 @@ class Parser {
     return fail(located(std::move(applied.error()), row, where));
   }
 
-  // "key = value" lines; "#" begins a comment at the start of a line or after a blank.
+  // Reads "key = value" lines. "#" begins a comment at the start of a line or after a blank.
   Result<void> read_config() {
     if (!sources_.config_text) return {};
     std::string_view rest = *sources_.config_text;
@@ -169,7 +170,8 @@ class Parser {
     return apply(*row, value, defaults_, where);
   }
 
-  // In table order, whatever the order of the environment. An empty variable is an absent one.
+  // Reads the variables in table order, whatever their order in the environment. An empty variable
+  // counts as absent.
   Result<void> read_environment() {
     for (const OptionRow& row : option_table()) {
       if (row.variable.empty()) continue;
@@ -180,7 +182,8 @@ class Parser {
     }
     for (const auto& [name, value] : sources_.environment)
       warn_of_switch(name, value);
-    // What is like none of them belongs to somebody else (SCELA_HOME of an installation).
+    // A variable that resembles no known name belongs to another program (SCELA_HOME of an
+    // installation).
     for (const auto& [name, value] : sources_.environment) {
       const std::string_view near = nearest_variable(name);
       if (value.empty() || near.empty()) continue;
@@ -259,14 +262,15 @@ class Parser {
     return std::move(options_);
   }
 
-  // What any launcher could take as a contradiction; the file, which says more, wins.
+  // Warns about options that another launcher might treat as a contradiction. The rankfile wins, as
+  // it says more.
   void warn_beside_rankfile() {
     if (!options_.rankfile) return;
     const auto unused = [&](std::string_view option) {
       options_.warnings.push_back(
           cat("--", option, " means nothing beside --rankfile, which says where each rank runs"));
     };
-    // Here the programs have what was said for themselves only, not what is usual with this user.
+    // At this point the programs have only their own options, without the user's defaults.
     if (std::ranges::any_of(options_.apps, [](const App& app) { return app.ppn.has_value(); })) {
       unused("ppn");
     }
@@ -274,7 +278,8 @@ class Parser {
     if (options_.placement.rank_by == RankBy::node) unused("rank-by node");
   }
 
-  // Places within a node are those that ranks are bound to; over nodes this numbers as slot does.
+  // Warns if --rank-by has no effect. Places within a node exist only if ranks are bound; without
+  // them, nodes are numbered as with slot.
   void warn_of_unbound() {
     const PlacementPolicy placement = placement_of(options_.placement, false);
     if (placement.bind_to != BindTo::none) return;
@@ -324,7 +329,7 @@ class Parser {
 
   const OptionSources& sources_;
   Options options_;
-  App defaults_;  // what lower sources say for every program
+  App defaults_;  // settings of lower sources, for all apps
   std::vector<EnvVariable> global_env_;
 };
 
@@ -341,7 +346,7 @@ Result<Options> parse_options(const OptionSources& sources) {
 }
 
 ConfigChoice config_choice(const OptionSources& sources) {
-  // A command line that does not parse names no file; parse_options reports what is wrong with it.
+  // A command line that does not parse names no file. parse_options() reports its error.
   if (const auto programs = split_programs(sources.words)) {
     if (const auto settings = tokenize(programs->front().options)) {
       std::string_view named;

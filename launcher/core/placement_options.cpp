@@ -47,7 +47,7 @@ char lower(char c) {
   return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
 }
 
-// Open MPI and srun take their words in any case.
+// Open MPI and srun accept their words in any case.
 bool same(std::string_view a, std::string_view b) {
   return std::ranges::equal(a, b, {}, lower, lower);
 }

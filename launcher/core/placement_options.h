@@ -1,6 +1,6 @@
-// The options about where ranks run, as the user writes them, and the placement they make together.
-//
-// Values only. Errors carry `why` and `hint`, as those of option_values.h.
+// The placement options as the user writes them, and the placement that they give together. The
+// option table, plan.cpp and machines.cpp use them. All functions are pure. Errors have `why` and
+// `hint`, as those of option_values.h.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ enum class RankBy : std::uint8_t { slot, node, fill, core, l3, numa, socket };
 
 std::string_view name_of(RankBy rank_by);
 
-// What was said; absent: not.
+// The options that the user gave. An absent value was not given.
 struct PlacementOptions {
   std::optional<MapBy> map_by;
   std::optional<RankBy> rank_by;
@@ -27,19 +27,21 @@ struct PlacementOptions {
   friend bool operator==(const PlacementOptions&, const PlacementOptions&) = default;
 };
 
-// "numa", "numa:pe=2", "pe=2"; Open MPI's names for the same things are understood.
+// Parses texts such as "numa", "numa:pe=2" and "pe=2". Open MPI's names for the same objects are
+// accepted.
 Result<void> parse_map_by(std::string_view text, PlacementOptions& out);
 Result<void> parse_rank_by(std::string_view text, PlacementOptions& out);
 Result<void> parse_bind_to(std::string_view text, PlacementOptions& out);
 Result<void> parse_cpus_per_rank(std::string_view text, PlacementOptions& out);
 
-// With the defaults: ranks are bound to what they are mapped by if that is within a node, to cores
-// if it is said how many they need, else not.
+// Returns the placement with the defaults. If the number of cores per rank is given, ranks are
+// bound to cores. Otherwise, if they are mapped by an object within a node, they are bound to such
+// objects. Else they are not bound.
 PlacementPolicy placement_of(const PlacementOptions& said, bool oversubscribe);
 
-// No host has what one rank needs.
-// `largest`: the host that has most, in one object of those that ranks are mapped by, if it is
-// known how many cores or threads that are.
+// Returns the error that no host has enough units for one rank. `largest` is the host with the most
+// units (cores or hardware threads) in one object of the kind that ranks are mapped by. It is
+// absent if that is not known.
 struct LargestHost {
   std::string name;
   std::uint32_t units = 0;

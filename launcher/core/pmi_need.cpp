@@ -10,8 +10,8 @@ bool is_of(std::string_view library, std::string_view stem) {
   return library.starts_with(stem) && library.substr(stem.size()).starts_with(".so");
 }
 
-// "libmpi.so" is Open MPI's from version 20 on, and before that the common one of MPICH and its
-// descendants (12).
+// "libmpi.so" belongs to Open MPI from version 20 on. Before that (12), it is the common library of
+// MPICH and its descendants.
 PmiNeed need_of_libmpi(std::string_view library) {
   const std::size_t at = library.find(".so.");
   unsigned version = 0;

@@ -1,6 +1,5 @@
-// What a program's ranks speak to find each other, told from the libraries that it is linked to.
-//
-// Pure; who reads the files is launcher/pmi_choice.h.
+// Guesses which PMI a program's ranks use, from the libraries that the program is linked to.
+// launcher/pmi_choice.cpp reads the files and uses it. The function is pure.
 #pragma once
 
 #include <string>
@@ -13,10 +12,10 @@ enum class PmiNeed { unknown, pmi, pmix };
 
 struct PmiGuess {
   PmiNeed need = PmiNeed::unknown;
-  std::string by;  // the library that says so
+  std::string by;  // the library that shows it
 };
 
-// Of the libraries that a program asks for; unknown: none of them says.
+// Returns the need that the first known library shows. It is unknown if no library shows one.
 PmiGuess pmi_need(const std::vector<std::string>& libraries);
 
 }  // namespace scela

@@ -29,8 +29,8 @@ std::vector<PresentedWrite> Presentation::accept(Rank rank, OutputStream stream,
   if (settings_.files) return accept_file(key, bytes, eof);
   if (settings_.terminal == rank) return accept_terminal(key, bytes);
 
-  // What may go out now: whole lines; everything at the end, with one rank, or when too much is
-  // held.
+  // Whole lines may go out now. All bytes may go out at the end of the stream, if there is only one
+  // rank, or if too many bytes are held.
   const auto newline = bytes.rfind('\n');
   std::size_t ready = newline == std::string_view::npos ? 0 : newline + 1;
   const auto line = lines_.find(key);
@@ -151,7 +151,8 @@ std::size_t Presentation::mark_length(Rank rank) const {
   return length;
 }
 
-// Another rank's unfinished line is ended here; its continuation gets the same mark again.
+// Ends another rank's unfinished line with a newline. The continuation of that line gets the same
+// mark again.
 std::string Presentation::on_one_line(const Key& key, std::string_view bytes) {
   std::optional<Rank>& unfinished = unfinished_[key.second];
   if (bytes.empty()) return {};
@@ -177,7 +178,8 @@ std::string Presentation::on_one_line(const Key& key, std::string_view bytes) {
   return text;
 }
 
-// With marks, the last line of a stream is a line even if the program did not end it.
+// If lines have marks, the last line of a stream gets a newline even if the program did not write
+// one.
 void Presentation::end_stream(const Key& key, std::vector<PresentedWrite>& writes) {
   std::optional<Rank>& unfinished = unfinished_[key.second];
   marks_.erase(key);

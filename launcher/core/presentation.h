@@ -1,13 +1,17 @@
-// How the ranks' output becomes scela-run's: whole lines, one file per rank and stream.
+// Turns the output of the ranks into that of scela-run: whole lines, or one file per rank and
+// stream. OutputWriter uses it.
 //
-// Bytes in, writes out. Knows no descriptor and no clock: the shell writes, and tells of every
-// moment that passes while awaits_moments(), so that prompts show. Adds and drops no byte,
-// with one exception: where lines begin with a mark (a label, a time, made by the agent of the
-// rank: common/core/line_marks.h), a line that another rank or the end of the stream cuts short is
-// ended, and its rest begins with the same mark. Credit: each Write says how many bytes of the rank
-// were accepted with it; the shell returns that much credit to the rank's stream once the write is
-// done. Partial lines keep no credit, or ranks with none left could not end theirs: what is held is
-// bounded by kMaxHeldLine a stream and kMaxHeld in all. One loop owns an object; nothing blocks.
+// It takes bytes and returns writes, and it has no descriptor and no clock. The caller does the
+// writes and calls moment_passed() at regular moments while awaits_moments() is true, so that
+// prompts are shown. It adds and drops no byte, with one exception. Lines may begin with a mark, a
+// label or a time, which the rank's agent makes (common/core/line_marks.h). If another rank or the
+// end of the stream then interrupts a line, the line gets a newline. Its rest begins with the same
+// mark.
+//
+// Credit: each write says how many bytes of the rank were accepted with it. The caller returns that
+// much credit to the rank's stream when the write is done. Partial lines hold back no credit, as a
+// rank without credit could not end its line. The bytes held are therefore bounded by kMaxHeldLine
+// per stream and kMaxHeld in total. One thread uses an object, and no call blocks.
 #pragma once
 
 #include <cstddef>
@@ -25,63 +29,73 @@ namespace scela {
 
 enum class OutputStream : std::uint8_t { out, err };
 
-// A longer line is passed on in pieces: memory stays bounded, whatever a program prints.
+// A longer line is passed on in pieces, so that memory stays bounded whatever a program prints. The
+// unit is bytes.
 inline constexpr std::size_t kMaxHeldLine = 64 * 1024;
-inline constexpr std::size_t kMaxHeld = std::size_t{8} * 1024 * 1024;  // of all streams
+inline constexpr std::size_t kMaxHeld = std::size_t{8} * 1024 * 1024;  // of all streams, in bytes
 
-// A partial line is shown when nobody has printed for so many moments: then it is a prompt, not a
-// line on its way. Fewer would cut lines of ranks that the machine keeps waiting. A line with a
-// mark is cut only if its rank can be answered: no line of another is a prompt.
+// If no rank has printed for this many moments, a partial line is shown: it is then a prompt and
+// not an incomplete line. A smaller value would cut lines of ranks that the machine delays. A line
+// with a mark is cut only if its rank reads standard input, as lines of other ranks cannot be
+// prompts.
 inline constexpr std::uint32_t kQuietMoments = 8;
-// Beside ranks that go on printing, that of a rank that can be answered is shown after so many
-// moments without a byte of its own.
+// If other ranks go on printing, a rank that reads standard input may still have a partial line. It
+// is shown after this many moments without a byte from that rank.
 inline constexpr std::uint32_t kStaleMoments = 40;
 
 struct PresentationSettings {
-  Rank ranks = 1;          // in the job; gives the width of labels and file names
-  bool label = false;      // every line begins with its rank, or its name; ignored with files
+  Rank ranks = 1;  // of the job; gives label widths
+  // Every line begins with its rank, or with its name. This is ignored with files.
+  bool label = false;
   bool timestamp = false;  // and, after that, with the time
-  bool files = false;      // --output-dir: one file per rank and stream
-  // By rank, instead of numbers in labels and files: HOST.out. Empty: numbers.
+  bool files = false;      // --output-dir: one per rank and stream
+  // Names by rank, which replace the numbers in labels and file names (HOST.out). If empty, numbers
+  // are used.
   std::vector<std::string> names = {};
-  RankSet prompts = {};               // ranks that are given standard input
-  std::optional<Rank> terminal = {};  // what this rank writes is no lines: it is shown at once
+  RankSet prompts = {};  // ranks that read standard input
+  // The output of this rank is not split into lines; it is shown at once.
+  std::optional<Rank> terminal = {};
 };
 
 struct PresentedWrite {
   enum class Target : std::uint8_t { standard_output, standard_error, file };
   Target target = Target::standard_output;
-  std::string file;   // name within the output directory, for Target::file
-  std::string bytes;  // may be empty when last is set: the file must exist all the same
-  Rank rank = 0;      // whose credit
+  std::string file;  // name in the directory, for files
+  // May be empty if `last` is set: the file must then be created all the same.
+  std::string bytes;
+  Rank rank = 0;  // the rank that gets the credit
   OutputStream stream = OutputStream::out;
-  std::size_t credit = 0;  // bytes of the rank, held ones too (what is added here is not counted)
-  bool last = false;       // nothing follows of this rank and stream: the file can be closed
+  // The number of bytes of the rank that were accepted, held ones too. Added bytes do not count.
+  std::size_t credit = 0;
+  // The rank's stream has ended, so its file can be closed.
+  bool last = false;
 };
 
 class Presentation {
  public:
   explicit Presentation(PresentationSettings settings);
 
-  // The next bytes of one rank's stream, in order; eof after the last (bytes may be empty then).
+  // Takes the next bytes of one rank's stream, in order. `eof` is set with or after the last bytes,
+  // and `bytes` may then be empty.
   std::vector<PresentedWrite> accept(Rank rank, OutputStream stream, std::string_view bytes,
                                      bool eof);
-  // Writes out the held partial lines that have waited long enough, in rank order. `congested`:
-  // what was written before has not left yet; a rank that is kept waiting by that may be within a
-  // line, so such a moment does not count.
+  // Returns the held partial lines that have waited long enough, in rank order. `congested` says
+  // that earlier output is not written yet. This may delay a rank in the middle of a line, so such
+  // a moment does not count.
   std::vector<PresentedWrite> moment_passed(bool congested);
-  // Writes out every held partial line, in rank order.
+  // Returns all held partial lines, in rank order.
   std::vector<PresentedWrite> flush();
-  // The job has more of them than it began with, whatever labels and file names look like.
+  // Says that the job got more ranks than it had at the start. Labels and file names keep their
+  // width.
   void more_ranks() { alone_ = false; }
-  // No rank gets more input.
+  // Says that no rank gets more input.
   void input_over() { settings_.prompts = {}; }
 
   bool holds_partial_lines() const { return held_ > 0; }
-  // Some of them will be shown if moments pass and nothing else happens.
+  // Returns true if some held line will be shown if moments pass and no other event comes.
   bool awaits_moments() const;
   std::uint64_t bytes_accepted() const { return accepted_; }
-  std::uint64_t bytes_written() const { return written_; }  // handed out in writes
+  std::uint64_t bytes_written() const { return written_; }  // bytes returned in writes
 
   static std::string file_name(Rank rank, OutputStream stream, Rank ranks);
 
@@ -103,13 +117,13 @@ class Presentation {
   PresentationSettings settings_;
   std::map<Key, Line> lines_;  // the partial lines held
   bool alone_;                 // there is one rank
-  std::uint64_t held_ = 0;     // bytes in them
+  std::uint64_t held_ = 0;     // bytes in lines_
   std::uint64_t accepted_ = 0;
   std::uint64_t accepted_before_ = 0;  // at the last moment
   std::uint32_t quiet_moments_ = 0;
   std::uint64_t written_ = 0;
-  // With marks: whose unfinished line stands on standard output and on standard error, and the mark
-  // of every line that was shown in part.
+  // If lines have marks: the rank with the unfinished line on each of the standard streams, and the
+  // mark of each line that was shown in part.
   std::map<OutputStream, std::optional<Rank>> unfinished_;
   std::map<Key, std::string> marks_;
 };

@@ -10,18 +10,18 @@
 namespace scela {
 namespace {
 
-// As many as a job can have.
+// The largest rank that a job can have.
 constexpr std::uint32_t kMaxRankfileRank = (1u << 24) - 1;
 constexpr std::string_view kRankfileSyntax = "write rank 0=host slot=0:0-3";
 
-// Takes `word` from the front; false: it is not there.
+// Removes `word` from the front of `text`. Returns false if `text` does not begin with it.
 bool take(std::string_view& text, std::string_view word) {
   if (!text.starts_with(word)) return false;
   text = trim(text.substr(word.size()));
   return true;
 }
 
-// Up to one of `ends` or the end.
+// Removes and returns the text before the first character of `ends`, or all of it.
 std::string_view take_until(std::string_view& text, std::string_view ends) {
   const std::string_view word = text.substr(0, text.find_first_of(ends));
   text = trim(text.substr(word.size()));
@@ -105,7 +105,7 @@ Result<std::vector<HostEntry>> hosts_of(const std::vector<RankPlace>& places) {
   std::set<std::string> seen;
   for (const RankPlace& place : places) {
     if (!seen.insert(place.host).second) continue;
-    // One: a rank runs on a single host, and a set of hosts may be large.
+    // The limit is one host: a rank runs on a single host, and a node set may be large.
     auto host = parse_hosts(place.host, "rankfile", 1);
     if (!host) return host;
     out.insert(out.end(), host->begin(), host->end());

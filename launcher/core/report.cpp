@@ -15,10 +15,11 @@ namespace {
 
 using Kind = RankOutcome::Kind;
 
-constexpr std::size_t kMostGroups = 6;  // summary lines: the cause must stay on the screen
-constexpr std::size_t kMostText = 60;   // characters of a rank set or node set in a line
+constexpr std::size_t kMostGroups = 6;  // keeps the cause on the screen
+constexpr std::size_t kMostText = 60;   // characters of a rank or node set
 
-// Bytes of the character that well-formed UTF-8 (Unicode, table 3-7) begins with; 0: it is none.
+// Returns the number of bytes of the first character if it is well-formed UTF-8 (Unicode, table
+// 3-7). Returns 0 if it is not.
 std::size_t utf8_length(std::string_view text) {
   const auto byte = [&](std::size_t at) { return static_cast<unsigned char>(text[at]); };
   const unsigned char first = byte(0);
@@ -37,7 +38,7 @@ std::size_t utf8_length(std::string_view text) {
   return overlong || beyond ? 0 : length;
 }
 
-// The number of the character that takes these bytes, which are well formed.
+// Returns the code point of a character. `bytes` must be well formed.
 char32_t character(std::string_view bytes) {
   char32_t number = static_cast<unsigned char>(bytes[0]);
   if (bytes.size() > 1) number &= 0x7fU >> bytes.size();
@@ -46,8 +47,8 @@ char32_t character(std::string_view bytes) {
   return number;
 }
 
-// Characters that terminals obey as they obey an escape sequence (C0, C1), that end a line, or that
-// change the order in which a line is shown.
+// Returns true for characters that terminals treat like an escape sequence (C0, C1). It is also
+// true for those that end a line or change its direction.
 bool is_obeyed(char32_t one) {
   return one < 0x20 || (one >= 0x7f && one < 0xa0) || one == 0x61c || one == 0x200e ||
          one == 0x200f || (one >= 0x2028 && one <= 0x202e) || (one >= 0x2066 && one <= 0x2069);
@@ -85,7 +86,7 @@ bool is_same_but_for_message(const RankOutcome& a, const RankOutcome& b) {
          a.core_dumped == b.core_dumped;
 }
 
-// The failing group with the lowest rank; null if no rank failed.
+// Returns the failed group with the lowest rank, or nullptr if no rank failed.
 const JobOutcome::Group* lowest_failure(const JobOutcome& job) {
   const JobOutcome::Group* lowest = nullptr;
   for (const JobOutcome::Group& group : job.groups) {
@@ -104,7 +105,8 @@ std::string ranks_text(const RankSet& ranks) {
   return shortened(ranks.text(), kMostText);
 }
 
-// "3 ranks exited with code 1: 4-6": the groups, failures first, then by lowest rank.
+// Returns the groups in lines such as "3 ranks exited with code 1: 4-6". Failures come first, and
+// then the order is by lowest rank.
 std::string summary_text(const JobOutcome& job) {
   std::vector<const JobOutcome::Group*> groups;
   for (const JobOutcome::Group& group : job.groups) {
@@ -126,7 +128,7 @@ std::string summary_text(const JobOutcome& job) {
       break;
     }
     RankOutcome outcome = groups[i]->outcome;
-    outcome.message.clear();  // the first rank's only; the cause line has it
+    outcome.message.clear();  // of one rank; the cause line has it
     const std::uint64_t count = groups[i]->ranks.size();
     const bool nodes = outcome.kind == Kind::lost && count > 1;
     text += cat(kProgramName, "  ", counted(count, "rank"), ' ',
@@ -152,7 +154,7 @@ int exit_status(const RankOutcome& outcome) {
       return kExitSignal + outcome.signal;
     case Kind::unfinalized:
       return kExitUnclean;
-    // A code that the system would cut to 0 still was an abort.
+    // If the system would reduce the code to 0, it still was an abort.
     case Kind::aborted:
       return (outcome.code & 0xff) == 0 ? kExitUnclean : outcome.code & 0xff;
     case Kind::broke_protocol:
@@ -195,7 +197,7 @@ std::string cause_of_end(const JobOutcome& job) {
   return "";
 }
 
-// Messages come from ranks and nodes: one line, no escape sequences for the terminal.
+// Messages come from ranks and nodes, so they must be one line without escape sequences.
 std::string printable(std::string_view text, std::size_t most) {
   std::string out;
   std::string_view rest = text;
@@ -288,7 +290,7 @@ int exit_status(const JobOutcome& job) {
   if (job.once_per_host) return largest_status(job);
   if (job.first && job.first->outcome.failed()) return exit_status(job.first->outcome);
   if (const JobOutcome::Group* group = lowest_failure(job)) return exit_status(group->outcome);
-  // Ranks that we ended without a cause: success would be a lie.
+  // scela-run ended these ranks without a recorded cause, so success would be wrong.
   return was_ended_early(job) ? kExitInternal : kExitSuccess;
 }
 
@@ -331,7 +333,7 @@ std::string cause_text(const RankOutcome& outcome) {
 std::string verdict_text(const JobOutcome& job) {
   if (job.once_per_host) return hosts_verdict_text(job);
   const std::string cause = cause_of_end(job);
-  // Who asked for less than all hosts is told which ones the job did without.
+  // If the user asked for fewer than all hosts, the verdict names the hosts that are missing.
   if (cause.empty()) return missing_text(job.missing);
   std::string text = summary_text(job) + missing_text(job.missing);
   if (!job.failed_nodes.empty()) {

@@ -1,8 +1,8 @@
-// What the user reads about a job: its plan before (--show-map), its verdict after, and the exit
-// status.
+// Formats the text that the user reads about a job: the plan before it (--show-map), the verdict
+// after it, and the exit status. The command and the session use it.
 //
-// Values in, text out. Knows no process and no descriptor. The exit table here is the only one: the
-// manual page prints it, exit_status() returns its codes.
+// All functions are pure. The exit table here is the only one: the manual page prints it, and
+// exit_status() returns its codes.
 #pragma once
 
 #include <chrono>
@@ -20,11 +20,12 @@
 
 namespace scela {
 
-// Exit statuses of scela-run itself; a failing rank's own code passes through.
+// Exit statuses of scela-run itself. The exit code of a failed rank is passed through.
 enum ExitStatus : int {
   kExitSuccess = 0,
-  kExitUnclean = 1,  // a rank ended without finalizing, or broke the PMI protocol
-  kExitUsage = 64,   // numbers as in sysexits.h where it has one
+  // A rank ended without finalizing, or broke the PMI protocol.
+  kExitUnclean = 1,
+  kExitUsage = 64,  // as sysexits.h, if it has the number
   kExitUnreachable = 68,
   kExitInternal = 70,
   kExitLaunch = 71,
@@ -32,7 +33,7 @@ enum ExitStatus : int {
   kExitTimeout = 124,        // as timeout(1)
   kExitNotExecutable = 126,  // as the shells
   kExitNotFound = 127,
-  kExitSignal = 128,  // plus the signal's number
+  kExitSignal = 128,  // plus the number of the signal
 };
 
 struct ExitRow {
@@ -40,22 +41,30 @@ struct ExitRow {
   std::string_view meaning;
 };
 std::span<const ExitRow> exit_table();
-int exit_status(ErrorKind kind);  // of an error that ended scela-run before or instead of a verdict
+// Returns the status for an error that ended scela-run before, or instead of, a verdict.
+int exit_status(ErrorKind kind);
 
-// How one rank ended.
+// Says how one rank ended.
 struct RankOutcome {
   enum class Kind : std::uint8_t {
-    exited,          // code
-    signaled,        // signal, core_dumped
-    unfinalized,     // joined the job (PMI init), then exited with 0 without finalizing
-    aborted,         // asked for the end of the job (PMI abort): code, message
-    broke_protocol,  // sent PMI that its grammar does not allow: message
-    not_found,       // the program does not exist on the node: message
-    not_executable,  // no permission, or not a program: message
-    not_started,     // anything else before the program ran: message
-    lost,            // its node or agent is gone: message
-    timed_out,       // ran for as long as --host-timeout allows
-    killed_by_us,    // ended because the job ended: never the cause of it
+    exited,    // code
+    signaled,  // signal, core_dumped
+    // The rank joined the job (PMI init), and then exited with 0 without finalizing.
+    unfinalized,
+    // The rank asked to end the job (PMI abort): code, message.
+    aborted,
+    // The rank sent PMI that the grammar does not allow: message.
+    broke_protocol,
+    // The program does not exist on the node: message.
+    not_found,
+    // The file has no execute permission, or is not a program: message.
+    not_executable,
+    // Another error came before the program ran: message.
+    not_started,
+    lost,       // its node or agent is gone: message
+    timed_out,  // reached the limit of --host-timeout
+    // The rank was ended because the job ended. It is never the cause of that.
+    killed_by_us,
   };
   Kind kind = Kind::exited;
   int code = 0;
@@ -64,24 +73,26 @@ struct RankOutcome {
   std::string message;
 
   bool failed() const { return kind == Kind::exited ? code != 0 : kind != Kind::killed_by_us; }
-  // The outcome of a program that could not be executed with this errno.
+  // Returns the outcome of a program that could not be executed with this errno.
   static RankOutcome exec_failed(int error_number);
   friend bool operator==(const RankOutcome&, const RankOutcome&) = default;
 };
 
-// A host that had no agent when the job began, or none any more.
+// A host that had no agent when the job began, or that lost it.
 struct MissingHost {
   std::string host;
-  std::string phase;  // of its start
+  std::string phase;  // phase of its start
   std::string why;
-  std::string hint = {};  // what to do about it; hosts with the same cause share the first one's
+  // Says what to do about it. Hosts with the same phase and reason share the first host's hint.
+  std::string hint = {};
   friend bool operator==(const MissingHost&, const MissingHost&) = default;
 };
 
-// All that is known when the job has ended. Fill with add(), then set the rest.
+// The result of a job. The caller fills it with add() and then sets the other fields.
 struct JobOutcome {
   struct Group {
-    RankOutcome outcome;  // equal for all its ranks but for the message, which is the first rank's
+    // The outcome is equal for all ranks of the group. The message is that of the lowest rank.
+    RankOutcome outcome;
     RankSet ranks;
   };
   struct FirstFailure {
@@ -91,19 +102,20 @@ struct JobOutcome {
     RankOutcome outcome;
   };
   std::vector<Group> groups;
-  std::optional<FirstFailure> first;  // the first failure in time, not the lowest rank
+  std::optional<FirstFailure> first;                   // first in time, not the lowest rank
   std::optional<std::chrono::milliseconds> timed_out;  // the limit that was reached
-  std::optional<int> interrupted;                      // the signal scela-run itself received
-  std::optional<Error>
-      error;  // the job could not start, or scela-run failed (its kind sets the status)
-  std::vector<std::string> failed_nodes;  // names, in the order they failed
-  std::vector<MissingHost> missing;       // hosts that the job did without, or would have needed
+  std::optional<int> interrupted;                      // signal that scela-run received
+  std::optional<Error> error;                          // kind of the error sets the status
+  std::vector<std::string> failed_nodes;               // names, in the order they failed
+  std::vector<MissingHost> missing;                    // hosts left out, or that were needed
 
-  // Where the program ran once on each host, the verdict is about hosts: see hosts_report.h.
+  // If the program ran once on each host, the verdict is about hosts (hosts_report.h).
   bool once_per_host = false;
-  std::vector<std::string> hosts;  // by rank; those that missed the tree are in `missing` only
-  RankSet lost;                    // of these, whose agent was lost, whatever became of the rank
-  bool tell_all = false;           // the summary is shown even if every host did well
+  // The hosts by rank. Hosts that missed the tree may be in `missing` only.
+  std::vector<std::string> hosts;
+  // The hosts that lost their agent, whatever the outcome of the rank is.
+  RankSet lost;
+  bool tell_all = false;  // summary even if every host did well
 
   void add(Rank rank, const RankOutcome& outcome) { add(RankSet::single(rank), outcome); }
   void add(const RankSet& ranks, const RankOutcome& outcome);
@@ -111,35 +123,38 @@ struct JobOutcome {
 
 int exit_status(const RankOutcome& outcome);
 int exit_status(const JobOutcome& job);
-// The verdict for standard error: a short summary, then the one line that says the cause, last so
-// that it stays in sight. Ends with a newline; empty if every rank exited with 0.
+// Returns the verdict for standard error: a short summary, and last the line with the cause, so
+// that it stays visible. Every line ends with a newline. Returns an empty string if every rank
+// exited with 0 and no host is missing.
 std::string verdict_text(const JobOutcome& job);
-// "killed by signal 11 (SIGSEGV, Segmentation fault), core dumped", "exited with code 3", ...
+// Returns, for example, "killed by signal 11 (SIGSEGV, Segmentation fault), core dumped" or "exited
+// with code 3".
 std::string cause_text(const RankOutcome& outcome);
 std::string signal_text(int signal);  // "SIGSEGV, Segmentation fault"
 
-// The plan of a job. Views: the caller's values must outlive the call.
+// The plan of a job. It has references, so the caller's values must outlive the call.
 struct MapReport {
   const RankMap& map;
   const std::vector<std::string>& node_names;
-  const std::vector<std::int64_t>& parents;  // per node: its parent's index, -1 for scela-run
+  // The index of each node's parent; -1 is scela-run.
+  const std::vector<std::int64_t>& parents;
   const std::vector<SegmentRanks>& segments;
   const std::vector<std::vector<std::string>>& commands;  // argv per segment
 };
-// The tree with names and ranks, then a line per program. Leaves alike under one parent share a
-// line.
+// Returns the tree with names and ranks, and then one line per program. In large trees, similar
+// leaves of one parent share a line.
 std::string map_text(const MapReport& report);
-// Where the ranks of a node will be bound.
+// The places to which the ranks of a node will be bound.
 struct NodeBindings {
   std::string node;
-  std::string has;                                  // its processors; or why nothing can be said
-  std::vector<std::pair<Rank, std::string>> ranks;  // and the place of each
-  std::optional<Error> refused = {};                // the node will not start them
+  std::string has;                                  // its processors, or why unknown
+  std::vector<std::pair<Rank, std::string>> ranks;  // each rank and its place
+  std::optional<Error> refused = {};                // set if the node will refuse to start
 };
-// A line for each node and one for each place on it, after a heading; nodes alike share theirs.
-// Empty if there are none.
+// Returns a heading, and then a line for each node and one for each place on it. Similar nodes
+// share their lines. Returns an empty string if there are no nodes.
 std::string bindings_text(const std::vector<NodeBindings>& nodes);
-// argv as a shell would need it, words quoted where they must be.
+// Returns argv as a shell needs it: words are quoted if necessary.
 std::string command_text(const std::vector<std::string>& argv);
 
 }  // namespace scela

@@ -1,4 +1,5 @@
-// Wording that what is told of ranks and of hosts has in common. Values only.
+// The wording that reports of ranks and reports of hosts share. The launcher's reports, logs and
+// messages use it. All functions are pure.
 #pragma once
 
 #include <string>
@@ -10,18 +11,19 @@
 namespace scela {
 
 inline constexpr std::string_view kProgramName = "scela-run: ";
-// Characters of a message that a rank or node may have written.
+// Maximum length in bytes of a message that a rank or node may have written.
 inline constexpr std::size_t kMostMessage = 300;
 
-// Messages come from ranks and nodes: one line of at most `most` bytes ("..." tells of more),
-// without control characters of either set (C0, C1) that a terminal would obey. Bytes that are no
-// UTF-8 become '?', as those do.
+// Makes a message of a rank or a node safe to print: one line of at most `most` bytes, where "..."
+// marks a cut. Control characters of both sets (C0, C1), which a terminal would obey, become '?'.
+// Bytes that are not valid UTF-8 become '?' too.
 std::string printable(std::string_view text, std::size_t most = kMostMessage);
-// The names as a node set, or side by side where they do not fold.
+// Returns the names as a node set, or separated by commas if they do not fold.
 std::string folded(const std::vector<std::string>& names);
-// Why the job as a whole ended as it did, one line; empty: it ended well.
+// Returns one line that says why the job as a whole ended. It is empty if the job succeeded.
 std::string cause_of_end(const JobOutcome& job);
-// A line for each way in which hosts were missed, with the hosts that have it in common.
+// Returns one line for each cause of missing hosts, with all hosts that have this cause. The number
+// of causes is limited; other hosts share one line.
 std::string missing_text(const std::vector<MissingHost>& missing);
 
 }  // namespace scela

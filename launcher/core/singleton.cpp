@@ -15,7 +15,7 @@ constexpr std::size_t kCallWords = 5;  // itself, PORT, INTERFACE, KEY, PID
 }  // namespace
 
 Result<std::optional<SingletonCall>> singleton_call(const std::vector<std::string>& words) {
-  // Only options stand before it: behind a program's name it is the program's.
+  // Only options may precede the word: after a program's name it belongs to the program.
   const auto is_option = [](const std::string& word) { return word.starts_with('-'); };
   const auto options_end = std::find_if_not(words.begin(), words.end(), is_option);
   const auto at = std::find(words.begin(), options_end, kCall);
@@ -50,7 +50,8 @@ void narrow_to_singleton(Options& options) {
   options.exclude.reset();
   options.rankfile.reset();
   options.rank_places.clear();
-  // Its only program is the go-between, which is not what --wdir and the like are about.
+  // The only program of the job is the one that represents the process. --wdir and similar options
+  // do not apply to it.
   for (App& app : options.apps) {
     app.wdir.reset();
     app.path.reset();

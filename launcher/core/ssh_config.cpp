@@ -1,4 +1,4 @@
-// Reading: what a parsed configuration says about one host.
+// Evaluates a parsed configuration for one host.
 #include "launcher/core/ssh_config.h"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ class SshConfigReading {
       : query_(query), tokens_(tokens), out_(out), host_(query.host) {}
 
   Result<void> read(const SshConfig& config) { return read(config.lines_); }
-  // The second reading: Host and Match see the name that the first one led to.
+  // Begins the second reading: Host and Match now see the HostName that the first one found.
   void begin_final() {
     host_ = out_.host_name.value_or(query_.host);
     final_ = true;
@@ -44,7 +44,7 @@ class SshConfigReading {
 };
 
 Result<void> SshConfigReading::read(const std::vector<Line>& lines) {
-  bool active = true;  // a file that is included where nothing applies is not read
+  bool active = true;  // Include applies only if its block does
   for (const Line& line : lines) {
     Result<void> done;
     if (line.keyword == Keyword::host || line.keyword == Keyword::match) {
@@ -120,7 +120,7 @@ void add_once(std::vector<std::string>& list, const std::string& word) {
 
 }  // namespace
 
-// The words were checked when the line was parsed.
+// The parser has checked the words of the line.
 Result<void> SshConfigReading::set(const Line& line) {
   const std::string& word = line.words.front();
   switch (line.keyword) {

@@ -1,16 +1,19 @@
-// What the user's ssh configuration says about a host (ssh_config(5)), for the keywords that decide
-// how the host is reached; the others are skipped.
+// Finds the settings that the user's ssh configuration (ssh_config(5)) has for a host. It handles
+// the keywords that decide how the host is reached, and skips the others. ssh_files.cpp parses the
+// files, and ssh_hosts.cpp asks for settings.
 //
 //   Host, Match (all, host, originalhost, user, localuser, exec, canonical, final), Include,
 //   HostName, User, Port, AddressFamily, IdentityFile, CertificateFile, IdentitiesOnly,
 //   IdentityAgent, ProxyJump, ProxyCommand, HostKeyAlias, UserKnownHostsFile, GlobalKnownHostsFile
 //
-// The files are parsed once and asked for many hosts. Not libssh's parser (0.10): that one reads
-// the files anew for each host, gives one identity and one known_hosts file only, does not know
-// HostKeyAlias, turns ProxyJump's order round and passes over what it cannot read. Names are never
-// made canonical (CanonicalizeHostname), so "canonical" never matches. Knows no file, environment
-// or process: includes and commands are run by the caller. Every error is the user's (kind usage)
-// and names "file:line". Values only.
+// The files are parsed once and asked for many hosts. libssh's parser (0.10) does not suffice. It
+// reads the files anew for each host, gives only one identity and one known_hosts file, and does
+// not know HostKeyAlias. It also reverses ProxyJump's order and ignores lines that it cannot parse.
+//
+// Names are never made canonical (CanonicalizeHostname), so "canonical" never matches. The code
+// accesses no files, environment or processes: the caller reads includes and runs commands. Every
+// error is the user's (kind usage) and names "file:line". A parsed SshConfig does not change, so
+// several threads may read it.
 #pragma once
 
 #include <cstdint>
@@ -28,28 +31,31 @@ namespace scela {
 
 enum class SshFamily { any, inet, inet6 };
 
-// Absent or empty: not said. "%" tokens, "~" and "${}" are not expanded yet, but in host_name.
+// The settings of a host. An absent or empty value was not set. Tokens ("%"), "~" and "${}" are not
+// yet expanded, except in host_name.
 struct SshSettings {
   std::optional<std::string> host_name;
   std::optional<std::string> user;
   std::optional<std::uint16_t> port;
   std::optional<SshFamily> family;
-  std::vector<std::string> identity_files;     // all that are named, each once; "none" is one
-  std::vector<std::string> certificate_files;  // likewise
+  std::vector<std::string> identity_files;     // in order, each once; may be "none"
+  std::vector<std::string> certificate_files;  // in order, each once; may be "none"
   std::optional<bool> identities_only;
   std::optional<std::string> identity_agent;
-  std::optional<std::string> proxy_jump;     // "none": no proxy at all; excludes proxy_command
-  std::optional<std::string> proxy_command;  // likewise
+  // "none" means no proxy at all. At most one of proxy_jump and proxy_command is set.
+  std::optional<std::string> proxy_jump;
+  std::optional<std::string> proxy_command;  // "none": no proxy at all
   std::optional<std::string> host_key_alias;
   std::optional<std::vector<std::string>> user_known_hosts;
   std::optional<std::vector<std::string>> global_known_hosts;
 };
 
 struct SshQuery {
-  std::string host;                 // as the user wrote it
-  std::optional<std::string> user;  // given with it: wins over the configuration
+  std::string host;  // as the user wrote it
+  // The user that was given with the host. It takes precedence over the configuration.
+  std::optional<std::string> user;
   std::string local_user;
-  // Whether a command of "Match exec" succeeds.
+  // Returns true if a command of "Match exec" succeeds.
   std::function<bool(const std::string& command)> succeeds;
 };
 
@@ -59,7 +65,7 @@ class SshConfig {
     std::string name;
     std::string text;
   };
-  // The files that the word of an Include names, which may be none.
+  // Returns the files that a word of an Include names. There may be none.
   using IncludeReader = std::function<Result<std::vector<File>>(const std::string& pattern)>;
 
   static Result<SshConfig> parse(const File& file, const IncludeReader& include);
@@ -88,8 +94,9 @@ class SshConfig {
   bool has_final_ = false;  // some Match asks for a second reading
 };
 
-// What the files say about a host together: the first that is said counts, the user's file comes
-// before the system's. `tokens`: those that do not depend on the host (local_user, home, ...).
+// Returns the settings that the files have for a host. The first value counts, and the user's file
+// comes before the system's. `tokens` has the values that do not depend on the host (local_user,
+// home, ...).
 Result<SshSettings> ssh_settings(std::span<const SshConfig> files, const SshQuery& query,
                                  const SshTokens& tokens);
 

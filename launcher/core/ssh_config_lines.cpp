@@ -12,11 +12,13 @@ namespace scela {
 
 namespace {
 
-constexpr int kDeepestInclude = 16;       // ssh's own limit
-constexpr std::size_t kMostFiles = 1024;  // a file that includes itself n times is n^16 files
+constexpr int kDeepestInclude = 16;  // ssh's own limit
+// A file that includes itself n times would give n^16 files.
+constexpr std::size_t kMostFiles = 1024;
 constexpr std::string_view kConfigBlanks = " \t\r\f";
 
-// The words of a line; quotes and backslashes as ssh takes them, a "#" before a word ends the line.
+// Splits a line into words. It handles quotes and backslashes as ssh does, and a "#" before a word
+// ends the line. Returns std::nullopt if a quote is not closed.
 std::optional<std::vector<std::string>> split_words(std::string_view text) {
   std::vector<std::string> words;
   for (std::size_t i = 0;;) {
@@ -97,7 +99,7 @@ Result<void> SshConfigParser::parse(const SshConfig::File& file, std::vector<Lin
 
 namespace {
 
-// Whether a keyword's word can be what it should be; the error says why and what to do.
+// Returns an error with `why` and `hint` if a keyword's word has the wrong form.
 Result<void> check_word(bool is_port, bool is_flag, bool is_family, const std::string& word) {
   if (is_port) {
     auto number = parse_number(word, 1, 65535);
@@ -142,7 +144,7 @@ Result<void> SshConfigParser::parse_line(std::string_view text, Line& line, int 
   if (known == std::end(kKeywords)) return {};
   line.keyword = known->second;
 
-  if (line.keyword == Keyword::proxy_command) {  // a line of the shell's: its quotes are kept
+  if (line.keyword == Keyword::proxy_command) {  // a shell line: its quotes are kept
     if (rest.empty()) return fail(value_error("no command follows", "write one, or none"));
     line.words.emplace_back(rest);
     return {};

@@ -1,7 +1,8 @@
-// The lines of an ssh configuration, checked and taken apart: the half of SshConfig that parses.
+// Checks and splits the lines of an ssh configuration. This is the parser of SshConfig and private
+// to it. One thread uses an object.
 //
-// Private to SshConfig. A malformed line is an error even where it would not apply, since nobody
-// wants to find that out on another host. Values only.
+// A malformed line is an error even if it does not apply to the host, so that the user finds it
+// early.
 #pragma once
 
 #include <cstdint>
@@ -52,7 +53,7 @@ class SshConfigParser {
 
   Result<void> parse(const SshConfig::File& file, std::vector<SshConfig::Line>& out, int depth);
 
-  // The error of a line, from its why and hint.
+  // Returns the error of a line with the `why` and `hint` of `inner`.
   static Error at(std::string_view where, Error inner);
   static std::optional<SshFamily> family_of(std::string_view word);
 

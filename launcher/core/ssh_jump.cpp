@@ -12,7 +12,8 @@ namespace {
 constexpr std::string_view kJumpSyntax =
     "write ProxyJump [user@]host[:port], or several with commas";
 
-// No option of ssh's, and nothing that the shell or ssh's own list would take apart.
+// Returns true if `text` is no option of ssh and has no character that the shell or ssh's list
+// would interpret.
 bool is_word(std::string_view text) {
   const auto fits = [](char c) {
     return c > ' ' && c != 0x7f &&
@@ -21,7 +22,8 @@ bool is_word(std::string_view text) {
   return !text.empty() && text.front() != '-' && std::all_of(text.begin(), text.end(), fits);
 }
 
-// "host", "host:port", "[address]:port" or a bare IPv6 address.
+// Splits "host", "host:port", "[address]:port" or a bare IPv6 address. Returns false if it is
+// malformed.
 bool split_port(std::string_view text, std::string_view& host, std::string_view& port) {
   if (text.starts_with('[')) {
     const std::size_t close = text.find(']');

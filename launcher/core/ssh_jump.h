@@ -1,5 +1,6 @@
-// ProxyJump as the command that does the same (ssh_config(5)): "[user@]host[:port],..." or
-// ssh:// URIs, the nearest host first. Values only; errors carry their why and hint.
+// Translates ProxyJump into an equivalent command (ssh_config(5)). Its value is
+// "[user@]host[:port],..." or ssh:// URIs, the nearest host first. ssh_hosts.cpp uses it. All
+// functions are pure. Errors have `why` and `hint` only.
 #pragma once
 
 #include <cstdint>
@@ -13,20 +14,20 @@ namespace scela {
 
 // The last host on the way, and the way to it.
 struct SshJump {
-  std::string user;  // empty: as the configuration says
+  std::string user;  // empty: from the configuration
   std::string host;
-  std::optional<std::uint16_t> port;  // absent: as the configuration says
+  std::optional<std::uint16_t> port;  // absent: from the configuration
   std::string before;                 // the hosts before it, as given
 };
 
 Result<SshJump> parse_jump(std::string_view jumps);
 
-// Text for a shell: an ssh that carries its standard streams to host:port. `config_file`: the
-// value of ssh -F; absent: none was named.
+// Returns a shell command: an ssh that connects its standard streams to host:port. `config_file` is
+// the value of ssh -F, or absent if none was given.
 std::string jump_command(const SshJump& jump, const std::optional<std::string>& config_file,
                          std::string_view host, std::uint16_t port);
 
-// A word that a POSIX shell takes as it is.
+// Returns a word in quotes, so that a POSIX shell does not change it.
 std::string shell_quote(std::string_view word);
 
 }  // namespace scela

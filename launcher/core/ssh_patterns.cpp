@@ -6,8 +6,8 @@ bool matches_pattern(std::string_view text, std::string_view pattern) {
   constexpr std::size_t kNone = std::string_view::npos;
   std::size_t at = 0;
   std::size_t in_pattern = 0;
-  std::size_t star = kNone;        // the last star: what it covers may grow
-  std::size_t star_covers_to = 0;  // in the text
+  std::size_t star = kNone;        // the last star, which may cover more
+  std::size_t star_covers_to = 0;  // position in the text
   while (at < text.size()) {
     if (in_pattern < pattern.size() && pattern[in_pattern] == '*') {
       star = in_pattern++;

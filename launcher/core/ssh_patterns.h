@@ -1,8 +1,9 @@
-// Patterns of host and user names as ssh's files write them (ssh_config(5), PATTERNS).
+// Matches patterns of host and user names in ssh's files (ssh_config(5), PATTERNS). The ssh_* files
+// and known_hosts.cpp use it.
 //
-//   *  any run of characters     ?  any one character     !PATTERN  names that are left out
+//   *  any run of characters     ?  any one character     !PATTERN  names to exclude
 //
-// Values only; no back-tracking that grows with the number of stars.
+// All functions are pure. Backtracking does not grow with the number of stars.
 #pragma once
 
 #include <span>
@@ -12,9 +13,9 @@
 namespace scela {
 
 bool matches_pattern(std::string_view text, std::string_view pattern);
-// One of the patterns matches and none of the negated ones does.
+// Returns true if one of the patterns matches and no negated one does.
 bool matches_patterns(std::string_view text, std::span<const std::string> patterns);
 
-std::string to_lower(std::string_view text);  // ASCII, as names of hosts are compared
+std::string to_lower(std::string_view text);  // ASCII only; for names of hosts
 
 }  // namespace scela

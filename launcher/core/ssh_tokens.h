@@ -1,5 +1,6 @@
-// Tokens, variables and "~" in the values of an ssh configuration (ssh_config(5), TOKENS and
-// ENVIRONMENT VARIABLES). Values only; errors carry their why and hint.
+// Expands tokens, variables and "~" in the values of an ssh configuration (ssh_config(5), TOKENS
+// and ENVIRONMENT VARIABLES). ssh_config.cpp and ssh_hosts.cpp use it. All functions are pure.
+// Errors have `why` and `hint` only.
 #pragma once
 
 #include <cstdint>
@@ -23,11 +24,12 @@ struct SshTokens {
   std::uint32_t user_id = 0;   // %i
 };
 
-// Error: a token that is not in the list above (%C, a hash, and %j are none of them).
+// Replaces the tokens. Returns an error for a token that is not in the list above, such as %C (a
+// hash) or %j.
 Result<std::string> expand_tokens(std::string_view text, const SshTokens& tokens);
 
-// A path: "~/" first, then tokens and "${NAME}". Error: also a variable that is not set, and the
-// home of another user ("~user/").
+// Expands a path: first "~/", then tokens and "${NAME}". Also returns an error if a variable is not
+// set, or if the path is in the home of another user ("~user/").
 Result<std::string> expand_path(std::string_view text, const SshTokens& tokens,
                                 const std::map<std::string, std::string>& environment);
 

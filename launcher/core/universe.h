@@ -1,8 +1,6 @@
-// How many ranks could run at once: what ranks are told as the universe size (PMI-1
-// get_universe_size, PMI-2 universeSize; MPI_UNIVERSE_SIZE), by which a manager that runs alone
-// knows how many workers to spawn.
-//
-// Values only; pure.
+// Computes the universe size that ranks get: the number of ranks that could run at once (PMI-1
+// get_universe_size, PMI-2 universeSize, MPI_UNIVERSE_SIZE). A manager that runs alone learns from
+// it how many workers to spawn. plan.cpp and the option table use it. All functions are pure.
 #pragma once
 
 #include <cstdint>
@@ -15,14 +13,15 @@
 
 namespace scela {
 
-// "8", "system" or "infinite", the words in capitals too, as Hydra writes them.
+// Parses "8", "system" or "infinite". The words may be in capitals too, as Hydra writes them.
 Result<UniverseSize> parse_universe(std::string_view text);
 
-// Slots of the nodes, as the mapping counts them: those stated, else --ppn of all programs
-// together, else one a node.
+// Returns the number of slots of the nodes, as the mapping counts them: the stated slots, else
+// --ppn of all programs together, else one per node.
 std::uint32_t slots_of(const Options& options, const std::vector<MapNode>& nodes);
 
-// As nla::Job::universe has it. `slots`: of all hosts of the job.
+// Returns the value of nla::Job::universe; -1 means infinite. `slots` is the sum over all hosts of
+// the job.
 std::int32_t universe_size(const Options& options, std::uint32_t slots);
 
 }  // namespace scela

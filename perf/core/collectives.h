@@ -1,6 +1,7 @@
-// Collective operations that are measured, by name.
+// The collective operations that can be measured, by name.
 //
-// Standard library only: peers are compiled with it too.
+// The functions are pure. The file uses only the standard library, because the peers are compiled
+// with it too.
 #pragma once
 
 #include <cstddef>
@@ -28,7 +29,7 @@ inline constexpr std::string_view kCollectives[] = {
     "allgather", "alltoall", "reduce_scatter", "scan",      "exscan"};
 inline constexpr std::string_view kExecutors[] = {"at_once", "polled", "thread", "engine"};
 
-// False: there is none of this name.
+// Returns false if there is no operation of this name.
 inline bool collective_named(std::string_view name, CollectiveOp& op) {
   for (std::size_t i = 0; i < std::size(kCollectives); ++i)
     if (kCollectives[i] == name) {
@@ -43,23 +44,24 @@ constexpr bool has_root(CollectiveOp op) {
          op == CollectiveOp::scatter;
 }
 
-// How often a computation beside an operation of so many bytes helps it on, where it does so once
-// every `every` bytes (N5: NBCBench's progress).
+// Returns how often a computation beside an operation of `bytes` bytes advances it, if it does so
+// once every `every` bytes (N5: NBCBench's progress).
 constexpr std::size_t progress_calls(std::size_t bytes, std::size_t every) {
   return every == 0 ? 0 : bytes / every;
 }
 
-// What a figure of progress is called: with the bytes in between.
+// The name of a figure of progress, with the number of bytes in between.
 inline constexpr const char* kHelpedBegins = "overlapped_every_";
 inline constexpr const char* kHelpedEnds = "_us";
 
-// What an operation was done by, where a contestant says so.
+// The executor and algorithm that an operation used, if a contestant reports them.
 struct Means {
   std::string executor, algorithm;
 };
 
-// What one call is about. Bytes are those of the message; of gather, scatter, allgather, alltoall
-// and reduce_scatter those of one rank's block. `in` and `out` have room for a block of each rank.
+// The arguments of one call. `bytes` is the length of the message; for gather, scatter, allgather,
+// alltoall and reduce_scatter it is that of one rank's block. `in` and `out` have room for a block
+// of each rank.
 struct Asked {
   CollectiveOp op = CollectiveOp::barrier;
   std::size_t bytes = 0;

@@ -32,7 +32,7 @@ std::optional<Number> number(std::string_view text) {
   return value;
 }
 
-// "64", "64K", "4M": powers of two, as everybody writes sizes of messages.
+// Reads sizes such as "64", "64K" and "4M"; the units are powers of two.
 std::optional<std::size_t> size_of(std::string_view text) {
   int shift = 0;
   if (!text.empty()) {
@@ -139,7 +139,7 @@ class Reader {
       options_.of_own_job = word;
   }
 
-  // Whether it is an option that has no value.
+  // Returns whether it is an option without a value.
   bool is_flag(std::string_view word) {
     if (word == "--json")
       options_.json = true;

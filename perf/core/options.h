@@ -1,4 +1,4 @@
-// The command line of scela-perf.
+// The command line of scela-perf: its options and their parser, which is pure.
 #pragma once
 
 #include <cstddef>
@@ -16,39 +16,46 @@ struct Options {
   enum class Action : std::uint8_t { measure, explain, census, help, version };
   Action action = Action::measure;
   std::string bench;
-  std::vector<std::size_t> sizes;     // bytes; empty: those usual for the benchmark
-  std::vector<std::string> peers;     // of kPeers
-  std::vector<std::string> patterns;  // memory: of core/patterns.h; empty: all
-  std::string keep;                   // where compiled contestants stay; empty: nowhere
-  int ranks = 0;                      // 0: those usual for the benchmark
-  int nodes = 1;                      // simulated ones, from 2 on
-  int turns = 3;                      // each contestant's; 0, with `keep`: compile only
+  std::vector<std::size_t> sizes;  // bytes; empty: the benchmark's usual
+  std::vector<std::string> peers;  // of kPeers
+  // For memory, a list from core/patterns.h; empty means all patterns.
+  std::vector<std::string> patterns;
+  // The folder in which compiled contestants stay; empty means that they are removed.
+  std::string keep;
+  int ranks = 0;  // 0: the benchmark's usual number
+  int nodes = 1;  // simulated ones, from 2 on
+  // The turns of each contestant; 0, with `keep`, only compiles the contestants.
+  int turns = 3;
   int rounds = 21;
   double round_seconds = 0.01;
-  int delay_ms = 100;  // noise
+  int delay_ms = 100;  // for noise
   int window = 64;
   std::vector<std::string> ops;  // coll; to explain or count: empty is all
-  std::string algorithm;         // coll: as a table's row says it; empty: the table's choice
+  // For coll, as a table's row has it; empty means the table's choice.
+  std::string algorithm;
   std::string executor = "polled";
-  int concurrent = 1;                 // coll: operations under way at once
-  std::vector<std::size_t> progress;  // coll: helped on once every so many bytes; a figure for each
-  bool pin = true;                    // a processor for each rank, where there are enough
-  // All ranks on the first processor, and on the second what moves messages beside them.
+  int concurrent = 1;  // coll: operations under way at once
+  // For coll: the operation is advanced once every so many bytes; each value gives a figure.
+  std::vector<std::size_t> progress;
+  // Each rank gets a processor of its own, if there are enough.
+  bool pin = true;
+  // All ranks run on the first processor, and the threads that move their messages on the second.
   bool apart = false;
   bool json = false;
   // The first option on the command line that says how scela-perf starts a job, or with which other
-  // library it compares the channel. A rank of a job that runs already refuses it. Empty: none.
+  // library it compares the channel. A rank of a job that runs already refuses it. Empty if there
+  // is no such option.
   std::string of_own_job;
 };
 
 inline constexpr std::string_view kBenches[] = {
     "latency", "bandwidth", "bidirectional", "rate", "pairs", "memory", "overlap", "noise", "coll"};
-// Other libraries; a bare copy between two processes; the channel with other settings.
+// Other libraries, a bare copy between two processes, and the channel with other settings.
 inline constexpr std::string_view kPeers[] = {"mpich", "openmpi", "copy", "write", "offloaded"};
 
-// `words`: without the program's own name.
+// `words` must not contain the program's own name.
 Result<Options> parse_options(std::span<const std::string_view> words);
-// Those that a benchmark takes where none are named.
+// These return the values that a benchmark uses if the command line names none.
 int usual_ranks(std::string_view bench);
 std::vector<std::size_t> usual_sizes(std::string_view bench);
 std::string help_text();

@@ -1,7 +1,9 @@
-// Who speaks with whom: everybody with everybody, and in the NAS parallel benchmarks, as their
-// sources say: the benchmark's own partners, and those of reductions by recursive doubling.
+// The communication patterns of ranks: each rank with all others, and those of the NAS parallel
+// benchmarks. The latter follow the benchmarks' sources: their own partners, and those of
+// reductions by recursive doubling.
 //
-// Pure. Standard library only: it is compiled by mpicxx of each peer.
+// All functions are pure. The file uses only the standard library, because the mpicxx of each peer
+// compiles it.
 #pragma once
 
 #include <set>
@@ -23,7 +25,7 @@ inline int logarithm(int n) {
     ++log;
   return log;
 }
-// 0: it is no square.
+// Returns 0 if `n` is no square.
 inline int root(int n) {
   int side = 1;
   while (side * side < n)
@@ -31,7 +33,7 @@ inline int root(int n) {
   return side * side == n ? side : 0;
 }
 
-// Rows of ranks, the ends of which meet.
+// A grid of ranks in rows; its edges wrap around.
 struct Grid {
   int rows, columns;
   int at(int row, int column) const {
@@ -39,7 +41,8 @@ struct Grid {
   }
 };
 
-// Along the three ways of a multi-partition: in a row, in a column, and across.
+// Adds the neighbours along the three directions of a multi-partition: in a row, in a column, and
+// diagonally.
 inline void add_multi_partition(int rank, int side, std::set<int>& to) {
   const Grid grid{side, side};
   const int row = rank / side, column = rank % side;
@@ -50,8 +53,8 @@ inline void add_multi_partition(int rank, int side, std::set<int>& to) {
   }
 }
 
-// The others of the row, by doubling, and the transposed one. Twice as many columns as rows where
-// the ranks are no square.
+// Adds the other ranks of the row, by doubling, and the transposed one. If the number of ranks is
+// no square, there are twice as many columns as rows.
 inline void add_conjugate_gradient(int rank, int ranks, std::set<int>& to) {
   const int rows = 1 << logarithm(ranks) / 2, columns = ranks / rows;
   for (int bit = 1; bit < columns; bit *= 2)
@@ -62,7 +65,7 @@ inline void add_conjugate_gradient(int rank, int ranks, std::set<int>& to) {
     to.insert(2 * (rank / 2 % rows * rows + rank / 2 / rows) + rank % 2);
 }
 
-// Up, down and to both sides; the ends do not meet.
+// Adds the neighbours above, below and on both sides; the edges do not wrap around.
 inline void add_lower_upper(int rank, int ranks, std::set<int>& to) {
   const int rows = 1 << logarithm(ranks) / 2, columns = ranks / rows;
   const int row = rank / columns, column = rank % columns;
@@ -72,7 +75,7 @@ inline void add_lower_upper(int rank, int ranks, std::set<int>& to) {
   if (column + 1 < columns) to.insert(rank + 1);
 }
 
-// Both neighbours along each of three axes, round.
+// Adds both neighbours along each of three axes, which wrap around.
 inline void add_multi_grid(int rank, int ranks, std::set<int>& to) {
   const int log = logarithm(ranks), first = log / 3, second = (log - first) / 2;
   const int x = 1 << first, y = 1 << second, z = ranks / x / y;
@@ -86,14 +89,14 @@ inline void add_multi_grid(int rank, int ranks, std::set<int>& to) {
 
 }  // namespace pattern
 
-// Whether the benchmark runs on so many ranks.
+// Returns whether the benchmark runs on this number of ranks.
 inline bool fits(std::string_view name, int ranks) {
   if (name == "all" || name == "EP") return ranks > 0;
   if (name == "BT" || name == "SP") return pattern::root(ranks) != 0;
   return pattern::is_power_of_two(ranks);
 }
 
-// Of a pattern that fits; the rank itself is not one of them.
+// Returns the partners in a pattern that fits; the rank itself is not one of them.
 inline std::set<int> partners(std::string_view name, int rank, int ranks) {
   std::set<int> to;
   if (name == "all" || name == "FT" || name == "IS") {

@@ -13,7 +13,7 @@ namespace scela::perf {
 
 namespace {
 
-// Three digits that count.
+// Writes three significant digits.
 std::string short_of(double value) {
   const int decimals = value >= 100 ? 0 : value >= 10 ? 1 : value >= 1 ? 2 : 3;
   char digits[64];
@@ -61,8 +61,8 @@ void add_overlap(Row& row) {
        {"processor_taken_us", std::max(taken, 0.0) + value_of(row, "others_processor_us")}});
 }
 
-// Of an operation beside work in one part, and for each number of bytes after which it was helped
-// on (N5).
+// Adds the overhead of an operation beside work in one part, and for each number of bytes after
+// which it was advanced (N5).
 void add_overhead(Row& row) {
   const double work = value_of(row, "work_us"), blocking = value_of(row, "blocking_us");
   std::vector<std::pair<std::string, double>> found{
@@ -79,8 +79,8 @@ void add_overhead(Row& row) {
   row.values.insert(row.values.end(), found.begin(), found.end());
 }
 
-// Whether a member is a whole number that fits; what the library would convert a fraction, or a
-// number that does not fit, to, is not defined.
+// Returns whether a member is a whole number that fits. The library's conversion of a fraction, or
+// of a number that does not fit, is undefined.
 template <class T>
 bool read_whole(const nlohmann::ordered_json& object, const char* name, T& into) {
   const auto& member = object.at(name);
@@ -94,7 +94,7 @@ bool read_whole(const nlohmann::ordered_json& object, const char* name, T& into)
              : member.is_number_integer() && take(member.template get<std::int64_t>());
 }
 
-// What the ratio is of; 0: there is none.
+// Returns the figure that the ratio compares, or 0 if there is none.
 double compared(const Row& row) {
   if (row.bench == "memory") return value_of(row, "kib_rank");
   return row.bench == "noise" ? 0 : row.median_us;
@@ -210,7 +210,7 @@ std::string json_of(const Row& row) {
 
 namespace {
 
-// What a person reads of a collective operation; --json has all.
+// The figures of a collective operation that the table shows; --json has all of them.
 constexpr std::string_view kShown[] = {"blocking_us", "begin_us",    "wait_us",
                                        "osu_percent", "imb_percent", "list_peers_most"};
 

@@ -1,5 +1,7 @@
-// What was measured, put in order: one row for each size and contestant, with its ratio to the
+// The report of the measurements: one row for each size and contestant, with its ratio to the
 // channel's.
+//
+// The driver fills it from one thread; it does not lock.
 #pragma once
 
 #include <cstddef>
@@ -20,10 +22,12 @@ struct Sample {
   std::string bench, provider;
   std::size_t bytes = 0;
   int ranks = 0, nodes = 0;
-  std::vector<double> us;  // of one operation; one for each round
-  std::string op{};        // what was done; empty: what the benchmark is called
-  std::vector<std::pair<std::string, std::vector<double>>> values{};  // what else was measured
-  std::string executor{}, algorithm{};  // coll: what it was done by, where the contestant says so
+  // The microseconds of one operation, one value for each round.
+  std::vector<double> us;
+  std::string op{};                                                   // empty: the benchmark's name
+  std::vector<std::pair<std::string, std::vector<double>>> values{};  // other figures
+  // For coll, the executor and algorithm used, if the contestant reports them.
+  std::string executor{}, algorithm{};
 };
 Result<Sample> parse_sample(std::string_view line);
 
@@ -32,33 +36,35 @@ struct Row {
   std::size_t bytes = 0;
   int ranks = 0, nodes = 0;
   double median_us = 0, min_us = 0, max_us = 0;  // of all rounds of all turns
-  double mb_s = 0;        // by the median; both ways together where both are used
+  // From the median; for benchmarks that send both ways, both ways together.
+  double mb_s = 0;
   double messages_s = 0;  // of all pairs together
-  // The channel's median by this one's (memory: its KiB): below 1, the channel is ahead; 0: its
-  // own.
+  // The channel's median divided by this contestant's (for memory: its KiB). Below 1, the channel
+  // is faster; 0 stands for the channel itself.
   double ratio = 0;
   std::string op;
   std::string executor, algorithm;                     // coll
-  std::vector<std::pair<std::string, double>> values;  // medians, and what follows from them
+  std::vector<std::pair<std::string, double>> values;  // medians, and figures from them
 };
 
 class Report {
  public:
   void add(std::string_view contestant, Sample sample);
-  // By size, the channel ("scela") first. Sizes that a contestant has not measured have no row.
+  // Returns the rows by size, with the channel ("scela") first. A size that a contestant has not
+  // measured has no row.
   std::vector<Row> rows() const;
 
  private:
-  // In order of coming, but for the sizes.
+  // In order of arrival, except for the sizes.
   std::vector<std::string> contestants_, ops_;
   std::map<std::tuple<std::size_t, std::size_t, std::size_t>, Sample>
       samples_;  // by op, bytes, contestant
 };
 
-double median(std::vector<double> values);  // of at least one
+double median(std::vector<double> values);  // at least one value
 std::string json_of(const Row& row);
 std::string table_of(std::span<const Row> rows);
-// The table, or an object of JSON for each row, on a line of its own.
+// Returns the table, or an object of JSON for each row on a line of its own.
 std::string report_text(std::span<const Row> rows, bool json);
 
 }  // namespace scela::perf

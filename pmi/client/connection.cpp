@@ -20,9 +20,9 @@ namespace scela::pmi::client {
 
 namespace {
 
-// Longer than any answer to what this library asks.
+// In bytes; longer than any answer to a request of this library.
 constexpr std::size_t kMaxAnswer = std::size_t{256} * 1024;
-// Descriptors with one answer: a ring's memory and its bell.
+// One answer brings at most two descriptors: a ring's memory and its bell.
 constexpr std::size_t kMaxReceived = 2;
 
 std::optional<long> number_of(std::string_view text) {
@@ -49,8 +49,8 @@ bool segment_offered(std::string_view job) {
   return offered != nullptr && std::string_view(offered) == "1" && is_job_of_scela(job);
 }
 
-// A rank of a job of many that was given nobody to talk to (--pmi pmgr) would go on as though it
-// were the only one, and say nothing. One line for the whole job.
+// With --pmi pmgr a rank of a larger job has no PMI server. It would silently run on as if it were
+// the only rank. Rank 0 prints one line for the whole job.
 void warn_alone(const char* library) {
   const int size = environment_number("SCELA_SIZE").value_or(1);
   if (size <= 1 || environment_number("SCELA_RANK") != 0) return;
@@ -65,7 +65,7 @@ bool ring_refused() {
   return wanted != nullptr && std::string_view(wanted) == "0";
 }
 
-// host:port
+// `address` has the form host:port.
 Result<Fd> connect_to(const std::string& address) {
   const auto colon = address.rfind(':');
   if (colon == std::string::npos)
@@ -99,7 +99,7 @@ bool is_job_of_scela(std::string_view job) {
   const char* const by = std::getenv("SCELA_JOB_ID");
   if (by == nullptr || *by == '\0') return false;
   const std::string_view id(by);
-  // The key-value spaces of spawned ranks are called by the job's name and a number.
+  // The key-value space of spawned ranks is named after the job, followed by a dot and a number.
   return job == id || (job.substr(0, id.size()) == id && job.substr(id.size(), 1) == ".");
 }
 
@@ -108,7 +108,7 @@ std::optional<std::string> Fields::find(std::string_view name) const {
   std::size_t at = line_.compare(0, sought.size(), sought) == 0 ? 0 : line_.find(cat(" ", sought));
   if (at == std::string::npos) return std::nullopt;
   at = line_.find('=', at) + 1;
-  // It comes last, and what it holds is the user's.
+  // The field "value" comes last in its line, and its text is the user's.
   if (name == "value") return line_.substr(at);
   return line_.substr(at, line_.find(' ', at) - at);
 }
@@ -147,7 +147,8 @@ Result<std::optional<Connection>> Connection::open(const char* library) {
   return std::optional<Connection>(std::move(made));
 }
 
-// Who connects says who it is and is told the rest in three more lines.
+// A rank that connects to PMI_PORT sends its id. The launcher answers and sends three more lines,
+// two of which hold the size and the rank.
 Result<void> Connection::introduce(int id) {
   if (auto first = ask(cat("cmd=initack pmiid=", id), "initack"); !first) {
     return fail(std::move(first.error()));
@@ -173,7 +174,7 @@ void Connection::send(std::string_view text) {
     const ssize_t wrote = retry([&] {
       return ::send(socket_.get(), text.data() + sent, text.size() - sent, MSG_NOSIGNAL);
     });
-    if (wrote <= 0) return;  // the answer will not come either, and tells why
+    if (wrote <= 0) return;  // the read of the answer fails, too
     sent += static_cast<std::size_t>(wrote);
   }
 }
@@ -232,7 +233,7 @@ Result<void> Connection::read_more(Received* received) {
   return {};
 }
 
-// Threads take turns: what comes after a request must be its answer.
+// Threads take turns, because the next bytes after a request must be its answer.
 std::mutex& Connection::turn() {
   static std::mutex one;
   return one;
@@ -293,8 +294,8 @@ void Connection::use_ring(Received received) {
   ring_ = Ring::make(std::move(received[0]), std::move(received[1]));
   if (!ring_) return;
   ring_->take();
-  // The number stays in use: programs that this one starts are told it (PMI_FD), and must not write
-  // into what this one happened to open next.
+  // The descriptor's number stays in use. Programs that this one starts find the number in PMI_FD,
+  // and must not write into a file that this process opens later.
   const Fd nowhere(::open("/dev/null", O_RDWR | O_CLOEXEC));
   if (nowhere) ::dup2(nowhere.get(), socket_.get());
 }

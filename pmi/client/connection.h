@@ -1,7 +1,10 @@
-// A rank's end of PMI: the socket to its launcher or the memory in its place, one request and one
-// answer at a time, and the node's segment where the launcher shares one.
+// A rank's end of PMI: the socket to its launcher, or the shared memory that replaces the socket.
+// It handles one request and one answer at a time. It also maps the node's segment if the launcher
+// shares one.
 //
-// Blocks in its calls, as PMI does. Knows no C interface.
+// Used by the C functions of libpmi (pmi1_api.cpp) and libpmi2 (pmi2_api.cpp); it knows no C
+// interface itself. Calls block, as PMI does. ask() and ask_framed() may be called from several
+// threads, which take turns.
 #pragma once
 
 #include <memory>
@@ -19,11 +22,12 @@
 
 namespace scela::pmi::client {
 
-// The fields of an answer: "cmd=x rc=0 key=value ...".
+// The fields of a PMI-1 answer: "cmd=x rc=0 key=value ...".
 class Fields {
  public:
   explicit Fields(std::string line) : line_(std::move(line)) {}
-  // The value of `name`; the rest of the line for `value`, which may hold spaces.
+  // Returns the value of the field `name`, or std::nullopt if the line has no such field. The field
+  // "value" may hold spaces: it extends to the end of the line.
   std::optional<std::string> find(std::string_view name) const;
   std::optional<long> number(std::string_view name) const;
   bool ok() const;  // rc is 0 or absent
@@ -33,34 +37,39 @@ class Fields {
   std::string line_;
 };
 
-// Is `job` the one of scela-run that this process belongs to? Its launcher shows why a rank aborts.
+// Returns true if `job` is the job of scela-run that this process belongs to, or one of the jobs
+// spawned from it. scela-run itself shows why a rank aborts.
 bool is_job_of_scela(std::string_view job);
 
 class Connection {
  public:
-  // By the environment: PMI_FD, else PMI_PORT. Nothing: neither is set, this process is alone.
+  // Connects as the environment says: by PMI_FD, else by PMI_PORT. Returns std::nullopt if neither
+  // is set, so that this process is alone. In that case rank 0 of a job of several ranks prints a
+  // warning, in the name of `library`.
   static Result<std::optional<Connection>> open(const char* library);
-  // For a process that is alone: starts scela-run, found by PATH, which serves it as the one rank
-  // of a job. Blocks until that is there, or has ended. singleton.cpp
+  // For a process that is alone: starts scela-run, found by PATH, which serves the process as the
+  // only rank of a job. Blocks until scela-run has connected or has ended. (singleton.cpp)
   static Result<Connection> call_launcher();
 
   int rank() const { return rank_; }
   int size() const { return size_; }
 
-  // Sends one line (without its newline) and waits for the answer, which must be a `command`.
+  // Sends one line, given without its newline, and waits for the answer. Returns an error
+  // (protocol) if the answer is not a `command`.
   Result<Fields> ask(std::string_view line, std::string_view command);
-  // Sends and does not wait.
+  // Sends one line, given without its newline, and waits for no answer.
   void say(std::string_view line);
-  // The same for PMI-2, once it is chosen: a message with its length before it; the answer's
-  // payload.
+  // These two do so for PMI-2, once it is chosen. `message` begins with its length. ask_framed()
+  // returns the payload of the answer.
   Result<std::string> ask_framed(std::string_view message);
   void say_framed(std::string_view message) { send(message); }
-  // Asks the agent for the node's segment, without which gets are requests, and for memory in place
-  // of the socket. `job`: as the server calls it; another launcher's server, inside of a job of
-  // scela-run, is not asked.
+  // Asks the agent for the node's segment, and for a ring to use instead of the socket. Without the
+  // segment every get is a request. `job` is the job's name as the server gives it. The server of
+  // another launcher, running inside a job of scela-run, is not asked.
   void attach(std::string_view job);
   void attach_framed(std::string_view job);
-  // The value of a key in the node's segment; its size without a terminating zero.
+  // Copies the value of `key` in the node's segment to `out`, at most `room` bytes, without a
+  // terminating zero. Returns its size, or std::nullopt if the value cannot be had from there.
   std::optional<std::uint64_t> shared(std::string_view key, char* out, std::uint64_t room) const {
     const auto size = reader_ ? reader_->get(key, out, room) : std::nullopt;
     if (size && ring_) ring_->note_use(key);
@@ -73,18 +82,18 @@ class Connection {
   Result<void> introduce(int id);
   void send(std::string_view text);
   using Received = std::vector<Fd>;
-  // More bytes into input_, and descriptors that come with them.
+  // Appends more bytes to input_, and the descriptors that come with them to `received`.
   Result<void> read_more(Received* received);
   Result<std::string> read_line(Received* received);
   Result<std::string> read_framed(Received* received);
   void use_segment(Received received);
   void use_ring(Received received);
 
-  Fd socket_;                   // once there is a ring: its number is kept, and leads nowhere
-  std::unique_ptr<Ring> ring_;  // instead of it
+  Fd socket_;                   // leads to /dev/null if ring_ is set
+  std::unique_ptr<Ring> ring_;  // replaces the socket
   int rank_ = 0;
   int size_ = 1;
-  std::string input_;  // read and not yet used
+  std::string input_;  // read but not yet used
   std::optional<SealedMemory> memory_;
   std::optional<segment::Reader> reader_;
 };

@@ -1,4 +1,6 @@
-// The state behind the C functions of pmi.h: one per process.
+// The state behind the C functions of pmi.h: one object per process, used by the files that
+// implement them. Its members are not locked: PMI_Init and PMI_Finalize, which assign them, may not
+// run beside other calls.
 #pragma once
 
 #include <optional>
@@ -10,19 +12,20 @@
 
 namespace scela::pmi::client {
 
-// What the space of a process that is alone is called, also when it has a launcher at last.
+// The name of a lone process's key-value space. It stays valid if the process starts a launcher
+// later.
 inline constexpr char kOwnSpace[] = "kvs_alone";
 
 struct Library {
   bool initialized = false;
-  std::optional<Connection> connection;  // none: alone, one rank with a space of its own
+  std::optional<Connection> connection;  // absent if the process is alone
   OwnPairs own_space;
-  bool has_own_launcher = false;  // the connection is to one that this process has started
+  bool has_own_launcher = false;  // this process started its launcher
   std::string kvsname = kOwnSpace;
-  int name_max = 256;  // with the terminating zero, as the others
+  int name_max = 256;  // all three count the terminating zero
   int key_max = 64;
   int value_max = 1024;
-  std::optional<std::vector<int>> clique;  // ranks of this node
+  std::optional<std::vector<int>> clique;  // the ranks of this node
 };
 
 Library& library();

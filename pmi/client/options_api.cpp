@@ -1,6 +1,6 @@
-// The functions of pmi.h about a launcher's own options. ScELA's clients have none of their own:
-// "-key value" pairs are taken apart as the interface says, with memory that PMI_Free_keyvals
-// frees.
+// The functions of pmi.h about a launcher's own options. ScELA's clients have no such options. The
+// functions split "-key value" pairs as the interface says. The caller frees the pairs with
+// PMI_Free_keyvals.
 #include <cstdlib>
 #include <cstring>
 #include <string_view>
@@ -13,7 +13,7 @@ bool is_option(const char* word) {
   return word != nullptr && word[0] == '-' && word[1] != '\0';
 }
 
-// Leading "-key value" pairs of `args`.
+// Returns the number of leading "-key value" pairs of `args`.
 int leading_pairs(int count, char* const args[]) {
   int pairs = 0;
   while (2 * pairs + 1 < count && is_option(args[2 * pairs]) && args[2 * pairs + 1] != nullptr)

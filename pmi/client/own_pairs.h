@@ -1,5 +1,5 @@
-// The key-value space of a process that no launcher has started. Threads may use it at once, as
-// they may a connection.
+// The key-value space of a process that no launcher has started, for the two client libraries.
+// Several threads may use it at the same time, as they may use a connection.
 #pragma once
 
 #include <map>
@@ -25,14 +25,14 @@ class OwnPairs {
     if (at == pairs_.end()) return std::nullopt;
     return at->second;
   }
-  // Leaves none.
+  // Returns all pairs and leaves the space empty.
   Map take() {
     const std::lock_guard lock(turn());
     return std::exchange(pairs_, {});
   }
 
  private:
-  // Not a member: what a library knows is forgotten by an assignment.
+  // The mutex is no member, because the libraries reset their state by assigning a new one.
   static std::mutex& turn() {
     static std::mutex one;
     return one;

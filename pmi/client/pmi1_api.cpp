@@ -1,5 +1,6 @@
-// The functions of pmi.h over one connection. No exception leaves; nothing is printed but by
-// PMI_Abort, where PMI_Init fails, and where a process that is alone cannot spawn.
+// The functions of pmi.h over one connection. No function throws on purpose. PMI_Abort prints its
+// message. PMI_Init prints if it fails, or if it finds no PMI server in a job of several ranks. A
+// spawn prints if a lone process cannot start a launcher. No other function prints.
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -36,7 +37,7 @@ std::optional<Fields> ask(const std::string& line, const char* command) {
   return std::move(*answer);
 }
 
-// Copies with the terminating zero.
+// Copies `text` with a terminating zero. Returns `too_long` if it does not fit into `length` bytes.
 int give(std::string_view text, char* out, int length, int too_long) {
   if (out == nullptr) return PMI_ERR_INVALID_ARG;
   if (length < 0 || text.size() >= static_cast<std::size_t>(length)) return too_long;
@@ -52,7 +53,8 @@ int give(int number, int* out) {
   return PMI_SUCCESS;
 }
 
-// One number of the job, asked for by `line` and found in the answer under `name`.
+// Asks for one number of the job by `line` and takes it from the answer's field `name`. The number
+// is `alone` if the process is alone.
 int ask_number(const char* line, const char* command, const char* name, int alone, int* out) {
   if (!library().initialized) return PMI_ERR_INIT;
   if (out == nullptr) return PMI_ERR_INVALID_ARG;
@@ -69,7 +71,7 @@ int ask_number(const char* line, const char* command, const char* name, int alon
 bool is_control(char c) {
   return static_cast<unsigned char>(c) < ' ' || c == 0x7f;
 }
-// A line of the protocol holds no control characters.
+// Returns false if the text is null or holds control characters, which a line must not hold.
 bool is_text(const char* text) {
   return text != nullptr && std::none_of(text, text + std::strlen(text), is_control);
 }
@@ -106,15 +108,16 @@ const std::vector<int>& clique() {
   return *lib.clique;
 }
 
-// The space that a caller means: it may know the one from before the process had a launcher.
+// Returns the name of the space that a caller means. The caller may still use the name from before
+// the process had a launcher.
 const char* meant(const char* kvsname) {
   const Library& lib = library();
   return lib.has_own_launcher && std::strcmp(kvsname, kOwnSpace) == 0 ? lib.kvsname.c_str()
                                                                       : kvsname;
 }
 
-// The first words on a new connection. Error (protocol): what the launcher answered instead. False:
-// it refused.
+// Makes the first exchanges on a new connection. Returns an error if the launcher's answer to init
+// is lost or wrong, and false if the launcher refused.
 scela::Result<bool> begin(Library& lib) {
   const auto init =
       lib.connection->ask("cmd=init pmi_version=1 pmi_subversion=1", "response_to_init");
@@ -131,7 +134,7 @@ scela::Result<bool> begin(Library& lib) {
   return true;
 }
 
-// A process that is alone gets a launcher, which hears of what was put before.
+// Starts a launcher for a process that is alone, and sends it the pairs that were put before.
 bool call_launcher(Library& lib) {
   auto made = Connection::call_launcher();
   if (!made) {
@@ -227,7 +230,7 @@ int PMI_Abort(int exit_code, const char error_msg[]) {
     lib.connection->say(cat("cmd=abort exitcode=", exit_code,
                             message.empty() ? std::string() : cat(" message=", message)));
   }
-  std::_Exit((exit_code & 255) == 0 ? 1 : exit_code);  // an abort is no success
+  std::_Exit((exit_code & 255) == 0 ? 1 : exit_code);  // an abort never exits with 0
 }
 
 int PMI_Get_size(int* size) {
@@ -312,7 +315,7 @@ int PMI_KVS_Put(const char kvsname[], const char key[], const char value[]) {
 
 int PMI_KVS_Commit(const char kvsname[]) {
   if (!library().initialized) return PMI_ERR_INIT;
-  return kvsname == nullptr ? PMI_ERR_INVALID_KVS : PMI_SUCCESS;  // puts have travelled
+  return kvsname == nullptr ? PMI_ERR_INVALID_KVS : PMI_SUCCESS;  // each put was sent already
 }
 
 int PMI_KVS_Get(const char kvsname[], const char key[], char value[], int length) {
@@ -340,7 +343,8 @@ int PMI_KVS_Get(const char kvsname[], const char key[], char value[], int length
   return give(*found, value, length, PMI_ERR_INVALID_VAL_LENGTH);
 }
 
-// A relic: no launcher of today lists a space, and a cache holds only a part of it.
+// Iteration is obsolete: no present launcher lists a space, and a node's cache holds only a part of
+// the space.
 int PMI_KVS_Iter_first(const char*, char*, int, char*, int) {
   return PMI_FAIL;
 }
@@ -373,7 +377,7 @@ int PMI_Spawn_multiple(int count, const char* cmds[], const char** argvs[], cons
   if (!library().initialized) return PMI_ERR_INIT;
   if (count < 1 || cmds == nullptr || maxprocs == nullptr) return PMI_ERR_INVALID_ARG;
   std::string text;
-  bool lines = true;  // a value ends with its line
+  bool lines = true;  // no value holds a newline
   const auto add = [&](auto&&... parts) {
     const std::string line = cat(parts...);
     lines = lines && line.find('\n') == std::string::npos;
@@ -411,7 +415,7 @@ int PMI_Spawn_multiple(int count, const char* cmds[], const char** argvs[], cons
   if (!lines) return PMI_ERR_INVALID_ARG;
   if (text.size() > scela::pmi::kMaxSpawnRequest) return PMI_ERR_INVALID_LENGTH;
   if (!library().connection && !call_launcher(library())) return PMI_FAIL;
-  text.pop_back();  // the connection ends the last line
+  text.pop_back();  // say() adds the last newline
   const auto answer = ask(text, "spawn_result");
   const bool ok = answer && answer->ok();
   std::string codes = answer ? answer->find("errcodes").value_or("") : "";

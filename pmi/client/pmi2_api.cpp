@@ -1,5 +1,6 @@
-// The functions of pmi2.h over one connection. No exception leaves; nothing is printed but by
-// PMI2_Abort and where PMI2_Init fails.
+// The functions of pmi2.h over one connection. No function throws on purpose. PMI2_Abort prints its
+// message. PMI2_Init prints if it fails, or if it finds no PMI server in a job of several ranks. No
+// other function prints.
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>
@@ -27,9 +28,9 @@ using scela::pmi::client::OwnPairs;
 
 struct Library {
   bool initialized = false;
-  std::optional<Connection> connection;  // none: alone
+  std::optional<Connection> connection;  // absent if the process is alone
   std::string job_id;
-  OwnPairs own_pairs;  // alone
+  OwnPairs own_pairs;  // used if the process is alone
   OwnPairs own_attributes;
 };
 
@@ -46,7 +47,8 @@ int number_in(const Pmi2Message& message, std::string_view key, int otherwise) {
   return number;
 }
 
-// The answer to a request; none: the connection is lost or the launcher answered something else.
+// Returns the answer to a request, or std::nullopt if the connection is lost or the launcher sent
+// something else.
 std::optional<Pmi2Message> exchange(const Pmi2Writer& request, const std::string& command) {
   auto payload = library().connection->ask_framed(request.text());
   if (!payload) return std::nullopt;
@@ -55,13 +57,14 @@ std::optional<Pmi2Message> exchange(const Pmi2Writer& request, const std::string
   return std::move(*message);
 }
 
-// What the launcher says about a request that needs no more of an answer.
+// Sends a request and returns only the launcher's rc.
 int outcome(const Pmi2Writer& request, const std::string& command) {
   const auto answer = exchange(request, command);
   return answer ? number_in(*answer, "rc", PMI2_FAIL) : PMI2_FAIL;
 }
 
-// Copies as much as there is room for, with a terminating zero. True: all of it.
+// Copies as much of `text` as fits into `room` bytes, with a terminating zero. Returns true if all
+// of `text` fits.
 bool give(std::string_view text, char* out, int room) {
   if (out == nullptr || room < 1) return text.empty();
   const std::size_t most = static_cast<std::size_t>(room) - 1;
@@ -93,7 +96,7 @@ int attribute(const Pmi2Writer& request, const char* command, char value[], int 
   return PMI2_SUCCESS;
 }
 
-// "1,2,3"
+// Parses a list such as "1,2,3".
 int numbers_in(const char* text, int array[], int room, int* count) {
   *count = 0;
   for (const char* at = text; *at != '\0';) {
@@ -185,7 +188,7 @@ int PMI2_Initialized(void) {
 
 int PMI2_Abort(int flag, const char msg[]) {
   Library& lib = library();
-  // The end of a rank alone is told by its exit status only.
+  // If only this rank ends, its launcher learns of it by the exit status and prints no message.
   const bool is_told = lib.connection && flag != 0 && is_job_of_scela(lib.job_id);
   if (msg != nullptr && !is_told) std::fprintf(stderr, "%s\n", msg);
   if (lib.connection) {

@@ -1,4 +1,7 @@
-// Which ranks share a node, from PMI_process_mapping: "(vector,(first node,nodes,ranks each),...)".
+// Parses PMI_process_mapping, which says which ranks share a node:
+// "(vector,(first node,nodes,ranks each),...)".
+//
+// Used by the client libraries. Pure functions, for any thread.
 #pragma once
 
 #include <string_view>
@@ -6,11 +9,12 @@
 
 namespace scela::pmi::client {
 
-// The node of each rank, as many as there are; none if the text is not of this form. Blocks are
-// begun again when they give fewer than `size` ranks, as MPICH does.
+// Returns the node of each of the `size` ranks, or an empty vector if the text is not of this form.
+// If the blocks give fewer than `size` ranks, they are repeated, as MPICH does.
 std::vector<int> nodes_of_ranks(std::string_view mapping, int size);
 
-// The ranks of `rank`'s node in ascending order; none if the text is not of this form.
+// Returns the ranks of `rank`'s node in ascending order, or an empty vector if the text is not of
+// this form.
 std::vector<int> ranks_beside(std::string_view mapping, int rank, int size);
 
 }  // namespace scela::pmi::client

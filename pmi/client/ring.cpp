@@ -14,11 +14,12 @@ namespace scela::pmi::client {
 
 namespace {
 
-// The kernel ends a rank whose agent ends; whoever it spares finds out after this long.
+// The kernel kills a rank when its agent ends. A rank that survives notices the agent's end within
+// this time.
 constexpr int kLookAfterAgentMs = 1000;
 
-// Programs that close all descriptors but the first few open others in their place: what is written
-// to the bell must not go into a file of theirs.
+// Some programs close all descriptors except the first few, and then open others under the same low
+// numbers. A write to the bell must not go into a file of such a program.
 constexpr int kOutOfTheWay = 500;
 
 Fd out_of_the_way(Fd fd) {
@@ -41,7 +42,8 @@ std::unique_ptr<Ring> Ring::make(Fd memory, Fd bell) {
   if (!agent) return nullptr;
   std::unique_ptr<Ring> made(
       new Ring(std::move(*mapped), out_of_the_way(std::move(bell)), std::move(agent)));
-  // Asked after it was pinned: another process with its number would not be this one's parent.
+  // The parent is asked for again after the pidfd was opened: if the agent had ended before and
+  // another process had its number, that process would not be the parent.
   const bool usable = made->end_.usable() && ::getppid() == parent &&
                       made->end_.served_by() == static_cast<std::uint64_t>(parent);
   return usable ? std::move(made) : nullptr;
@@ -65,7 +67,8 @@ bool Ring::ring_bell() const {
   return retry([&] { return ::write(bell_.get(), &one, sizeof one); }) > 0 || errno == EAGAIN;
 }
 
-// False: the agent is gone.
+// Sleeps until the agent's counter `news` differs from `seen`, or kLookAfterAgentMs has passed.
+// Returns false if the agent has ended.
 bool Ring::wait(std::uint64_t seen, std::uint64_t for_what) {
   bool there = true;
   if (end_.sleeps(seen, for_what)) {
@@ -78,8 +81,8 @@ bool Ring::wait(std::uint64_t seen, std::uint64_t for_what) {
   return there;
 }
 
-// After one that could not be sent there is no other: the agent may read that one later by itself,
-// and who was told that it failed must not be served what comes behind it.
+// After a request that could not be sent, no other is sent. The agent may still read the failed
+// request later by itself. A caller that was told of the failure must not be served later requests.
 void Ring::send(std::string_view text) {
   const std::lock_guard lock(sending_);
   if (!unsent_ && !try_send(text)) unsent_ = true;

@@ -1,7 +1,7 @@
-// A rank's end of the memory through which it talks to its agent instead of by a socket
-// (pmi/protocol/ring_layout.h).
+// A rank's end of the ring: the memory through which a rank talks to its agent instead of through a
+// socket (pmi/protocol/ring_layout.h). client::Connection owns it.
 //
-// Blocks in its calls. One thread reads; another may send meanwhile, as one that aborts does.
+// Calls block. One thread reads; another thread may send meanwhile, as a thread that aborts does.
 #pragma once
 
 #include <atomic>
@@ -21,16 +21,16 @@ namespace scela::pmi::client {
 
 class Ring {
  public:
-  // `bell`: an eventfd of the agent, which must be this process's parent. None: what was received
-  // is no such memory, or this system cannot tell when the agent ends.
+  // `bell` is an eventfd of the agent, which must be this process's parent. Returns a null pointer
+  // if `memory` is no such memory, or if this system cannot tell when the agent ends.
   static std::unique_ptr<Ring> make(Fd memory, Fd bell);
-  // To be done once, before the first use; then the agent lets go of the socket.
+  // The caller calls this once, before the first use. Then the agent closes its end of the socket.
   void take();
 
-  // A get has read this key's pair in the node's segment.
+  // Records that a get has read this key's pair in the node's segment.
   void note_use(std::string_view key) { uses_.note(segment::hash_of(key)); }
 
-  // What cannot be sent will not be answered: read_more() tells why.
+  // Blocks until all of `text` is written. If it cannot be, the error comes from read_more().
   void send(std::string_view text);
   // Waits for more bytes and appends them to `input`.
   Result<void> read_more(std::string& input);

@@ -1,5 +1,5 @@
-// A process that no launcher has started, and that needs one after all: it starts scela-run, which
-// connects to it (pmi/protocol/singinit.h).
+// For a process that no launcher has started but that needs one after all: the process starts
+// scela-run, which connects back to it (pmi/protocol/singinit.h).
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -25,14 +25,14 @@ namespace scela::pmi::client {
 namespace {
 
 constexpr char kLauncher[] = "scela-run";
-// Whether the launcher has given up is looked at so often.
+// The process checks at this interval, in milliseconds, if the launcher has ended.
 constexpr int kMomentMs = 100;
 
 tl::unexpected<Error> failed(std::string what, int number) {
   return fail(os_error(ErrorKind::launch, std::move(what), number));
 }
 
-// On a port of 127.0.0.1 that the kernel chooses.
+// Listens on a port of 127.0.0.1 that the kernel chooses, and stores it in `port`.
 Result<Fd> listen_here(std::uint16_t& port) {
   Fd socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   sockaddr_in address{};
@@ -48,8 +48,8 @@ Result<Fd> listen_here(std::uint16_t& port) {
   return socket;
 }
 
-// A child like any other: it has the program's directory, environment, output and terminal, but not
-// its input.
+// Starts scela-run as a normal child process. The child has the program's directory, environment,
+// output and terminal, but not its input.
 Result<pid_t> start_launcher(std::uint16_t port) {
   std::string words[] = {kLauncher,
                          std::string(singinit::kOption),
@@ -64,7 +64,7 @@ Result<pid_t> start_launcher(std::uint16_t port) {
   posix_spawn_file_actions_t actions;
   ::posix_spawn_file_actions_init(&actions);
   ::posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-  // What the program does with its signals is not the launcher's.
+  // The launcher does not inherit the signal mask, nor how the program handles these two signals.
   posix_spawnattr_t attributes;
   ::posix_spawnattr_init(&attributes);
   sigset_t signals;
@@ -82,7 +82,8 @@ Result<pid_t> start_launcher(std::uint16_t port) {
   return pid;
 }
 
-// Whoever is of this user: others could only make this process believe them, and are not heard.
+// Accepts a connection of any process of this user. Connections of other users are closed, because
+// they could only deceive this process.
 Result<Fd> accept_from_launcher(const Fd& listener, pid_t launcher) {
   for (;;) {
     pollfd ready{listener.get(), POLLIN, 0};

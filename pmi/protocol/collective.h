@@ -1,4 +1,5 @@
-// An operation of all ranks of the job, as a protocol asks for it and is answered.
+// An operation of all ranks of the job, as a PMGR session asks for it, and its result. The sessions
+// (pmgr.h), their servers and JobServices use it.
 //
 // Values only.
 #pragma once
@@ -14,7 +15,7 @@ namespace scela::pmi {
 
 enum class Operation : std::uint8_t {
   barrier,
-  leave,  // a barrier too, told apart from the other: nobody asks for anything after it
+  leave,  // a barrier, the last operation of a rank
   gather,
   broadcast,
   allgather,
@@ -22,9 +23,9 @@ enum class Operation : std::uint8_t {
   alltoall
 };
 
-// All ranks must ask for the same operation with the same root.
-//   parts: barrier, leave: none. gather, allgather: one, the asker's. broadcast: one, root only.
-//   scatter: one per rank, root only. alltoall: one per rank.
+// All ranks must ask for the same operation with the same root. The parts that a rank gives:
+//   barrier, leave: none. gather, allgather: one, its own. broadcast: one, by the root only.
+//   scatter: one per rank, by the root only. alltoall: one per rank.
 struct Collective {
   Operation operation = Operation::barrier;
   Rank root = 0;
@@ -34,12 +35,13 @@ struct Collective {
 struct Collected {
   enum class Outcome : std::uint8_t {
     done,
-    disagreed,  // the ranks asked for different things; nobody gets anything
+    disagreed,  // the requests of ranks differ; no data
     failed,     // some rank or node is gone
   };
   Outcome outcome = Outcome::done;
-  std::string why{};  // unless done, for a person
-  // gather (root), allgather, alltoall: one per rank. broadcast, scatter: one.
+  std::string why{};  // for the user, unless done
+  // The parts that a rank receives. gather (root), allgather, alltoall: one per rank. broadcast,
+  // scatter: one.
   std::vector<Chunk> parts{};
 };
 

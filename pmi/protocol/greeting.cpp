@@ -14,7 +14,7 @@ using namespace greeting;
 
 constexpr std::int32_t kPmgrVersion = 8;
 
-// MVAPICH 1 says 8 too, or less.
+// MVAPICH 1 sends the version 8, too, or a lower one.
 bool is_version(Dialect dialect, std::int32_t word) {
   return word == kPmgrVersion || (dialect == Dialect::mvapich1 && word > 0 && word < kPmgrVersion);
 }
@@ -63,7 +63,7 @@ std::optional<Greeting> greeting::meaning(Dialect dialect, std::string_view byte
   }
   const std::int32_t word = int_at(bytes, 0);
   if (is_version(dialect, word) && !checked_in) return Hello{rank, 2 * kInt};
-  // An abort. Its length and message may be missing: MVAPICH 1 sends none.
+  // The message is an abort. Its length and text may be missing: MVAPICH 1 sends neither.
   if (bytes.size() < 3 * kInt) {
     if (!ended) return std::nullopt;
     if (dialect == Dialect::pmgr && is_version(dialect, word)) return Again{rank};

@@ -1,12 +1,13 @@
-// The first words on a connection that a process makes to its node's port: who it is, or that it
-// wants the end of the job.
+// Parses the first words on a connection that a process makes to its node's port: its rank, or a
+// request to abort the job. The agent's port uses it before it makes a session.
 //
 //   PMI-1 over PMI_PORT   cmd=initack pmiid=RANK LF
 //   PMGR 8, MVAPICH 1     version, rank (native ints); an abort comes on a connection of its own:
 //                         code, rank[, length, message with a NUL]
 //
-// The first integer of an abort may look like a version. It is an abort if the rank has checked in
-// already: nobody does that twice. Pure; keeps nothing between calls.
+// The first integer of an abort may look like a version. The message is an abort if the rank has
+// checked in already, since no client checks in twice. Pure functions, for any thread; they keep
+// nothing between calls.
 #pragma once
 
 #include <cstdint>
@@ -22,21 +23,21 @@ namespace scela::pmi {
 
 enum class Dialect : std::uint8_t { pmi1, pmgr, mvapich1 };
 
-// A visitor that has said more without saying who it is says nothing. An abort's message is at most
-// 256 bytes (peer: LLNL's client).
+// In bytes. A PMI-1 client that has sent this much without a complete line counts as nonsense, as
+// does a longer abort. An abort's message is at most 256 bytes (peer: LLNL's client).
 inline constexpr std::size_t kMaxGreeting = 4096;
 
 namespace greeting {
 struct Hello {
   Rank rank = 0;
-  std::size_t used = 0;  // bytes; what follows is the session's
+  std::size_t used = 0;  // in bytes; the session gets the rest
 };
 struct Abort {
   Rank rank = 0;
   std::int32_t code = 0;
   std::string message{};
 };
-struct Again {  // a rank that has checked in says hello once more
+struct Again {  // a second hello of a rank
   Rank rank = 0;
 };
 struct Nonsense {
@@ -48,15 +49,17 @@ using Greeting =
     std::variant<greeting::Hello, greeting::Abort, greeting::Again, greeting::Nonsense>;
 
 namespace greeting {
-// Whose words these are. None: too little was said yet.
+// The two steps of read_greeting(): the rank that sent these bytes, and then their meaning. Both
+// return std::nullopt if more bytes are needed.
 std::optional<std::variant<Rank, Nonsense>> speaker(Dialect dialect, std::string_view bytes,
                                                     bool ended, Rank size);
 std::optional<Greeting> meaning(Dialect dialect, std::string_view bytes, bool ended, Rank rank,
                                 bool checked_in);
 }  // namespace greeting
 
-// What somebody has said so far; none: too little. `ended`: no more comes, so that there is always
-// a meaning. `size`: ranks of the job. `checked_in(rank)` is asked for ranks below that.
+// Returns the meaning of the bytes that a process has sent so far, or std::nullopt if more are
+// needed. If `ended`, no more bytes come, and there is always a meaning. `size` is the number of
+// ranks of the job; `checked_in(rank)` is called only for a rank below `size`.
 template <class CheckedIn>
 std::optional<Greeting> read_greeting(Dialect dialect, std::string_view bytes, bool ended,
                                       Rank size, CheckedIn&& checked_in) {
@@ -67,7 +70,7 @@ std::optional<Greeting> read_greeting(Dialect dialect, std::string_view bytes, b
   return greeting::meaning(dialect, bytes, ended, rank, checked_in(rank));
 }
 
-// What the client of PMI_PORT reads before it says init.
+// Returns the lines that a client of PMI_PORT reads before it sends init.
 std::string initack_answer(const JobFacts& facts);
 
 }  // namespace scela::pmi

@@ -1,5 +1,5 @@
-// What a rank may know of its job without asking anybody else: the same everywhere but for the rank
-// and what lies on its node.
+// The facts of a job that a session can tell its rank without a question to another node. They are
+// equal on all nodes, except for the rank and the ranks of its node.
 //
 // Values only.
 #pragma once
@@ -13,20 +13,21 @@
 
 namespace scela::pmi {
 
-// Ranks that other ranks have asked for are a job of their own here.
+// Ranks that other ranks have spawned count as a job of their own here.
 struct JobFacts {
   Rank rank = 0;
-  Rank size = 0;                   // ranks in the job
-  std::int32_t appnum = 0;         // position of the rank's program on the command line
-  std::int64_t universe_size = 0;  // ranks that could run at once, at least `size`; -1: no limit
-  std::string kvsname{};           // the job's key-value space; no spaces, shorter than kMaxKvsname
+  Rank size = 0;                   // number of ranks in the job
+  std::int32_t appnum = 0;         // the program's position in the command
+  std::int64_t universe_size = 0;  // ranks at once, >= size; -1: no limit
+  std::string kvsname{};           // no spaces, shorter than kMaxKvsname
   std::string process_mapping{};   // RankMap::process_mapping()
   RankSet node_ranks{};            // on the rank's node, itself included
-  std::string spawner{};           // kvsname of the job that has asked for this one, or empty
+  std::string spawner{};           // kvsname of the spawning job, or empty
 };
 
-// An attribute of the job that every protocol knows by the same name (PMI-1: a reserved key; PMI-2:
-// info-getjobattr). None: there is no such attribute, or its value would not fit.
+// Returns an attribute of the job that both protocols know by the same name (PMI-1: a reserved key;
+// PMI-2: info-getjobattr). Returns std::nullopt if there is no such attribute, or if its value does
+// not fit into kMaxValue.
 std::optional<std::string> job_attribute(const JobFacts& facts, std::string_view key);
 
 }  // namespace scela::pmi

@@ -31,7 +31,7 @@ Error malformed_line(std::string_view text, std::string why) {
           .hint = {}};
 }
 
-// Whether `key` starts free text that runs to the end of the line, given the tuples before it.
+// Returns true if `key`, after these tuples, starts free text that runs to the end of the line.
 bool takes_the_rest(const Line& before, std::string_view key) {
   const auto has = [&](std::string_view name) { return before.find(name).has_value(); };
   if (key == "value") return has("cmd") && has("kvsname") && has("key");

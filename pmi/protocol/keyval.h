@@ -1,16 +1,17 @@
-// The line grammar of PMI-1: one message a line, "key=value" tuples separated by spaces.
+// The line grammar of PMI-1: each message is one line of "key=value" tuples separated by spaces.
+// The PMI-1 session, the greeting and singinit use it.
 //
 //   message = tuple *(SP tuple)          tuple = key ["=" value]
 //
-// Parsing is tolerant as the RFC of the protocol asks (flux-framework/rfc spec_13, "Wire
-// Protocol"): any order, extra spaces, unknown keys, keys without a value; of a repeated key the
-// first counts. A value ends at the next space, except that free text may hold spaces where it
-// comes last: `value=` once cmd, kvsname and key were read, `message=` once cmd and exitcode were.
-// Formatting is strict: what goes out holds no space inside a value, since MPICH's client cuts
-// there.
+// Parsing is tolerant, as the RFC of the protocol asks (flux-framework/rfc spec_13, "Wire
+// Protocol"). It accepts any order, extra spaces, unknown keys and keys without a value. If a key
+// is repeated, its first value counts. A value ends at the next space, except free text, which
+// extends to the end of the line: `value=` after cmd, kvsname and key, and `message=` after cmd and
+// exitcode. Formatting is strict: the callers of LineWriter put no space inside a value, since
+// MPICH's client cuts the value there.
 //
-// Knows no command and no state. Nothing is copied: a Line borrows from the text it was parsed
-// from.
+// Knows no command and no state; for any thread. Nothing is copied: a Line borrows from the text
+// that it was parsed from.
 #pragma once
 
 #include <cstdint>
@@ -37,14 +38,16 @@ class Line {
   std::vector<std::pair<std::string_view, std::string_view>> tuples_;
 };
 
-// `text` is one line without its newline. A blank line gives an empty Line.
-// Error (protocol): longer than kMaxLine, a control character, a tuple without a key ("=x").
+// `text` is one line without its newline. A blank line gives an empty Line. Returns an error
+// (protocol) if the line is longer than kMaxLine, holds a control character or has a tuple without
+// a key ("=x").
 Result<Line> parse_line(std::string_view text);
 
-// A decimal integer with an optional sign and nothing after it, in the range of an int.
+// Parses a decimal integer with an optional sign and nothing after it. Returns std::nullopt if the
+// text is something else or is out of the range of an int.
 std::optional<int> parse_int(std::string_view text);
 
-// Builds an answer: LineWriter("put_result").add("rc", 0).text() is "cmd=put_result rc=0\n".
+// Builds an answer: LineWriter("put_result").add("rc", 0).text() returns "cmd=put_result rc=0\n".
 class LineWriter {
  public:
   explicit LineWriter(std::string_view command) : text_("cmd=") { text_ += command; }
@@ -56,16 +59,19 @@ class LineWriter {
   std::string text_;
 };
 
-// Keys that begin so are the launcher's, in PMI-1 and PMI-2.
+// Keys that begin with this prefix belong to the launcher, in PMI-1 and PMI-2.
 inline constexpr std::string_view kReservedPrefix = "PMI_";
 
-// "0,0,0": what became of so many ranks that were started. Empty if it takes more than `most`.
+// Returns the error codes of `count` ranks that were all started, such as "0,0,0". Returns an empty
+// string if the text needs more than `most` bytes.
 std::string zeros(std::uint64_t count, std::size_t most);
 
-// Free text as one word: every space and control character becomes '_'; at most 200 characters.
+// Returns free text as one word of at most 200 characters: each space or control character becomes
+// '_'.
 std::string as_word(std::string_view text);
 
-// At most 80 characters of a line for an error message, unprintable bytes as \xNN.
+// Returns the first 80 bytes of a line, for an error message. Unprintable bytes become \xNN, and
+// "..." marks a longer line.
 std::string excerpt(std::string_view text);
 
 }  // namespace scela::pmi

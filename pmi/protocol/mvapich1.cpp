@@ -1,4 +1,4 @@
-// The dialect of MVAPICH 1 (see pmgr.h).
+// The session of MVAPICH 1's dialect (see pmgr.h).
 #include <utility>
 
 #include "common/core/text.h"
@@ -9,7 +9,7 @@ namespace scela::pmi {
 
 namespace {
 
-// What a rank gives another in the second exchange: LID, queue pair, host id, pid.
+// In the second exchange a rank gives each other rank four integers: LID, queue pair, host id, pid.
 constexpr std::size_t kEntry = 4;
 
 class Mvapich1 final : public PmgrSession {
@@ -101,7 +101,8 @@ class Mvapich1 final : public PmgrSession {
     } else {
       tell_addresses(result.parts);
       step_ = Step::barrier;
-      finish();  // clients that were built with a barrier of their own do not come to this one
+      // A client that was built with a barrier of its own does not come to the last one.
+      finish();
     }
     return true;
   }
@@ -115,7 +116,7 @@ class Mvapich1 final : public PmgrSession {
       send_int(int_at(part.view(), 0));
   }
 
-  // Column after column.
+  // Sends the entries column by column.
   void tell_addresses(const std::vector<Chunk>& parts) {
     for (std::size_t column = 0; column < kEntry; ++column) {
       for (std::size_t from = 0; from < parts.size(); ++from) {
@@ -126,7 +127,7 @@ class Mvapich1 final : public PmgrSession {
   }
 
   Step step_ = Step::hosts;
-  bool left_ = false;  // it is in the barrier
+  bool left_ = false;  // the rank is in the barrier
 };
 
 }  // namespace

@@ -1,7 +1,8 @@
-// Native-endian 4-byte integers in a byte stream, as PMGR's two dialects send them: both ends are
-// on one machine.
+// Reads and writes native-endian 4-byte integers in a byte stream, as both dialects of PMGR send
+// them. Native order suffices because both ends run on one machine. Greetings and PMGR sessions use
+// these functions.
 //
-// Pure.
+// Pure functions, for any thread.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +14,7 @@ namespace scela::pmi {
 
 inline constexpr std::size_t kInt = sizeof(std::int32_t);
 
-// The `index`-th integer; there must be one.
+// Returns the integer at position `index`, counted from 0. `bytes` must hold it.
 inline std::int32_t int_at(std::string_view bytes, std::size_t index) {
   std::int32_t value = 0;
   std::memcpy(&value, bytes.data() + index * kInt, kInt);

@@ -9,7 +9,7 @@ namespace scela::pmi {
 
 namespace {
 
-// What is smaller is copied into one buffer rather than written by itself.
+// In bytes. Smaller parts are copied into one buffer instead of being written by themselves.
 constexpr std::size_t kSmall = 4096;
 
 enum Opcode : std::int32_t {
@@ -77,7 +77,7 @@ class Version8 final : public PmgrSession {
     }
   }
 
-  // Its client does not send it; the others' servers take it and answer nothing.
+  // LLNL's client does not send OPEN. Other servers accept it and send no answer, as this one does.
   Served open(std::string_view bytes, std::size_t& used) const {
     if (bytes.size() < 2 * kInt) return std::nullopt;
     const std::int32_t told = int_at(bytes, 1);
@@ -93,7 +93,7 @@ class Version8 final : public PmgrSession {
     return pmgr::Abort{int_at(bytes, 1)};
   }
 
-  // Every opcode with data: [root,] size, then perhaps data.
+  // Parses an opcode that moves data: [root,] size, then the rank's own data, if any.
   Served transfer(std::string_view bytes, std::size_t& used) {
     const std::string_view name = kNames[opcode_];
     const bool rooted = opcode_ == kBcast || opcode_ == kGather || opcode_ == kScatter;
@@ -123,7 +123,7 @@ class Version8 final : public PmgrSession {
     return call;
   }
 
-  // How many blocks this rank gives.
+  // Returns the number of blocks that this rank gives.
   std::size_t parts_of(bool is_root) const {
     switch (opcode_) {
       case kBcast:
@@ -157,7 +157,7 @@ class Version8 final : public PmgrSession {
     return true;
   }
 
-  // Of the operation under way.
+  // These belong to the operation in progress.
   std::int32_t opcode_ = kOpen;
   std::size_t block_ = 0;
   bool receives_ = true;
@@ -167,7 +167,7 @@ class Version8 final : public PmgrSession {
 
 void PmgrSession::receive(std::string_view bytes) {
   if (state_ == State::over) return;
-  input_.erase(0, consumed_);  // so that it holds the unserved bytes only
+  input_.erase(0, consumed_);  // keeps only the unserved bytes
   consumed_ = 0;
   input_.append(bytes);
 }
@@ -209,7 +209,7 @@ void PmgrSession::answer(const Collected& result) {
           violation(cat("took part in an operation that the ranks disagree about: ", result.why));
       break;
     case Collected::Outcome::failed:
-      // The protocol has no word for it: its client ends when the connection does.
+      // The protocol has no answer for a failure. The client ends when its connection is closed.
       finished_ = true;
       last_ = pmgr::HangUp{};
       break;

@@ -1,7 +1,9 @@
-// One client's PMGR session as a state machine: bytes in, operations of the job and answers out.
+// One client's PMGR session as a state machine: it takes bytes and gives operations of the job and
+// answers. PmgrServer uses it, from one thread.
 //
-// Follows LLNL/pmgr_collective, protocol 8 (pmgr_collective_mpirun.c), from behind the greeting
-// (greeting.h) on: opcodes with their root, size and data, all of them 4-byte native integers.
+// The session follows LLNL/pmgr_collective, protocol 8 (pmgr_collective_mpirun.c). It begins after
+// the greeting (greeting.h). A client sends opcodes with root, size and data; all but the data are
+// 4-byte native integers.
 //
 //   state      enters           accepts                                  leaves to
 //   ready      -                every opcode                             waiting, over
@@ -9,8 +11,8 @@
 //   over       CLOSE is done,   nothing (bytes are dropped)              -
 //              ABORT, an error
 //
-// The older dialect of MVAPICH 1 (0.9.x, mpirun_rsh) has no opcodes: three exchanges in a fixed
-// order. Same rules otherwise.
+// The older dialect of MVAPICH 1 (0.9.x, mpirun_rsh) has no opcodes, but three exchanges in a fixed
+// order. The other rules are equal.
 //
 //   1  hostidlen, hostid, hca_type              -> is_homogeneous, N host ids
 //   2  addrlen, N+1 ints (queue pairs, the own  -> N LIDs, N queue pairs (-1 for oneself), N host
@@ -18,8 +20,8 @@
 //      pidlen, pid
 //   3  rank, a barrier                          -> rank
 //
-// That root and sizes are the same at all ranks is checked where it can be seen: roots and kinds by
-// the job, sizes by who receives. Knows no socket and no tree. Holds at most one operation's data,
+// All ranks must use the same root and size. The job checks roots and kinds; the receiving session
+// checks sizes. Knows no socket and no tree. A session holds at most the data of one operation,
 // kMaxPmgrBytes, and kMaxAhead more.
 #pragma once
 
@@ -35,11 +37,12 @@
 
 namespace scela::pmi {
 
-// All data of one rank in one operation: size, or ranks x size where the operation has a part for
-// or from every rank. Ten times what a million ranks need to find each other; a hundred ranks of a
-// node that use all of it take 3 GiB of their agent.
+// The bytes of one rank in one operation: size, or ranks x size if the operation has a part for or
+// from every rank. The bound is ten times what a million ranks need to find each other. If a
+// hundred ranks of a node use all of it, they take 3 GiB of their agent.
 inline constexpr std::size_t kMaxPmgrBytes = std::size_t{16} * 1024 * 1024;
-// Bytes of later operations that may lie unserved: who sends on meanwhile is not read any more.
+// The bytes of later operations that may wait unserved. The server stops reading from a client that
+// sends more.
 inline constexpr std::size_t kMaxAhead = std::size_t{64} * 1024;
 
 namespace pmgr {
@@ -48,9 +51,9 @@ struct Abort {
   std::int32_t code = 0;
 };
 struct Violation {
-  std::string why;  // for the user, starts with what the rank did
+  std::string why;  // for the user: what the rank did
 };
-struct HangUp {};  // the conversation is over: nothing more to read; close when all is written
+struct HangUp {};  // read no more; close when all is written
 
 }  // namespace pmgr
 
@@ -59,17 +62,19 @@ using PmgrRequest = std::variant<Collective, pmgr::Abort, pmgr::Violation, pmgr:
 class PmgrSession {
  public:
   virtual ~PmgrSession() = default;
-  // Takes what the client wrote, in pieces of any size.
+  // Takes the bytes that the client wrote, in pieces of any size.
   void receive(std::string_view bytes);
-  // The next thing to do. While an operation is outstanding only Abort.
+  // Returns the next request to carry out, or std::nullopt if there is none. While an operation is
+  // outstanding, that is only an Abort.
   std::optional<PmgrRequest> next();
-  // Answers the last Collective. Ignored when none is outstanding.
+  // Answers the last Collective. The call is ignored if none is outstanding.
   void answer(const Collected& result);
-  // What to write to the client, and forgets it.
+  // Returns the bytes to write to the client, and removes them from the session.
   std::vector<Chunk> take_output();
-  // False: there is enough to do, or nothing more is wanted.
+  // Returns false if enough bytes wait already, or if the session wants no more.
   bool wants_bytes() const;
-  // The client has not said that it is done: its end is a failure of the rank.
+  // Returns true until the client has said that it is done. Until then its end is a failure of the
+  // rank.
   bool unfinished() const { return !finished_; }
 
  protected:
@@ -77,13 +82,15 @@ class PmgrSession {
 
   PmgrSession(Rank rank, Rank size) : rank_(rank), size_(size) {}
 
-  // The next request in `bytes`, of which `used` are taken; none while it is not whole, or where
-  // it asks nothing of the job.
+  // Returns the next request in `bytes` and sets `used` to the bytes it takes. Returns std::nullopt
+  // if the request is not complete, or if it asks nothing of the job.
   virtual Served parse(std::string_view bytes, std::size_t& used) = 0;
-  // What the client is sent for a result. False: it is not what this rank asked for, see fail().
+  // Sends the client its answer for a result. Returns false, after fail(), if the result is not
+  // what this rank asked for.
   virtual bool reply(const Collected& result) = 0;
 
-  // May an answer wait any longer? Abort, from a client that waits for one.
+  // Returns a request in `bytes` that is served at once although the client waits for an answer: an
+  // Abort, or nothing.
   virtual Served urgent(std::string_view /*bytes*/) const { return std::nullopt; }
 
   Served violation(std::string_view why) const;
@@ -91,7 +98,7 @@ class PmgrSession {
   void send_int(std::int32_t value);
   void fail(std::string why) { fault_ = std::move(why); }
   void finish() { finished_ = true; }  // its end is no failure any more
-  void hang_up() { leaves_ = true; }   // as soon as the operation is done
+  void hang_up() { leaves_ = true; }   // takes effect after the operation
 
   const Rank rank_;
   const Rank size_;
@@ -103,17 +110,17 @@ class PmgrSession {
   State state_ = State::ready;
   bool finished_ = false;
   bool leaves_ = false;
-  std::optional<PmgrRequest> last_;  // to be given once, then it is over
+  std::optional<PmgrRequest> last_;  // returned once, before the end
   std::string fault_;
   std::string input_;
-  std::size_t consumed_ = 0;  // of input_
+  std::size_t consumed_ = 0;  // bytes of input_ that were served
   std::vector<Chunk> output_;
-  std::string small_;  // of output_, its end
+  std::string small_;  // the end of the output
 };
 
-// Protocol 8. `rank` is one of `size`.
+// Makes a session of protocol 8. `rank` is less than `size`.
 std::unique_ptr<PmgrSession> make_pmgr_session(Rank rank, Rank size);
-// MVAPICH 1's own.
+// Makes a session of MVAPICH 1's dialect.
 std::unique_ptr<PmgrSession> make_mvapich1_session(Rank rank, Rank size);
 
 }  // namespace scela::pmi

@@ -11,12 +11,12 @@ namespace scela::pmi {
 
 namespace {
 
-// The version whose grammar is spoken, whatever the client asks for: one that knows only 1.1 sends
-// no barrier of a group (pmi-1.2.txt; MPICH 4.0.2 was tried).
+// The session speaks the grammar of this version, even if the client asks for 1.1. A client that
+// knows only 1.1 sends no barrier of a group (pmi-1.2.txt; MPICH 4.0.2 was tried).
 constexpr int kPmi1Version = 1;
 constexpr int kPmi1Subversion = 2;
 
-// Relics that need several key-value spaces, and the answers their clients wait for.
+// Obsolete commands that need several key-value spaces, and the answers that clients wait for.
 struct Unsupported {
   std::string_view command;
   std::string_view answer;
@@ -30,10 +30,10 @@ constexpr std::array kUnsupported{
 struct Group {
   RankSet ranks;
   std::string_view tag;  // as the client wrote it
-  int number = 0;        // the same
+  int number = 0;        // the tag as a number
 };
 
-// "WORLD:tag", "NODE:tag" or "r0,r1,...:tag".
+// Parses "WORLD:tag", "NODE:tag" or "r0,r1,...:tag".
 std::optional<Group> parse_group(std::string_view text, const JobFacts& facts) {
   const std::size_t colon = text.rfind(':');
   if (colon == std::string_view::npos) return std::nullopt;
@@ -66,7 +66,7 @@ Pmi1Session::Pmi1Session(JobFacts facts) : facts_(std::move(facts)) {}
 
 void Pmi1Session::receive(std::string_view bytes) {
   if (state_ == State::over) return;
-  // What was served goes before the buffer grows, so that it holds the unserved bytes only.
+  // Served bytes are removed before the buffer grows, so that it holds only unserved bytes.
   input_.erase(0, consumed_);
   searched_ -= consumed_;
   looked_through_ -= std::min(looked_through_, consumed_);
@@ -98,8 +98,8 @@ std::optional<Request> Pmi1Session::next() {
   return std::nullopt;
 }
 
-// Another thread of the rank may abort while the first waits, perhaps for ever: that line does not
-// queue behind the answer. No other line is looked at out of turn.
+// Another thread of the rank may abort while the first waits, perhaps for ever. An abort is
+// therefore served before the outstanding answer; no other line is served out of order.
 Pmi1Session::Served Pmi1Session::queued_abort() {
   looked_through_ = std::max(looked_through_, consumed_);
   for (;;) {
@@ -121,8 +121,8 @@ void Pmi1Session::answer_barrier(const std::string& tag, const Answer& answer) {
   reply(line);
 }
 
-// What PMI-2 may put PMI-1 cannot always carry: a line ends at a newline, and clients have room for
-// no more than get_maxes promised.
+// PMI-1 cannot carry every value that PMI-2 can put: a line ends at a newline, and clients have no
+// more room than get_maxes promised.
 static bool fits_in_line(std::string_view value) {
   return value.size() < kMaxValue && std::none_of(value.begin(), value.end(), [](unsigned char c) {
            return c < ' ' || c == 0x7f;
@@ -152,7 +152,7 @@ void Pmi1Session::answer(RequestId number, const Answer& answer) {
       if (answer.ok && answer.found && !fits_in_line(answer.value)) {
         refuse("get_result", "value_does_not_fit_pmi_1");
       } else if (answer.ok && answer.found) {
-        // found= is what later clients look at, msg= what earlier ones do; value= may hold spaces.
+        // Later clients read found=, earlier ones msg=. value= comes last, as it may hold spaces.
         reply(LineWriter("get_result")
                   .add("rc", 0)
                   .add("msg", "success")
@@ -204,7 +204,7 @@ std::string Pmi1Session::take_output() {
 }
 
 Pmi1Session::Served Pmi1Session::serve(std::string_view text) {
-  if (in_spawn_) return spawn_line(text);  // its values may hold spaces
+  if (in_spawn_) return spawn_line(text);  // values may hold spaces
   const Result<Line> line = parse_line(text);
   if (!line)
     return violation(cat("sent a malformed line \"", excerpt(text), "\": ", line.error().why));
@@ -232,7 +232,8 @@ Pmi1Session::Served Pmi1Session::serve_command(std::string_view command, const L
     case State::ready:
       return serve_ready(command, line, text);
     case State::finalized:
-      // A second program of the rank, or what a shell starts next: its error, not the job's end.
+      // A second program of the rank, such as the next program of a shell script, sent init. That
+      // program gets an error; the job goes on.
       if (command == "init") {
         return reply(LineWriter("response_to_init").add("rc", -1).add("msg", "already_finalized"));
       }
@@ -281,7 +282,7 @@ Pmi1Session::Served Pmi1Session::serve_ready(std::string_view command, const Lin
   for (const Unsupported& entry : kUnsupported) {
     if (command == entry.command) return refuse(entry.answer, "not_supported");
   }
-  // The protocol names no answer to a command it does not know; every answer may carry rc and msg.
+  // The protocol defines no answer to an unknown command, but every answer may carry rc and msg.
   return reply(
       LineWriter(cat(as_word(command), "_result")).add("rc", -1).add("msg", "unknown_command"));
 }
@@ -300,7 +301,7 @@ Pmi1Session::Served Pmi1Session::init(const Line& line, std::string_view text) {
   }
   answer.add("pmi_version", kPmi1Version).add("pmi_subversion", kPmi1Subversion);
   if (*version != kPmi1Version || *subversion < 0) {
-    // The client may come down to a version that is spoken here, so the session stays where it is.
+    // The client may try again with a version that the session speaks, so its state stays.
     return reply(answer.add("rc", -1).add("msg", "only_PMI_1_and_2_are_spoken"));
   }
   state_ = State::ready;
@@ -308,7 +309,7 @@ Pmi1Session::Served Pmi1Session::init(const Line& line, std::string_view text) {
   return reply(answer.add("rc", 0));
 }
 
-// Without a group: all ranks, and the client waits.
+// A barrier without a group is one of all ranks, and the client waits for its answer.
 Pmi1Session::Served Pmi1Session::barrier(const Line& line, std::string_view text) {
   const auto words = line.find("group");
   const auto is_in = [&](std::string_view other) {
@@ -366,8 +367,8 @@ Pmi1Session::Served Pmi1Session::put(const Line& line, std::string_view text) {
   const auto kvsname = line.find("kvsname");
   const auto key = line.find("key");
   const auto value = line.find("value");
-  // MPICH 4.0's client, when it has called for a launcher, puts the pair that it had kept until
-  // then even if there is none.
+  // After it has started a launcher, MPICH 4.0's client puts the pair that it kept until then. It
+  // does so even if there is no such pair.
   if (kvsname && key && value && key->empty() && value->empty()) {
     return reply(LineWriter("put_result").add("rc", 0));
   }
@@ -397,7 +398,7 @@ Pmi1Session::Served Pmi1Session::get(const Line& line, std::string_view text) {
                      .add("value", value));
   };
   if (const auto value = job_attribute(facts_, *key)) return found(*value);
-  // A mapping that does not fit is answered empty, which clients read as unknown (spec_13).
+  // A mapping that does not fit is answered as empty, which clients read as unknown (spec_13).
   if (*key == "PMI_process_mapping") return found("");
   if (*key == "PMI_dead_processes") return ask_job(Pending::get, ask::Failed{});
   if (key->starts_with(kReservedPrefix)) return refuse("get_result", "key_not_found");
@@ -414,7 +415,7 @@ Pmi1Session::Served Pmi1Session::left(const Line& line, std::string_view text) {
 
 Pmi1Session::Served Pmi1Session::abort(const Line& line) {
   state_ = State::over;
-  // A client that gives no code, or one that is no number, still wants the job to end in failure.
+  // A client that gives no code, or no number as its code, still wants the job to end in failure.
   const int code = parse_int(line.find("exitcode").value_or("")).value_or(1);
   return ask::Abort{code, std::string(line.find("message").value_or(""))};
 }

@@ -1,12 +1,15 @@
-// One client's PMI-1 session as a state machine: bytes in, requests to the job and answers out.
+// One client's PMI-1 session as a state machine: it takes bytes and gives requests to the job and
+// answers to the client. LineServer uses it, from one thread.
 //
-// Follows pmodels/mpich src/pmi/maint/pmi-1.1.txt and pmi-1.2.txt, and flux-framework/rfc spec_13.
-// Answers whatever the facts of the job hold by itself (init, get_maxes, get_universe_size,
-// get_appnum, get_my_kvsname, PMI_process_mapping, finalize); hands put, get, barrier_in, names and
-// spawn to the job, one at a time: lines that arrive meanwhile wait, so that a client that
-// pipelines is served in order. Two things do not wait: an abort, which another thread of the rank
-// may send while the first is in a barrier that never ends, and what comes after a barrier of a
-// group (1.2), since threads may be in several; its answer carries the barrier's tag.
+// The session follows pmodels/mpich src/pmi/maint/pmi-1.1.txt and pmi-1.2.txt, and
+// flux-framework/rfc spec_13. By itself it answers requests for facts of the job: init, get_maxes,
+// get_universe_size, get_appnum, get_my_kvsname, PMI_process_mapping, finalize. It hands put, get,
+// barrier_in, names and spawn to the job, one at a time. Lines that arrive meanwhile wait, so that
+// a client that pipelines is served in order. Two kinds of lines do not wait:
+//   - an abort, which another thread of the rank may send while the first is in a barrier that
+//     never ends;
+//   - lines after a barrier of a group (1.2), since threads may be in several barriers. The answer
+//     to such a barrier carries its tag.
 //
 //   state      enters              accepts                         leaves to
 //   start      -                   init, abort                     ready, or over: PMI-2 begins
@@ -15,9 +18,10 @@
 //   finalized  finalize            abort                           -
 //   over       abort, violation    nothing (bytes are dropped)     -
 //
-// Knows no socket, no tree, and not how the job stores pairs. What the client may not do becomes
-// one Violation, after which nothing more is read; what it may ask but cannot have is answered with
-// rc != 0. Holds at most kMaxBacklog + kMaxLine unread bytes. Never blocks.
+// Knows no socket, no tree, and not how the job stores pairs. If the client breaks the protocol,
+// the session gives one Violation and reads nothing more. A permitted request that cannot be met is
+// answered with rc != 0. A session holds at most kMaxBacklog + kMaxLine unread bytes. It never
+// blocks.
 #pragma once
 
 #include <cstdint>
@@ -38,23 +42,26 @@ class Pmi1Session {
  public:
   explicit Pmi1Session(JobFacts facts);
 
-  // Takes what the client wrote, in pieces of any size.
+  // Takes the bytes that the client wrote, in pieces of any size.
   void receive(std::string_view bytes);
 
-  // The next thing for the job to do. None while no whole line is there; while an answer is
-  // outstanding only Abort and Violation, which end the session.
+  // Returns the next request to the job, or std::nullopt if no complete line is there. While an
+  // answer is outstanding, that is only an Abort or a Violation, which end the session.
   std::optional<Request> next();
 
-  // Answers the number-th request that next() gave. Ignored when that one is not outstanding.
+  // Answers request `number` of those that next() returned, counted from 1. The call is ignored if
+  // that request is not outstanding.
   void answer(RequestId number, const Answer& answer);
 
-  // The client has chosen PMI-2: what it has sent since, for a session of that protocol. Once.
+  // If the client has chosen PMI-2, returns once the bytes that it has sent since, for a session of
+  // that protocol.
   std::optional<std::string> handed_over() { return std::exchange(for_pmi2_, std::nullopt); }
 
-  // What to write to the client, and forgets it.
+  // Returns the bytes to write to the client, and removes them from the session.
   std::string take_output();
 
-  // The client said init and has not said finalize: its end is a failure of the rank.
+  // Returns true if the client has sent init but not finalize. Its end is then a failure of the
+  // rank.
   bool unfinished() const { return initialized_ && !finalized_; }
   bool finalized() const { return finalized_; }
 
@@ -100,17 +107,17 @@ class Pmi1Session {
   Pending pending_ = Pending::none;
   RequestId asked_ = 0;
   RequestId pending_number_ = 0;
-  std::map<RequestId, std::string> barriers_;  // of groups that have not been answered: as written
+  std::map<RequestId, std::string> barriers_;  // groups, as the client wrote them
   std::optional<std::string> for_pmi2_;
   bool initialized_ = false;
   bool finalized_ = false;
-  bool in_spawn_ = false;  // between "mcmd=spawn" and the last "endcmd"
+  bool in_spawn_ = false;  // "mcmd=spawn" to the last "endcmd"
   Pmi1Spawn spawn_;
-  std::uint64_t spawned_ = 0;  // ranks that were asked for last
+  std::uint64_t spawned_ = 0;  // ranks of the last spawn request
   std::string input_;
-  std::size_t consumed_ = 0;        // of input_
-  std::size_t searched_ = 0;        // of input_: no newline in [consumed_, searched_)
-  std::size_t looked_through_ = 0;  // of input_: whole lines before it hold no abort
+  std::size_t consumed_ = 0;        // bytes of input_ that were served
+  std::size_t searched_ = 0;        // no newline in [consumed_, searched_)
+  std::size_t looked_through_ = 0;  // no abort in the lines before it
   std::string output_;
 };
 

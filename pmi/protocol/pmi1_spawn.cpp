@@ -30,7 +30,7 @@ std::uint64_t Pmi1Spawn::ranks() const {
   return ranks;
 }
 
-// Empty, or what is wrong with it.
+// Adds the block to the request. Returns an empty string, or what is wrong with the block.
 std::string Pmi1Spawn::take_block() {
   const auto number = [&](std::string_view key) {
     const auto at = block_.find(key);

@@ -1,8 +1,10 @@
-// What a spawn request of PMI-1 asks for, and its answer.
+// Parses a spawn request of PMI-1 and formats its answer, for Pmi1Session.
 //
-// A request has a block for each program, from "mcmd=spawn" to "endcmd"; the last is the one whose
-// spawnssofar equals totspawns (peer: MPICH's client sends one block a command). It is read to its
-// end whatever is wrong with it, so that the answer comes where the client waits for it.
+// A request has one block per program, from "mcmd=spawn" to "endcmd". The last block is the one in
+// which spawnssofar equals totspawns (peer: MPICH's client sends one block per command). The parser
+// reads a faulty request to its end, too, because the client waits for the answer only there.
+//
+// Values; for one thread.
 #pragma once
 
 #include <cstdint>
@@ -19,11 +21,12 @@ namespace scela::pmi {
 
 class Pmi1Spawn {
  public:
-  // A line of it, without "mcmd=spawn". False: the request is longer than kMaxSpawnBlock.
+  // Takes one line of the request, without the line "mcmd=spawn". Returns false if the request is
+  // longer than kMaxSpawnBlock.
   bool take(std::string_view text);
-  // The last block has ended.
+  // Returns true if the last block has ended.
   bool whole() const { return whole_; }
-  // Of any of its blocks, the first, as a word. Empty: none.
+  // Returns the first fault in any of the blocks, as one word, or an empty string.
   const std::string& fault() const { return fault_; }
   std::uint64_t ranks() const;
   ask::Spawn request() { return std::move(request_); }
@@ -32,13 +35,14 @@ class Pmi1Spawn {
   std::string take_block();
 
   std::size_t bytes_ = 0;
-  std::map<std::string, std::string, std::less<>> block_;  // the lines since "mcmd=spawn"
-  ask::Spawn request_;                                     // of whole blocks
+  std::map<std::string, std::string, std::less<>> block_;  // lines since "mcmd=spawn"
+  ask::Spawn request_;                                     // from the complete blocks
   std::string fault_;
   bool whole_ = false;
 };
 
-// Clients have room for answers of a few hundred characters, and do without errcodes.
+// Formats the answer to a request for `ranks` ranks. Clients have room for a few hundred characters
+// and can do without errcodes, so longer errcodes are left out.
 LineWriter spawn_answer(const Answer& answer, std::uint64_t ranks);
 
 }  // namespace scela::pmi

@@ -12,10 +12,11 @@ namespace scela::pmi {
 
 namespace {
 
-// Of an error, or an unknown command's name: clients read values of 1,024 bytes.
+// The largest size of an error text or an unknown command's name, in bytes. Clients read values of
+// 1,024 bytes.
 constexpr std::size_t kMaxText = 512;
 
-// A response repeats the command and the thread's mark.
+// Begins a response, which repeats the command and the thread's id (thrid).
 Pmi2Writer response(std::string_view command, const std::optional<std::string>& thrid) {
   Pmi2Writer out(cat(command, "-response"));
   if (thrid) out.add("thrid", *thrid);
@@ -46,7 +47,8 @@ void add_found(Pmi2Writer& out, bool found, std::string_view value) {
   if (found) out.add("value", value);
 }
 
-// What a rank says in a ring, as bytes to exchange: messages hold no zero byte.
+// A rank's part in a ring. Zero bytes separate the three fields in the exchange, because messages
+// hold no zero byte.
 struct RingWords {
   long long count = 0;
   std::string_view left;
@@ -89,11 +91,11 @@ const Pmi2Session::Command Pmi2Session::kCommands[] = {
 
 Pmi2Session::Pmi2Session(JobFacts facts) : facts_(std::move(facts)) {}
 
-// Reading.
+// The next functions read messages.
 
 void Pmi2Session::receive(std::string_view bytes) {
   if (state_ == State::over) return;
-  // What was served goes before the buffer grows, so that it holds the unserved bytes only.
+  // Served bytes are removed before the buffer grows, so that it holds only unserved bytes.
   input_.erase(0, consumed_);
   looked_through_ -= std::min(looked_through_, consumed_);
   consumed_ = 0;
@@ -118,7 +120,7 @@ std::optional<Request> Pmi2Session::next() {
   return std::nullopt;
 }
 
-// True: head_ is the next message.
+// Returns true if head_ holds the next message.
 bool Pmi2Session::read_head() {
   if (head_) return true;
   const std::string_view rest = std::string_view(input_).substr(consumed_);
@@ -145,7 +147,8 @@ bool Pmi2Session::read_head() {
   return true;
 }
 
-// The thread that sends it has not been answered yet, or too many have not.
+// Returns true if the thread that sent the next message has an unanswered request, or if too many
+// requests are unanswered.
 bool Pmi2Session::head_waits() const {
   if (in_flight_.empty() || head_->command() == "abort") return false;
   if (in_flight_.size() >= kMaxInFlight) return true;
@@ -154,8 +157,8 @@ bool Pmi2Session::head_waits() const {
                      [&](const InFlight& one) { return one.thrid == thrid; });
 }
 
-// Another thread of the rank may abort while others wait, perhaps for ever: that message does not
-// queue behind the answers. No other is looked at out of turn.
+// Another thread of the rank may abort while others wait, perhaps for ever. An abort is therefore
+// served before the outstanding answers; no other message is served out of order.
 Pmi2Session::Served Pmi2Session::queued_abort() {
   looked_through_ = std::max(looked_through_, consumed_);
   for (;;) {
@@ -163,7 +166,7 @@ Pmi2Session::Served Pmi2Session::queued_abort() {
     if (rest.size() < kLengthField) return std::nullopt;
     const auto length = parse_length(rest.substr(0, kLengthField));
     if (!length || *length > kMaxMessage || rest.size() < kLengthField + *length) {
-      return std::nullopt;  // said when its turn comes
+      return std::nullopt;  // read_head() reports it later
     }
     looked_through_ += kLengthField + *length;
     const std::string_view payload = rest.substr(kLengthField, *length);
@@ -190,7 +193,7 @@ Pmi2Session::Served Pmi2Session::serve(const Pmi2Message& message) {
   return refuse(message, Pmi2Code::other, "unknown command");
 }
 
-// The session itself.
+// The next functions begin and end the session.
 
 Pmi2Session::Served Pmi2Session::fullinit(const Pmi2Message& message) {
   const auto rank = message.find("pmirank");
@@ -222,7 +225,7 @@ Pmi2Session::Served Pmi2Session::finalize(const Pmi2Message& message) {
   return reply(out);
 }
 
-// Slurm's client says isworld, and ends by itself where it is FALSE; MPICH's means the world.
+// Slurm's client sends isworld, and ends by itself if it is FALSE. MPICH's client means all ranks.
 Pmi2Session::Served Pmi2Session::abort(const Pmi2Message& message) {
   state_ = State::over;
   if (message.find("isworld").value_or("TRUE") == "FALSE") return std::nullopt;
@@ -241,7 +244,7 @@ Pmi2Session::Served Pmi2Session::refuse_all(const Pmi2Message& message) {
   return refuse(message, Pmi2Code::other, "not supported");
 }
 
-// Pairs.
+// The next functions serve pairs.
 
 Pmi2Session::Served Pmi2Session::kvs_put(const Pmi2Message& message) {
   if (!has(message, "key", kMaxPmi2Key, Pmi2Code::invalid_key_length) ||
@@ -256,8 +259,8 @@ Pmi2Session::Served Pmi2Session::kvs_put(const Pmi2Message& message) {
                  ask::Put{std::string(key), std::string(*message.find("value"))});
 }
 
-// srcid, who has put the pair, is a hint for caches that ask around; here every cache knows whom to
-// ask. It must be a rank all the same, or negative: anybody.
+// srcid, the rank that has put the pair, is a hint for caches that must search. It is not needed
+// here, since every cache knows which node to ask. It must still be a rank, or negative for any.
 Pmi2Session::Served Pmi2Session::kvs_get(const Pmi2Message& message) {
   if (!has(message, "key", kMaxPmi2Key, Pmi2Code::invalid_key_length)) return std::nullopt;
   const auto job = message.find("jobid").value_or("");
@@ -295,7 +298,7 @@ Pmi2Session::Served Pmi2Session::kvs_fence(const Pmi2Message& message) {
   return ask_job(message, Kind::fence, ask::Fence{});
 }
 
-// Attributes.
+// The next functions serve attributes of the node and of the job.
 
 Pmi2Session::Served Pmi2Session::put_node_attribute(const Pmi2Message& message) {
   if (!has(message, "key", kMaxPmi2Key, Pmi2Code::invalid_key_length) ||
@@ -323,7 +326,7 @@ Pmi2Session::Served Pmi2Session::get_job_attribute(const Pmi2Message& message) {
   return reply(out);
 }
 
-// Names.
+// The next functions serve names that ranks publish.
 
 bool Pmi2Session::has_name(const Pmi2Message& message) {
   return has(message, "name", kMaxPmi2Value, Pmi2Code::invalid_value_length);
@@ -348,9 +351,9 @@ Pmi2Session::Served Pmi2Session::name_unpublish(const Pmi2Message& message) {
   return ask_job(message, Kind::done, ask::Unpublish{std::string(*message.find("name"))});
 }
 
-// The ring of Slurm and MVAPICH (PMIX_Ring): each rank gives a count and what its neighbours are to
-// see, and learns the counts before it and what its neighbours gave. Ranks stand in rank order.
-// Source: SchedMD/slurm src/plugins/mpi/pmi2/ring.c.
+// The ring of Slurm and MVAPICH (PMIX_Ring). Each rank gives a count and a value for each of its
+// neighbours. It receives the sum of the counts before it and its neighbours' values. The ring is
+// in rank order. Source: SchedMD/slurm src/plugins/mpi/pmi2/ring.c.
 Pmi2Session::Served Pmi2Session::ring(const Pmi2Message& message) {
   for (const std::string_view key : {"ring-left", "ring-right"}) {
     if (!has(message, key, kMaxPmi2Value, Pmi2Code::invalid_value_length)) return std::nullopt;
@@ -379,9 +382,9 @@ void Pmi2Session::answer_exchange(Pmi2Writer& out, const Answer& answer) const {
       .add("ring-right", parse_ring(answer.parts[(facts_.rank + 1) % size].view()).left);
 }
 
-// Spawn.
+// The next functions serve spawn requests.
 
-// Refused without a jobid: Slurm's client does not look at rc there, but fails without one.
+// A refusal has no jobid: Slurm's client does not check rc here, but fails without a jobid.
 Pmi2Session::Served Pmi2Session::spawn(const Pmi2Message& message) {
   ask::Spawn request;
   const std::string wrong = read_spawn(message, request);
@@ -413,7 +416,7 @@ void Pmi2Session::answer_spawn(Pmi2Writer& out, std::uint64_t ranks, const Answe
   if (!codes.empty() && codes.size() <= kMaxText) out.add("errcodes", codes);
 }
 
-// Answers.
+// The next functions send answers to the client.
 
 void Pmi2Session::answer(RequestId number, const Answer& answer) {
   if (state_ == State::over) return;
@@ -465,7 +468,7 @@ bool Pmi2Session::under_way(Kind kind) const {
 bool Pmi2Session::has(const Pmi2Message& message, std::string_view key, std::size_t most,
                       Pmi2Code too_long) {
   const auto value = message.find(key);
-  // A pair's value may be empty, what it is called may not.
+  // A pair's value may be empty, but its key or name may not.
   if (!value || (value->empty() && (key == "key" || key == "name"))) {
     refuse(message, Pmi2Code::invalid_argument, cat(key, " is missing"));
     return false;

@@ -1,10 +1,12 @@
-// One client's PMI-2 session as a state machine: bytes in, requests to the job and answers out.
+// One client's PMI-2 session as a state machine: it takes bytes and gives requests to the job and
+// answers to the client. LineServer uses it, from one thread.
 //
-// Follows pmodels/mpich src/pmi/maint/pmi-2.0.txt and, where that is silent, what Slurm's libpmi2
-// sends and reads. Begins after the line in which the client has chosen PMI-2 (pmi1.h). Answers by
-// itself what the facts of the job hold; the rest goes to the job. A request that carries a thrid
-// of its own does not wait for others: each thread of a rank has one in flight. Those with the same
-// thrid, or with none, are served one after the other. Only an abort waits for nothing.
+// The session follows pmodels/mpich src/pmi/maint/pmi-2.0.txt. On points that this text leaves open
+// it follows Slurm's libpmi2. It begins after the line in which the client has chosen PMI-2
+// (pmi1.h). It answers requests for facts of the job by itself and hands the rest to the job. A
+// request that carries a thrid of its own does not wait for others, so each thread of a rank can
+// have one in flight. Requests with the same thrid, or without any, are served one after the other.
+// An abort never waits.
 //
 //   state      enters                 accepts                  leaves to
 //   start      -                      fullinit, abort          ready
@@ -13,10 +15,10 @@
 //   over       abort, violation       nothing                  -
 //
 // Knows no socket, no tree, and not how the job stores pairs. A request that cannot be met is
-// answered with the protocol's own error (rc, errmsg). What breaks the protocol (bytes that are no
-// message, a command in the wrong state, too much at once) becomes one Violation, after which
-// nothing more is read. Holds at most kMaxBacklog + kMaxMessage unread bytes and kMaxInFlight
-// requests. Never blocks.
+// answered with the protocol's own error (rc, errmsg). If the client breaks the protocol (bytes
+// that are no message, a command in the wrong state, too much at once), the session gives one
+// Violation and reads nothing more. A session holds at most kMaxBacklog + kMaxMessage unread bytes
+// and kMaxInFlight requests. It never blocks.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +33,7 @@
 
 namespace scela::pmi {
 
-// What rc says (pmi2.h of Slurm and MPICH).
+// The values of rc (pmi2.h of Slurm and MPICH).
 enum class Pmi2Code : int {
   success = 0,
   invalid_argument = 3,
@@ -44,32 +46,26 @@ class Pmi2Session {
  public:
   explicit Pmi2Session(JobFacts facts);
 
-  // Takes what the client wrote, in pieces of any size.
+  // Takes the bytes that the client wrote, in pieces of any size.
   void receive(std::string_view bytes);
 
-  // The next thing for the job to do; none while no whole message is there that may be served.
+  // Returns the next request to the job, or std::nullopt if no complete message is there that may
+  // be served now.
   std::optional<Request> next();
 
-  // Answers the number-th request that next() gave. Ignored when that one is not outstanding.
+  // Answers request `number` of those that next() returned, counted from 1. The call is ignored if
+  // that request is not outstanding.
   void answer(RequestId number, const Answer& answer);
 
-  // What to write to the client, and forgets it.
+  // Returns the bytes to write to the client, and removes them from the session.
   std::string take_output();
 
-  // The client has not said finalize: its end is a failure of the rank.
+  // Returns true until the client has sent finalize. Until then its end is a failure of the rank.
   bool unfinished() const { return !finalized_; }
 
  private:
   enum class State { start, ready, finalized, over };
-  enum class Kind {
-    done,
-    get,
-    lookup,
-    failed,
-    fence,
-    exchange,
-    spawn
-  };  // what the answer looks like
+  enum class Kind { done, get, lookup, failed, fence, exchange, spawn };  // the form of the answer
   using Served = std::optional<Request>;
   using Handler = Served (Pmi2Session::*)(const Pmi2Message&);
   struct Command {
@@ -81,7 +77,7 @@ class Pmi2Session {
     Kind kind = Kind::done;
     std::string command;
     std::optional<std::string> thrid;
-    std::uint64_t ranks = 0;  // spawn
+    std::uint64_t ranks = 0;  // for a spawn
   };
   static const Command kCommands[];
 
@@ -110,7 +106,8 @@ class Pmi2Session {
   Served left(const Pmi2Message& message);
   Served spawn(const Pmi2Message& message);
 
-  // True: `key` is there and no longer than `most`; else the client was answered.
+  // Returns true if `message` has `key` with a value of at most `most` bytes. Otherwise it sends
+  // the client an error and returns false.
   bool has(const Pmi2Message& message, std::string_view key, std::size_t most, Pmi2Code too_long);
   bool has_name(const Pmi2Message& message);
   Served reply(const Pmi2Writer& message);
@@ -126,10 +123,10 @@ class Pmi2Session {
   RequestId asked_ = 0;
   std::vector<InFlight> in_flight_;
   std::string input_;
-  std::size_t consumed_ = 0;         // of input_
-  std::size_t looked_through_ = 0;   // of input_: whole messages before it hold no abort
-  std::optional<Pmi2Message> head_;  // the next message, when it is whole
-  std::string unreadable_;           // why there will be no next message
+  std::size_t consumed_ = 0;         // bytes of input_ that were served
+  std::size_t looked_through_ = 0;   // no abort in the messages before it
+  std::optional<Pmi2Message> head_;  // the next message, if complete
+  std::string unreadable_;           // why no further message can be read
   std::string output_;
 };
 

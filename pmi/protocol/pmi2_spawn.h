@@ -1,4 +1,4 @@
-// What a spawn request of PMI-2 asks for.
+// Parses a spawn request of PMI-2, for Pmi2Session. A pure function, for any thread.
 #pragma once
 
 #include <string>
@@ -8,8 +8,9 @@
 
 namespace scela::pmi {
 
-// The tuples of one program follow its subcmd; pairs before the first are for the key-value space.
-// Empty, or what is wrong.
+// Adds the programs and preput pairs of `message` to `out`. The tuples of one program follow its
+// subcmd; pairs before the first subcmd are for the key-value space. Returns an empty string, or
+// what is wrong with the message.
 std::string read_spawn(const Pmi2Message& message, ask::Spawn& out);
 
 }  // namespace scela::pmi

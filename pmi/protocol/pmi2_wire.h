@@ -1,14 +1,16 @@
-// The messages of PMI-2: a length, and tuples.
+// Reads and writes the messages of PMI-2, each a length and tuples. Sessions and the client
+// libraries use it.
 //
 //   message = length payload          length  = 6 characters: a decimal number, padded with spaces
 //   payload = "cmd=" value ";" *tuple  tuple   = key "=" value ";"
 //
-// MPICH pads on the left, Slurm's client on the right. A ';' in a value is written twice: Slurm's
-// client does and reads it so; MPICH's writes no value that has one. Of a repeated key the first
-// counts, the order of the others is free, unknown ones are ignored by who looks for known ones.
+// MPICH pads on the left, Slurm's client on the right. A ';' in a value is written twice. Slurm's
+// client does so in both directions; MPICH's client writes no value with a ';'. If a key is
+// repeated, its first value counts. The tuples after cmd may come in any order, and a reader
+// ignores unknown keys.
 // Sources: pmodels/mpich src/pmi/maint/pmi-2.0.txt, SchedMD/slurm contribs/pmi2/pmi2_api.c.
 //
-// Knows no command and no state. Values only.
+// Knows no command and no state. Values only, for any thread.
 #pragma once
 
 #include <cstddef>
@@ -24,14 +26,15 @@ namespace scela::pmi {
 
 inline constexpr std::size_t kLengthField = 6;
 
-// The payload's length, from the kLengthField characters before it. None: they are no length, or 0.
+// Returns the payload's length in bytes, from the kLengthField characters before it. Returns
+// std::nullopt if they are no number, or 0.
 std::optional<std::size_t> parse_length(std::string_view field);
 
 class Pmi2Message {
  public:
   std::string_view command() const { return tuples_.front().second; }
   std::optional<std::string_view> find(std::string_view key) const;
-  // In the order in which they came.
+  // Returns all tuples in the order in which they came.
   const std::vector<std::pair<std::string, std::string>>& tuples() const { return tuples_; }
 
  private:
@@ -39,10 +42,11 @@ class Pmi2Message {
   std::vector<std::pair<std::string, std::string>> tuples_;  // the first is cmd
 };
 
-// Error (protocol): it does not begin with cmd, a tuple has no key, no '=' or no end, a zero byte.
+// Returns an error (protocol) if the payload does not begin with cmd or holds a zero byte. The same
+// error is returned if a tuple has no key, no '=' or no end.
 Result<Pmi2Message> parse_message(std::string_view payload);
 
-// Builds a message: Pmi2Writer("finalize-response").add("rc", 0).text() is
+// Builds a message: Pmi2Writer("finalize-response").add("rc", 0).text() returns
 // "    28cmd=finalize-response;rc=0;".
 class Pmi2Writer {
  public:

@@ -1,7 +1,8 @@
-// What a client's session asks of its job, and what it is answered: the same for every protocol.
+// The requests that a client's session makes to its job, and their answers, for PMI-1 and PMI-2.
+// Sessions make requests, and LineServer passes them to JobServices.
 //
-// Values only. A session numbers its requests from 1 in the order in which it gives them, and is
-// answered by that number; Abort and Violation end a session and have none.
+// Values only. A session numbers its requests from 1 in the order in which it gives them. The
+// answer names that number. Abort and Violation end a session and have no number.
 #pragma once
 
 #include <cstdint>
@@ -27,56 +28,57 @@ struct SpawnProgram {
 
 namespace ask {
 
-struct Put {  // into the job's space; key and value are within the limits
+struct Put {  // into the job's space; within the limits
   std::string key;
   std::string value;
 };
 struct Get {  // answered at once, found or not
   std::string key;
 };
-struct Fence {};     // a barrier of all ranks, after which all puts before it are visible
-struct GroupFence {  // the same among some ranks, the asker included
+struct Fence {};     // barrier; earlier puts become visible
+struct GroupFence {  // a fence of some ranks, with the asker
   RankSet group;
-  std::uint32_t tag = 0;  // fences of one group with different tags may overlap; 0 is Fence's
+  // Fences of one group may overlap if their tags differ. Fence has the tag 0.
+  std::uint32_t tag = 0;
 };
-struct Exchange {  // all ranks give bytes and are answered those of all
+struct Exchange {  // each rank gives bytes, receives all
   std::string bytes;
 };
-struct PutNode {  // an attribute of the asker's node, visible there at once
+struct PutNode {  // a node's attribute, visible at once
   std::string key;
   std::string value;
 };
 struct GetNode {
   std::string key;
-  bool wait = false;  // answered when a rank of the node has put it, else at once
+  bool wait = false;  // if true, the answer waits for a put
 };
-struct Publish {  // a name of the whole job; one that is there already is an error
+struct Publish {  // for the whole job; error if it exists
   std::string name;
   std::string port;
 };
-struct Lookup {  // one that is not there is an error
+struct Lookup {  // error if there is no such name
   std::string name;
 };
-struct Unpublish {  // likewise
+struct Unpublish {  // error if there is no such name
   std::string name;
 };
-struct Spawn {  // more ranks, with a key-value space of their own that begins with `preput`
+struct Spawn {  // new ranks; their space has `preput`
   std::vector<SpawnProgram> programs;
   KeyValues preput;
 };
-struct Segment {
-};               // the memory that the ranks of the asker's node share: handed over with the answer
-struct Ring {};  // memory to talk through instead of the connection: likewise
-struct Failed {};  // which ranks have failed
-struct Left {      // whether a rank has taken leave, or has ended: what is known now
+struct Segment {  // the node's segment, sent with the answer
+};
+struct Ring {};    // a ring, sent with the answer
+struct Failed {};  // asks which ranks have failed
+struct Left {      // asks if a rank has finalized or ended
   Rank about = 0;
 };
-struct Abort {  // the rank asks for the end of the job; not answered
+struct Abort {  // asks to end the job; not answered
   std::int32_t code = 1;
   std::string message;  // may be empty
 };
-struct Violation {  // the rank broke the protocol; not answered
-  std::string why;  // for the user, starts with what the rank did
+struct Violation {  // a broken protocol; not answered
+  std::string why;  // for the user: what the rank did
 };
 
 }  // namespace ask
@@ -88,10 +90,11 @@ using Request =
 
 struct Answer {
   bool ok = true;
-  std::string error{};  // when !ok, for a person
-  bool found = false;   // Get, GetNode; Left: it has
-  // Get, GetNode; Lookup: the port; Failed: as RankSet::text(); Spawn: the name of the new ranks'
-  // space, when !ok what became of each rank, 0 or 1, with commas, or nothing.
+  std::string error{};  // if !ok, for the user
+  bool found = false;   // Get, GetNode; Left: the rank has left
+  // Get, GetNode: the value. Lookup: the port. Failed: the ranks, as RankSet::text(). Spawn: the
+  // name of the new ranks' space; if !ok, the code of each rank, 0 or 1, separated by commas, or an
+  // empty string.
   std::string value{};
   std::vector<Chunk> parts{};  // Exchange: one per rank, in rank order
 };

@@ -1,8 +1,10 @@
-// The two ends of a rank's memory (ring_layout.h): bytes in and out, and who must be woken.
+// The two ends of a rank's ring (ring_layout.h). Each end reads and writes bytes, and says if the
+// other side must be woken. The agent uses ServerEnd, the client library ClientEnd.
 //
-// No system call: whoever owns an end rings, wakes and sleeps as it is told. The agent's end keeps
-// its own positions, and both read the other's once for each use. `Memory` is SharedMemory below,
-// or a test's.
+// An end makes no system call: its owner rings, wakes and sleeps as the end says. The agent's end
+// keeps its own positions. Each end reads the other's position once per operation. `Memory` is
+// SharedMemory below, or a test's class. An end is not locked: it is for one thread, but a client
+// may read and write in two threads.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +17,7 @@
 
 namespace scela::pmi::ring {
 
-// Mapped memory of kTotalBytes, aligned to 8.
+// The mapped memory of a ring, of kTotalBytes, aligned to 8.
 class SharedMemory {
  public:
   explicit SharedMemory(void* base) : base_(static_cast<char*>(base)) {}
@@ -41,22 +43,22 @@ class SharedMemory {
   char* base_;
 };
 
-// One stream, seen from the end that reads or from the one that writes it. Nothing: the other end's
-// position cannot be.
+// One stream, as seen from the end that reads it or the end that writes it. Functions return
+// std::nullopt if the other end's position is impossible.
 template <class Memory>
 class Stream {
  public:
   Stream(std::size_t begin, Word own, Word others) : begin_(begin), own_(own), others_(others) {}
 
-  // Goes on where another process with this end, a parent or a child of this one, has left it. Only
-  // for an end that may believe what stands there.
+  // Continues at the position that another process with this end, a parent or child of this one,
+  // has reached. Only the rank's end may call this, because it trusts the memory.
   void recall(const Memory& memory) { position_ = memory.load(own_); }
 
-  // Bytes that may be read: of the reading end.
+  // The reading end calls this. Returns the number of bytes that may be read.
   std::optional<std::size_t> filled(const Memory& memory) const {
     return checked(memory.load(others_) - position_);
   }
-  // Bytes that may be written: of the writing end.
+  // The writing end calls this. Returns the number of bytes that may be written.
   std::optional<std::size_t> room(const Memory& memory) const {
     const auto used = checked(position_ - memory.load(others_));
     if (!used) return std::nullopt;
@@ -105,11 +107,11 @@ class Stream {
   std::uint64_t position_ = 0;
 };
 
-// The agent's end. What the rank may have written it never believes.
+// The agent's end. It trusts no word that the rank may have written.
 template <class Memory>
 class ServerEndOf {
  public:
-  // Of zeroed memory that nobody else has yet. `process`: of the agent.
+  // `memory` is zeroed and no other process has it yet. `process` is the agent's process id.
   ServerEndOf(Memory memory, std::uint64_t process)
       : memory_(memory),
         requests_(kRequestsAt, request_head, request_tail),
@@ -121,24 +123,27 @@ class ServerEndOf {
   }
 
   bool is_taken() const { return memory_.load(taken) != 0; }
-  // There is something to read, or nonsense.
+  // Returns true if there are bytes to read, or if the rank's position is impossible.
   bool has_requests() const { return requests_.filled(memory_) != 0U; }
-  // Waits for room, and there is some, or nonsense.
+  // Returns true if this end waits for room, and there is some or the rank's position is
+  // impossible.
   bool has_room() const { return wants_room_ && answers_.room(memory_) != 0U; }
-  // Whether a look at it, whoever has rung, must become a turn of reading and writing. It must also
-  // where there is nothing: a rank may ring for what was read before it did, and rings no more
-  // until it is armed again.
+  // Returns true if the agent must read and write now, no matter which rank has rung. That may be
+  // so although there is nothing to read. A rank may ring for bytes that were read before, and then
+  // does not ring again until the agent arms the ring.
   bool calls(bool may_read) const {
     return has_room() || (may_read && (memory_.load(armed) == 0 || has_requests()));
   }
 
-  // Bytes read; 0: there are none. Nothing: the rank's position cannot be.
+  // Returns the number of bytes read, which is 0 if there are none. Returns std::nullopt if the
+  // rank's position is impossible.
   std::optional<std::size_t> read(char* out, std::size_t most) {
     const auto got = requests_.read(memory_, out, most);
     made_room_ = made_room_ || got.value_or(0) > 0;
     return got;
   }
-  // Bytes written; fewer than all: the rank will ring when it has made room. Nothing: as above.
+  // Returns the number of bytes written. If not all were written, the rank rings when it has made
+  // room. Returns std::nullopt if the rank's position is impossible.
   std::optional<std::size_t> write(std::string_view bytes) {
     std::size_t done = 0;
     for (wants_room_ = false;;) {
@@ -149,29 +154,29 @@ class ServerEndOf {
       if (done == bytes.size()) break;
       if (wants_room_ && *wrote == 0) return done;
       wants_room_ = true;
-      memory_.store(want_room, 1);  // and looks again
+      memory_.store(want_room, 1);  // then the loop tries again
     }
     if (wants_room_) memory_.store(want_room, 0);
     wants_room_ = false;
     return done;
   }
-  // Ends a turn of reading and writing. True: the rank is to be woken.
+  // Ends a turn of reading and writing. Returns true if the agent must wake the rank.
   bool tell() {
     if (!answered_ && !made_room_) return false;
     const bool answered = std::exchange(answered_, false);
     made_room_ = false;
     memory_.store(news, ++told_);
-    // Who waits for an answer is not woken because its request was read.
+    // A rank that waits for an answer is not woken merely because its request was read.
     const std::uint64_t waits = memory_.load(sleeping);
     if (waits == 0 || (waits == kForAnswers && !answered)) return false;
     return memory_.exchange(sleeping, 0) != 0;
   }
-  // Asks to be rung. True: there is something to read already.
+  // Asks the rank to ring from now on. Returns true if there are bytes to read already.
   bool arm() {
     memory_.store(armed, 1);
     return has_requests();
   }
-  // Nobody will read any more. The rank is to be woken.
+  // Tells the rank that the agent reads no more. The caller must wake the rank.
   void close() {
     memory_.store(closed, 1);
     memory_.store(news, ++told_);
@@ -182,12 +187,12 @@ class ServerEndOf {
   Stream<Memory> requests_;
   Stream<Memory> answers_;
   std::uint64_t told_ = 0;
-  bool answered_ = false;    // and tell() has not told
-  bool made_room_ = false;   // likewise
-  bool wants_room_ = false;  // write() has left something over
+  bool answered_ = false;    // wrote since the last tell()
+  bool made_room_ = false;   // read since the last tell()
+  bool wants_room_ = false;  // the last write() was not complete
 };
 
-// The rank's end.
+// The rank's end. It trusts the agent's words, but checks positions.
 template <class Memory>
 class ClientEndOf {
  public:
@@ -196,17 +201,18 @@ class ClientEndOf {
         requests_(kRequestsAt, request_tail, request_head),
         answers_(kRequestsAt + Memory::capacity(), answer_head, answer_tail) {}
 
-  // Memory of this layout.
+  // Returns true if the memory has this layout.
   bool usable() const {
     return memory_.load(magic) == kMagic &&
            memory_.load(total_bytes) == kRequestsAt + 2 * Memory::capacity();
   }
   std::uint64_t served_by() const { return memory_.load(agent); }
   bool is_closed() const { return memory_.load(closed) != 0; }
-  // From now on: the bell is to be rung after it.
+  // Says that the rank uses the ring from now on. The caller must ring the bell afterwards.
   void take() { memory_.store(taken, 1); }
 
-  // As of the other end; `ring`: the bell is to be rung.
+  // These two return the number of bytes, or std::nullopt as at the other end. If `ring` becomes
+  // true, the caller must ring the bell.
   std::optional<std::size_t> write(std::string_view bytes, bool& ring) {
     requests_.recall(memory_);
     const auto wrote = requests_.write(memory_, bytes);
@@ -220,8 +226,9 @@ class ClientEndOf {
     return got;
   }
 
-  // To wait: notes the news, looks at the streams, and if they let it do nothing, says that it
-  // sleeps. False: there is news already. Then a futex on the noted value, and awake().
+  // To wait, the caller takes noted(), then tries both streams. If it can do nothing, it calls
+  // sleeps() with the noted value. That returns false if there is news already; else the caller
+  // waits on the futex for a change of the noted value. In both cases it then calls awake().
   std::uint64_t noted() const { return memory_.load(news); }
   bool sleeps(std::uint64_t seen, std::uint64_t for_what) {
     memory_.store(sleeping, for_what);
@@ -230,7 +237,8 @@ class ClientEndOf {
   void awake() { memory_.store(sleeping, 0); }
 
  private:
-  // A flag that is rarely set is not written in vain.
+  // Clears a flag and returns true if it was set. Most often the flag is not set, so that a load
+  // saves the write.
   bool cleared(Word flag) { return memory_.load(flag) != 0 && memory_.exchange(flag, 0) != 0; }
 
   Memory memory_;

@@ -1,8 +1,9 @@
-// The memory that a node's agent shares with its ranks (decision D6): what lies where.
+// The layout of a segment: the memory that a node's agent shares with its ranks (decision D6).
+// segment_reader.h reads it, and pmi/server/segment_writer.h writes it.
 //
-// One segment per node and job. The agent writes, ranks map it for reading only. Every field after
-// the magic is a word of 8 bytes in the machine's own order, read and written atomically; offsets
-// count from the segment's begin and are multiples of 8.
+// There is one segment per node and job. The agent writes it; ranks map it read-only. Every field
+// after the magic is a word of 8 bytes in the machine's own order, read and written atomically.
+// Offsets count bytes from the segment's begin and are multiples of 8.
 //
 //   header    the words of enum Word below, kHeaderBytes in all
 //   dead      one bit a rank: its process failed; (ranks + 63) / 64 words
@@ -10,15 +11,15 @@
 //             << 32 | record offset / 8; 0: empty; kTombstone: was in use
 //   record    key size << 32 | value size, then the key and the value, each padded to words
 //
-// A pair is changed by writing a new record and then its slot, so whoever reads a slot reads a
-// whole record: records in use are never written again. Only when what is left of the room is used
-// up does the agent lay everything out anew; meanwhile `sequence` is odd, and it is another
-// afterwards. A reader therefore notes the sequence, reads, and believes what it read only if the
-// sequence is even and the same; after kMaxTries it asks through its socket, as for a key that is
-// not there. Sizes that a reader finds are only believed within the segment. A growing table is
-// written beside the old one, which stays as it is for those who read it.
+// The agent changes a pair by writing a new record and then its slot. A reader of a slot therefore
+// reads a complete record: records in use are never written again. If the segment is full, or most
+// of it is garbage, the agent lays out all pairs anew. Meanwhile `sequence` is odd; afterwards it
+// has a new value. A reader notes the sequence, reads, and trusts the result only if the sequence
+// is even and unchanged. After kMaxTries it asks its agent, as for a missing key. A reader trusts
+// sizes only within the segment. A larger table is written beside the old one, which stays
+// unchanged for its readers.
 //
-// Knows no descriptor and no process.
+// Knows no descriptor and no process. The functions are for any thread.
 #pragma once
 
 #include <cstddef>
@@ -33,12 +34,12 @@ inline constexpr int kMaxTries = 64;
 
 enum Word : std::size_t {
   magic,
-  total_bytes,      // of the segment, which readers map whole
+  total_bytes,      // of the whole segment, as mapped
   sequence,         // odd: being laid out anew
   table_at,         // offset of the table; 0: none yet
-  ranks,            // of the job
+  ranks,            // number of ranks of the job
   dead_at,          // offset of the bits
-  dead_generation,  // its lower half is a futex: grows when bits are set
+  dead_generation,  // grows with bits; lower half: a futex
   kHeaderWords
 };
 inline constexpr std::uint64_t kHeaderBytes = 64;
@@ -48,8 +49,8 @@ constexpr std::uint64_t padded(std::uint64_t bytes) {
   return (bytes + 7) & ~std::uint64_t{7};
 }
 
-// FNV-1a's mixing over words instead of bytes, finished so that all bits depend on all: keys are
-// short and differ in their last characters.
+// Mixes as FNV-1a does, but over words instead of bytes. The last steps make all bits depend on
+// all, because keys are short and differ in their last characters.
 inline std::uint64_t hash_of(std::string_view key) {
   std::uint64_t hash = 0xcbf29ce484222325 ^ key.size();
   while (!key.empty()) {

@@ -1,8 +1,9 @@
-// Reads a node's segment (segment_layout.h): no system call, no lock, no allocation.
+// Reads a node's segment (segment_layout.h) without a system call, a lock or an allocation. Ranks
+// use it, through client::Connection.
 //
-// For the C library's clients: nothing here needs the C++ run time. Whoever writes may be frozen or
-// killed at any step, and a wrong segment may say anything: every offset is checked, every loop
-// bounded.
+// The reader needs no C++ run time, so that C clients can use it. The writing agent may be
+// stopped or killed at any step, and a faulty segment may hold anything. Therefore every offset is
+// checked and every loop is bounded. Several threads may read at the same time.
 #pragma once
 
 #include <cstring>
@@ -15,7 +16,8 @@ namespace scela::pmi::segment {
 
 class Reader {
  public:
-  // `base`: the mapped segment, aligned to 8. Not usable() if it is none of this layout.
+  // `base` is the mapped segment, aligned to 8. usable() returns false if the memory does not have
+  // this layout.
   Reader(const void* base, std::uint64_t bytes)
       : words_(static_cast<const std::uint64_t*>(base)), bytes_(bytes) {
     usable_ = base != nullptr && bytes >= kHeaderBytes && load(words_ + magic) == kMagic &&
@@ -23,8 +25,8 @@ class Reader {
   }
   bool usable() const { return usable_; }
 
-  // Copies the value into `out` and says how long it is; nothing if the pair is not here, is longer
-  // than `room`, or could not be read in kMaxTries.
+  // Copies the value into `out` and returns its length in bytes. Returns std::nullopt if the pair
+  // is not here, if its value is longer than `room`, or if kMaxTries attempts failed.
   std::optional<std::uint64_t> get(std::string_view key, char* out, std::uint64_t room) const {
     if (!usable_) return std::nullopt;
     const std::uint64_t hash = hash_of(key);
@@ -44,7 +46,7 @@ class Reader {
     return fits(word, 8) && (load(words_ + word / 8) >> (rank % 64) & 1) != 0;
   }
   std::uint64_t generation() const { return usable_ ? load(words_ + dead_generation) : 0; }
-  // Where to wait for the next generation (FUTEX_WAIT, shared).
+  // Returns the address to wait on for the next generation (FUTEX_WAIT, shared).
   const std::uint32_t* futex() const {
     return reinterpret_cast<const std::uint32_t*>(words_ + dead_generation);
   }

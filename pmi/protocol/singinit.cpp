@@ -16,7 +16,7 @@ tl::unexpected<Error> wrong(std::string_view line, std::string_view why) {
                     cat("'", excerpt(line), "' ", why), ""});
 }
 
-// A line of that command with that value; one that the sender may leave out counts as given.
+// Parses a line of this command in which `key` has this value. The sender may leave the key out.
 Result<Line> read(std::string_view text, std::string_view command, std::string_view key,
                   std::string_view value) {
   auto line = parse_line(text);
@@ -63,7 +63,7 @@ Result<void> read_hello_back(std::string_view line) {
 Result<std::string> read_info(std::string_view line) {
   auto info = read(line, kInfo, "versionok", "yes");
   if (!info) return fail(std::move(info.error()));
-  // More connections would follow, for the standard streams.
+  // With stdio=yes more connections would follow, for the standard streams.
   if (info->find("stdio").value_or("no") != "no") return wrong(line, "wants standard streams");
   const auto name = info->find("kvsname");
   if (!name || name->empty() || name->size() >= kMaxKvsname) return wrong(line, "has no kvsname");

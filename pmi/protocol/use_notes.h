@@ -1,14 +1,14 @@
-// Which pairs of the node's segment a rank has read, noted in the rank's own memory (ring_layout.h)
-// for its agent, whose cache evicts what was used least recently: a get that reads shared memory
-// asks nobody, so nobody else would know.
+// Notes in a rank's ring (ring_layout.h) which pairs of the node's segment the rank has read. The
+// rank's agent reads the notes, because its cache evicts the least recently used pairs. A get from
+// shared memory makes no request, so the agent would not know of it otherwise.
 //
 //   count:word, then kUses words: the key's hash (segment_layout.h) of use n at n modulo kUses
 //
-// A sample: where a rank has read more pairs than kUses since its agent looked last, the last ones
-// are known. The agent believes nothing of it: a hash that is no key's is passed over, and a rank
-// can only change in which order pairs of its own node are evicted.
+// The notes are a sample: if a rank has read more than kUses pairs since its agent looked, only the
+// last kUses are known. The agent need not trust them: it skips a hash that belongs to no key. A
+// rank can only change the order in which pairs of its own node are evicted.
 //
-// Knows no descriptor and no process.
+// Knows no descriptor and no process. Several threads of a rank may call note().
 #pragma once
 
 #include <algorithm>
@@ -20,18 +20,18 @@ namespace scela::pmi::ring {
 
 class UseNotes {
  public:
-  // `base`: of a rank's memory, kTotalBytes of it.
+  // `base` is the begin of a rank's ring, of kTotalBytes.
   explicit UseNotes(void* base)
       : words_(reinterpret_cast<std::uint64_t*>(static_cast<char*>(base) + kUsesAt)) {}
 
-  // The rank's end. Of two threads at once one may be missed.
+  // The rank calls this. If two threads call at the same time, one use may be lost.
   void note(std::uint64_t hash) {
     const std::uint64_t count = __atomic_load_n(words_, __ATOMIC_RELAXED);
     __atomic_store_n(words_ + 1 + count % kUses, hash, __ATOMIC_RELAXED);
     __atomic_store_n(words_, count + 1, __ATOMIC_RELEASE);
   }
 
-  // The agent's end: each(hash) for the uses since the last call, the latest last.
+  // The agent calls this. It calls each(hash) for the uses since the last take(), the latest last.
   template <class Each>
   void take(const Each& each) {
     const std::uint64_t count = __atomic_load_n(words_, __ATOMIC_ACQUIRE);

@@ -57,7 +57,8 @@ std::optional<Request> LineServer::next() {
 }
 
 void LineServer::pump() {
-  // An answer given from within the call below comes back here; the outer loop goes on with it.
+  // If a service answers from within the call below, the nested pump() returns at once, and the
+  // outer loop goes on.
   if (pumping_) return;
   pumping_ = true;
   while (auto request = next())

@@ -1,13 +1,14 @@
-// One rank's connection minus the socket: the shell brings bytes and answers and takes output. The
-// rank's first line says whether it speaks PMI-1 or PMI-2.
+// Serves one rank's PMI-1 or PMI-2 connection, without the socket. The agent's shell brings bytes
+// and answers and takes output. The rank's first line says if the rank speaks PMI-1 or PMI-2.
 //
 //   read:      server.receive(bytes);   write(server.take_output());
 //   Reply:     server.answered(id, answer);   write(server.take_output());
 //   EOF:       server.closed();   if (server.unfinished()) the rank ended without finalize
 //
-// Knows no descriptor, no event loop and no tree. Borrows JobServices, which must outlive it. Not
-// for several threads. Services may call answered() from within the call they answer. Never blocks;
-// memory is bounded as in pmi1.h and pmi2.h. The shell stops reading once broken() holds.
+// Knows no descriptor, no event loop and no tree. Borrows JobServices, which must outlive it. For
+// one thread. Services may call answered() from within the call that they answer. The server never
+// blocks; its memory is bounded as in pmi1.h and pmi2.h. The shell stops reading once broken()
+// returns true.
 #pragma once
 
 #include <optional>
@@ -29,10 +30,10 @@ class LineServer final : public RankServer {
   void collected(RequestId /*id*/, const Collected& /*result*/) override {}
   void closed() override;
 
-  // Everything to write to the rank since the last call.
+  // Returns all bytes to write to the rank since the last call.
   std::string take_output();
   std::vector<Chunk> take_chunks() override;
-  // The rank said init and not finalize.
+  // Returns true if the rank has sent init but not finalize.
   bool unfinished() const override { return pmi2_ ? pmi2_->unfinished() : pmi1_.unfinished(); }
   bool finished() const override { return !pmi2_ && pmi1_.finalized(); }
   bool broken() const override { return broken_; }
@@ -45,7 +46,7 @@ class LineServer final : public RankServer {
   JobServices& services_;
   Rank rank_;
   Pmi1Session pmi1_;
-  std::optional<Pmi2Session> pmi2_;  // once the rank has chosen it
+  std::optional<Pmi2Session> pmi2_;  // set once the rank chose PMI-2
   RequestId next_id_ = 1;            // counts as the session does
   bool pumping_ = false;
   bool broken_ = false;

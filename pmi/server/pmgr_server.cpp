@@ -20,10 +20,11 @@ void PmgrServer::collected(RequestId id, const Collected& result) {
   pump();
 }
 
-// A client that has said CLOSE has gone before the others have: what it took part in may still show
-// that the ranks disagree.
+// A client that has sent CLOSE is gone before the others are. A result that comes later may still
+// show that the ranks disagree.
 void PmgrServer::pump() {
-  // An answer given from within the call below comes back here; the outer loop goes on with it.
+  // If a service answers from within the call below, the nested pump() returns at once, and the
+  // outer loop goes on.
   if (pumping_) return;
   pumping_ = true;
   while (auto request = session_->next()) {

@@ -1,7 +1,8 @@
-// One rank's PMGR connection minus the socket, from behind its greeting on.
+// Serves one rank's PMGR connection after its greeting, without the socket. The agent's shell
+// brings bytes and results and takes output.
 //
-// Borrows JobServices, which must outlive it. Services may call collected() from within the call
-// that it answers. Never blocks; memory is bounded as in pmgr.h.
+// Borrows JobServices, which must outlive it. For one thread. Services may call collected() from
+// within the call that it answers. The server never blocks; its memory is bounded as in pmgr.h.
 #pragma once
 
 #include <memory>

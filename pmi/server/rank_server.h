@@ -1,7 +1,7 @@
-// What serves one rank's connection, whatever protocol it speaks: the shell brings bytes and
-// answers, takes what is to be written, and owns the socket.
+// The interface of an object that serves one rank's connection, for any of the protocols. The
+// agent's shell owns the socket, brings bytes and answers, and takes the output.
 //
-// See line_server.h for the order of calls. Not for several threads.
+// See line_server.h for the order of calls. A server is for one thread, and no call blocks.
 #pragma once
 
 #include <string_view>
@@ -19,23 +19,23 @@ class RankServer {
   virtual ~RankServer() = default;
 
   virtual void receive(std::string_view bytes) = 0;
-  // The answer to request `id`; late ones (after closed(), or of another id) are ignored.
+  // Brings the answer to request `id`. An answer after closed() or with another id is ignored.
   virtual void answered(RequestId id, const Answer& answer) = 0;
   virtual void collected(RequestId id, const Collected& result) = 0;
-  // The connection ended: nothing more is asked of the job or written to the rank.
+  // Says that the connection has ended. Bytes that come later are ignored.
   virtual void closed() = 0;
 
-  // Everything to write to the rank since the last call.
+  // Returns all bytes to write to the rank since the last call.
   virtual std::vector<Chunk> take_chunks() = 0;
-  // Ending now is a failure: the rank has begun the conversation and not ended it.
+  // Returns true if an end now is a failure: the rank has begun the session and has not ended it.
   virtual bool unfinished() const = 0;
-  // The rank has taken leave, and asks for nothing more.
+  // Returns true if the rank has finalized and makes no more requests.
   virtual bool finished() const { return false; }
-  // The rank aborted or broke the protocol: what it sends from now on is dropped.
+  // Returns true if the rank aborted or broke the protocol. Its further bytes are dropped.
   virtual bool broken() const = 0;
-  // False: what it sends meanwhile had better stay with it.
+  // Returns false if the shell should not read from the rank for now.
   virtual bool wants_bytes() const { return !broken(); }
-  // The conversation is over: close when all is written.
+  // Returns true if the session is over and the shell should close once all output is written.
   virtual bool hangs_up() const { return false; }
 };
 

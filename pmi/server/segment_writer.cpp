@@ -11,7 +11,7 @@ namespace {
 constexpr std::uint64_t kFirstCapacity = 64;
 constexpr std::uint64_t kTolerableGarbage = std::uint64_t{1} << 20;
 
-// A reader that sees this store has seen all before it.
+// A reader that sees this store also sees all stores before it.
 void store(std::uint64_t* word, std::uint64_t value) {
   __atomic_store_n(word, value, __ATOMIC_RELEASE);
 }
@@ -39,7 +39,7 @@ Writer::Writer(void* base, std::uint64_t bytes, std::uint64_t job_ranks, Pairs p
   store(words_ + magic, kMagic);
 }
 
-// 0: there is no room.
+// Returns the offset of so many bytes, or 0 if there is no room.
 std::uint64_t Writer::allocate(std::uint64_t bytes) {
   if (bytes > bytes_ - free_ || free_ / 8 > UINT32_MAX - 1) return 0;
   return std::exchange(free_, free_ + bytes);
@@ -58,7 +58,7 @@ bool Writer::key_is(std::uint64_t record, std::string_view key) const {
          (key.empty() || std::memcmp(words_ + record / 8 + 1, key.data(), key.size()) == 0);
 }
 
-// The key's slot, or the empty one at the end of its way.
+// Returns the key's slot, or the empty slot at the end of its probe sequence.
 std::uint64_t* Writer::slot_of(std::string_view key, std::uint64_t hash) {
   std::uint64_t* const slots = words_ + table_ / 8 + 1;
   for (std::uint64_t at = hash & (capacity_ - 1);; at = (at + 1) & (capacity_ - 1)) {
@@ -83,11 +83,12 @@ std::string_view Writer::key_of(std::uint64_t hash) const {
 }
 
 void Writer::set(std::string_view key, std::string_view value) {
-  // Before the room is used up, so that a cache that evicts has a segment that stays small.
+  // The writer rebuilds before the room is used up, so that the segment of a cache that evicts
+  // stays small.
   const std::uint64_t garbage = garbage_bytes();
   if (garbage > kTolerableGarbage && garbage > (free_ - first_) / 2) rebuild();
   if (place(key, value)) return;
-  // Laying out anew must free a good part, or it would be done again for the next pair.
+  // A rebuild must free a good part of the room, or the next pair would need a rebuild again.
   if (garbage_bytes() > (free_ - first_) / 4) {
     rebuild();
     if (place(key, value)) return;
@@ -95,7 +96,7 @@ void Writer::set(std::string_view key, std::string_view value) {
   erase(key);
 }
 
-// What was replaced or erased, and tables that were outgrown.
+// Returns the bytes of replaced or erased pairs and of former tables.
 std::uint64_t Writer::garbage_bytes() const {
   return free_ - first_ - live_bytes_ - 8 * (1 + capacity_);
 }
@@ -130,13 +131,14 @@ void Writer::erase(std::string_view key) {
   store(slot, kTombstone);
 }
 
-// A table of this capacity with the present one's pairs, beside it.
+// Makes a table of this capacity beside the present one, with the same pairs. Returns false if
+// there is no room.
 bool Writer::grow_table(std::uint64_t capacity) {
   const std::uint64_t table = allocate(8 * (1 + capacity));
   if (table == 0) return false;
   std::uint64_t* const slots = words_ + table / 8 + 1;
   for (std::uint64_t i = 0; i < capacity; ++i)
-    store(slots + i, 0);  // laid out anew, the room was in use before
+    store(slots + i, 0);  // after a rebuild this is used memory
   std::uint64_t used = 0;
   for (std::uint64_t i = 0; i < capacity_; ++i) {
     const std::uint64_t slot = words_[table_ / 8 + 1 + i];

@@ -1,8 +1,10 @@
-// Writes a node's segment (pmi/protocol/segment_layout.h) into memory that somebody else mapped.
+// Writes a node's segment (pmi/protocol/segment_layout.h) into memory that the caller has mapped.
+// The agent uses it.
 //
-// One writer. Pages are touched as they are needed, so a large segment costs what it holds. When
-// its room is used up, pairs are laid out anew without what was replaced or erased; what does not
-// fit even so is left out and must be asked for otherwise: never an old value in its place.
+// A segment has one writer, in one thread. Pages are touched only as they are needed, so a large
+// segment costs only what it holds. If its room is used up, the writer lays out the pairs anew,
+// without replaced or erased ones. A pair that still does not fit is left out, and ranks must ask
+// for it; the segment never holds an old value in its place.
 #pragma once
 
 #include <cstddef>
@@ -17,20 +19,22 @@ namespace scela::pmi::segment {
 class Writer {
  public:
   using Each = std::function<void(std::string_view key, std::string_view value)>;
-  // Gives every pair that the segment should hold, when it is laid out anew.
+  // Calls `each` for every pair that the segment should hold. The writer calls this to lay the
+  // segment out.
   using Pairs = std::function<void(const Each& each)>;
 
-  // `base`: zeroed, aligned to 8, `bytes` long (at least least_bytes(ranks)), mapped by others only
-  // when this is done.
+  // `base` is zeroed, aligned to 8 and `bytes` long, at least least_bytes(ranks). Other processes
+  // may map it only after the constructor has returned.
   Writer(void* base, std::uint64_t bytes, std::uint64_t ranks, Pairs pairs);
   static std::uint64_t least_bytes(std::uint64_t ranks);
 
   void set(std::string_view key, std::string_view value);
   void erase(std::string_view key);
-  // The rank's process failed. The caller wakes who waits on the futex.
+  // Marks the rank's process as failed. The caller must wake the processes that wait on the futex.
   void mark_dead(std::uint64_t rank);
 
-  // The key with this hash (segment_layout.h); empty: there is none. A view until the next change.
+  // Returns the key with this hash (segment_layout.h), or an empty view if there is none. The view
+  // is valid until the next change.
   std::string_view key_of(std::uint64_t hash) const;
 
   std::uint64_t used_bytes() const { return free_; }
@@ -48,7 +52,7 @@ class Writer {
   std::uint64_t* words_;
   std::uint64_t bytes_;
   Pairs pairs_;
-  std::uint64_t first_ = 0;  // where tables and records begin
+  std::uint64_t first_ = 0;  // offset of the first table or record
   std::uint64_t free_ = 0;
   std::uint64_t capacity_ = 0;
   std::uint64_t table_ = 0;

@@ -119,7 +119,7 @@ auto fields(Is<msg::Spawn> auto& m) {
   return std::tie(m.id, m.rank, m.programs);
 }
 
-// Enumerations are one byte, up to their last value.
+// An enumeration takes one byte; a larger value than its last one is malformed.
 constexpr Status last_value(Status) {
   return Status::timed_out;
 }
@@ -190,7 +190,7 @@ class Reader {
   template <class Item>
   void get(std::vector<Item>& items) {
     const std::uint64_t count = in_.varint();
-    if (count > in_.rest().size()) in_.fail();  // an item takes a byte at least
+    if (count > in_.rest().size()) in_.fail();  // an item takes at least a byte
     for (std::uint64_t i = 0; in_.ok() && i < count; ++i)
       get(items.emplace_back());
   }

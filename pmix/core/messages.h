@@ -1,17 +1,21 @@
-// What an agent and its node's PMIx server (scela-pmix) say to each other, and the bytes it takes.
+// The messages between an agent and its node's PMIx server (scela-pmix), and their encoding. Both
+// processes use this file.
 //
 //   stream  := { message }
 //   message := { piece } last              (frames, common/core/frame.h)
 //   piece   := kind kPieceKind: bytes of the next message's body
 //   last    := kind: the message's position in the variant plus one; the rest of the body
 //
-// A body holds the fields in the order written here (integers as varints, signed ones fixed, flags
-// and statuses one byte, strings and lists with a varint count). Only a body larger than a frame
-// travels in pieces. Reading is strict and bounded: what does not fit its grammar ends the stream.
+// A body holds the fields of the message in the order of their declaration. Unsigned integers are
+// varints, signed ones have a fixed size. A flag or a status takes one byte. Strings and lists
+// begin with a varint count. Only a body larger than a frame travels in pieces. Reading is strict
+// and bounded: a message that breaks the grammar ends the stream.
 //
-// Ranks have the numbers that they have in the job. Each world of it (nla/core/job.h) is what PMIx
-// calls a namespace, where ranks count from 0: the server translates. Both ends run on one machine
-// and are built together, so there is no version here.
+// Ranks have their numbers in the job. Each world of the job (nla/core/job.h) is a namespace of
+// PMIx, in which ranks count from 0; the server translates. Both ends run on one machine and are
+// built together, so the protocol has no version.
+//
+// Values. A Decoder is for one thread.
 #pragma once
 
 #include <concepts>
@@ -32,67 +36,72 @@
 
 namespace scela::pmix {
 
-// The descriptor by which the server talks to its agent.
+// The descriptor of the server's connection to its agent.
 inline constexpr int kAgentDescriptor = 3;
 inline constexpr std::uint8_t kPieceKind = 255;
-// What all ranks of a job give in one fence is one message. Smaller: very large jobs cannot fence;
-// larger: a server gone wrong could take the agent's memory.
+// In bytes. The data that all ranks of a job give in one fence travels as one message. With a
+// smaller bound very large jobs could not fence; with a larger one a faulty server could use up the
+// agent's memory.
 inline constexpr std::size_t kMaxBody = std::size_t{512} * 1024 * 1024;
 
-// How a question was answered; the server turns it into one of PMIx's statuses.
+// The outcome of a question; the server turns it into a status of PMIx.
 enum class Status : std::uint8_t {
   ok,
-  failed,         // another process that takes part is gone, or the agent says no
-  not_found,      // a name, or the data of a process
-  exists,         // a name that is published already
-  not_supported,  // by this launcher
+  failed,         // a participant is gone, or a refusal
+  not_found,      // no such name or data of a process
+  exists,         // the name is published already
+  not_supported,  // this launcher does not support it
   too_large,
-  not_spawned,  // the ranks that were asked for
-  timed_out,    // what was awaited, for as long as was asked for
+  not_spawned,  // the requested ranks could not start
+  timed_out,    // the requested time limit has passed
 };
 
-// Whom a published value is for, or whose a look-up wants: the ranks of the job, of the same
-// namespace, of the same node, or the rank itself.
+// The ranks that a published value is for, or that a look-up accepts as publishers: the ranks of
+// the job, of the same namespace, of the same node, or the rank itself.
 enum class Range : std::uint8_t { job, space, node, rank };
-// How long a published value stays: with the job, until it is read, with its rank.
+// The time for which a published value stays: as long as the job, until it is read, or as long as
+// its rank.
 enum class Keep : std::uint8_t { job, first_read, rank };
 
-using Id = std::uint64_t;  // of a question, chosen by who asks; unique per direction
+using Id = std::uint64_t;  // chosen by the asker, unique there
 
 namespace msg {
 
-// To the server, once and first: whom it is to serve. The worlds of the job follow.
+// To the server, once and first: the job and the node to serve. The worlds of the job follow. Both
+// directories exist; the server's own lies below the node's.
 struct Setup {
-  std::string job;             // its identifier
-  std::string directory;       // its own, private to this user, below the node's; exists
-  std::string rank_directory;  // where ranks may keep what they need for the job; exists
+  std::string job;             // the job's identifier
+  std::string directory;       // the server's own, private to this user
+  std::string rank_directory;  // for files of ranks during the job
   std::uint32_t node = 0;
-  std::vector<std::string> hosts;  // names of all nodes so far, by number
+  std::vector<std::string> hosts;  // all nodes so far, by number
   friend bool operator==(const Setup&, const Setup&) = default;
 };
-// To the server: an answer to what it asked.
+// To the server: the answer to one of its questions.
 struct Answer {
   Id id = 0;
   Status status = Status::ok;
   std::string blob;
   friend bool operator==(const Answer&, const Answer&) = default;
 };
-// To the server: what has this rank of this node put? It answers when the rank has committed.
+// To the server: a request for the data that this rank of this node has put. The server answers by
+// Data when the rank has committed. If a key is given, the server answers only when that key is
+// there.
 struct DataAsked {
   Id id = 0;
   Rank rank = 0;
-  std::string key;  // that must be there before the answer; empty: whatever the rank has put first
+  std::string key;  // empty: the rank's first commit suffices
   friend bool operator==(const DataAsked&, const DataAsked&) = default;
 };
 
-// To the server: nobody waits for that any more.
+// To the server: the data is no longer needed.
 struct DataNoMore {
-  Id id = 0;  // of DataAsked
+  Id id = 0;  // the id of the DataAsked
   friend bool operator==(const DataNoMore&, const DataNoMore&) = default;
 };
 
-// From the server, in answer to each World: one of these for each of its ranks on the node, then
-// Ready.
+// From the server, in answer to each World: one Environment for each of the world's ranks on the
+// node, then Ready.
 struct Environment {
   Rank rank = 0;
   std::vector<std::string> variables;  // "K=V"
@@ -101,17 +110,19 @@ struct Environment {
 struct Ready {
   friend bool operator==(const Ready&, const Ready&) = default;
 };
-// From the server, instead of Ready, last: it cannot serve, and why.
+// From the server, instead of Ready, as its last message: the reason why it cannot serve.
 struct Failed {
   std::string why;
   friend bool operator==(const Failed&, const Failed&) = default;
 };
-// From the server. What has an id is answered by an Answer with it.
+// The following messages come from the server unless said otherwise. The agent answers a question
+// with an id by an Answer with that id.
 struct Connected {  // the rank has called PMIx_Init
   Rank rank = 0;
   friend bool operator==(const Connected&, const Connected&) = default;
 };
-struct Finalized {  // and PMIx_Finalize, which returns when this is answered
+// The rank has called PMIx_Finalize, which returns when the agent has answered this.
+struct Finalized {
   Id id = 0;
   Rank rank = 0;
   friend bool operator==(const Finalized&, const Finalized&) = default;
@@ -123,24 +134,24 @@ struct Abort {
   std::string message;
   friend bool operator==(const Abort&, const Abort&) = default;
 };
-// All ranks of this node that are among `ranks` have come here. The blob of the answer is that of
-// all nodes, one after the other; before it, if the fence has a name, a number of eight bytes that
-// no other fence of the job is given.
+// All ranks of this node that are among `ranks` have entered the fence. The answer's blob holds the
+// blobs of all nodes, one after the other. If the fence has a name, a number of eight bytes
+// precedes them, which no other fence of the job gets.
 struct Fence {
   Id id = 0;
   RankSet ranks;
   std::string blob;
-  std::string name = {};  // fences of the same ranks with different names are apart
+  std::string name = {};  // tells fences of equal ranks apart
   friend bool operator==(const Fence&, const Fence&) = default;
 };
-// What has this rank of another node put?
+// A request for the data that this rank of another node has put.
 struct DataWanted {
   Id id = 0;
   Rank rank = 0;
-  std::string key;  // as of DataAsked
+  std::string key;  // as in DataAsked
   friend bool operator==(const DataWanted&, const DataWanted&) = default;
 };
-struct Data {  // in answer to DataAsked
+struct Data {  // the answer to DataAsked
   Id id = 0;
   Status status = Status::ok;
   std::string blob;
@@ -159,7 +170,7 @@ struct Lookup {
   Id id = 0;
   Rank rank = 0;
   std::string name;
-  bool wait = false;  // until it is published
+  bool wait = false;  // wait until the name is published
   Range range = Range::job;
   friend bool operator==(const Lookup&, const Lookup&) = default;
 };
@@ -170,102 +181,105 @@ struct Unpublish {
   Range range = Range::job;
   friend bool operator==(const Unpublish&, const Unpublish&) = default;
 };
-// A look-up with this id need not wait any more: it is answered now, with `timed_out` if not with
-// what it has waited for.
+// The question with this id need not wait any longer. The agent answers it now, with `timed_out` if
+// the awaited value is still not there.
 struct GiveUp {
   Id id = 0;
   friend bool operator==(const GiveUp&, const GiveUp&) = default;
 };
-// What has become of the ranks? The blob of the answer is an encode_processes(): of all that could
-// be asked; those of a node that is gone are missing.
+// A request for the states of the ranks' processes. The answer's blob is the result of
+// encode_processes(). The processes of a node that is gone are missing.
 struct TableWanted {
   Id id = 0;
-  bool here = false;  // of this node only
-  RankSet ranks{};    // no others matter, so only their nodes are asked; none: all
+  bool here = false;  // only processes of this node
+  RankSet ranks{};    // asks only their nodes; empty: all nodes
   friend bool operator==(const TableWanted&, const TableWanted&) = default;
 };
-// An event for the servers of other nodes, packed by libpmix. Not answered: libpmix 4.2 frees what
-// an answer would need.
+// An event for the servers of other nodes, packed by libpmix. The agent does not answer it, because
+// libpmix 4.2 frees the memory that an answer would need.
 struct Notify {
-  RankSet targets;  // whose servers; empty: all
+  RankSet targets;  // goes to their servers; empty: to all
   std::string blob;
   friend bool operator==(const Notify&, const Notify&) = default;
 };
-// A signal to the processes of these ranks, wherever; answered when it is on its way.
+// A signal to the processes of these ranks, on any node. The agent answers when the signal is on
+// its way.
 struct Control {
   Id id = 0;
   RankSet ranks;
   std::int32_t signo = 0;
   friend bool operator==(const Control&, const Control&) = default;
 };
-// Text that a rank of this node wants among its output.
+// Text that a rank of this node adds to its output.
 struct Log {
   Id id = 0;
   Rank rank = 0;
-  bool error = false;  // its standard error
+  bool error = false;  // standard error, else standard output
   std::string text;
   friend bool operator==(const Log&, const Log&) = default;
 };
-// What these ranks write, wherever, is wanted from now on, besides what was.
+// The server wants copies of the output of these ranks, on any node, from now on. Earlier requests
+// stay in force.
 struct Pull {
   RankSet ranks;
   bool out = false;
   bool err = false;
   friend bool operator==(const Pull&, const Pull&) = default;
 };
-struct PullNoMore {  // of nobody
+struct PullNoMore {  // ends all copies
   friend bool operator==(const PullNoMore&, const PullNoMore&) = default;
 };
-// To the server: what a rank has written, after so many bytes that are left out.
+// To the server: a copy of output of a rank. Before it `left_out` bytes were left out.
 struct Copy {
   Rank rank = 0;
-  bool error = false;  // its standard error
+  bool error = false;  // standard error, else standard output
   std::uint64_t left_out = 0;
   std::string bytes;
   friend bool operator==(const Copy&, const Copy&) = default;
 };
-// From the server: so much of what the rank has written was passed on.
+// From the server: this number of bytes of the rank's output was passed on.
 struct Taken {
   Rank rank = 0;
   std::uint64_t bytes = 0;
   friend bool operator==(const Taken&, const Taken&) = default;
 };
-// To the server: an event of another node, as its server has packed it.
+// To the server: an event of another node, as that node's server has packed it.
 struct Event {
   std::string blob;
   friend bool operator==(const Event&, const Event&) = default;
 };
-// To the server: ranks that have failed, wherever, and the job goes on without.
+// To the server: ranks of any node that have failed, while the job goes on without them.
 struct RanksFailed {
   RankSet ranks;
   friend bool operator==(const RanksFailed&, const RanksFailed&) = default;
 };
-// To the server: a world of the job, before any of its ranks starts here; also where it has none.
-// The first one is that which the job began with.
+// To the server: a world of the job, before any of its ranks starts on this node. Servers of nodes
+// without ranks of it get it, too. The first world is the one with which the job began. Its ranks
+// are [first, first + size of the map).
 struct World {
   std::string nspace;
-  Rank first = 0;                   // its ranks: [first, first + those of the map)
-  std::optional<Rank> parent;       // who has asked for it
+  Rank first = 0;                   // its first rank, by the job's numbers
+  std::optional<Rank> parent;       // the rank that spawned it
   std::uint32_t universe = 0;       // slots of the job's hosts; 0: no bound
-  std::vector<RankMap::Block> map;  // of rank - first
+  std::vector<RankMap::Block> map;  // maps rank - first to nodes
   std::uint32_t neighbours = 0;     // ranks of earlier worlds on this node
-  std::vector<std::string> hosts;   // names of all nodes, by number, if there are more than before
+  std::vector<std::string> hosts;   // all nodes by number, if new ones came
   struct Program {
     RankSet ranks;
-    std::string words;  // the command line, for those who read it
+    std::string words;  // the command line, for display
     std::string directory;
     friend bool operator==(const Program&, const Program&) = default;
   };
-  std::vector<Program> programs;  // by number; their ranks partition those of the world
+  std::vector<Program> programs;  // each rank is in exactly one
   friend bool operator==(const World&, const World&) = default;
 };
-// From the server: a rank wants more ranks. The answer's blob is the namespace that they have.
+// From the server: a rank spawns more ranks. The answer's blob is the namespace of the new ranks.
 struct Spawn {
   Id id = 0;
   Rank rank = 0;
   struct Program {
     std::vector<std::string> argv;  // at least the program
-    std::vector<std::string> env;   // "K=V", beside what the asker's program has
+    std::vector<std::string> env;   // "K=V", added to the asker's
     std::uint32_t ranks = 0;
     std::string directory;  // these three may be empty
     std::string hosts;
@@ -285,9 +299,9 @@ using MessageKinds =
                  msg::Control, msg::Log, msg::Event, msg::RanksFailed, msg::World, msg::Spawn,
                  msg::GiveUp, msg::Pull, msg::PullNoMore, msg::Copy, msg::Taken, msg::DataNoMore>;
 
-// One message between an agent and its PMIx server. Copying, moving and destroying one is compiled
-// in one file: with this many kinds it would be most of the compilation of every file that passes
-// one on.
+// One message between an agent and its PMIx server. Its copy, move and destructor are compiled in
+// one file. With this many kinds they would dominate the compilation of every file that passes a
+// message on.
 class Message : public MessageKinds {
  public:
   Message();
@@ -302,19 +316,20 @@ class Message : public MessageKinds {
       : MessageKinds(std::forward<Kind>(one)) {}
 };
 
-// The message with its pieces, ready for the stream. Requires a body of at most kMaxBody.
+// Returns the message with its pieces, ready for the stream. The body must not exceed kMaxBody.
 std::string encode(const Message& message);
 
-// The inverse: is fed whatever the stream delivers, and yields whole messages.
+// The inverse of encode(): the caller feeds it the bytes of the stream, and it returns messages.
 class Decoder {
  public:
   void feed(std::string_view bytes) { frames_.feed(bytes); }
-  // The next whole message, or nothing when more bytes are needed. An error is final.
+  // Returns the next complete message, or std::nullopt if more bytes are needed. An error
+  // (protocol) is final.
   Result<std::optional<Message>> next();
 
  private:
   FrameDecoder frames_;
-  std::string body_;  // the pieces of it that have come
+  std::string body_;  // the pieces received so far
 };
 
 }  // namespace scela::pmix

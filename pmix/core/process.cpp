@@ -6,7 +6,7 @@ namespace scela::pmix {
 
 namespace {
 
-constexpr std::size_t kLeast = 7;  // bytes of a process
+constexpr std::size_t kLeast = 7;  // least bytes of a process
 
 }  // namespace
 

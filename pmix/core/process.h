@@ -1,5 +1,7 @@
-// One line of the table of a job's processes: what agents know of their ranks, told between them
-// and to their servers. Values.
+// One line of the table of a job's processes. Agents send such lines to each other and to their
+// PMIx servers.
+//
+// Values and pure functions, for any thread.
 #pragma once
 
 #include <cstdint>
@@ -13,11 +15,11 @@
 namespace scela::pmix {
 
 enum class ProcessState : std::uint8_t {
-  waiting,      // to be started
-  running,      // knows nothing of PMIx, or not yet
+  waiting,      // not started yet
+  running,      // has not called PMIx_Init
   connected,    // between PMIx_Init and PMIx_Finalize
   exited,       // code is its exit status
-  unfinished,   // exited with 0 where it was connected
+  unfinished,   // exited with 0 while connected
   signaled,     // code is the signal
   aborted,      // asked for the end of the job
   not_started,  // code is errno
@@ -26,14 +28,14 @@ enum class ProcessState : std::uint8_t {
 
 struct Process {
   Rank rank = 0;
-  std::uint32_t pid = 0;  // of its machine; 0: it has none, or has none any more
+  std::uint32_t pid = 0;  // on its machine; 0: no process
   ProcessState state = ProcessState::waiting;
   std::int32_t code = 0;
   friend bool operator==(const Process&, const Process&) = default;
 };
 
 std::string encode_processes(const std::vector<Process>& processes);
-// The inverse; nothing if it is malformed.
+// The inverse of encode_processes(). Returns std::nullopt if the bytes are malformed.
 std::optional<std::vector<Process>> decode_processes(std::string_view bytes);
 
 }  // namespace scela::pmix

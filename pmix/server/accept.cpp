@@ -1,7 +1,8 @@
-// libpmix listens on TCP within the machine and believes the user that a peer claims to be, after
-// a greeting for which its only thread waits. So nobody but this user gets that far: libpmix calls
-// the accept() below instead of the C library's, as the program's own symbols come first. By that
-// its connections are known, too.
+// An accept() that refuses connections of other users. libpmix listens on TCP within the machine
+// and trusts the user id that a peer claims. Its only thread also waits for each peer's greeting.
+// Therefore only processes of this user may connect. libpmix calls the accept() below instead of
+// the C library's, because the program's own symbols come first. The function also records
+// libpmix's connections.
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -18,7 +19,7 @@ namespace {
 
 struct Connection {
   int fd = -1;
-  ino_t socket = 0;  // libpmix closes it, and its number may mean another then
+  ino_t socket = 0;  // libpmix may close fd, and fd be reused
 };
 
 ino_t socket_of(int fd) {
@@ -52,7 +53,7 @@ std::vector<pollfd> ends_that_are_full() {
       if (socket_of(one.fd) == one.socket) ends.push_back({one.fd, POLLOUT, 0});
   }
   static_cast<void>(::poll(ends.data(), ends.size(), 0));
-  // An end of the other side is told as an event of its own.
+  // If the other side has ended, poll() reports that as an event, too.
   std::erase_if(ends, [](const pollfd& end) { return end.revents != 0; });
   return ends;
 }
@@ -60,7 +61,8 @@ std::vector<pollfd> ends_that_are_full() {
 }  // namespace
 
 void scela::pmix::wait_for_readers() {
-  // Looked at again now and then, as one that is closed meanwhile wakes nobody.
+  // The loop looks again at this interval, in milliseconds, because the close of a connection in
+  // this process does not wake poll().
   constexpr int kLookAgainMs = 500;
   while (true) {
     std::vector<pollfd> full = ends_that_are_full();

@@ -1,4 +1,4 @@
-// What libpmix asks of its host to do to ranks: signals, and text among their output.
+// The upcalls of libpmix that act on ranks: they send signals and add text to the ranks' output.
 #include <csignal>
 #include <cstring>
 #include <optional>
@@ -10,11 +10,11 @@
 #include "pmix/server/server.h"
 #include "pmix/server/upcalls.h"
 
-// With a host that controls jobs, libpmix keeps the files that processes want removed after their
-// end, and removes them when it hears of PMIx_Finalize: Open MPI's shared memory, which Open MPI
-// removes later, and misses. So it removes nothing: what goes with the job is in directories that
-// go with it. libpmix calls this function of its own by its symbol, and the program's come first,
-// as in accept.cpp.
+// With a host that controls jobs, libpmix keeps a list of files that processes want removed after
+// their end. It removes them as soon as it hears of PMIx_Finalize. Among them is Open MPI's shared
+// memory, which Open MPI itself removes later and would then miss. So this function replaces
+// libpmix's and removes nothing; files of the job are in directories that are removed with it.
+// libpmix calls the function by its symbol, and the program's symbols come first, as in accept.cpp.
 // NOLINTNEXTLINE(readability-identifier-naming): libpmix's name.
 extern "C" __attribute__((visibility("default"))) void pmix_execute_epilog(void*) {}
 
@@ -29,7 +29,8 @@ std::optional<int> number_of(const pmix_value_t& value) {
   return std::nullopt;
 }
 
-// The signal that one directive means; nothing: it is no action, or one that is not offered.
+// Returns the signal that a directive means, or std::nullopt if the directive is no action or one
+// that is not supported.
 std::optional<int> signal_of(const pmix_info_t& directive) {
   if (is_key(directive, PMIX_JOB_CTRL_SIGNAL)) return number_of(directive.value);
   constexpr std::pair<const char*, int> kActions[] = {{PMIX_JOB_CTRL_KILL, SIGKILL},
@@ -42,7 +43,8 @@ std::optional<int> signal_of(const pmix_info_t& directive) {
   return std::nullopt;
 }
 
-// Those who are to be removed, which come along, and names of requests say nothing of what to do.
+// Returns true for directives that ask for no action here: files to remove, which may come along,
+// and names of requests.
 bool is_aside(const pmix_info_t& directive) {
   for (const char* const key :
        {PMIX_JOB_CTRL_ID, PMIX_REGISTER_CLEANUP, PMIX_REGISTER_CLEANUP_DIR, PMIX_CLEANUP_RECURSIVE,
@@ -52,7 +54,8 @@ bool is_aside(const pmix_info_t& directive) {
   return false;
 }
 
-// What a rank says of itself, for a scheduler that may suspend or move it.
+// Returns true for information that a rank gives about itself, for a scheduler that may suspend or
+// move the rank.
 bool is_information(const pmix_info_t& directive) {
   for (const char* const key :
        {PMIX_JOB_CTRL_PREEMPTIBLE, PMIX_JOB_CTRL_CHECKPOINT_METHOD, PMIX_JOB_CTRL_CHECKPOINT_EVENT,
@@ -69,8 +72,8 @@ AgentLink::OnAnswer with_status(pmix_info_cbfunc_t call, void* data) {
   };
 }
 
-// What libscela tells of its own process (common/core/pmix_directives.h). Nothing: it is another
-// request.
+// Handles a directive by which libscela tells of its own process (common/core/pmix_directives.h).
+// Returns std::nullopt for any other request.
 std::optional<pmix_status_t> told_of_itself(const pmix_proc_t& asker, const pmix_info_t& directive,
                                             pmix_info_cbfunc_t call, void* data) {
   const bool leaves = is_key(directive, kPmixLeaveJob);
@@ -101,14 +104,14 @@ pmix_status_t job_control(const pmix_proc_t* asker, const pmix_proc_t targets[],
       continue;
     }
     const std::optional<int> one = signal_of(directives[i]);
-    if (!one || signo) return PMIX_ERR_NOT_SUPPORTED;  // one thing at a time
+    if (!one || signo) return PMIX_ERR_NOT_SUPPORTED;  // only one action per call
     signo = one;
   }
-  // Information alone is taken note of, as by mpirun, which does no more with it either.
+  // Information alone is accepted without an effect, as mpirun does.
   if (!signo) return informs ? PMIX_OPERATION_SUCCEEDED : PMIX_ERR_NOT_SUPPORTED;
   if (*signo < 1 || *signo >= NSIG) return PMIX_ERR_BAD_PARAM;
   RankSet ranks = served()->ranks_of(targets, targets == nullptr ? 0 : count);
-  if (targets == nullptr || count == 0) {  // all of the asker's
+  if (targets == nullptr || count == 0) {  // all ranks of the asker's namespace
     const auto space = served()->space(asker->nspace);
     if (space == nullptr) return PMIX_ERR_BAD_PARAM;
     ranks = space->ranks();
@@ -118,8 +121,8 @@ pmix_status_t job_control(const pmix_proc_t* asker, const pmix_proc_t targets[],
   return PMIX_SUCCESS;
 }
 
-// libpmix holds a lock meanwhile that its answer needs: it comes from another thread, always. One
-// call may hold several texts, and is answered with the last.
+// During this call libpmix holds a lock that its answer needs, so the answer always comes from
+// another thread. One call may hold several texts, and the answer to the last one ends it.
 void log(const pmix_proc_t* client, const pmix_info_t texts[], size_t count, const pmix_info_t*,
          size_t, pmix_op_cbfunc_t call, void* data) {
   const auto answer = [call, data](pmix_status_t status) {
@@ -147,7 +150,7 @@ void log(const pmix_proc_t* client, const pmix_info_t texts[], size_t count, con
 
 pmix_status_t allocate(const pmix_proc_t*, pmix_alloc_directive_t, const pmix_info_t*, size_t,
                        pmix_info_cbfunc_t, void*) {
-  return PMIX_ERR_NOT_SUPPORTED;  // a job keeps the hosts that it was started with
+  return PMIX_ERR_NOT_SUPPORTED;  // a job's hosts do not change
 }
 
 }  // namespace

@@ -22,8 +22,8 @@ Copies& copies() {
 pmix_status_t pull(const pmix_proc_t procs[], std::size_t count, const pmix_info_t directives[],
                    std::size_t directive_count, pmix_iof_channel_t channels, pmix_op_cbfunc_t,
                    void*) {
-  // Answered at once, always: libpmix 4.2 frees what a later answer would need, and keeps what is
-  // refused.
+  // The upcall always answers at once and with success: libpmix 4.2 frees the memory that a later
+  // answer would need, and keeps a refused request.
   for (std::size_t i = 0; i < directive_count; ++i) {
     if (!is_key(directives[i], PMIX_IOF_STOP)) continue;
     copies().stop_one();
@@ -34,7 +34,7 @@ pmix_status_t pull(const pmix_proc_t procs[], std::size_t count, const pmix_info
   return PMIX_OPERATION_SUCCEEDED;
 }
 
-// One event may tell of several that have gone.
+// Handles a lost connection. One event may report several lost processes.
 void gone(std::size_t, pmix_status_t, const pmix_proc_t*, pmix_info_t infos[], std::size_t count,
           pmix_info_t*, std::size_t, pmix_event_notification_cbfunc_fn_t then, void* data) {
   for (std::size_t i = 0; i < count; ++i) {
@@ -71,7 +71,7 @@ void Copies::pull(msg::Pull what) {
   if (what.ranks.empty()) return;
   const std::lock_guard guard(lock_);
   ++pulls_;
-  // Static, as all of this: nobody joins it.
+  // The thread is never joined, since this object is static.
   if (!std::exchange(running_, true)) std::thread([this] { run(); }).detach();
   server_.link().post(what);
 }

@@ -1,12 +1,15 @@
-// Copies of what ranks write, passed on to the tools of this node that have asked for them. Private
+// Passes copies of the ranks' output on to the tools of this node that have asked for them. Private
 // to pmix/server.
 //
-// libpmix queues without bound what a tool does not read. It has no word for that, but its sockets
-// have: nothing is handed to it while one of those that it has accepted takes no more. What waits
-// for that is here, at most as much as the agents' windows (nla/core/pmix_copies.h).
+// libpmix queues without bound the output that a tool does not read. It does not report this, but
+// its sockets show it. Therefore nothing is given to libpmix while one of its accepted connections
+// is full. Meanwhile the copies wait here, bounded by the agents' windows
+// (nla/core/pmix_copies.h).
 //
-// It does not tell whose question ends when a tool goes: copies end when their last reader says so,
-// or the last tool has gone.
+// libpmix does not say which requests end when a tool leaves. Copies therefore end when the last
+// request is stopped, or when the last tool has left.
+//
+// All public functions may be called from any thread. A thread of its own delivers the copies.
 #pragma once
 
 #include <pmix.h>
@@ -29,23 +32,23 @@ class Copies {
  public:
   explicit Copies(Server& server) : server_(server) {}
 
-  // Any thread: libpmix's upcalls.
+  // The upcalls of libpmix call these, from any thread.
   void tool_came(const pmix_proc_t& proc);
   void tool_left(const pmix_proc_t& proc);
   void pull(msg::Pull what);
   void stop_one();
-  // The main thread: from the agent.
+  // The main thread calls this for each copy from the agent.
   void pass(msg::Copy copy);
 
  private:
   using Name = std::pair<std::string, pmix_rank_t>;
 
-  void stop();  // under the lock
+  void stop();  // with lock_ held
   void run();
   void deliver(const msg::Copy& copy) const;
 
   Server& server_;
-  std::mutex lock_;  // of what follows
+  std::mutex lock_;  // guards the members below
   std::condition_variable more_;
   std::deque<msg::Copy> waiting_;
   std::set<Name> tools_;
@@ -53,7 +56,7 @@ class Copies {
   bool running_ = false;
 };
 
-// accept.cpp: returns when every connection that libpmix has accepted takes more, or has ended.
+// Blocks until every connection that libpmix has accepted can take more, or has ended (accept.cpp).
 void wait_for_readers();
 
 }  // namespace scela::pmix

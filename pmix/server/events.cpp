@@ -1,7 +1,7 @@
-// Events between the servers of a job: what a process of this node tells goes to the servers of all
-// nodes that it is for, and each hands it to those of its own who have registered. What comes from
-// another server is handed over under the name of its source, which is not this server: libpmix
-// would ask its host to spread only what the server itself says.
+// Events between the servers of a job. An event of a process on this node goes to the servers of
+// all nodes that it is for. Each server passes it to the processes of its node that have registered
+// for it. An event from another server is passed on under the name of its source. libpmix asks its
+// host to spread only events of the server itself, so such an event does not return.
 #include <algorithm>
 #include <memory>
 #include <utility>
@@ -16,15 +16,16 @@ namespace scela::pmix {
 
 namespace {
 
-// Each of so many ranks that fail at once is an event of its own; more are one.
+// If at most this number of ranks fail at once, each is an event of its own. More ranks are one
+// event.
 constexpr std::size_t kMaxSingleEvents = 64;
 
-// Nobody but ranks of this job is anywhere else.
+// Returns true if the event is for this node only: other nodes have only ranks of this job.
 bool stays_here(pmix_data_range_t range) {
   return range == PMIX_RANGE_LOCAL || range == PMIX_RANGE_PROC_LOCAL || range == PMIX_RANGE_RM;
 }
 
-// Those that an event of a custom range names; a range without names is for all.
+// The ranks that an event of a custom range names. An event without such names is for all ranks.
 struct Targets {
   bool named = false;
   RankSet ranks;
@@ -52,8 +53,8 @@ Targets targets_of(const pmix_info_t* infos, std::size_t count) {
   return out;
 }
 
-// libpmix, and handlers of programs, take these for what their names say without a look at the
-// type.
+// libpmix and the handlers of programs use these two attributes without a check of their type, so
+// the server checks it.
 bool is_sound(const pmix_info_t& info) {
   const pmix_value_t& value = info.value;
   if (is_key(info, PMIX_EVENT_AFFECTED_PROC)) {
@@ -65,15 +66,15 @@ bool is_sound(const pmix_info_t& info) {
          (array->size == 0 || array->array != nullptr);
 }
 
-// What goes to, or comes from, other nodes. Connections that are lost concern their server only,
-// whose tools they may be (copies.cpp).
+// Returns true if an event may go to other nodes or come from them. A lost connection concerns only
+// its own server, since it may be the connection of a tool (copies.cpp).
 bool may_travel(pmix_status_t code, const pmix_info_t* infos, std::size_t count) {
   return code != PMIX_ERR_LOST_CONNECTION && std::all_of(infos, infos + count, is_sound);
 }
 
 pmix_status_t register_events(pmix_status_t*, size_t, const pmix_info_t*, size_t, pmix_op_cbfunc_t,
                               void*) {
-  return PMIX_OPERATION_SUCCEEDED;  // every server is told of every event
+  return PMIX_OPERATION_SUCCEEDED;  // every server gets every event
 }
 
 pmix_status_t deregister_events(pmix_status_t*, size_t, pmix_op_cbfunc_t, void*) {
@@ -98,7 +99,7 @@ pmix_status_t notify_event(pmix_status_t code, const pmix_proc_t* source, pmix_d
   return PMIX_OPERATION_SUCCEEDED;
 }
 
-// libpmix copies what it is told before it returns.
+// libpmix copies the arguments before it returns.
 void tell(pmix_status_t code, const pmix_proc_t& source, pmix_data_range_t range,
           const pmix_info_t* infos, std::size_t count) {
   static_cast<void>(PMIx_Notify_event(code, &source, range, infos, count, nullptr, nullptr));
@@ -113,7 +114,8 @@ void tell_failed(const std::vector<pmix_proc_t>& failed) {
     pmix_data_array_t array{PMIX_PROC, copy.size(), copy.data()};
     infos.add_array(PMIX_EVENT_AFFECTED_PROCS, array);
   }
-  // Handlers of everything, as Open MPI's, end their process by what they are told.
+  // Default handlers, such as Open MPI's, end their process at any event, so they must not get this
+  // one.
   infos.add(PMIX_EVENT_NON_DEFAULT, true);
   tell(PMIX_ERR_PROC_ABORTED, failed.front(), PMIX_RANGE_LOCAL, infos.data(), infos.size());
 }
@@ -136,7 +138,7 @@ void deliver(const Server&, const msg::Event& event) {
   packed.get(&source, 1, PMIX_PROC);
   packed.get(&range, 1, PMIX_DATA_RANGE);
   packed.get(&count, 1, PMIX_SIZE);
-  if (!packed.ok() || count > packed.left()) return;  // each takes a byte at least
+  if (!packed.ok() || count > packed.left()) return;  // each takes at least a byte
   pmix_info_t* infos = nullptr;
   if (count > 0) {
     PMIX_INFO_CREATE(infos, count);

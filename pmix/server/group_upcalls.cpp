@@ -1,7 +1,7 @@
-// Groups: named sets of processes, made and dissolved by all of their members. libpmix collects
-// what this node's members give; the rest is a fence with the group's name, whose number is the
-// group's context id. What members have put comes with it, in libpmix's own bytes, one node's after
-// the other's.
+// Groups: named sets of processes, which all of their members together make and dissolve. libpmix
+// collects the data of this node's members. The rest is a fence with the group's name; the number
+// of that fence is the group's context id. The data that members have put comes with the fence, in
+// libpmix's own format, node after node.
 #include <pmix.h>
 #include <pmix_server.h>
 
@@ -22,7 +22,7 @@ namespace scela::pmix {
 
 namespace {
 
-// What libpmix is answered with; it says when it is done with it.
+// The answer to libpmix, which calls free_made() when it needs the answer no longer.
 struct Made {
   pmix_info_t infos[2]{};
   std::size_t count = 0;
@@ -37,7 +37,7 @@ struct Made {
 
 void free_made(void* made) {
   const std::unique_ptr<Made> answer(static_cast<Made*>(made));
-  // libpmix takes the bytes away where it has a use for them.
+  // If libpmix has a use for the bytes, it takes them out of the attribute.
   for (pmix_info_t& info : answer->infos)
     if (info.value.type == PMIX_BYTE_OBJECT) std::free(info.value.data.bo.bytes);
 }
@@ -68,7 +68,8 @@ pmix_status_t group_upcall(pmix_group_operation_t operation, char* name, const p
                            pmix_info_cbfunc_t call, void* data) {
   msg::Fence question;
   question.ranks = served()->ranks_of(procs, count);
-  // The two operations are apart: who dissolves a group may be ahead of who still makes it.
+  // The two operations have different names, because a member that dissolves a group may be ahead
+  // of one that still makes it.
   question.name = cat(operation == PMIX_GROUP_CONSTRUCT ? "+" : "-", name);
   if (question.ranks.empty()) return PMIX_ERR_NOT_SUPPORTED;
   bool number_wanted = false;

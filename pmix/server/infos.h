@@ -1,4 +1,5 @@
-// Lists of PMIx attributes, built one by one and freed by themselves. Private to pmix/server.
+// Lists of PMIx attributes, which free themselves. Private to pmix/server. A list is for one thread
+// at a time.
 #pragma once
 
 #include <pmix.h>
@@ -16,9 +17,10 @@ inline bool is_key(const pmix_info_t& info, const char* key) {
   return std::string_view(info.key) == key;
 }
 
-// What PMIX_TIMEOUT says, which callers put as they like; 0: it does not, or for ever.
+// Returns the value of PMIX_TIMEOUT, which callers give in several integer types. 0 means that it
+// is absent or that there is no limit.
 inline std::chrono::seconds timeout_of(const pmix_info_t* infos, std::size_t count) {
-  constexpr std::int64_t kMost = INT32_MAX;  // what libpmix would keep of it
+  constexpr std::int64_t kMost = INT32_MAX;  // the range that libpmix keeps
   for (std::size_t i = 0; i < count; ++i) {
     if (!is_key(infos[i], PMIX_TIMEOUT)) continue;
     const pmix_value_t& value = infos[i].value;
@@ -34,7 +36,7 @@ inline std::chrono::seconds timeout_of(const pmix_info_t* infos, std::size_t cou
   return std::chrono::seconds(0);
 }
 
-// A copy of everything that is added.
+// A list of attributes, which copies every value that is added.
 class Infos {
  public:
   Infos() : list_(PMIx_Info_list_start()) {}
@@ -51,7 +53,7 @@ class Infos {
   void add_rank(const char* key, pmix_rank_t value) { put(key, &value, PMIX_PROC_RANK); }
   void add_short(const char* key, std::uint16_t value) { put(key, &value, PMIX_UINT16); }
   void add(const char* key, const pmix_proc_t& value) { put(key, &value, PMIX_PROC); }
-  // What PMIx_generate_regex() and PMIx_generate_ppn() have made.
+  // `value` comes from PMIx_generate_regex() or PMIx_generate_ppn().
   void add_regex(const char* key, const char* value) {
     const bool is_blob = std::string_view(value).starts_with("blob");
     put(key, value, is_blob ? PMIX_REGEX : PMIX_STRING);
@@ -64,7 +66,7 @@ class Infos {
   void add_state(const char* key, pmix_proc_state_t value) { put(key, &value, PMIX_PROC_STATE); }
   void add_process(const char* key, const pmix_proc_t& value) { put(key, &value, PMIX_PROC); }
 
-  // Nothing is added after this.
+  // Converts the list to an array, which the list owns. No attribute may be added afterwards.
   pmix_data_array_t* array() {
     if (!converted_) PMIx_Info_list_convert(list_, &array_);
     converted_ = true;

@@ -23,8 +23,8 @@ void AgentLink::post(const Message& message) {
   const std::string bytes = encode(message);
   const std::lock_guard guard(lock_);
   posted_ += bytes;
-  // At once where it can be: a rank that libpmix lets go on may end before the main thread runs,
-  // and its agent reads what was said of it before that.
+  // The message is written at once if possible. A rank that libpmix lets go on may end before the
+  // main thread runs. The agent must read the message about the rank before it handles that end.
   static_cast<void>(write_some());
   if (written_ < writing_.size()) static_cast<void>(::eventfd_write(wake_.get(), 1));
 }
@@ -46,7 +46,7 @@ Id AgentLink::expect(OnAnswer then, Limit limit, Overdue overdue) {
   asked_.emplace(next_, std::move(then));
   if (limit != kEver) {
     limits_.emplace(Clock::now() + limit, std::pair(next_, overdue));
-    static_cast<void>(::eventfd_write(wake_.get(), 1));  // who waits must know for how long
+    static_cast<void>(::eventfd_write(wake_.get(), 1));  // wait() needs the new limit
   }
   return next_++;
 }
@@ -103,7 +103,7 @@ void AgentLink::wait(bool read) {
   static_cast<void>(::eventfd_read(wake_.get(), &count));
 }
 
-// What somebody wants called, and answers that are overdue.
+// Calls the functions that are due, and handles questions that have passed their limit.
 void AgentLink::call_due() {
   std::vector<std::function<void()>> calls;
   std::vector<Id> answered;

@@ -1,8 +1,9 @@
-// The server's end of the link to its agent, and what was asked over it.
+// The server's end of the link to its agent, with the open questions. The upcalls and the server
+// use it.
 //
-// post() and ask() may be called by any thread, and do not wait: libpmix calls from threads of its
-// own, which must not block. run() is the main thread's: it writes what could not be written at
-// once, reads what the agent says, and calls the answers' functions.
+// post(), ask(), later() and after() may be called from any thread and do not block: libpmix calls
+// from threads of its own, which must not block. The main thread calls run(), which writes what
+// could not be written at once, reads the agent's messages, and calls the functions of answers.
 #pragma once
 
 #include <chrono>
@@ -22,33 +23,37 @@ class AgentLink {
  public:
   using OnAnswer = std::function<void(Status status, std::string blob)>;
 
-  // Makes the descriptors that threads wake the main one by; false: there are none left.
+  // Makes the descriptor by which threads wake the main thread. Returns false if that fails.
   bool open();
 
   using Limit = std::chrono::milliseconds;
+  // Sends a message without waiting for an answer.
   void post(const Message& message);
-  // What becomes of a question that takes longer than its limit: it is answered with `timed_out`,
-  // or the agent is told, whose answer decides.
+  // The treatment of a question that takes longer than its limit. Either the link answers it with
+  // `timed_out`, or the link sends GiveUp and the agent's answer decides.
   enum class Overdue { answered, given_up };
-  // Sets the message's id, and has `then` called once it is answered.
+  // Sets the question's id and posts it. The main thread calls `then` once the question is
+  // answered.
   template <class Question>
   void ask(Question question, OnAnswer then, Limit limit = kEver,
            Overdue overdue = Overdue::answered) {
     question.id = expect(std::move(then), limit, overdue);
     post(Message(std::move(question)));
   }
-  // Has the main thread call it.
+  // Makes the main thread call `call` soon.
   void later(std::function<void()> call);
-  // The same, when that time is over.
+  // Makes the main thread call `call` after this time.
   void after(Limit time, std::function<void()> call);
 
   static constexpr Limit kEver{0};
 
-  // The first message of the agent; an empty one when the agent is gone, or speaks nonsense.
+  // Blocks until the agent's first message comes and returns it. Returns std::nullopt if the agent
+  // is gone or sends a malformed message.
   std::optional<Message> first();
-  // Until the agent is gone. What is no answer goes to `other`.
+  // Blocks until the agent is gone or sends a malformed message. Calls `other` for each message
+  // that is no Answer.
   void run(const std::function<void(Message)>& other);
-  // Waits until what was posted is written.
+  // Blocks until all posted messages are written or the agent is gone.
   void flush();
 
  private:
@@ -57,7 +62,7 @@ class AgentLink {
   Id expect(OnAnswer then, Limit limit, Overdue overdue);
   bool read();
   bool write();
-  bool write_some();  // under the lock
+  bool write_some();  // with lock_ held
   bool is_left();
   void wait(bool read);
   void take(const msg::Answer& answer);
@@ -67,7 +72,7 @@ class AgentLink {
   Fd wake_;
   Decoder decoder_;
 
-  std::mutex lock_;  // of what follows
+  std::mutex lock_;  // guards the members below
   std::string writing_;
   std::size_t written_ = 0;
   std::string posted_;

@@ -1,9 +1,10 @@
-// scela-pmix: the PMIx server of one node. The agent starts it for jobs whose ranks speak PMIx, and
-// talks to it over descriptor 3 (pmix/core/messages.h). It ends when the agent does, and takes the
-// directory that it is given along: where the ranks keep their shared memory.
+// scela-pmix: the PMIx server of one node. The agent starts it if the ranks of a job speak PMIx,
+// and talks to it over descriptor 3 (pmix/core/messages.h). The server ends when the agent ends. It
+// then removes the directory named on its command line, in which the ranks keep shared memory.
 //
-// With --stand-in it is no server: it connects to one in the name of a rank that has ended, whose
-// environment it has, and ends, so that libpmix there loses that connection (nla/core/pmix_desk.h).
+// With --stand-in the program is no server, but stands in for a rank that has ended, with the
+// environment of that rank. It connects to the server in the rank's name and ends. By that the
+// server's libpmix loses a connection of the rank (nla/core/pmix_desk.h).
 #include <pmix.h>
 #include <signal.h>
 #include <sys/socket.h>
@@ -19,13 +20,13 @@
 
 namespace {
 
-// Static, so that libpmix's threads, which nobody joins, find them to the end.
+// The link is static because libpmix's threads, which are never joined, use it to the end.
 scela::pmix::AgentLink& link() {
   static scela::pmix::AgentLink made;
   return made;
 }
 
-// For a server that does not answer any more.
+// After this time, in seconds, the stand-in ends although the server has not answered it.
 constexpr unsigned kStandInSeconds = 20;
 
 [[noreturn]] void stand_in() {
@@ -33,7 +34,7 @@ constexpr unsigned kStandInSeconds = 20;
   ::alarm(kStandInSeconds);
   pmix_proc_t self{};
   const pmix_status_t status = PMIx_Init(&self, nullptr, 0);
-  ::_exit(status == PMIX_SUCCESS ? 0 : 71);  // not PMIx_Finalize: libpmix is to miss it
+  ::_exit(status == PMIX_SUCCESS ? 0 : 71);  // no PMIx_Finalize, so it is lost
 }
 
 }  // namespace
@@ -51,7 +52,8 @@ int main(int count, char** words) {
     std::fputs("scela-pmix: is started by scela-nla, for jobs run with --pmi pmix\n", stderr);
     return 64;
   }
-  // The agent asks everybody of its node to go when it lets go of this one, which has work then.
+  // When the agent lets go of this server, it asks all processes of its node to end. The server
+  // ignores these signals, because it still has work then.
   for (const int signo : {SIGTERM, SIGHUP, SIGINT})
     ::signal(signo, SIG_IGN);
   if (!link().open()) return 71;
@@ -66,8 +68,8 @@ int main(int count, char** words) {
   };
   leave_if(server.set_up(std::get<pmix::msg::Setup>(*setup)));
   link().run([&](const pmix::Message& message) { leave_if(server.receive(message)); });
-  // The ranks are gone, or end with the agent. It removes the directory with all that libpmix has
-  // there, and nobody waits for its farewells.
+  // The ranks are gone, or end with the agent. The server removes the directory with all of
+  // libpmix's files. No process waits for a finalization of libpmix.
   if (count > 1) static_cast<void>(remove_tree(words[1]));
   ::_exit(0);
 }

@@ -1,6 +1,6 @@
-// A server that gets no memory ends, and its agent says why: libpmix would go on without it, and
-// leave clients without an answer. libpmix calls the functions below instead of the C library's, as
-// the program's own symbols come first.
+// Ends the server if an allocation fails; its agent then reports why. Otherwise libpmix would go on
+// without the memory and leave clients without an answer. libpmix calls the functions below instead
+// of the C library's, because the program's own symbols come first.
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 #include <iterator>
 #include <string_view>
 
-// The C library's own, which these stand in front of.
+// The C library's own functions, which the functions below replace and call.
 // NOLINTBEGIN(readability-identifier-naming,bugprone-reserved-identifier)
 extern "C" {
 void* __libc_malloc(std::size_t size);
@@ -21,10 +21,10 @@ void* __libc_realloc(void* memory, std::size_t size);
 
 namespace {
 
-constexpr int kNoMemory = 71;  // as of every fault of the server
+constexpr int kNoMemory = 71;  // the status of every fault of the server
 
 [[noreturn]] void end_without(std::size_t bytes) {
-  // Nothing here may ask for memory.
+  // This function must not allocate memory.
   constexpr std::string_view kBefore = "there is no memory (";
   constexpr std::string_view kAfter = " bytes more were asked for)\n";
   char line[80];
@@ -42,7 +42,7 @@ void* there(void* memory, std::size_t bytes) {
 
 }  // namespace
 
-// The C library's headers have reserved names for the parameters.
+// The parameters have other names here, because the C library's headers use reserved names.
 // NOLINTBEGIN(readability-inconsistent-declaration-parameter-name)
 extern "C" {
 

@@ -1,8 +1,9 @@
-// What libpmix asks of its host for those who look on: queries, and tools that come to the server.
+// The upcalls for observers: queries, and tools that connect to the server.
 //
-// libpmix does not say who has asked a query; without a namespace it is about the first one, and
-// tables are of all. What needs
-// no table of processes is answered at once, the rest when the agent has asked the other nodes'.
+// libpmix does not say which process has made a query. A query without a namespace is about the
+// first namespace, and a table is then one of all namespaces. A query that needs no table of
+// processes is answered at once. Others are answered when the agent has asked the agents of other
+// nodes.
 #include <unistd.h>
 
 #include <algorithm>
@@ -24,15 +25,16 @@ namespace scela::pmix {
 
 namespace {
 
-// For the agents of other nodes to say what they know; what has come by then is not looked at.
+// The time in which the agents of other nodes must answer. After that the query fails, and partial
+// answers are not used.
 constexpr std::chrono::seconds kTableLimit{20};
 
 struct Want {
   std::string key;
-  Server::SpacePtr space;  // about this one; none: there is no such
-  bool named = false;      // it was said
+  Server::SpacePtr space;  // its subject; null: no such namespace
+  bool named = false;      // the query names the namespace
   bool local_only = false;
-  std::optional<Rank> rank;  // about this one of it
+  std::optional<Rank> rank;  // about this rank of the namespace
 };
 struct Query {
   std::vector<Want> wants;
@@ -40,7 +42,8 @@ struct Query {
   void* data = nullptr;
 };
 
-// What a query may ask for, and whether that needs the table of processes: of all nodes, of this.
+// The keys that a query may ask for. Each needs no table of processes, this node's table, or the
+// table of all nodes.
 enum class Need { nothing, here, everywhere };
 struct Key {
   const char* name;
@@ -101,7 +104,7 @@ pmix_proc_state_t state_of(ProcessState state) {
 }
 
 int exit_code_of(const Process& process) {
-  constexpr int kSignalStatus = 128;  // as shells count
+  constexpr int kSignalStatus = 128;  // as in shells
   return process.state == ProcessState::signaled ? kSignalStatus + process.code : process.code;
 }
 
@@ -110,7 +113,7 @@ bool has_failed(const Process& process) {
          (process.state != ProcessState::exited || process.code != 0);
 }
 
-// The first word of what the rank runs.
+// Returns the first word of the rank's command line.
 std::string executable_of(Rank rank) {
   for (const Server::SpacePtr& space : served()->spaces()) {
     for (const msg::World::Program& program : space->programs) {
@@ -175,7 +178,7 @@ void add_namespace(Infos& list, const Space& space, const std::vector<Process>& 
   list.add(PMIX_JOB_INFO_ARRAY, of);
 }
 
-// What libpmix 4.2 leaves out of a table, and the rest of a line.
+// Adds one field of a process. libpmix 4.2 leaves some fields out of a table.
 bool add_process(Infos& infos, const Want& want, const std::vector<Process>& processes) {
   for (const Process& one : processes) {
     if (!want.rank || want.space->first + *want.rank != one.rank) continue;
@@ -195,7 +198,7 @@ bool is_of_process(const std::string& key) {
   return key == PMIX_EXIT_CODE || key == PMIX_PROC_STATE_STATUS || key == PMIX_PROC_PID;
 }
 
-// Of the namespace that was said, else of all.
+// Returns the ranks of the named namespace, else of all namespaces.
 RankSet chosen_ranks(const Want& want, bool here) {
   RankSet out;
   for (const Server::SpacePtr& one : served()->spaces()) {
@@ -205,7 +208,7 @@ RankSet chosen_ranks(const Want& want, bool here) {
   return out;
 }
 
-// False: there is no such thing.
+// Returns false if the requested value does not exist.
 bool add_answer(Infos& infos, const Want& want, const std::vector<Process>& processes) {
   if (want.key == PMIX_QUERY_NAMESPACES) {
     std::string names;
@@ -270,7 +273,7 @@ void give(const Query& query, const std::vector<Process>& processes) {
              infos.release());
 }
 
-// What the qualifiers of a query say.
+// Returns the parts of a Want that the qualifiers of a query give.
 Want common_of(const pmix_query_t& query) {
   Want out;
   const auto about = [&](const char* nspace) {
@@ -302,7 +305,7 @@ pmix_status_t query(pmix_proc_t*, pmix_query_t* queries, size_t count, pmix_info
   question->call = call;
   question->data = data;
   Need need = Need::nothing;
-  RankSet ranks;  // that are asked about
+  RankSet ranks;  // the query is about these
   bool about_all = false;
   for (size_t i = 0; i < count; ++i) {
     Want want = common_of(queries[i]);
@@ -337,7 +340,7 @@ pmix_status_t query(pmix_proc_t*, pmix_query_t* queries, size_t count, pmix_info
   return PMIX_SUCCESS;
 }
 
-// Tools. Who may come this far is of this user (accept.cpp).
+// The next functions serve tools. Only processes of this user come this far (accept.cpp).
 
 std::optional<pmix_proc_t> own_name(const pmix_info_t* infos, size_t count) {
   pmix_proc_t proc{};
@@ -363,7 +366,7 @@ void tool_connected(pmix_info_t* infos, size_t count, pmix_tool_connection_cbfun
   pmix_proc_t proc{};
   if (const auto named = own_name(infos, count)) {
     proc = *named;
-    // A rank may be a tool too, under its own name.
+    // A rank may also be a tool, under its own name.
     const auto space = served()->space(proc.nspace);
     const bool other = space && !space->map.ranks_of(setup.node).contains(proc.rank);
     const bool taken =

@@ -1,4 +1,5 @@
-// Bytes that libpmix packs and unpacks. Private to pmix/server.
+// A buffer that libpmix packs values into and unpacks them from. Private to pmix/server. A buffer
+// is for one thread at a time.
 #pragma once
 
 #include <pmix.h>
@@ -13,7 +14,8 @@ namespace scela::pmix {
 class Packed {
  public:
   Packed() { PMIX_DATA_BUFFER_CONSTRUCT(&raw_); }
-  // To unpack a copy of these from. False from ok(): there is no memory for them.
+  // Makes a buffer to unpack a copy of these bytes. ok() returns false if there is no memory for
+  // it.
   explicit Packed(const std::string& bytes) : Packed() {
     char* const copy = static_cast<char*>(std::malloc(bytes.size()));
     ok_ = copy != nullptr;
@@ -29,7 +31,8 @@ class Packed {
   Packed(const Packed&) = delete;
   Packed& operator=(const Packed&) = delete;
 
-  // libpmix's functions take what they only read as if they wrote it.
+  // If put() or get() fails, ok() returns false from then on. put() casts because libpmix takes a
+  // pointer to non-const values that it only reads.
   void put(const void* values, std::int32_t count, pmix_data_type_t type) {
     ok_ = ok_ &&
           PMIx_Data_pack(nullptr, &raw_, const_cast<void*>(values), count, type) == PMIX_SUCCESS;

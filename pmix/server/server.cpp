@@ -25,16 +25,16 @@ struct Free {
 };
 using Text = std::unique_ptr<char, Free>;
 
-// Done at once, and done, are both fine.
+// Returns true for both statuses of success.
 bool is_fine(pmix_status_t status) {
   return status == PMIX_SUCCESS || status == PMIX_OPERATION_SUCCEEDED;
 }
 
-// libpmix begins with less, and does without what it could not load: then it hears no client. Where
-// memory is refused later, see memory.cpp.
+// In bytes. libpmix starts with less address space, too, but goes on without the components that it
+// could not load, and then hears no client. memory.cpp handles allocations that fail later.
 constexpr rlim_t kLeastAddressSpace = rlim_t{64} << 20;
 
-// Empty: there is enough.
+// Returns an empty string if the address space suffices, else an error text.
 std::string lack_of_memory() {
   rlimit limit{};
   if (::getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY ||
@@ -48,7 +48,7 @@ std::string said(const char* what, pmix_status_t status) {
   return cat("libpmix could not ", what, ": ", PMIx_Error_string(status));
 }
 
-// In the order of their numbers.
+// Calls `each` for every node of the map, in the order of node numbers, with the node's ranks.
 template <class Each>
 void for_each_node(const RankMap& map, Each each) {
   std::set<std::uint32_t> nodes;
@@ -66,14 +66,15 @@ std::string listed(const RankSet& ranks) {
   return out;
 }
 
-// What libpmix says of a process that is asked for its data.
+// A request to libpmix for a process's data, and the function that gets the answer.
 struct Asked {
   Id id;
   std::function<void(msg::Data)> then;
 };
 
-// How soon a key that a rank has not put yet is looked for again, and how much later at most.
-// Shorter: more work for a rank that never puts it; longer: who waits for it waits longer.
+// The first and the longest delay, in milliseconds, before the server looks again for a key that a
+// rank has not put yet. Shorter delays cost more work for a rank that never puts the key. Longer
+// ones delay the process that waits for it.
 constexpr AgentLink::Limit kFirstLook{5};
 constexpr AgentLink::Limit kLastLook{100};
 
@@ -108,7 +109,7 @@ std::string Server::set_up(const msg::Setup& setup) {
   }
   if (std::string lack = lack_of_memory(); !lack.empty()) return lack;
   const pmix_status_t status = initialise();
-  // Again: it may have been limited meanwhile.
+  // The limit may have been lowered meanwhile, so it is checked again.
   return is_fine(status) ? lack_of_memory() : said("begin", status);
 }
 
@@ -118,12 +119,13 @@ pmix_status_t Server::initialise() {
   infos.add_rank(PMIX_SERVER_RANK, setup_.node);
   infos.add(PMIX_SERVER_TMPDIR, setup_.directory);
   infos.add(PMIX_SYSTEM_TMPDIR, setup_.directory);
-  // Nodes that share a machine are told apart by their names, not by the machine's.
+  // Nodes that share a machine differ in their own names, so libpmix must not use the machine's.
   infos.add(PMIX_HOSTNAME, setup_.hosts[setup_.node]);
   infos.add(PMIX_SERVER_TOOL_SUPPORT, true);
-  // Else it writes itself what it is to pass on to tools, and keeps lines until they end.
+  // Otherwise libpmix would write the output for tools itself, and keep lines until they end.
   infos.add(PMIX_IOF_LOCAL_OUTPUT, false);
-  // Else every rank of Open MPI finds it out again, a third of what its start costs.
+  // Otherwise every rank of Open MPI discovers the topology again, which takes a third of its
+  // start.
   infos.add(PMIX_SERVER_SHARE_TOPOLOGY, true);
   const pmix_status_t status = PMIx_server_init(upcalls_for(*this), infos.data(), infos.size());
   if (is_fine(status)) {
@@ -133,8 +135,8 @@ pmix_status_t Server::initialise() {
   return status;
 }
 
-// Tools look for a file named by what the machine calls itself, without a domain, which may be
-// another name.
+// Tools look for a file that is named after the machine's host name, without its domain. The node
+// may have another name, so the server makes a symbolic link for the tools.
 void Server::help_tools(const msg::Setup& setup) {
   char name[HOST_NAME_MAX + 1] = {};
   if (::gethostname(name, sizeof name - 1) != 0) return;
@@ -207,12 +209,12 @@ pmix_status_t Server::register_world(const msg::World& world, const RankMap& map
   infos.add(PMIX_NODEID, setup_.node);
   infos.add(PMIX_TMPDIR, setup_.rank_directory);
   infos.add(PMIX_NSDIR, setup_.rank_directory);
-  infos.add(PMIX_TDIR_RMCLEAN, true);  // the agent removes it with the node's
+  infos.add(PMIX_TDIR_RMCLEAN, true);  // the agent removes the directory
   if (world.parent) {
     infos.add(PMIX_SPAWNED, true);
     infos.add(PMIX_PARENT_ID, process(*world.parent));
   }
-  // libpmix derives the host's name of a rank from the two maps, and nothing else.
+  // libpmix derives only the host name of a rank from the two maps, so the rest is given here.
   for_each_node(map, [&](std::uint32_t node, const RankSet& ranks) {
     const std::uint32_t before = ranks_before(world, node);
     std::uint32_t position = 0;
@@ -227,7 +229,7 @@ pmix_status_t Server::register_world(const msg::World& world, const RankMap& map
                                      infos.data(), infos.size(), nullptr, nullptr);
 }
 
-// Of the job on that node, in the worlds before this one.
+// Returns the number of ranks on that node in the worlds before this one.
 std::uint32_t Server::ranks_before(const msg::World& world, std::uint32_t node) const {
   std::uint64_t count = 0;
   for (const SpacePtr& space : spaces())
@@ -235,7 +237,7 @@ std::uint32_t Server::ranks_before(const msg::World& world, std::uint32_t node) 
   return static_cast<std::uint32_t>(count);
 }
 
-// Each value costs libpmix half a kilobyte here, and again in each of the ranks.
+// Each value costs libpmix half a kilobyte in the server, and again in each of the ranks.
 void Server::describe(const msg::World& world, const Place& place, Infos& of) const {
   const Rank number = world.first + place.rank;
   const bool here = place.node == setup_.node;
@@ -248,7 +250,8 @@ void Server::describe(const msg::World& world, const Place& place, Infos& of) co
     of.add(PMIX_HOSTNAME, setup_.hosts[setup_.node]);
     of.add(PMIX_PROCDIR, setup_.rank_directory);
   } else {
-    // Of a rank on the same node the client works it out, with its own meaning of the bits.
+    // For a rank on the same node the client computes the locality, with its own meaning of the
+    // bits.
     of.add_short(PMIX_LOCALITY, PMIX_LOCALITY_NONLOCAL);
   }
   for (std::uint32_t program = 0; program < world.programs.size(); ++program) {
@@ -292,9 +295,8 @@ std::string Server::receive(const Message& message) {
   return {};
 }
 
-// libpmix answers as soon as the rank has put anything. A question for one key is answered when
-// that key is there. libpmix tells no host of later puts, so the server looks for it again and
-// again.
+// libpmix answers as soon as the rank has put anything, but a question for one key must wait for
+// that key. libpmix does not report later puts to its host, so the server polls for the key.
 void Server::ask_for_data(const msg::DataAsked& asked) {
   if (asked.key.empty())
     return request_data(asked, [this](const msg::Data& data) { link_.post(data); });
@@ -305,7 +307,8 @@ void Server::ask_for_data(const msg::DataAsked& asked) {
   });
 }
 
-// The data is requested anew when the key is there: it may have come after what was brought before.
+// When the key is there, the data is requested anew, because the key may have come after the first
+// answer.
 void Server::look_for(const msg::DataAsked& asked, AgentLink::Limit next) {
   if (!looking_.contains(asked.id)) return;
   if (has_put(asked.rank, asked.key)) {
@@ -320,7 +323,7 @@ void Server::request_data(const msg::DataAsked& asked, std::function<void(msg::D
   const pmix_proc_t proc = process(asked.rank);
   const pmix_status_t status = PMIx_server_dmodex_request(&proc, data_there, about.get());
   if (status == PMIX_SUCCESS) {
-    static_cast<void>(about.release());  // data_there() has it
+    static_cast<void>(about.release());  // data_there() owns it now
   } else {
     link_.post(msg::Data{asked.id, Status::not_found, {}});
   }

@@ -1,8 +1,9 @@
-// libpmix's server of one node: set up from what the agent says, and told what the agent answers.
-// Each world of the job is a namespace.
+// The PMIx server of one node, on top of libpmix. It is set up by the agent's messages and receives
+// the agent's answers. Each world of the job is a namespace. Private to pmix/server.
 //
-// libpmix calls the host (upcalls.cpp) from threads of its own; those calls only queue. One server
-// per process, as libpmix has it. Private to pmix/server.
+// libpmix calls the host's functions (upcalls.cpp) from threads of its own; they only queue
+// questions. There is one server per process, as libpmix requires. set_up() and receive() are for
+// the main thread.
 #pragma once
 
 #include <pmix.h>
@@ -24,46 +25,50 @@ namespace scela::pmix {
 
 class Infos;
 
-// A namespace: the ranks that the job began with, or those of one spawn.
+// A namespace: the ranks with which the job began, or the ranks of one spawn.
 struct Space {
   std::string name;
   Rank first = 0;
-  RankMap map;  // of rank - first
+  RankMap map;  // maps rank - first to nodes
   std::uint32_t universe = 0;
   std::vector<msg::World::Program> programs;
 
-  // By the job's numbers.
+  // Both functions return ranks by the job's numbers.
   RankSet ranks() const { return RankSet::run(first, map.size()); }
   RankSet ranks_of(std::uint32_t node) const;
-  std::size_t nodes() const;  // those that have ranks of it
+  std::size_t nodes() const;  // number of nodes with ranks of it
 };
 
 class Server {
  public:
   explicit Server(AgentLink& link) : link_(link) {}
 
-  // Initialises libpmix. Empty, or why it cannot be.
+  // Initialises libpmix. Returns an empty string, or the reason why that failed.
   std::string set_up(const msg::Setup& setup);
-  // Registers worlds, posts the environment of their ranks, and asks ranks for their data. Empty,
-  // or why it cannot serve any more.
+  // Carries out a message of the agent: registers worlds, posts the environment of their ranks,
+  // requests ranks' data, and passes on events and copies. Returns an empty string, or the reason
+  // why the server cannot go on.
   std::string receive(const Message& message);
 
   AgentLink& link() { return link_; }
-  // Between the job's numbers and libpmix's names; any thread may ask.
-  // Empty: one of them is not of this job.
+  // These functions translate between the job's numbers and libpmix's names, from any thread.
+  // ranks_of() returns an empty set if one of the processes is not of this job.
   RankSet ranks_of(const pmix_proc_t procs[], std::size_t count) const;
   std::optional<Rank> rank_of(const pmix_proc_t& proc) const;
   pmix_proc_t process(Rank rank) const;
-  // In whose name a process asks: a tool in that of a rank of this node.
+  // Returns the rank in the name of which a process asks. A tool asks in the name of a rank of this
+  // node.
   Rank speaker(const pmix_proc_t& proc) const;
-  // The job's namespaces, by first rank, and that of this name, or none.
+  // spaces() returns the job's namespaces, ordered by first rank. space() returns the namespace of
+  // this name, or a null pointer. Both are for any thread.
   using SpacePtr = std::shared_ptr<const Space>;
   std::vector<SpacePtr> spaces() const;
   SpacePtr space(const char* nspace) const;
   const msg::Setup& setup() const { return setup_; }
-  std::string host(std::uint32_t node) const;  // empty: there is none
-  // libpmix finds it by itself, later: one of this job that is not known here yet, as a rank may
-  // hear of it by MPI first; or one of this node that is just being registered.
+  std::string host(std::uint32_t node) const;  // empty if unknown
+  // Returns true if libpmix will find this process by itself, later. Its namespace may be one of
+  // this job that is not known here yet, since a rank may hear of it by MPI first. Or it is a
+  // process of this node that is just being registered.
   bool is_coming(const pmix_proc_t& proc) const;
 
  private:
@@ -78,8 +83,8 @@ class Server {
   struct Place {
     Rank rank;  // in its world
     std::uint32_t node;
-    std::uint32_t on_node;         // its position among the ranks of its world there
-    std::uint32_t of_job_on_node;  // and among those of the job
+    std::uint32_t on_node;         // position among its world's ranks there
+    std::uint32_t of_job_on_node;  // position among the job's ranks there
   };
   void describe(const msg::World& world, const Place& place, Infos& of) const;
   std::uint32_t ranks_before(const msg::World& world, std::uint32_t node) const;
@@ -87,21 +92,22 @@ class Server {
 
   AgentLink& link_;
   msg::Setup setup_;
-  std::set<Id> looking_;  // questions for keys that ranks have not put yet; the main thread's
+  std::set<Id> looking_;  // open DataAsked with a key; main thread
 
-  mutable std::mutex lock_;  // of what follows
+  mutable std::mutex lock_;  // guards the members below
   std::vector<SpacePtr> spaces_;
-  std::vector<std::string> hosts_;  // of all nodes, by number
-  std::size_t registered_ = 0;      // of them
+  std::vector<std::string> hosts_;  // names of all nodes, by number
+  std::size_t registered_ = 0;      // number of registered spaces_
 };
 
-// The functions that libpmix calls. `server` is the one they work for, and outlives libpmix.
+// Returns the table of functions that libpmix calls. They work for `server`, which must outlive
+// libpmix.
 pmix_server_module_t* upcalls_for(Server& server);
 
-// Hand what the agent says to those who have registered for it, on this node.
+// These pass an event of the agent to the processes of this node that have registered for it.
 void deliver(const Server& server, const msg::Event& event);
 void deliver(const Server& server, const msg::RanksFailed& failed);
-// To the tools that want it.
+// Passes a copy of a rank's output to the tools that asked for it.
 void pass_copy(msg::Copy copy);
 
 }  // namespace scela::pmix

@@ -1,5 +1,6 @@
-// Ranks that ask for more ranks: the programs and hints of libpmix in the terms of the agent, whose
-// answer is the name of their namespace. By then every node that has a rank of it knows it.
+// The upcall by which a rank spawns more ranks. It translates libpmix's programs and hints for the
+// agent, and the agent answers with the name of the new ranks' namespace. By then every node that
+// has a rank of the namespace knows it.
 #include <cstring>
 #include <string>
 #include <string_view>
@@ -24,7 +25,8 @@ std::string text_of(const pmix_info_t& info) {
   return there ? info.value.data.string : "";
 }
 
-// What is told of all programs, and then of one. False: it must be heeded, and is not known here.
+// Applies directives to a program; the caller applies those for all programs first. Returns false
+// if a required directive is not known here.
 bool heed(const pmix_info_t* infos, std::size_t count, msg::Spawn::Program& program) {
   for (std::size_t i = 0; i < count; ++i) {
     const pmix_info_t& info = infos[i];
@@ -47,7 +49,7 @@ bool heed(const pmix_info_t* infos, std::size_t count, msg::Spawn::Program& prog
 
 bool translate(const pmix_app_t& app, msg::Spawn::Program& out) {
   append(out.argv, app.argv);
-  // Where both are there, the first word is the program's own name for itself.
+  // If both cmd and argv are given, argv[0] is only the name that the program sees.
   if (out.argv.empty()) out.argv.emplace_back();
   if (app.cmd != nullptr) out.argv.front() = app.cmd;
   append(out.env, app.env);

@@ -1,11 +1,11 @@
-// What libpmix asks of its host. It calls from threads of its own, which must not block: each
-// function queues a question to the agent and returns; the answer calls libpmix back, from the main
-// thread.
+// The functions that libpmix calls in its host. libpmix calls from threads of its own, which must
+// not block. Each function queues a question to the agent and returns. The main thread calls
+// libpmix back with the answer.
 //
-// What has no entry here is answered by libpmix itself, with PMIX_ERR_NOT_SUPPORTED where it has
-// nothing to say; but for connect and disconnect, whose callers it would let wait for ever. All
-// arguments belong to libpmix, but for the bytes of a fence, which are ours. Queries and tools are
-// in observe_upcalls.cpp, events in events.cpp, what is done to ranks in control_upcalls.cpp.
+// If a function is not in the table, libpmix answers by itself, if need be by
+// PMIX_ERR_NOT_SUPPORTED. Without connect and disconnect it would let callers wait for ever. All
+// arguments belong to libpmix, except the bytes of a fence, which the host frees. Queries and tools
+// are in observe_upcalls.cpp, events in events.cpp, the control of ranks in control_upcalls.cpp.
 #include <pmix.h>
 #include <pmix_server.h>
 
@@ -58,7 +58,7 @@ pmix_status_t status_of(Status status) {
   return PMIX_ERROR;
 }
 
-// To forget a process that there is not takes no more than the way to that thread.
+// Deregistering a process that does not exist does nothing except call `run` in that thread.
 void in_libpmix(std::function<void()> call) {
   using Call = std::function<void()>;
   auto kept = std::make_unique<Call>(std::move(call));
@@ -72,11 +72,11 @@ void in_libpmix(std::function<void()> call) {
 
 namespace {
 
-// Trackers of libpmix that wait for data: it may ask twice for one, and breaks when it is answered
-// twice.
+// The trackers of libpmix that wait for data. libpmix may ask twice for one tracker, and breaks if
+// it is answered twice.
 class Awaited {
  public:
-  // False: it is awaited already.
+  // Returns false if the tracker is awaited already.
   bool add(void* tracker) {
     const std::lock_guard guard(lock_);
     return trackers_.insert(tracker).second;
@@ -102,7 +102,7 @@ void free_blob(void* blob) {
   delete static_cast<std::string*>(blob);
 }
 
-// The bytes live until libpmix has taken them.
+// Returns an answer function that keeps the bytes until libpmix has taken them.
 AgentLink::OnAnswer with_blob(pmix_modex_cbfunc_t call, void* data) {
   return [call, data](Status status, std::string blob) {
     if (status != Status::ok) return call(status_of(status), nullptr, 0, data, nullptr, nullptr);
@@ -112,19 +112,19 @@ AgentLink::OnAnswer with_blob(pmix_modex_cbfunc_t call, void* data) {
   };
 }
 
-// Processes.
+// The next functions report the start and end of processes.
 
 pmix_status_t connected(const pmix_proc_t* proc, void*, pmix_info_t*, size_t, pmix_op_cbfunc_t,
                         void*) {
   const auto rank = served()->rank_of(*proc);
   if (rank) served()->link().post(msg::Connected{*rank});
-  return PMIX_OPERATION_SUCCEEDED;  // libpmix 4.2 gives no function to say it later
+  return PMIX_OPERATION_SUCCEEDED;  // libpmix 4.2 passes no callback
 }
 
 pmix_status_t finalized(const pmix_proc_t* proc, void*, pmix_op_cbfunc_t call, void* data) {
   const auto rank = served()->rank_of(*proc);
-  if (!rank) return PMIX_OPERATION_SUCCEEDED;  // a tool
-  // Answered by the agent, so that it knows before the process can end.
+  if (!rank) return PMIX_OPERATION_SUCCEEDED;  // the process is a tool
+  // The agent answers this, so that it knows of the call before the process can end.
   served()->link().ask(msg::Finalized{0, *rank}, done(call, data));
   return PMIX_SUCCESS;
 }
@@ -138,10 +138,11 @@ pmix_status_t abort_job(const pmix_proc_t* proc, void*, int status, const char* 
   return PMIX_SUCCESS;
 }
 
-// Exchange.
+// The next functions exchange data between processes.
 
-// Asked once all of a node's processes have come. Until then libpmix looks at the time by itself,
-// and forgets a fence that takes too long: nothing that a host does mends that (docs/pmix.md).
+// libpmix calls this when all of a node's processes have come. Until then libpmix itself watches
+// the time limit, and forgets a fence that takes too long. The host cannot mend that
+// (docs/pmix.md).
 pmix_status_t fence(const pmix_proc_t* procs, size_t count, const pmix_info_t* infos,
                     size_t info_count, char* bytes, size_t size, pmix_modex_cbfunc_t call,
                     void* data) {
@@ -154,7 +155,8 @@ pmix_status_t fence(const pmix_proc_t* procs, size_t count, const pmix_info_t* i
   return PMIX_SUCCESS;
 }
 
-// What the asker waits for. Keys of the standard are there from the beginning, or never.
+// Returns the key that the asker waits for, or an empty string. Keys of the standard are not waited
+// for, because they are there from the beginning or never.
 std::string required_key(const pmix_info_t* infos, size_t count) {
   for (size_t i = 0; i < count; ++i) {
     const pmix_value_t& value = infos[i].value;
@@ -167,7 +169,7 @@ std::string required_key(const pmix_info_t* infos, size_t count) {
 
 pmix_status_t direct_modex(const pmix_proc_t* proc, const pmix_info_t* infos, size_t count,
                            pmix_modex_cbfunc_t call, void* data) {
-  // libpmix asks again once it knows the namespace, and answers by itself for a rank of this node.
+  // libpmix asks again once it knows the namespace, or answers by itself for a rank of this node.
   if (served()->is_coming(*proc)) return PMIX_SUCCESS;
   const auto rank = served()->rank_of(*proc);
   if (!rank) return PMIX_ERR_NOT_FOUND;
@@ -182,7 +184,7 @@ pmix_status_t direct_modex(const pmix_proc_t* proc, const pmix_info_t* infos, si
   return PMIX_SUCCESS;
 }
 
-// Both are an exchange of nothing: who has come so far is connected.
+// Connect and disconnect are fences without data: a process is connected when its fence ends.
 pmix_status_t connect(const pmix_proc_t* procs, size_t count, const pmix_info_t* infos,
                       size_t info_count, pmix_op_cbfunc_t call, void* data) {
   const RankSet ranks = served()->ranks_of(procs, count);
@@ -206,8 +208,9 @@ pmix_status_t disconnect(const pmix_proc_t* procs, size_t count, const pmix_info
   return PMIX_SUCCESS;
 }
 
-// Names. One call may hold several, and each is a question of its own; the last answer, which all
-// come to the main thread, ends the call. What is published is packed with who has published it.
+// The next functions publish and look up names. One call may hold several names, each of which is a
+// question of its own. All answers come to the main thread, and the last one ends the call. A
+// published value is packed together with its publisher.
 
 std::string pack(const pmix_proc_t& owner, const pmix_value_t& value) {
   Packed packed;
@@ -224,12 +227,12 @@ bool unpack(const std::string& bytes, pmix_pdata_t& found) {
 }
 
 struct NameCall {
-  std::size_t open = 0;  // questions
+  std::size_t open = 0;  // unanswered questions
   Status worst = Status::ok;
   pmix_op_cbfunc_t call = nullptr;
   pmix_lookup_cbfunc_t found = nullptr;
   void* data = nullptr;
-  std::vector<std::pair<std::string, std::string>> values;  // name, packed
+  std::vector<std::pair<std::string, std::string>> values;  // name, packed value
 };
 using SharedCall = std::shared_ptr<NameCall>;
 
@@ -241,9 +244,9 @@ void give(const NameCall& call) {
     name.copy(list[count].key, PMIX_MAX_KEYLEN);
     if (unpack(bytes, list[count])) ++count;
   }
-  // libpmix 4.2 brings its client values with a success only, not with a partial one: what was
-  // found would be lost, for good if it is there for one look-up. What was not found stays
-  // undefined.
+  // libpmix 4.2 passes values to its client only with a success, not with a partial success. With
+  // the latter the found values would be lost, for good if they stay for one look-up only. Values
+  // that were not found stay undefined.
   pmix_status_t status = PMIX_SUCCESS;
   if (count == 0) status = call.worst == Status::ok ? PMIX_ERROR : status_of(call.worst);
   call.found(status, list, count, call.data);
@@ -264,7 +267,8 @@ bool is_reserved(const pmix_info_t& info) {
   return std::strncmp(info.key, "pmix", 4) == 0;
 }
 
-// As long as the application, the session or for ever is as long as the job.
+// Returns how long a value stays. The lifetime of the application, of the session, and "for ever"
+// are all treated as the lifetime of the job.
 Keep keep_of(const pmix_info_t* infos, size_t count) {
   for (size_t i = 0; i < count; ++i) {
     if (!is_key(infos[i], PMIX_PERSISTENCE) || infos[i].value.type != PMIX_PERSIST) continue;
@@ -274,7 +278,7 @@ Keep keep_of(const pmix_info_t* infos, size_t count) {
   return Keep::job;
 }
 
-// None: it is for those whom nobody here can tell apart.
+// Returns std::nullopt if the range is one that this server does not support.
 std::optional<Range> range_of(const pmix_info_t* infos, size_t count) {
   for (size_t i = 0; i < count; ++i) {
     if (!is_key(infos[i], PMIX_RANGE)) continue;
@@ -297,7 +301,7 @@ std::optional<Range> range_of(const pmix_info_t* infos, size_t count) {
   return Range::job;
 }
 
-// Given as a flag, or as the number of values to wait for.
+// Returns true if the look-up waits. The directive is a flag, or the number of values to wait for.
 bool asks_to_wait(const pmix_info_t* infos, size_t count) {
   for (size_t i = 0; i < count; ++i) {
     if (!is_key(infos[i], PMIX_WAIT)) continue;
@@ -363,7 +367,7 @@ pmix_status_t unpublish(const pmix_proc_t* proc, char** keys, const pmix_info_t*
   const std::size_t names = count_of(keys);
   const auto range = range_of(infos, count);
   if (!range) return PMIX_ERR_NOT_SUPPORTED;
-  if (names == 0) return PMIX_ERR_NOT_SUPPORTED;  // all that the process has published
+  if (names == 0) return PMIX_ERR_NOT_SUPPORTED;  // would unpublish all names
   const SharedCall shared = std::make_shared<NameCall>();
   shared->open = names;
   shared->call = call;

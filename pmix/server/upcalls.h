@@ -1,4 +1,5 @@
-// What the files of upcalls have in common. Private to pmix/server.
+// The declarations that the files of upcalls share. Private to pmix/server. libpmix makes upcalls
+// from threads of its own, and they must not block.
 #pragma once
 
 #include <pmix.h>
@@ -13,24 +14,26 @@
 
 namespace scela::pmix {
 
-// The server that libpmix calls for.
+// Returns the server that the upcalls work for.
 Server* served();
 pmix_status_t status_of(Status status);
 
-// Has it called by libpmix's own thread: the answers to look-ups, queries and job control change
-// what libpmix is sending without a lock. Others shift threads by themselves.
+// Makes libpmix's own thread call `call`. The answers to look-ups, queries and job control need
+// this, because they change what libpmix is sending without a lock. Other answers change threads by
+// themselves.
 void in_libpmix(std::function<void()> call);
 
-// Of connect and of groups: libpmix 4.2 keeps a timer of its own while its host is asked, and
-// breaks when it and the host both answer. So the host is a little earlier, and says nothing
-// afterwards.
+// The time limit of a connect or a group operation. libpmix 4.2 runs a timer of its own while its
+// host is asked, and breaks if both answer. So the host's limit is a little earlier, and the host
+// does not answer after that.
 class Deadline {
  public:
   explicit Deadline(std::chrono::seconds timeout)
       : limit_(timeout.count() == 0 ? AgentLink::kEver : AgentLink::Limit(timeout) - 4 * kMargin),
         last_(Clock::now() + limit_ + 3 * kMargin) {}
   AgentLink::Limit limit() const { return limit_; }
-  // In libpmix's thread, which is the timer's.
+  // Calls `call`, if there is still time, in libpmix's thread, which also runs libpmix's timer. If
+  // there is no limit, calls it at once.
   void answer(std::function<void()> call) const {
     if (limit_ == AgentLink::kEver) return call();
     in_libpmix([last = last_, call = std::move(call)] {
@@ -45,25 +48,26 @@ class Deadline {
   Clock::time_point last_;
 };
 
-// Of what a process publishes, logs or tells in one call: no agent takes as much.
+// The largest size, in bytes, of one value, text or event that a process publishes, logs or sends.
+// Agents accept less than this.
 inline constexpr std::size_t kMaxSaid = std::size_t{1024} * 1024;
 
-// group_upcalls.cpp
+// Makes or dissolves a group (group_upcalls.cpp).
 pmix_status_t group_upcall(pmix_group_operation_t operation, char* name, const pmix_proc_t procs[],
                            std::size_t count, const pmix_info_t infos[], std::size_t info_count,
                            pmix_info_cbfunc_t call, void* data);
 
-// Parts of the table: queries and tools (observe_upcalls.cpp), events (events.cpp), what is done to
-// ranks (control_upcalls.cpp).
+// These add parts of the table: queries and tools (observe_upcalls.cpp), events (events.cpp),
+// control of ranks (control_upcalls.cpp), and copies of output (copies.cpp).
 void add_observation(pmix_server_module_t& table);
 void add_events(pmix_server_module_t& table);
 void add_control(pmix_server_module_t& table);
-// copies.cpp
 void add_copies(pmix_server_module_t& table);
+// Records that a tool has connected (copies.cpp).
 void tool_came(const pmix_proc_t& proc);
-// Once libpmix is initialized: it says which tools go.
+// Asks libpmix to report the tools that leave. The caller must have initialised libpmix before.
 void watch_tools();
-// spawn_upcall.cpp
+// Spawns ranks for a rank (spawn_upcall.cpp).
 pmix_status_t spawn_upcall(const pmix_proc_t* proc, const pmix_info_t* infos, std::size_t count,
                            const pmix_app_t* apps, std::size_t programs, pmix_spawn_cbfunc_t call,
                            void* data);

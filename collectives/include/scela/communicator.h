@@ -8,9 +8,10 @@
 //   ...
 //   if (const auto error = request.wait()) report(error.text());
 //
-// A Collective says what is to be done; a communicator does it at once (run), begins it (start), or
+// A Collective says what is to be done. A communicator does it at once (run), begins it (start), or
 // makes it ready to be started any number of times (prepare). All ranks of a communicator call the
-// same operations in the same order. Not for two threads at once.
+// same operations in the same order. Two threads must not use a communicator, or its requests, at
+// once.
 #pragma once
 
 #include <chrono>
@@ -33,7 +34,7 @@ class Channel;
 
 namespace scela {
 
-// The last ones are {value; std::int32_t place;}, as C lays them out.
+// The types called ..._place are {value; std::int32_t place;}, as C lays them out.
 enum class ElementType : unsigned char {
   int8,
   uint8,
@@ -54,7 +55,8 @@ enum class ElementType : unsigned char {
   float32_place,
   float64_place,
   long_double_place,
-  opaque,  // bytes: moved, and reduced only by the program's own operations
+  // Bytes, which are moved. Only the program's own operations reduce them.
+  opaque,
 };
 
 enum class ReduceOp : unsigned char {
@@ -92,11 +94,11 @@ template <class Range>
 concept Elements = std::ranges::contiguous_range<Range> && std::ranges::sized_range<Range> &&
     std::is_trivially_copyable_v<std::ranges::range_value_t<Range>>;
 
-// Elements that stand one behind the other; the program's, who keeps them while an operation that
-// has them is under way.
+// Consecutive elements in the program's memory. The program keeps them while an operation that uses
+// them is under way.
 class View {
  public:
-  View() = default;  // nothing: of ranks that get nothing
+  View() = default;  // for ranks that get no elements
   template <Elements Range>
   requires(!std::is_const_v<std::remove_reference_t<std::ranges::range_reference_t<Range>>>)
       View(Range&& range)
@@ -122,8 +124,8 @@ class View {
   ElementType type_ = ElementType::opaque;
 };
 
-// Instead of an input: it stands in the output (docs/collectives.md says where). All ranks say so;
-// of reduce, gather and scatter only the root's word counts.
+// Given instead of an input if the input stands in the output (docs/collectives.md says at which
+// place). All ranks must give it. In reduce, gather and scatter only the root's choice counts.
 struct InPlace {};
 inline constexpr InPlace kInPlace{};
 
@@ -158,11 +160,11 @@ class ConstView {
   bool in_place_ = false;
 };
 
-// How two elements become one.
+// The operation that makes one element of two.
 class Reducer {
  public:
-  // result[i] = left[i] op right[i]; `result` is `left` or `right`. It must be associative, and
-  // throw nothing.
+  // Computes result[i] = left[i] op right[i] for each element; `result` is `left` or `right`. The
+  // function must be associative, and must not throw.
   using Function = std::function<void(const std::byte* left, const std::byte* right,
                                       std::byte* result, std::size_t elements)>;
   Reducer(ReduceOp op) : op_(op) {}
@@ -190,13 +192,17 @@ struct Part {
 
 enum class CollectiveCode : unsigned char {
   none,
-  argument,    // what was asked cannot be: nothing was sent or received by this rank
-  misuse,      // of a request or communicator: waited for twice, started twice, freed
-  mismatch,    // the ranks have called with other sizes or operations than each other, or one has
-               // freed what others go on with
+  // The arguments are not valid: this rank sent and received nothing.
+  argument,
+  // A request or communicator was misused: waited for twice, started twice, or freed.
+  misuse,
+  // The ranks have called different operations or sizes, or one has freed a communicator that
+  // others go on with.
+  mismatch,
   peer_ended,  // a rank has ended, or its node is lost
   resources,   // memory or descriptors are exhausted
-  timed_out,   // of waits only: the operation goes on
+  // A wait reached its limit; the operation goes on.
+  timed_out,
   cancelled,
   other,
 };
@@ -204,14 +210,15 @@ const char* name_of(CollectiveCode code);
 
 struct CollectiveError {
   CollectiveCode code = CollectiveCode::none;
-  int rank = -1;                             // of the communicator, whose fault it is; -1: nobody's
-  std::shared_ptr<const std::string> words;  // what was tried, what happened, what to do
+  // The rank of the communicator that caused the error; -1: no rank did.
+  int rank = -1;
+  std::shared_ptr<const std::string> words;  // what was tried, what happened, advice
 
   explicit operator bool() const { return code != CollectiveCode::none; }
   std::string text() const;
 };
 
-// An operation, with this rank's buffers.
+// An operation with this rank's buffers.
 class Collective {
  public:
   static Collective barrier();
@@ -219,25 +226,25 @@ class Collective {
   static Collective reduce(ConstView input, View output, Reducer reducer, int root);
   static Collective allreduce(ConstView input, View output, Reducer reducer);
   static Collective gather(ConstView input, View output, int root);
-  // A root that gives no output keeps its block in its input.
+  // A root that gives no output keeps its own block in its input.
   static Collective scatter(ConstView input, View output, int root);
   static Collective allgather(ConstView input, View output);
   static Collective alltoall(ConstView input, View output);
   static Collective reduce_scatter_block(ConstView input, View output, Reducer reducer);
   static Collective scan(ConstView input, View output, Reducer reducer);
   static Collective exscan(ConstView input, View output, Reducer reducer);
-  // Parts by rank, all of them. Of gatherv and scatterv only the root needs them.
+  // These take the parts of all ranks, by rank. For gatherv and scatterv only the root needs them.
   static Collective gatherv(ConstView input, View output, std::vector<Part> parts, int root);
   static Collective scatterv(ConstView input, std::vector<Part> parts, View output, int root);
   static Collective allgatherv(ConstView input, View output, std::vector<Part> parts);
   static Collective alltoallv(ConstView input, std::vector<Part> input_parts, View output,
                               std::vector<Part> output_parts);
-  // The parts of the input stand one behind the other: offsets do not matter.
+  // The parts of the input follow each other, so their offsets do not matter.
   static Collective reduce_scatter(ConstView input, View output, std::vector<Part> parts,
                                    Reducer reducer);
 
-  // Instead of the table's choice: as a table's row says it, "ring", "chain segment 16K". All ranks
-  // say the same.
+  // Names an algorithm instead of the table's choice, as a row of the table does: "ring", "chain
+  // segment 16K". All ranks must name the same.
   Collective& by(std::string algorithm);
 
   struct Inside;
@@ -248,25 +255,26 @@ class Collective {
   std::shared_ptr<Inside> inside_;
 };
 
-// An operation that was started, or may be (prepare). It owns its state: destroyed while it is
-// under way it is cancelled, and others may wait for this rank then.
+// An operation that was started, or was made ready to be started (prepare). It owns its state. If
+// it is destroyed while it is under way, it is cancelled; other ranks may then wait for this rank.
 class CollectiveRequest {
  public:
   using Limit = std::optional<std::chrono::nanoseconds>;
 
-  CollectiveRequest();  // of nothing
+  CollectiveRequest();  // an empty request
   CollectiveRequest(CollectiveRequest&&) noexcept;
   CollectiveRequest& operator=(CollectiveRequest&&) noexcept;
   ~CollectiveRequest();
 
-  // Whether it is over; moves what can be moved.
+  // Moves what can be moved without waiting, and returns true if the operation is over.
   bool test();
-  // Until it is over, or the limit is (timed_out; it goes on). An operation is waited for once.
+  // Blocks until the operation is over, or the limit is. Returns timed_out if the limit is over;
+  // the operation goes on. An operation is waited for once.
   CollectiveError wait(Limit limit = {});
-  // Of one that was prepared, and is not under way.
+  // Starts a prepared operation that is not under way.
   CollectiveError start();
   bool persistent() const;
-  // For people: "allreduce by ring".
+  // Returns text for people: "allreduce by ring".
   std::string describe() const;
 
   struct State;
@@ -278,65 +286,71 @@ class CollectiveRequest {
   explicit CollectiveRequest(CollectiveError refused);
   CollectiveError refused_or_nothing() const;
   std::unique_ptr<State> state_;
-  CollectiveError refused_;  // where there is no state
+  CollectiveError refused_;  // set if there is no state
 };
 
-// The index of one that is over; requests.size(): none before the limit, or none is under way.
+// Blocks until a request is over, and returns its index. Returns requests.size() if none is over
+// before the limit, or if none is under way.
 std::size_t wait_any(std::span<CollectiveRequest> requests, CollectiveRequest::Limit limit = {});
 
-// Who moves the messages of operations under way: the caller at once, in start(); the caller
-// whenever it calls; a thread beside it (the channel needs Threads::multiple then); the engine of
-// an adapter, which needs nobody until they are over.
+// Says what moves the messages of operations under way. With at_once it is the caller, in start().
+// With polled it is the caller, in each of its calls. With thread it is a thread beside the caller;
+// the channel needs Threads::multiple then. With engine it is the engine of an adapter, which needs
+// no process until the operations are over.
 enum class RunBy : unsigned char { at_once, polled, thread, engine };
 
 struct CommunicatorOptions {
   RunBy run_by = RunBy::polled;
-  // RunBy::thread: it is bound to the nearest core where no rank of the node may run; where there
-  // is none, to its rank's processors.
+  // RunBy::thread: binds the thread to the nearest core where no rank of the node may run. If there
+  // is no such core, it is bound to its rank's processors.
   bool bind_thread = true;
-  // Rows before those that are built in (docs/collectives.md, Choice). The environment's come
-  // before these: SCELA_COLL_<OPERATION>, then the file that SCELA_COLL_TABLE names.
+  // Rows that come before those that are built in (docs/collectives.md, Choice). The environment's
+  // rows come before these: SCELA_COLL_<OPERATION>, then the file that SCELA_COLL_TABLE names.
   std::string table;
-  // Before each operation ranks compare what they call; who differs is named, in what, and nothing
-  // else is sent. SCELA_COLL_CHECK=0 or 1 overrules it. All ranks say the same.
+  // Makes the ranks compare their calls before each operation. If a call differs, the error names
+  // the rank and the difference, and nothing else is sent. SCELA_COLL_CHECK=0 or 1 overrules it.
+  // All ranks must give the same value.
   bool check = false;
 };
 
-// RunBy::engine: operations of one communicator that this rank gave to the adapter. One that was
-// not posted whole when it was started may need steps of this process before it is over, here or at
-// other ranks: its calls that start, test, wait and progress make them.
+// RunBy::engine: operations of one communicator that this rank gave to the adapter. If an operation
+// was not posted whole when it was started, it may need steps of this process before it is over.
+// Such steps serve this rank or others; calls that start, test, wait and progress make them.
 struct EngineAccounts {
   std::uint64_t operations = 0;
-  // Of these, not posted whole: since peers had still to be connected, as before the first
-  // operation with them; since the adapter's queues hold no more.
+  // Operations that were not posted whole. connecting: peers had still to be connected, as before
+  // the first operation with them. in_parts: the adapter's queues hold no more.
   std::uint64_t connecting = 0, in_parts = 0;
 };
 
-// What those who live have agreed on.
+// The result on which the ranks that live have agreed.
 struct Agreed {
-  CollectiveError error;   // none: the rest holds, and is the same on all ranks that have it
+  // If there is no error, the rest is the same on all ranks that have a result.
+  CollectiveError error;
   bool all = false;        // each of them has said yes
-  std::vector<int> ended;  // ranks of the communicator that have ended
+  std::vector<int> ended;  // ranks of the communicator that ended
 
   explicit operator bool() const { return !error; }
 };
 
 class Communicator {
  public:
-  Communicator();  // of nobody, as one that was freed
-  // All of a channel's ranks, which all call it; the channel outlives it and its requests. Where it
-  // cannot be, error() says why.
+  Communicator();  // an empty one, as after free()
+  // Makes a communicator of all ranks of a channel. All of them call it. The channel must outlive
+  // the communicator and its requests. If it cannot be made, the communicator is empty and error()
+  // says why.
   static Communicator over(channel::Channel& channel, const CommunicatorOptions& options = {});
   Communicator(Communicator&&) noexcept;
   Communicator& operator=(Communicator&&) noexcept;
   ~Communicator();
 
-  const CollectiveError& error() const;  // why it is none
+  const CollectiveError& error() const;  // why the communicator is empty
   explicit operator bool() const { return state_ != nullptr; }
-  int rank() const;  // -1: of nobody
+  int rank() const;  // -1: the communicator is empty
   int size() const;
   int nodes() const;
-  // For people: the executor of the operations, where it runs, and how many were not posted whole.
+  // Returns text for people: the executor of the operations, where it runs, and how many operations
+  // were not posted whole.
   std::string describe() const;
   EngineAccounts engine_accounts() const;
 
@@ -345,27 +359,29 @@ class Communicator {
   CollectiveRequest prepare(const Collective& collective);
   CollectiveError barrier() { return run(Collective::barrier()); }
 
-  // All ranks call these. Those of one color are one communicator, in the order of key, then rank;
-  // of kNoColor: nobody's.
+  // All ranks call these. Ranks with one color get one communicator, in the order of key, then
+  // rank. A rank with kNoColor gets an empty one.
   static constexpr int kNoColor = -1;
   Communicator split(int color, int key);
   Communicator dup();
-  // Of these ranks, in this order; for others, nobody's. All ranks name the same.
+  // Makes a communicator of these ranks, in this order; other ranks get an empty one. All ranks
+  // must name the same.
   Communicator subgroup(std::span<const int> ranks);
   Communicator node();     // of this rank's node
   Communicator leaders();  // of each node's first rank
 
-  // Once a rank has ended, every operation fails with its name; these do not. All that live call
-  // them, in the same order among themselves; who dies meanwhile is not waited for. Any two ranks
-  // learn the same.
+  // Once a rank has ended, every operation fails with its name, but agree() and shrink() do not.
+  // All ranks that live call them, in the same order among themselves. A rank that dies meanwhile
+  // is not waited for. Any two ranks learn the same.
   Agreed agree(bool yes);
-  // Of those that live, in their order. One who dies late may still be of it: then its operations
-  // fail, and it is shrunk again.
+  // Makes a communicator of the ranks that live, in their order. A rank that dies late may still be
+  // among them. Then operations of the new communicator fail, and the program shrinks it again.
   Communicator shrink();
 
-  // Those under way go on; nothing more is started by it, of what was prepared neither. All ranks
-  // do so, after the same operations: those that go on fail with the name of one that has freed it.
-  // Who lets it go without free() tells nobody, and is waited for.
+  // Operations under way go on, but this communicator starts nothing more, prepared operations
+  // included. All ranks free it, after the same operations. Operations that go on after that fail
+  // with the name of a rank that has freed it. A rank that drops its communicator without free()
+  // tells no other rank, and is waited for.
   void free();
 
   struct State;

@@ -5,7 +5,8 @@
 //   const scela::Waitable both[] = {message, sum};
 //   if (scela::wait_any(both) == 0) use(message.status());
 //
-// What is over is found here; how it ended, status() or wait() of the request says, at once.
+// A wait says only which request is over. The request's status() or wait() then says at once how it
+// ended. Two threads must not use one request at once.
 #pragma once
 
 #include <cstddef>
@@ -20,10 +21,10 @@ class Request;
 
 namespace scela {
 
-// A request of the program's, who leaves it where it is meanwhile.
+// Refers to a request of the program, which must stay where it is while a Waitable refers to it.
 class Waitable {
  public:
-  Waitable() = default;  // of nothing
+  Waitable() = default;  // refers to no request
   Waitable(channel::Request& message) : message_(&message) {}
   Waitable(CollectiveRequest& operation) : operation_(&operation) {}
 
@@ -35,14 +36,15 @@ class Waitable {
   CollectiveRequest* operation_ = nullptr;
 };
 
-// The index of one that is over; requests.size(): none before the limit, or there is none to wait
-// for. Passed over are those of nothing, persistent ones that were not started, and operations that
-// have been waited for. A message that is complete is found until its request is destroyed,
-// assigned or started anew, an operation until it is waited for.
+// Blocks until a request is over, and returns its index. Returns requests.size() if none is over
+// before the limit, or if there is none to wait for. Empty ones, persistent ones that were not
+// started, and operations that have been waited for are passed over. A complete message is found
+// until its request is destroyed, assigned or started again. An operation is found until it is
+// waited for.
 //
-// Meanwhile all operations get on of the communicators that are waited for, whoever runs them.
+// Meanwhile all operations of the communicators that are waited for progress, under every RunBy.
 std::size_t wait_any(std::span<const Waitable> requests, CollectiveRequest::Limit limit = {});
-// Until all are over. False: not before the limit.
+// Blocks until all requests are over. Returns false if the limit is over before.
 bool wait_all(std::span<const Waitable> requests, CollectiveRequest::Limit limit = {});
 
 }  // namespace scela

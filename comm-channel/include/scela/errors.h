@@ -1,5 +1,5 @@
-// What can go wrong with a message, and with the channel: a code to decide by, and words for the
-// user.
+// The errors of messages and of the channel: a code for decisions of the program, and words for the
+// user. The types are values; every part of the channel and of libscela uses them.
 #pragma once
 
 #include <memory>
@@ -10,22 +10,31 @@ namespace scela::channel {
 
 enum class Code : unsigned char {
   none,
-  truncated,   // the message was longer than the receive's buffer, which holds its first bytes
-  argument,    // a rank, tag, context or buffer that cannot be: nothing was sent or received
-  peer_ended,  // the rank has ended or cannot be reached; what it sent before can be received
-  resources,   // memory, locked memory or descriptors are exhausted: it may be tried again
-  device,      // this node's adapter or its engine has failed
-  timed_out,   // of waits only: the request goes on
+  // The message was longer than the receive's buffer, which holds its first bytes.
+  truncated,
+  // A rank, tag, context or buffer is not valid: nothing was sent or received.
+  argument,
+  // The rank has ended or cannot be reached. What it sent before can be received.
+  peer_ended,
+  // Memory, locked memory or descriptors are exhausted; the program may try again.
+  resources,
+  // This node's adapter or its engine has failed.
+  device,
+  // A wait reached its limit; the request goes on.
+  timed_out,
   cancelled,
-  closed,  // the channel was closed meanwhile; of sends: the receiver's, which did not receive it
+  // The channel was closed meanwhile. For a send: the receiver closed its channel and did not
+  // receive the message.
+  closed,
 };
 
 const char* name_of(Code code);
 
 struct ChannelError {
   Code code = Code::none;
-  int peer = -1;                             // the rank concerned; -1: none
-  std::shared_ptr<const std::string> words;  // what was tried, with whom, what happened, what to do
+  int peer = -1;  // the rank concerned; -1: none
+  // The words say what was tried, with which rank, what happened and what to do.
+  std::shared_ptr<const std::string> words;
 
   explicit operator bool() const { return code != Code::none; }
   std::string text() const;

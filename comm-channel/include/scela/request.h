@@ -1,9 +1,9 @@
-// A send or a receive that is under way.
+// A request: a send or a receive that is under way. Channel (scela/channel.h) makes them.
 //
-// A request owns its state: destroyed before it is complete, it is cancelled if that can be, and
-// else waited for, so that no buffer is written after the program has left it. So it is with those
-// that are left when their channel ends; they may be destroyed after it. Not for two threads at
-// once.
+// A request owns its state. If it is destroyed before it is complete, it is cancelled, or waited
+// for if it cannot be cancelled. So no buffer is written after the program has left it. Requests
+// that are left when their channel ends are treated alike; they may be destroyed after it. Two
+// threads must not use one request at once.
 #pragma once
 
 #include <chrono>
@@ -16,40 +16,43 @@
 #pragma GCC visibility push(default)  // of libscela, what this header declares
 namespace scela::channel {
 
-struct Operation;  // the channel's
+struct Operation;  // belongs to the channel
 
 struct Status {
-  int source = -1;        // of receives: who sent it
-  int tag = -1;           // of receives
-  std::size_t bytes = 0;  // of receives: the message's length, also where it was truncated
+  int source = -1;  // of receives: the sender's rank
+  int tag = -1;     // of receives
+  // The length of a received message in bytes, even if it was truncated.
+  std::size_t bytes = 0;
   ChannelError error;
 
   explicit operator bool() const { return !error; }
 };
 
-// A wait's limit. None: for ever.
+// The limit of a wait. Without a value the wait has no limit.
 using Limit = std::optional<std::chrono::nanoseconds>;
 
 class Request {
  public:
-  Request() = default;  // of nothing: complete
+  Request() = default;  // an empty request: it is complete
   Request(Request&& other) noexcept : operation_(other.operation_) { other.operation_ = nullptr; }
   Request& operator=(Request&& other) noexcept;
   ~Request() {
     if (operation_ != nullptr) reset();
   }
 
-  // Whether it is complete; makes progress.
+  // Makes progress without waiting, and returns true if the request is complete.
   bool test();
-  // Until it is complete, or the limit is over (Code::timed_out; the request goes on).
+  // Blocks until the request is complete or the limit is over. Returns Code::timed_out if the limit
+  // is over; the request goes on.
   Status wait(Limit limit = {});
-  // Of a complete request.
+  // Returns the status of a complete request.
   const Status& status() const;
-  // Of a receive that no message has matched: it is complete with Code::cancelled. False: too late,
-  // or a send, or only its sender knows: then it ends with Code::cancelled or with its message.
+  // Cancels a receive that no message has matched: it is complete with Code::cancelled. Returns
+  // false if it is too late, or the request is a send. It returns false too if only the sender
+  // knows: then the receive ends with Code::cancelled or with its message.
   bool cancel();
-  // Of a persistent request that is complete or was not started: once more, with the same
-  // arguments.
+  // Starts a persistent request that is complete or was not started, with the same arguments as
+  // before. Returns Code::argument for any other request.
   ChannelError start();
   bool persistent() const;
 
@@ -65,13 +68,13 @@ class Request {
   Operation* operation_ = nullptr;
 };
 
-// The index of one that is complete; requests.size(): none before the limit, or there is none to
-// wait for: those of nothing, and persistent ones that were not started, are passed over. With
-// collective operations: scela/waits.h.
+// Blocks until a request is complete, and returns its index. Returns requests.size() if none is
+// complete before the limit, or if there is none to wait for. Empty requests and persistent ones
+// that were not started are passed over. scela/waits.h also waits for collective operations.
 std::size_t wait_any(std::span<Request> requests, Limit limit = {});
-// The same of requests that stand anywhere; null: passed over.
+// Waits in the same way for requests that stand anywhere; null pointers are passed over.
 std::size_t wait_any(std::span<Request* const> requests, Limit limit = {});
-// False: not all before the limit.
+// Blocks until all requests are complete. Returns false if the limit is over before.
 bool wait_all(std::span<Request> requests, Limit limit = {});
 
 }  // namespace scela::channel

@@ -1,12 +1,12 @@
-/* How a program tells the adapter to which node of which job it belongs, where no agent of ScELA
- * has done so: under the launcher of an MPI library, or of a batch system (docs/hca.md,
- * examples/verbs_pmi.c). Under scela-run the agents have told it, and a program may say it all the
- * same: so one program runs under all launchers.
+/* A program tells the adapter with these functions to which node of which job it belongs. It must
+ * do so under the launcher of an MPI library or of a batch system, where no agent of ScELA has done
+ * it (docs/hca.md, examples/verbs_pmi.c). Under scela-run the agents have done it already, and
+ * a program may repeat it. So one program runs under all launchers.
  *
- * Engines of different nodes speak to each other only if they have proved the job's key. So one
- * process draws a key (getrandom), which the others learn by what their launcher gives them to tell
- * each other (PMI, PMIx), and every process says the same of its node before it opens the device.
- * Whoever can read what processes publish there learns the key.
+ * Engines of different nodes exchange data only after they have proved that they know the job's
+ * key. So one process draws a key (getrandom). The others learn it through the exchange that their
+ * launcher offers (PMI, PMIx). Every process then describes its node with it before it opens the
+ * device. Any process that can read that exchange learns the key.
  *
  *   struct scela_hca_job job = {0};   (in C++: scela_hca_job job{};)
  *   job.name = name;
@@ -15,7 +15,7 @@
  *   memcpy(job.key, key, sizeof job.key);
  *   int error = scela_hca_join(&job);
  *
- * Of libscela-ibverbs.so.1, for its device. */
+ * libscela-ibverbs.so.1 provides this, for its device. Any thread may call. */
 #ifndef SCELA_HCA_JOB_H
 #define SCELA_HCA_JOB_H
 
@@ -27,46 +27,48 @@ extern "C" {
 
 enum { SCELA_HCA_KEY_BYTES = 32 };
 
-/* Begin with one that is all zeros, as above or by memset: what is not said is 0, also in members
- * that later versions add. */
+/* A program starts with a structure of zeros, as above or by memset. A member that it does not set
+ * is 0, and so are members that later versions add. */
 struct scela_hca_job {
-  const char* name; /* of the job: the same on all nodes, 1 to 255 characters without spaces */
+  const char* name; /* the job's, the same on all nodes: 1 to 255 characters without spaces */
   unsigned char key[SCELA_HCA_KEY_BYTES]; /* random, and the same on all nodes */
-  uint32_t node;                          /* this one's number, from 0 */
-  uint32_t nodes;                         /* how many there are: 1 to 24575 */
-  /* At which IPv4 address the others reach this node: in numbers ("192.0.2.4"), or the name of an
-   * interface that is up, whose first address it is ("ib0"). Null: what SCELA_HCA_ADDRESS in the
-   * environment says in the same words; else the first address of the first interface, in the
-   * system's order (ip -4 addr), that is up and not the loopback; else 127.0.0.1. Where that is one
-   * which other nodes do not reach, such as a bridge for containers, say another. */
+  uint32_t node;                          /* number of this node, from 0 */
+  uint32_t nodes;                         /* number of nodes, 1 to 24575 */
+  /* The IPv4 address at which the other nodes reach this one, in numbers ("192.0.2.4"). The name of
+   * an interface that is up ("ib0") stands for its first address. If this is null,
+   * SCELA_HCA_ADDRESS in the environment names either. Otherwise it is the first address of an
+   * interface that is up and not the loopback, in the system's order (ip -4 addr). If there is
+   * none, it is 127.0.0.1. If other nodes do not reach the address that was found (for example that
+   * of a bridge for containers), set another. */
   const char* address;
-  /* Not 0: what goes to other nodes is encrypted, and what comes from them; also if 0, where
-   * SCELA_HCA_ENCRYPT=yes was in the environment of the engine, or another node says so. */
+  /* If this is not 0, all data between nodes is encrypted. It is also encrypted if
+   * SCELA_HCA_ENCRYPT=yes was in the environment of the engine, or if another node asks for it. */
   int encrypt;
 };
 
-/* To be called before the device is opened, by every process of the node, with the same words: the
- * first one starts the node's engine, which is its own for each job name and node, unless
- * SCELA_HCA_SOCKET says where it is. Afterwards ibv_open_device opens that engine's device, and the
- * GIDs of its ports lead to it from all nodes of the job. The engine stays until the last of these
- * processes has ended. To say the same again changes nothing, unless the engine has died: then, as
- * when the device is opened next, the next engine is told, and ports have other GIDs, which lead to
+/* Every process of the node calls this before it opens the device, with the same values. The first
+ * one starts the node's engine. Each job name and node has its own, unless SCELA_HCA_SOCKET says
+ * where it is. Afterwards ibv_open_device opens that engine's device, and the GIDs of its ports
+ * lead to it from all nodes of the job. The engine stays until the last of these processes has
+ * ended. A second call with the same values changes nothing, unless the engine has died. Then the
+ * next engine is told, as when the device is opened next. Its ports have other GIDs, which lead to
  * it.
  *
- * Where the engine was told of its job by whoever started it, as under scela-run, that counts: the
- * words must be such as can be, and are not looked at further, but for the wish to encrypt. The
- * node's number, its LID and its GID are then those that it was told: ask the device for them.
+ * If the engine's starter has told it of its job, as under scela-run, that counts. The values must
+ * then be valid and are otherwise ignored, except the wish to encrypt. The node's number, its LID
+ * and its GID are then those that the engine was told: query the device for them.
  *
  * Returns 0, or an errno:
- *   EINVAL         a word of it cannot be
+ *   EINVAL         a value is invalid
  *   EEXIST         the engine, or this process, has been told otherwise by a program: another job,
  *                  key, number of this node or of nodes, another wish for encryption; or an agent
- *                  has told the engine, what goes between nodes is to be encrypted, and some went
- *                  already that was not
+ *                  has told the engine, data between nodes is to be encrypted, and some already
+ *                  went unencrypted
  *   EBUSY          this process, or one that the engine serves already, has opened the device
  *   EADDRNOTAVAIL  the engine cannot listen at the address
  *   else           the engine cannot be reached or started
- * A line on the standard error says more. */
+ * Except for EEXIST from this process, EBUSY of this process and a null `job`, a line on the
+ * standard error says more. */
 int scela_hca_join(const struct scela_hca_job* job);
 
 #ifdef __cplusplus

@@ -1,11 +1,11 @@
-/* Memory that a program shares with the adapter (docs/hca.md, "Shared pools"): the adapter moves
- * bytes into and out of it by copying them, without a system call, whether the program runs or is
- * stopped, and also where the kernel does not let it at programs' memory.
+/* Memory that a program shares with the adapter (docs/hca.md, "Shared pools"). The adapter moves
+ * bytes in and out of it by copying them, without a system call. This works whether the program
+ * runs or is stopped, and even if the kernel denies the adapter access to programs' memory.
  *
- * A program that has such memory already registers it by ibv_reg_dmabuf_mr, with the descriptor of
- * a memfd (memfd_create) that is sealed against shrinking (F_SEAL_SHRINK).
+ * A program that already has such memory registers it by ibv_reg_dmabuf_mr. It passes the
+ * descriptor of a memfd (memfd_create) that is sealed against shrinking (F_SEAL_SHRINK).
  *
- * Of libscela-ibverbs.so.1, for its device. */
+ * libscela-ibverbs.so.1 provides this, for its device. Any thread may call. */
 #ifndef SCELA_HCA_MEMORY_H
 #define SCELA_HCA_MEMORY_H
 
@@ -16,9 +16,9 @@
 extern "C" {
 #endif
 
-/* `length` bytes of zeros that are registered with these rights (ibv_reg_mr(3)): they begin at
- * mr->addr, a multiple of the page size. ibv_dereg_mr gives them back, with their registration.
- * Null: errno says why. */
+/* Allocates `length` bytes of zeros and registers them with these access rights (ibv_reg_mr(3)).
+ * They begin at mr->addr, a multiple of the page size. ibv_dereg_mr ends the registration and frees
+ * them. Returns NULL and sets errno if it fails. */
 struct ibv_mr* scela_hca_alloc_mr(struct ibv_pd* pd, size_t length, int access);
 
 #ifdef __cplusplus

@@ -1,23 +1,24 @@
-/* Management queues: lists of requests that an adapter executes by itself, as CORE-Direct's did
+/* Management queues: lists of requests that an adapter executes by itself, as CORE-Direct did
  * (docs/hca.md; "Offloading collective communication", sections 2.6.1 and 2.6.2).
  *
- * Beside what ibv_post_send takes, a send queue takes tasks: WAIT holds the queue until completions
- * have come to a completion queue; SEND_ENABLE and RECV_ENABLE release requests that another queue
- * pair holds; CALC computes on registered memory. A queue pair holds its requests if it was made
- * with SCELA_QP_MANAGED_SEND or SCELA_QP_MANAGED_RECV among the create_flags of scela_create_qp
- * (comp_mask: IBV_QP_INIT_ATTR_CREATE_FLAGS).
+ * Besides the requests of ibv_post_send, a send queue takes tasks. WAIT holds the queue until
+ * completions have come to a completion queue. SEND_ENABLE and RECV_ENABLE release requests that
+ * another queue pair holds. CALC computes on registered memory. A queue pair holds its requests if
+ * it was made with SCELA_QP_MANAGED_SEND or SCELA_QP_MANAGED_RECV among the create_flags of
+ * scela_create_qp (comp_mask: IBV_QP_INIT_ATTR_CREATE_FLAGS).
  *
- * Counting: each completion queue has a base, 0 at first. WAIT(cq, n) is over once base + n
- * completions have ever come to cq: those that came early, and errors, count. A WAIT marked `last`
- * moves the base by the largest n since the one before that was marked. So each list claims the
- * completions that come after those of the lists before it, and several queues can wait for the
- * same completions: all but one without the mark.
+ * Counting: each completion queue has a base, which starts at 0. WAIT(cq, n) ends once base + n
+ * completions have ever come to cq. Completions that came early, and errors, count. A WAIT marked
+ * `last` moves the base by the largest n since the previous WAIT that was marked. So each list
+ * waits for the completions that come after those of the lists before it. Several queues can wait
+ * for the same completions if all but one leave out the mark.
  *
  * Functions return 0 or an errno. libscela-ibverbs.so.1 has them for its device, which executes
- * tasks by itself. libscela-verbs-tasks.so.1 has them for every device: it hands on to one that
- * knows tasks, and lets a thread of this process execute them for any other. So a program says once
- * what is to be executed: what tasks have to do with, it makes and destroys by the functions below,
- * and posts, polls and queries as always (docs/hca.md says what a thread cannot do). */
+ * tasks by itself. libscela-verbs-tasks.so.1 has them for every device. It calls the functions of a
+ * device that executes tasks; for any other device a thread of this process executes them. So a
+ * program describes only once what is to be executed. The functions below make and destroy the
+ * objects of tasks; the program posts, polls and queries as usual. docs/hca.md says what a thread
+ * cannot do. */
 #ifndef SCELA_VERBS_EXT_H
 #define SCELA_VERBS_EXT_H
 
@@ -28,14 +29,14 @@
 extern "C" {
 #endif
 
-/* create_flags; the numbers are those of the Linux kernel's (enum ib_qp_create_flags). */
+/* Values for create_flags. The numbers are those of the Linux kernel (enum ib_qp_create_flags). */
 enum scela_qp_create_flags {
-  SCELA_QP_CROSS_CHANNEL = 1 << 2, /* takes tasks; says nothing more here: all queue pairs do */
+  SCELA_QP_CROSS_CHANNEL = 1 << 2, /* no effect: all queue pairs take tasks */
   SCELA_QP_MANAGED_SEND = 1 << 3,
   SCELA_QP_MANAGED_RECV = 1 << 4
 };
 
-/* Also the opcodes of their completions (ibv_wc.opcode). */
+/* These are also the opcodes of the completions (ibv_wc.opcode). */
 enum scela_task_opcode {
   SCELA_TASK_WAIT = 0x100,
   SCELA_TASK_SEND_ENABLE = 0x101,
@@ -79,34 +80,35 @@ struct scela_task {
     struct {
       enum scela_calc_op op;
       enum scela_calc_type type;
-      /* sg_list[0] is the result, the others its operands, all of one length: a multiple of the
-       * type's size, at most 1 MiB. An operand may be the result. Elements are combined from
-       * sg_list[1] on, left to right; sums of integers wrap. */
+      /* sg_list[0] is the result, and the others are its operands. All have one length, a multiple
+       * of the type's size and at most 1 MiB. An operand may be the result. Elements are combined
+       * from sg_list[1] on, left to right; sums of integers wrap. */
       struct ibv_sge* sg_list;
       int num_sge;
     } calc;
   } u;
 };
 
-/* As ibv_create_cq and ibv_destroy_cq: completion queues that tasks wait for, and those of queue
- * pairs that take tasks or hold requests. `channel` is NULL where a thread executes tasks
- * (EOPNOTSUPP). */
+/* Like ibv_create_cq and ibv_destroy_cq, for completion queues that tasks wait for, and those of
+ * queue pairs that take tasks or hold requests. If a thread executes tasks, `channel` must be NULL
+ * (otherwise EOPNOTSUPP). */
 struct ibv_cq* scela_create_cq(struct ibv_context* context, int cqe, void* cq_context,
                                struct ibv_comp_channel* channel, int comp_vector);
 int scela_destroy_cq(struct ibv_cq* cq);
 
-/* As ibv_create_qp_ex, ibv_modify_qp and ibv_destroy_qp: queue pairs that take tasks or hold
+/* Like ibv_create_qp_ex, ibv_modify_qp and ibv_destroy_qp, for queue pairs that take tasks or hold
  * requests. Their completion queues are made by scela_create_cq. */
 struct ibv_qp* scela_create_qp(struct ibv_context* context, struct ibv_qp_init_attr_ex* attributes);
 int scela_modify_qp(struct ibv_qp* qp, struct ibv_qp_attr* attributes, int attr_mask);
 int scela_destroy_qp(struct ibv_qp* qp);
 
-/* Posts a list of tasks to the send queue: all, or those before *bad_task. EINVAL: a task or the
- * queue pair's state; ENOMEM: the queue is full. */
+/* Posts a list of tasks to the send queue: all of them, or those before *bad_task. Returns EINVAL
+ * if a task or the queue pair's state is invalid, and ENOMEM if the queue is full. */
 int scela_post_task(struct ibv_qp* qp, struct scela_task* task, struct scela_task** bad_task);
 
-/* A management queue: a queue pair that takes tasks only, ready for them. Its completions go to
- * `cq`; it holds at most `max_tasks`. Null: errno says why. Destroyed with scela_destroy_qp. */
+/* Makes a management queue: a queue pair that takes only tasks, and is ready for them. Its
+ * completions go to `cq`; it holds at most `max_tasks`. Returns NULL and sets errno if it fails.
+ * scela_destroy_qp destroys it. */
 struct ibv_qp* scela_create_mq(struct ibv_pd* pd, struct ibv_cq* cq, uint32_t max_tasks);
 
 #ifdef __cplusplus

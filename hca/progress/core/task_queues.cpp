@@ -145,7 +145,7 @@ void TaskQueues::calculated(PairId id, std::uint64_t serial, Status status) {
   Pair* pair = find(id);
   if (!pair) return;
   const auto found = std::ranges::find(pair->send.entries, serial, &Entry::serial);
-  // It may have been reset meanwhile.
+  // The queue may have been reset meanwhile.
   if (found == pair->send.entries.end() || !found->in_flight) return;
   finish(*pair, *found, status);
   schedule(*pair);
@@ -228,7 +228,7 @@ bool TaskQueues::may_begin(const Queue& queue) {
          (!queue.held || queue.entries[queue.started].serial < queue.enabled);
 }
 
-// How many steps are left.
+// Returns how many steps are left.
 int TaskQueues::step(Pair& pair, int steps) {
   Queue& receive = pair.receive;
   for (; steps > 0 && !receive.failed && may_begin(receive); --steps) {
@@ -257,10 +257,10 @@ int TaskQueues::step(Pair& pair, int steps) {
   return steps;
 }
 
-// The next request or task of a send queue. False: the queue waits, or is in error.
+// Begins the next request or task of a send queue. Returns false if the queue waits or is in error.
 bool TaskQueues::begin(Pair& pair, Entry& entry) {
   Queue& send = pair.send;
-  // Who calculates is behind: the order of tasks is that of the queue.
+  // A calculation has not ended. The tasks of a queue are executed in order.
   if (send.started > 0) {
     const Entry& before = send.entries[send.started - 1];
     if (before.kind == Kind::calc && before.in_flight) return false;
@@ -330,7 +330,7 @@ Status TaskQueues::enable(const Entry& entry) {
   return Status::success;
 }
 
-// The entry is over; it completes once those before it have.
+// Marks the entry as over. It completes once the entries before it have completed.
 void TaskQueues::finish(Pair& pair, Entry& entry, Status status) {
   entry.in_flight = false;
   entry.done = true;
@@ -349,7 +349,8 @@ void TaskQueues::drain(Pair& pair) {
     send.entries.pop_front();
     if (send.started > 0) --send.started;
     if (over.done) --send.done;
-    // What the device had says itself what became of it; all else behind a failure is flushed.
+    // For a request that the device had, the device itself reports the status. Every other entry
+    // behind a failure is flushed.
     const bool of_device = over.kind == Kind::request && over.done;
     if (send.failed && !of_device) over.status = Status::flushed;
     if (over.signalled || over.status != Status::success)
@@ -374,7 +375,7 @@ void TaskQueues::drain(Pair& pair) {
   rewatch(pair);
 }
 
-// What the device has is flushed by it, and came before.
+// The device flushes the receives that it has. They came before those that are held here.
 void TaskQueues::drop_receives(Pair& pair) {
   Queue& receive = pair.receive;
   while (pair.outstanding == 0 && !receive.entries.empty()) {
@@ -396,7 +397,8 @@ void TaskQueues::unpark(Pair& pair) {
   watch(found->first, -1);
 }
 
-// A queue that cannot go on, or cannot complete, before the device has completed something.
+// Asks the host to watch a completion queue if the pair can go on, or complete, only after the
+// device has completed something.
 void TaskQueues::rewatch(Pair& pair) {
   const Queue& send = pair.send;
   const bool sends = !send.entries.empty() && send.entries.front().in_flight &&

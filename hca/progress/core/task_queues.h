@@ -1,9 +1,11 @@
-// Management queues for devices that know none: which requests are held, what is waited for, what
-// is released, and in which order all of it completes. The rules are those of the adapter's own
-// interpreter (hca/core/tasks.cpp); one suite of cases judges both (tests/verbs/tasks).
+// Management queues for devices that have none. This state machine decides which requests are held,
+// what a queue waits for, what is released, and in which order everything completes. Its rules are
+// those of the adapter's own interpreter (hca/core/tasks.cpp); one suite of cases tests both
+// (tests/verbs/tasks). DeviceTasks uses it.
 //
-// Knows no verbs, memory or thread: what is to be done it asks of a Host, what has happened it is
-// told. Numbers of queues and counts are not used again.
+// It knows no verbs, no memory and no threads. It asks a Host to act, and its caller reports what
+// has happened. It has no lock: DeviceTasks calls it under its own. The numbers of queue pairs and
+// counts are never used again.
 #pragma once
 
 #include <cstddef>
@@ -18,10 +20,10 @@
 
 namespace scela::hca::progress {
 
-using CountId = std::uint32_t;  // a completion queue, as far as it is counted
+using CountId = std::uint32_t;  // a completion queue and its counters
 using PairId = std::uint32_t;   // a queue pair
 
-// What only the host understands of a request or a task.
+// The part of a request or a task that only the host understands.
 struct Payload {
   virtual ~Payload() = default;
 };
@@ -33,31 +35,34 @@ struct Entry {
   bool signalled = false;
   std::uint64_t wr_id = 0;
   std::uint32_t target = 0;  // wait: CountId; enable: PairId
-  std::uint64_t count = 0;   // wait: how many have ever come once it is over; enable: how many
+  std::uint64_t count = 0;   // wait: until this total; enable: how many
   std::unique_ptr<Payload> payload = nullptr;
-  // Of this folder.
+  // The rest belongs to TaskQueues.
   std::uint64_t serial = 0;
-  bool in_flight = false;  // the device, or who calculates, has it
+  bool in_flight = false;  // with the device or the calculator
   bool done = false;
   Status status = Status::success;
 };
 
-// None of these may call back.
+// No function of a host may call TaskQueues back.
 class Host {
  public:
   enum class Posted : std::uint8_t { yes, full, refused };
 
   virtual ~Host() = default;
-  // A request to the device. `full`: not now, but after a completion.
+  // Gives a request to the device. `full`: the device takes it only after a completion.
   virtual Posted post_send(PairId pair, const Entry& entry) = 0;
   virtual Posted post_receive(PairId pair, const Entry& entry) = 0;
-  // Nothing: it takes long; TaskQueues::calculated() is called later.
+  // Returns std::nullopt if the calculation takes long. TaskQueues::calculated() is called once it
+  // ends.
   virtual std::optional<Status> calculate(PairId pair, const Entry& entry) = 0;
-  // For the program. False: the completion queue ran over, so that nobody will see it.
+  // Hands a completion to the program. Returns false if the completion queue overran: the program
+  // will not see the completion.
   virtual bool complete(CountId count, PairId pair, const Entry& entry, bool receives) = 0;
-  // A task has failed, and with it a connection that the device still believes in.
+  // A task has failed, and its connection with it. The device does not know that yet.
   virtual void broken(PairId pair) = 0;
-  // Whether something waits for completions of this queue, now that this has changed.
+  // Called when a change occurs: `wanted` says whether a queue pair now waits for completions of
+  // this queue.
   virtual void watch(CountId count, bool wanted) = 0;
 };
 
@@ -68,7 +73,8 @@ class TaskQueues {
     CountId recv_count = 0;
     bool holds_sends = false;
     bool holds_receives = false;
-    bool connected = true;  // reliable: a failure ends both halves, not the sending one alone
+    // Reliable: a failure ends both halves. If false, it ends the sending half only.
+    bool connected = true;
     std::size_t most_sends = 0;
     std::size_t most_receives = 0;
   };
@@ -76,41 +82,43 @@ class TaskQueues {
   explicit TaskQueues(Host& host) : host_(host) {}
 
   CountId add_count();
-  // Who waits for it fails.
+  // Every WAIT for this count fails.
   void remove_count(CountId count);
   PairId add_pair(const Shape& shape);
-  // Without completions.
+  // Generates no completions.
   void remove_pair(PairId id);
 
-  // When a WAIT that is posted now is over; `last` moves the base.
+  // Returns the total number of completions at which a WAIT that is posted now ends; `last` moves
+  // the base.
   std::uint64_t claim(CountId id, std::uint64_t completions, bool last);
 
-  // False: the queue is full.
+  // Returns false if the queue is full.
   bool has_room_to_send(PairId id) const;
   bool post_send(PairId id, Entry entry);
   bool post_receive(PairId id, Entry entry);
-  // Whether a request may go to the device at once, because nothing stands before it; who gives it
-  // there then says so.
+  // Returns whether a request may go to the device at once, because nothing stands before it. A
+  // caller that has given the request to the device then calls sent_now().
   bool may_send_now(PairId id) const;
   std::uint64_t next_serial(PairId id) const;
   void sent_now(PairId id, Entry entry);
+  // These two functions do so for receives.
   bool may_receive_now(PairId id) const;
   void received_now(PairId id);
 
-  // The oldest request that the device has, if any: sends complete in their order.
+  // Returns the oldest request that the device has, or null. Sends complete in their order.
   const Entry* oldest_in_flight(PairId id) const;
   void sent(PairId id, Status status);
   void received(PairId id, Status status);
-  // A completion came that the program will see, of whatever queue.
+  // A completion has come to this queue that the program will see, from any queue pair.
   void counted(CountId id);
   void calculated(PairId id, std::uint64_t serial, Status status);
 
-  // The device's queue pair is in error, begins anew, or goes on.
+  // The device's queue pair has entered the error state, was reset, or was set to RTS again.
   void fail(PairId id);
   void reset(PairId id);
   void recover(PairId id);
 
-  // Does what can be done, `steps` requests and tasks at most. True: there is more.
+  // Executes at most `steps` requests and tasks. Returns true if more can be executed.
   bool run(int steps);
 
   std::uint64_t produced(CountId id) const;
@@ -125,13 +133,13 @@ class TaskQueues {
     std::uint64_t base = 0;
     std::uint64_t most = 0;
     std::vector<Parked> parked;
-    std::vector<PairId> blocked;  // whose device queue was full
+    std::vector<PairId> blocked;  // their device queues were full
     int watchers = 0;
   };
   struct Queue {
-    std::deque<Entry> entries;  // oldest first; the first `started` are begun
+    std::deque<Entry> entries;  // oldest first; `started` of them begun
     std::size_t started = 0;
-    std::size_t done = 0;  // of them; they wait for those before them
+    std::size_t done = 0;  // begun and over, but not yet completed
     std::uint64_t next_serial = 0;
     std::size_t most = 0;
     bool held = false;
@@ -147,7 +155,8 @@ class TaskQueues {
     std::size_t outstanding = 0;  // receives that the device has
     CountId parked_on = 0;
     bool blocked = false;
-    bool stopped = false;  // a task has failed, and those before it are on their way
+    // A task has failed; the entries before it are still on their way.
+    bool stopped = false;
     bool scheduled = false;
   };
 

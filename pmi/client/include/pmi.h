@@ -1,12 +1,13 @@
 /* PMI-1 as a C library: libpmi.so.0 of ScELA, binary compatible with other libraries of that name.
  *
- * For programs and MPI libraries that call PMI instead of speaking its wire protocol. Works under
- * any launcher that speaks PMI-1 on PMI_FD or PMI_PORT, and alone (one rank). Under scela-run gets
- * are answered from memory that the node's agent shares, without a system call.
+ * For programs and MPI libraries that call PMI instead of speaking its wire protocol. The library
+ * works under any launcher that speaks PMI-1 on PMI_FD or PMI_PORT, and alone as a single rank.
+ * Under scela-run, gets are answered from memory that the node's agent shares, without a system
+ * call.
  *
- * Threads may call at once, PMI_Init and PMI_Finalize apart: they take turns. Strings are C
- * strings; lengths count the terminating zero. Every function returns PMI_SUCCESS or one of the
- * errors below.
+ * Several threads may call at the same time, except PMI_Init and PMI_Finalize: they take turns.
+ * Strings are C strings; lengths count the terminating zero. Every function returns PMI_SUCCESS or
+ * one of the errors below.
  */
 #ifndef SCELA_PMI_H
 #define SCELA_PMI_H
@@ -17,10 +18,10 @@ extern "C" {
 #endif
 
 #define PMI_SUCCESS 0
-#define PMI_FAIL (-1)         /* the launcher refused, or the connection is lost */
+#define PMI_FAIL (-1)         /* refused, not found, or connection lost */
 #define PMI_ERR_INIT 1        /* PMI_Init was not called */
-#define PMI_ERR_NOMEM 2       /* what is asked for is more than there is room for */
-#define PMI_ERR_INVALID_ARG 3 /* a null pointer, a negative number, an impossible combination */
+#define PMI_ERR_NOMEM 2       /* no memory, or the buffer is too short */
+#define PMI_ERR_INVALID_ARG 3 /* null, negative or contradictory */
 #define PMI_ERR_INVALID_KEY 4
 #define PMI_ERR_INVALID_KEY_LENGTH 5
 #define PMI_ERR_INVALID_VAL 6
@@ -42,13 +43,13 @@ typedef struct PMI_keyval_t {
   char* val;
 } PMI_keyval_t;
 
-/* Life. `spawned`: was this program started by PMI_Spawn_multiple? */
+/* Start and end. `*spawned` becomes PMI_TRUE if PMI_Spawn_multiple started this program. */
 int PMI_Init(int* spawned);
 int PMI_Initialized(PMI_BOOL* initialized);
 int PMI_Finalize(void);
 int PMI_Abort(int exit_code, const char error_msg[]); /* does not return */
 
-/* Who am I? */
+/* The rank of this process, and its job. */
 int PMI_Get_size(int* size);
 int PMI_Get_rank(int* rank);
 int PMI_Get_universe_size(int* size);
@@ -56,13 +57,13 @@ int PMI_Get_appnum(int* appnum);
 int PMI_Get_id(char id_str[], int length);
 int PMI_Get_kvs_domain_id(char id_str[], int length);
 int PMI_Get_id_length_max(int* length);
-/* The ranks of this node. */
+/* The ranks of this node, the caller included. */
 int PMI_Get_clique_size(int* size);
-int PMI_Get_clique_ranks(int ranks[], int length); /* in numbers of ranks */
+int PMI_Get_clique_ranks(int ranks[], int length); /* length: in ranks, not bytes */
 
 int PMI_Barrier(void);
 
-/* Pairs: sure to be seen by others after the next PMI_Barrier. */
+/* Pairs. Other ranks are sure to see a pair only after the next PMI_Barrier. */
 int PMI_KVS_Get_my_name(char kvsname[], int length);
 int PMI_KVS_Get_name_length_max(int* length);
 int PMI_KVS_Get_key_length_max(int* length);
@@ -74,7 +75,7 @@ int PMI_KVS_Get(const char kvsname[], const char key[], char value[], int length
 int PMI_KVS_Iter_first(const char kvsname[], char key[], int key_len, char val[], int val_len);
 int PMI_KVS_Iter_next(const char kvsname[], char key[], int key_len, char val[], int val_len);
 
-/* Names, for connect and accept. */
+/* Names that programs publish, for connect and accept. */
 int PMI_Publish_name(const char service_name[], const char port[]);
 int PMI_Unpublish_name(const char service_name[]);
 int PMI_Lookup_name(const char service_name[], char port[]);

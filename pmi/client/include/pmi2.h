@@ -1,12 +1,13 @@
 /* PMI-2 as a C library: libpmi2.so.0 of ScELA, binary compatible with other libraries of that name.
  *
- * Works under any launcher that speaks PMI-2 on PMI_FD or PMI_PORT, and alone (one rank). Under
- * scela-run gets of pairs are answered from memory that the node's agent shares, without a system
- * call.
+ * For programs and MPI libraries that call PMI-2 instead of speaking its wire protocol. The library
+ * works under any launcher that speaks PMI-2 on PMI_FD or PMI_PORT, and alone as a single rank.
+ * Under scela-run, gets of pairs are answered from memory that the node's agent shares, without a
+ * system call.
  *
- * Threads may call at once, PMI2_Init and PMI2_Finalize apart: they take turns. Every function but
- * PMI2_Initialized returns PMI2_SUCCESS or an error below; a launcher's own error number is passed
- * on.
+ * Several threads may call at the same time, except PMI2_Init and PMI2_Finalize: they take turns.
+ * Every function except PMI2_Initialized returns PMI2_SUCCESS or an error below. If the launcher
+ * answers with an error number of its own, the function returns that number.
  */
 #ifndef SCELA_PMI2_H
 #define SCELA_PMI2_H
@@ -38,7 +39,8 @@ extern "C" {
 #define PMI2_ERR_INVALID_SIZE 13
 #define PMI2_ERR_OTHER 14
 
-/* Hints: a list whose first entry has no key. Laid out as MPI libraries have it. */
+/* Hints: a linked list; an entry without a key or a value is skipped. The layout is the one that
+   MPI libraries use, whose lists begin with an entry that has no key. */
 typedef struct MPID_Info {
   int handle;
   int pobj_mutex;
@@ -62,7 +64,7 @@ int PMI2_Abort(int flag, const char msg[]); /* does not return */
 
 int PMI2_Job_GetId(char jobid[], int jobid_size);
 int PMI2_Job_GetRank(int* rank);
-int PMI2_Info_GetSize(int* size); /* ranks of this node */
+int PMI2_Info_GetSize(int* size); /* number of ranks of this node */
 int PMI2_Job_Connect(const char jobid[], PMI2_Connect_comm_t* conn);
 int PMI2_Job_Disconnect(const char jobid[]);
 int PMI2_Job_Spawn(int count, const char* cmds[], int argcs[], const char** argvs[],
@@ -71,14 +73,16 @@ int PMI2_Job_Spawn(int count, const char* cmds[], int argcs[], const char** argv
                    const struct MPID_Info* preput_keyval_vector[], char job_id[], int job_id_size,
                    int errors[]);
 
-/* Pairs: sure to be seen by others after the next fence, in which all ranks take part. `jobid`
-   null: this job. `vallen`: the value's length without its zero, negative if the value was cut. */
+/* Pairs. Other ranks are sure to see a pair only after the next fence, in which all ranks take
+   part. If `jobid` is null, the pair is one of this job. `*vallen` becomes the value's length
+   without its terminating zero; it is negative if the value was cut. */
 int PMI2_KVS_Put(const char key[], const char value[]);
 int PMI2_KVS_Fence(void);
 int PMI2_KVS_Get(const char* jobid, int src_pmi_id, const char key[], char value[], int maxvalue,
                  int* vallen);
 
-/* Attributes of the node, put by its ranks, and of the job. waitfor: until a rank has put it. */
+/* Attributes of the node, which its ranks put, and of the job. If `waitfor` is not 0, the call
+   blocks until a rank of the node has put the attribute. */
 int PMI2_Info_GetNodeAttr(const char name[], char value[], int valuelen, int* found, int waitfor);
 int PMI2_Info_GetNodeAttrIntArray(const char name[], int array[], int arraylen, int* outlen,
                                   int* found);
@@ -93,7 +97,8 @@ int PMI2_Nameserv_lookup(const char service_name[], const struct MPID_Info* info
                          int port_len);
 int PMI2_Nameserv_unpublish(const char service_name[], const struct MPID_Info* info_ptr);
 
-/* Every rank gives a value and is told its place in a ring of all and its neighbours' values. */
+/* Every rank gives a value. The call returns the caller's position in a ring of all ranks and the
+   values of its two neighbours. */
 int PMIX_Ring(const char value[], int* rank, int* ranks, char left[], char right[], int maxvalue);
 
 #ifdef __cplusplus

@@ -1,8 +1,8 @@
-/* What ScELA's libpmi.so.0 offers beyond PMI: which ranks of the job have failed.
+/* ScELA's libpmi.so.0 tells a program, beyond PMI, which ranks of its job have failed.
  *
- * Under scela-run --on-failure wait, whose agents mark failed ranks in memory that the ranks of a
- * node share (not with --pmi port); elsewhere nobody is ever said to have failed. After PMI_Init;
- * from any thread.
+ * This works under scela-run --on-failure wait: its agents mark failed ranks in memory that the
+ * ranks of a node share, except with --pmi port. Elsewhere no rank is ever reported as failed. The
+ * functions may be called from any thread, after PMI_Init.
  */
 #ifndef SCELA_PMI_EXT_H
 #define SCELA_PMI_EXT_H
@@ -12,14 +12,15 @@
 extern "C" {
 #endif
 
-/* 1: gets are answered from shared memory and failures are told; 0: neither. */
+/* Returns 1 if gets are answered from shared memory and failures are reported, else 0. */
 int SCELA_PMI_Has_segment(void);
-/* 1: the rank has failed, 0: not as far as is known. No system call. */
+/* Returns 1 if the rank has failed, 0 if no failure of it is known. Makes no system call. */
 int SCELA_PMI_Rank_failed(int rank);
-/* Grows whenever a rank fails. No system call. */
+/* Returns a number that grows whenever a rank fails. Makes no system call. */
 unsigned SCELA_PMI_Failures(void);
-/* Waits until SCELA_PMI_Failures() is not `seen`, at most timeout_ms (-1: for ever). 1: it is not,
-   0: time is up, -1: there is nothing to wait for (PMI_Init was not called, or nobody tells). */
+/* Blocks until SCELA_PMI_Failures() differs from `seen`, for at most timeout_ms milliseconds; a
+   negative timeout_ms means without limit. Returns 1 if it differs, 0 if the time is up. Returns -1
+   if PMI_Init was not called or failures are not reported here. */
 int SCELA_PMI_Wait_failure(unsigned seen, int timeout_ms);
 
 #ifdef __cplusplus
