@@ -59,7 +59,7 @@ constexpr Figure<PeerAccounts> kPeerFigures[] = {
 static_assert(sizeof(Accounts) == std::size(kFigures) * sizeof(std::uint64_t),
               "scela-run --stats shows every figure: name it above");
 
-// The launcher takes twice this of a rank (nla/accounts.h).
+// The launcher takes twice as many bytes of a rank (nla/accounts.h).
 constexpr std::size_t kMostOfPeers = std::size_t{7} * 1024;
 
 template <class Of, std::size_t Count>

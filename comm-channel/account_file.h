@@ -1,5 +1,5 @@
-// What a process has used, told to whoever has started it: scela-run --stats names a file
-// (SCELA_ACCOUNTS), and the channel adds a line to it when it ends.
+// Reports what a process has used to the launcher that started it. `scela-run --stats` names a file
+// in SCELA_ACCOUNTS, and the channel appends one line to that file when it closes.
 #pragma once
 
 #include <span>
@@ -9,12 +9,13 @@
 
 namespace scela::channel {
 
-// channel {"connections":2,...,"peers":{"5":{"messages_sent":1,...},...}}: with the peers that most
-// bytes went to or came from, as many as the launcher takes. `peers`: by rank.
+// Returns one line: channel {"connections":2,...,"peers":{"5":{"messages_sent":1,...},...}}.
+// `peers` is indexed by rank. The peers with the most bytes come first, as many as the launcher
+// takes.
 std::string account_text(const Accounts& accounts, std::span<const PeerAccounts> peers);
 
-// Nothing where nobody asks. What cannot be written is seen by its lack: the launcher says how many
-// ranks have told.
+// Appends the line, or does nothing if SCELA_ACCOUNTS names no absolute path. A write that fails is
+// not reported here: the launcher says how many ranks have reported.
 void leave_account(const Accounts& accounts, std::span<const PeerAccounts> peers);
 
 }  // namespace scela::channel

@@ -24,8 +24,8 @@ ChannelError told(Code code, std::string words, int peer = -1) {
   return {code, peer, std::make_shared<const std::string>(std::move(words))};
 }
 
-// What a request stands for whose message was gone before there was one. Requests may outlive their
-// channel, and everything else.
+// The operation behind a request that was sent at once. It is never destroyed, since requests may
+// outlive their channel and everything else.
 Operation& sent_at_once() {
   static Operation& sent = *[] {
     auto* const one = new Operation;
@@ -37,7 +37,7 @@ Operation& sent_at_once() {
   return sent;
 }
 
-// What a child process gets that uses its parent's channel.
+// The operation of a child process (fork) that uses its parent's channel.
 Operation& of_child() {
   static Operation& failed = *[] {
     auto* const one = new Operation;
@@ -71,7 +71,7 @@ struct Channel::State {
 
   const World& world() const { return own_world; }
 
-  // None: it can be.
+  // Returns no error if the arguments are valid.
   ChannelError wrong_send(int peer, int tag, std::span<const std::byte> bytes = {}) const {
     if (peer < 0 || peer >= world().size)
       return told(Code::argument,
@@ -85,7 +85,7 @@ struct Channel::State {
                   peer);
     return {};
   }
-  // Whether it is neither wrong nor a child's.
+  // Returns whether the arguments are valid and this is no child process (fork).
   bool can_send(int peer, int tag, std::span<const std::byte> bytes) const {
     return peer >= 0 && peer < world().size && tag >= 0 && is_buffer(bytes) && !progress.is_copy();
   }
@@ -110,7 +110,7 @@ struct Channel::State {
 
   enum class Begin : unsigned char { now, later };
 
-  // True: nothing is left to be waited for.
+  // Returns true if the message was sent and nothing is left to wait for.
   bool send_at_once(int peer, int tag, std::span<const std::byte> bytes, Context context) {
     return can_send(peer, tag, bytes) && progress.with([&](Messenger& messenger) {
       return messenger.send_at_once(peer, tag, bytes, context);
@@ -140,7 +140,7 @@ struct Channel::State {
       return operation;
     });
   }
-  // One that is complete, of an open channel.
+  // The operation must be complete, and the channel open.
   void release(Operation& operation) {
     progress.with([&](Messenger& messenger) { messenger.release(operation); });
   }
@@ -160,7 +160,7 @@ struct Channel::State {
 
   Options options;
   const World own_world;
-  std::unique_ptr<Bootstrap> bootstrap;  // none: the links came without
+  std::unique_ptr<Bootstrap> bootstrap;  // null: the links came without
   std::atomic<Context> next_reserved = 0x8000'0000;
   std::shared_ptr<void> kept_for_user;  // Inside::kept_for
   std::atomic<bool> is_closed = false;
@@ -203,10 +203,11 @@ bool Inside::is_closed(const Channel& channel) {
 
 namespace {
 
-// Others may never look again: they compute, or hang.
+// The longest wait for others to close: they may never look again, since they compute or hang.
 constexpr std::chrono::seconds kFarewell{2};
 
-// A launcher's server speaks with one party of each process.
+// A process opens one channel at a time, since a launcher's server talks to one party in each
+// process.
 std::atomic<bool> is_open{false};
 
 Channel::Opened already_open() {
@@ -217,11 +218,12 @@ Channel::Opened already_open() {
 
 }  // namespace
 
-// What was sent goes first: others may wait for it. Then others hear that they should send no more.
+// Messages that were sent go first, since others may wait for them. Then the others are told to
+// send no more.
 Channel::~Channel() {
   if (!closes_ && !state_->progress.is_copy()) return;
   if (state_->progress.is_copy()) {
-    // What it would end is the parent's.
+    // A child process (fork) must not destroy what belongs to its parent.
     static_cast<void>(new std::shared_ptr<State>(std::move(state_)));
     return;
   }
@@ -233,8 +235,8 @@ Channel::~Channel() {
   };
   state_->progress.wait_until(
       [&](Messenger& messenger) { return all_gone(messenger, messenger.owes()); }, {});
-  // Who does not answer for so long needs to know nothing of channels: he has ended, mostly, and
-  // nobody tells of who ends well.
+  // A peer that does not answer for so long need not know about channels. It has mostly ended:
+  // nothing reports a rank that ends well.
   state_->progress.wait_until(
       [&](Messenger& messenger) { return all_gone(messenger, messenger.blocked()); },
       std::chrono::seconds(state_->options.unreachable_after));
@@ -341,7 +343,7 @@ Status Channel::recv(int source, int tag, std::span<std::byte> bytes, Context co
   Request request = irecv(source, tag, bytes, context);
   if (request.operation_->everybodys) return request.operation_->status;
   const bool is_complete = request.completes(limit);
-  // Of one that says whose message it takes, that needs not be loaded.
+  // If source and tag are known to the caller, the status need not be loaded.
   const Status& got = request.operation_->status;
   if (is_complete && source != kAnySource && tag != kAnyTag && !got.error) [[likely]] {
     const std::size_t length = got.bytes;
@@ -350,7 +352,7 @@ Status Channel::recv(int source, int tag, std::span<std::byte> bytes, Context co
   }
   Status status = request.wait(std::chrono::nanoseconds(0));
   if (status.error.code != Code::timed_out || request.cancel()) return status;
-  // Its message is on its way, or the sender has to say whether it is.
+  // The message is on its way, or the sender has to say whether it is.
   Status last = request.wait();
   return last.error.code == Code::cancelled ? status : last;
 }
@@ -365,7 +367,7 @@ Status status_of(const Unexpected& message) {
   return status;
 }
 
-// None: a message of the source may come yet.
+// Returns no error if a message of the source may come yet.
 ChannelError nobody_comes(Messenger& messenger, int source) {
   if (source == kAnySource)
     return messenger.nobody_left() ? Messenger::error_of_solitude() : ChannelError();
@@ -453,7 +455,7 @@ Request Channel::imrecv(ProbedMessage message, std::span<std::byte> bytes) {
 }
 
 Context Channel::reserve_contexts(Context count) {
-  // The last one is who wakes himself (collectives/executors).
+  // The last context is used by an executor that wakes itself (collectives/executors).
   constexpr Context kEnd = 0xffff'0000;
   std::atomic<Context>& next = state_->next_reserved;
   Context first = next;

@@ -15,7 +15,7 @@ ChannelError error_with(Code code, int peer, const std::string& tried) {
   return {code, peer, std::make_shared<const std::string>(cat(tried, ": ", name_of(code)))};
 }
 
-// Only what is the same as long as it lasts: another thread may be moving it.
+// Uses only members that stay the same while the operation lasts: another thread may be moving it.
 ChannelError error_with(Code code, const Operation& operation) {
   if (operation.is_send)
     return error_with(code, operation.peer,

@@ -26,8 +26,8 @@ bool GuardedCopy::operator()(std::byte* to, const std::byte* from, std::size_t b
   return bytes == 0 || by_pipe(to, from, bytes);
 }
 
-// What a pipe takes is copied into it, and out of it. Where there is no descriptor left for one,
-// as by anybody else.
+// Copies the bytes into a pipe and out of it, as far as it takes them. If there is no descriptor
+// left for a pipe, it copies without a guard.
 bool GuardedCopy::by_pipe(std::byte* to, const std::byte* from, std::size_t bytes) {
   if (!pipe_.write) {
     auto made = make_pipe();

@@ -1,8 +1,8 @@
-// Copies within this process, to or from a program's buffer that may be no memory any more: the
-// program gets an error then, and no signal.
+// Copies within this process, to or from a buffer of the program that may be unmapped by now. The
+// program then gets an error instead of a signal.
 //
-// By the kernel, which looks at each page as it copies. A handler for SIGSEGV would cost less, and
-// is the program's to have.
+// The kernel copies, since it checks each page as it copies. A handler for SIGSEGV would cost less,
+// but that handler belongs to the program.
 #pragma once
 
 #include <cstddef>
@@ -13,13 +13,14 @@ namespace scela::channel {
 
 class GuardedCopy {
  public:
-  // False: not all of it is memory, or it may not be written. Some may have been copied.
+  // Returns false if some of the memory is unmapped or may not be written. Some bytes may have been
+  // copied by then.
   bool operator()(std::byte* to, const std::byte* from, std::size_t bytes);
 
  private:
   bool by_pipe(std::byte* to, const std::byte* from, std::size_t bytes);
 
-  bool refused_ = false;  // process_vm_readv, also of this process itself
+  bool refused_ = false;  // the kernel refuses process_vm_readv
   Pipe pipe_;
 };
 

@@ -91,7 +91,8 @@ void Messenger::count_sent(int rank, std::size_t bytes) {
   their.sent += bytes;
 }
 
-// A synchronous one has a number in its first header, where the length of one in parts would be.
+// A synchronous message has its number in its first header, where a message in parts has its
+// length.
 std::size_t Messenger::eager_limit(const Operation& operation) const {
   const int rank = operation.peer;
   if (peers_[static_cast<std::size_t>(rank)].local >= 0)
@@ -151,7 +152,8 @@ void Messenger::send_to_self(Operation& operation) {
     if (operation.length <= options_.eager_shm) fill(into, envelope, operation.sent_bytes());
     return complete(operation);
   }
-  // Its bytes stay where they are until there is a receive; small ones need not.
+  // The bytes of a large message stay where they are until there is a receive. Small messages are
+  // copied.
   const bool stays = operation.length > options_.eager_shm;
   Header header;
   if (operation.synchronous) header.flags = flag::kSynchronous;
@@ -165,11 +167,11 @@ void Messenger::send_to_self(Operation& operation) {
 
 void Messenger::put(int rank, Outgoing& outgoing) {
   Peer& to = peer(rank);
-  // An answer for who has ended would stand here for ever, and hold up this one's own end.
+  // An answer to a rank that has ended would wait here for ever, and delay the end of this process.
   if (to.ended && outgoing.operation == nullptr) return;
   const bool in_order = outgoing.act == Act::complete && is_in_order(outgoing.header.kind);
   std::deque<Outgoing>& queue = in_order ? to.outgoing : to.answers;
-  // Where nothing else can come of giving it, it need not be kept for that.
+  // On a node, giving a message causes nothing else, so it need not be queued for that.
   if (to.local >= 0 && queue.empty() && give(rank, outgoing)) return;
   queue.push_back(outgoing);
   if (to.local < 0 && queue.size() == 1 && give(rank, queue.front())) queue.pop_front();
@@ -188,7 +190,7 @@ bool Messenger::give_message(int rank, const Header& header, std::span<const std
                            payload);
 }
 
-// False: there is no room now.
+// Returns false if there is no room now.
 bool Messenger::give(int rank, Outgoing& outgoing) {
   if (outgoing.act == Act::pieces) return give_pieces(rank, outgoing);
   if (outgoing.act == Act::write || outgoing.act == Act::read) return start_move(rank, outgoing);
@@ -312,7 +314,7 @@ void Messenger::drop_all(const Pattern& pattern, Outcome told) {
 }
 
 void Messenger::drop_all(const ContextSet::Run& contexts) {
-  // More than so many are not asked for one by one.
+  // Above this number of contexts, the contexts of kept messages are looked up instead.
   constexpr Context kFew = 64;
   std::set<Context> some;
   if (contexts.last - contexts.first < kFew) {
@@ -392,7 +394,7 @@ unsigned Messenger::poll() {
     ++unwanted_looks_;
     drop_all(*unwanted);
   }
-  // Who waits for room looks whether it was that before it sleeps.
+  // A caller that waits for room checks for it before it sleeps.
   if (!busy_.empty() && send_blocked()) {
     ++count;
     if (node_) node_->moved();
@@ -400,7 +402,7 @@ unsigned Messenger::poll() {
   return count;
 }
 
-// Who sent it is known from where it came: what the message says of that is not looked at.
+// The sender is known from where the message came; the message's own statement is not looked at.
 void Messenger::arrived(int rank, const Header& header, std::span<const std::byte> payload) {
   if (header.kind == Kind::eager) [[likely]] {
     const std::uint64_t after = came_outside(rank);
@@ -451,7 +453,7 @@ void Messenger::keep(const Envelope& envelope, const Header& header, const Offer
   matcher_.keep(message);
 }
 
-// With room for so many bytes of it.
+// Returns a message with memory for `room` bytes.
 Kept& Messenger::kept_for(const Envelope& envelope, std::size_t room) {
   Kept& message = kept_.take();
   message.envelope = envelope;

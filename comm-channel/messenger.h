@@ -1,7 +1,7 @@
-// Messages of one process: what sends, receives and arrivals do to each other. Moves what can be
-// moved at once and never waits; channel.cpp waits.
+// The messages of one process: how sends, receives and arrivals act on each other. The messenger
+// moves what can be moved at once and never waits; channel.cpp waits.
 //
-// Not for two threads at once.
+// Only one thread at a time may call it.
 #pragma once
 
 #include <array>
@@ -30,7 +30,7 @@ namespace scela::channel {
 
 class Messenger final : private NetworkUser, private OffloadUser {
  public:
-  // `node`: none where this process is alone on its node. `network`: none where there are no other
+  // `node` is null if this process is alone on its node. `network` is null if there are no other
   // nodes.
   Messenger(const World& world, const Options& options, std::unique_ptr<shm::NodeLink> node,
             std::unique_ptr<Network> network);
@@ -38,47 +38,48 @@ class Messenger final : private NetworkUser, private OffloadUser {
   Messenger& operator=(const Messenger&) = delete;
   ~Messenger();
 
-  // Not begun. Given back with release().
+  // Returns an operation that has not begun. The caller gives it back with release().
   Operation& send_operation(int to, int tag, std::span<const std::byte> bytes, Context context);
   Operation& receive_operation(int source, int tag, std::span<std::byte> bytes, Context context);
   void begin(Operation& operation);
-  // Of a complete one, or of one that was not begun.
+  // The operation must be complete, or must not have begun.
   void release(Operation& operation);
-  // False: a send, or it was matched already, or that is not known yet: then it ends with its
-  // message, or as cancelled.
+  // Returns false if the operation is a send, if it was matched already, or if that is not known
+  // yet. In the last case it ends later with its message, or as cancelled.
   bool cancel(Operation& operation);
 
-  // A small message to a rank of this node, with nothing to wait for. False: it must be an
-  // operation.
+  // Sends a small message to a rank of this node if nothing has to be waited for. Returns false if
+  // the message must become an operation.
   bool send_at_once(int to, int tag, std::span<const std::byte> bytes, Context context);
 
-  // None: nothing fits yet.
+  // Returns null if no message fits the pattern yet.
   Unexpected* probe(const Pattern& pattern);
   Unexpected* take(const Pattern& pattern);
-  // Of what was taken: into the receive, which completes when the bytes are there.
+  // Moves a message that was taken into the receive, which completes when the bytes are there.
   void receive(Operation& operation, Unexpected& unexpected);
-  // Of what was taken, and will not be received. What its sender is told: that it has arrived, or
-  // why it has not.
+  // Drops a message that was taken and will not be received. `told` says what its sender is told:
+  // that the message has arrived, or why it has not been received.
   void drop(Unexpected& unexpected, Outcome told = Outcome::none);
-  // Nothing is received in these contexts any more: what has come is dropped, and what poll()
-  // finds. accept(): what comes is kept again.
+  // After discard(), messages of these contexts are dropped: those that have come, and those that
+  // poll() finds. After accept(), messages that come are kept again.
   void discard(Context first, Context count = 1);
   void accept(Context first, Context count);
-  // How many messages were looked at for that.
+  // Returns how many unwanted messages poll() has looked at for that.
   std::uint64_t unwanted_looks() const { return unwanted_looks_; }
 
-  // How many messages came, and one more if something went that had waited for room. 0: nothing
-  // has changed.
+  // Returns how many messages came, plus one if a message that had waited for room was sent.
+  // Returns 0 if nothing has changed.
   unsigned poll();
-  // Whether something waits to be sent, for room.
+  // Returns whether something waits to be sent because it has no room.
   bool blocked() const { return !busy_.empty(); }
-  // The same of what others wait for: not only words about offloaded channels.
+  // Returns whether something that others wait for waits to be sent. Messages about offloaded
+  // channels do not count.
   bool owes() const;
-  // Whether sends wait for receivers.
+  // Returns whether sends wait for receivers.
   bool unanswered() const { return !numbers_.empty(); }
-  // Those of the node that have ended since: what waits for them fails.
+  // Finds ranks of this node that have ended since the last call, and fails what waits for them.
   void notice_ends();
-  // Those of other nodes of which somebody says so.
+  // Does so for ranks of other nodes that `failed` reports.
   template <class Failed>
   void notice_failures(const Failed& failed) {
     for (int rank = 0; rank < world_.size; ++rank)
@@ -86,8 +87,9 @@ class Messenger final : private NetworkUser, private OffloadUser {
         ended_elsewhere(rank);
       }
   }
-  // Those of other nodes that a receive or a probe waits for, and that no connection tells of: of
-  // these it is asked, of so many at a time, whether they have ended well. False: of none.
+  // Asks `left` whether ranks of other nodes have ended well. It asks about ranks that a receive or
+  // a probe waits for, if no connection shows their end. It asks about a limited number at a time.
+  // Returns false if there was no rank to ask about.
   template <class Left>
   bool notice_leavers(const Left& left) {
     const std::vector<int> awaited = awaited_unconnected();
@@ -95,26 +97,26 @@ class Messenger final : private NetworkUser, private OffloadUser {
       if (left(rank)) ended_elsewhere(rank);
     return !awaited.empty();
   }
-  // The rank was probed for, and there is no message of it.
+  // Notes that the caller probed for a message of the rank and found none.
   void probed_in_vain(int rank) { probed_ = rank; }
   void ended(int rank, std::string why = {});
-  // Where all others have ended: receives from any source fail, too. For who has nothing to move,
-  // and waits.
+  // Fails receives from any source if all other ranks have ended. A caller that waits and has
+  // nothing to move calls this.
   void notice_solitude();
   bool nobody_left() const {
     return world_.size > 1 && ended_.size() + 1 == static_cast<std::size_t>(world_.size);
   }
   static ChannelError error_of_solitude();
-  // Before the process ends: what others need not wait for.
+  // Drops, before the process ends, what others need not wait for.
   void finish();
-  // Ends the receives of requests that are still open, those whose messages have not come, and
-  // tells the senders of messages that have come that nothing receives them. Whether nothing
-  // touches a buffer of the program's any more.
+  // Ends the receives of open requests if their messages have not come. Tells the senders of
+  // messages that have come that nothing receives them. Returns true if nothing uses a buffer of
+  // the program any more.
   bool end_requests();
-  // Then: what begins after it has failed. How many requests there are yet.
+  // Closes the messenger afterwards: what begins later fails. Returns how many requests are left.
   std::size_t close();
   bool has_ended(int rank) const { return peers_[static_cast<std::size_t>(rank)].ended; }
-  // Of one that has: what is told to who waits for it.
+  // Returns the error for operations that wait for a rank that has ended.
   ChannelError peer_ended(int rank);
 
   shm::NodeLink* node() { return node_.get(); }
@@ -125,31 +127,31 @@ class Messenger final : private NetworkUser, private OffloadUser {
   }
 
  private:
-  // What waits for room.
+  // A message or a move that waits for room.
   struct Outgoing {
     Header header;
     std::array<std::byte, sizeof(Ready)> body{};
     std::uint8_t body_length = 0;
     std::shared_ptr<const std::vector<std::byte>> longer;  // instead of body
-    Operation* operation = nullptr;                        // whose bytes follow, or move
-    Act act = Act::complete;  // write, read: of its transfer, by `step`; pieces
+    Operation* operation = nullptr;                        // its bytes follow, or are moved
+    Act act = Act::complete;                               // write, read: of its transfer (`step`)
     Step step;
-    std::size_t given = 0;  // of a message in parts: bytes that have gone
+    std::size_t given = 0;  // bytes sent, of a message in parts
   };
-  // A message that comes in parts: of each rank of the node one at a time.
+  // A message that comes in parts. Each rank of the node sends one of these at a time.
   struct Stream {
     Envelope envelope;
     std::uint64_t came = 0;        // bytes
-    Operation* receive = nullptr;  // that it goes to; none: it has to wait for one,
-    Kept* kept = nullptr;          // here; neither: nobody wants it
+    Operation* receive = nullptr;  // that it goes to; null: it waits in
+    Kept* kept = nullptr;          // `kept`; both null: not wanted
   };
   struct Peer {
     std::int32_t local = -1;  // its number on this node; -1: on another
     bool ended = false;
-    std::string why;                // it is lost, if it has not ended
+    std::string why;                // why it is lost, if it has not ended
     bool waits = false;             // it is in busy_
     std::deque<Outgoing> outgoing;  // messages, in their order
-    std::deque<Outgoing> answers;   // and what need not wait for those
+    std::deque<Outgoing> answers;   // what may overtake those
     PeerAccounts accounts;
     Stream stream;
   };
@@ -173,7 +175,7 @@ class Messenger final : private NetworkUser, private OffloadUser {
   void answer_synchronous(int rank, std::uint32_t number, Outcome told = Outcome::none);
   ChannelError not_received(int rank) const;
 
-  // messenger_transfers.cpp: messages that are not sent at once
+  // messenger_transfers.cpp: messages that are not sent at once.
   void offer(Operation& operation);
   void accept(Operation& operation, const Envelope& envelope, const Offer& offer,
               std::uint32_t theirs);
@@ -194,14 +196,14 @@ class Messenger final : private NetworkUser, private OffloadUser {
   void end_transfer(Operation& operation);
   Code code_of(Outcome outcome, int rank) const;
 
-  // messenger_stream.cpp: messages in parts
+  // messenger_stream.cpp: messages in parts.
   void begin_stream(int rank, const Header& header, std::span<const std::byte> part);
   void take_part(int rank, std::span<const std::byte> part);
   void receive_stream(Operation& operation, Kept& message);
   void drop_stream(const Kept& message);
   void end_stream(int rank);
 
-  // messenger_offload.cpp: what the offloader wants done
+  // messenger_offload.cpp: what the offloader asks for.
   void say(int rank, const Saying& saying, const LaneEnd* end) override;
   void offloaded(Operation& send) override;
   void came(Operation& receive, const Envelope& envelope, const std::byte* own) override;
@@ -212,7 +214,7 @@ class Messenger final : private NetworkUser, private OffloadUser {
   void unreachable(int rank, const std::string& why) override;
   void agreement_arrived(int rank, const Header& header, std::span<const std::byte> payload);
 
-  // messenger_ends.cpp
+  // messenger_ends.cpp: ends of other ranks, and of this process.
   void ended_elsewhere(int rank);
   std::vector<int> awaited_unconnected();
   void fail_receives_of(int rank);
@@ -226,7 +228,7 @@ class Messenger final : private NetworkUser, private OffloadUser {
   Kept& kept_for(const Envelope& envelope, std::size_t room);
   std::uint64_t came_outside(int rank) { return offloader_ ? offloader_->came_outside(rank) : 0; }
   void fill(Operation& operation, const Envelope& envelope, std::span<const std::byte> bytes);
-  // The same of many bytes, where one of the buffers may be gone. False: one is.
+  // Copies many bytes if one of the buffers may be unmapped. Returns false if one is.
   bool fill_guarded(Operation& operation, const Envelope& envelope,
                     std::span<const std::byte> bytes);
   void received(Operation& operation, const Envelope& envelope, std::uint64_t bytes);
@@ -247,15 +249,15 @@ class Messenger final : private NetworkUser, private OffloadUser {
   std::vector<std::int32_t> ranks_here_;  // by their numbers on this node
   std::vector<Peer> peers_;
   Matcher matcher_;
-  std::unique_ptr<Offloader> offloader_;  // none: there are no other nodes, or it is turned off
+  std::unique_ptr<Offloader> offloader_;  // null: no other nodes, or turned off
   std::vector<int> ended_;
-  int probed_ = -1;             // the last that was probed for in vain
-  std::size_t asked_last_ = 0;  // of awaited ranks, about which it was asked
+  int probed_ = -1;             // the last one probed for in vain
+  std::size_t asked_last_ = 0;  // the last rank looked at for `left`
   Pool<Operation> operations_;
   Pool<Kept> kept_;
   std::vector<int> busy_;              // ranks with something outgoing
-  Numbers<Operation> numbers_;         // those that the other side speaks of
-  std::uint64_t longest_offered_ = 0;  // to ranks of the node, since nothing was under way
+  Numbers<Operation> numbers_;         // those with a number on the wire
+  std::uint64_t longest_offered_ = 0;  // to this node, since none was pending
   std::vector<std::byte> piece_;
   GuardedCopy guarded_copy_;
   std::uint64_t unwanted_looks_ = 0;

@@ -1,5 +1,5 @@
-// Others' ends, and this process's own: what waits for whom fails, and what others wait for goes
-// first.
+// The ends of other ranks, and that of this process. Operations that wait for a rank that has ended
+// fail. Before this process ends, it sends what other ranks wait for.
 #include <algorithm>
 #include <utility>
 
@@ -8,12 +8,12 @@
 
 namespace scela::channel {
 
-// ---- others' ----
+// ---- ends of other ranks ----
 
 ChannelError Messenger::peer_ended(int rank) {
   const Peer& gone = peer(rank);
   const std::string& why = gone.why;
-  // Who cannot be reached for long has ended, as far as anybody here can tell.
+  // A rank that cannot be reached for long has ended, as far as this process can tell.
   const bool is_own_fault = gone.local < 0 && network_ && !network_->works();
   return error_of(is_own_fault ? Code::device : Code::peer_ended, rank,
                   why.empty() ? cat("rank ", rank, " has ended") : cat("rank ", rank, ": ", why));
@@ -27,14 +27,14 @@ void Messenger::notice_ends() {
   if (!node_) return;
   for (std::size_t local = 0; local < ranks_here_.size(); ++local) {
     if (!node_->dead(static_cast<std::uint32_t>(local)) || has_ended(ranks_here_[local])) continue;
-    // What it sent before comes first.
+    // Messages that it sent before come first.
     while (poll() != 0) {
     }
     ended(ranks_here_[local]);
   }
 }
 
-// What it sent before comes first.
+// Messages that the rank sent before come first.
 void Messenger::ended_elsewhere(int rank) {
   while (poll() != 0) {
   }
@@ -81,10 +81,10 @@ void Messenger::ended(int rank, std::string why) {
   const std::vector<Operation*> under_way = numbers_.all();
   for (Operation* const operation : under_way)
     if (operation->peer == rank) {
-      operation->memory.keep_not();  // it may live, and go on with what was offered to it
+      operation->memory.keep_not();  // it may live, and use what was offered
       end_transfer(*operation);
     }
-  // Those that have not begun do not come back: nothing touches their buffers.
+  // Moves that have not begun do not come back: nothing uses their buffers.
   for (const Outgoing& outgoing : unmoved)
     if (outgoing.act == Act::write || outgoing.act == Act::read)
       moved(*outgoing.operation, Outcome::peer_ended);
@@ -113,7 +113,7 @@ ChannelError Messenger::error_of_solitude() {
   return error_of(Code::peer_ended, -1, "receive from any rank: all others have ended");
 }
 
-// ---- this process's own end ----
+// ---- this process's end ----
 
 namespace {
 
@@ -124,7 +124,7 @@ bool is_of_channels(Kind kind) {
 
 }  // namespace
 
-// Of channels others need to know what has gone by them, and nothing else.
+// Other ranks need to know what has gone by channels, and nothing else about channels.
 void Messenger::finish() {
   if (!offloader_) return;
   offloader_->leave();
@@ -151,8 +151,8 @@ ChannelError Messenger::not_received(int rank) const {
                       "receive all messages before it closes its channel"));
 }
 
-// Of messages that wait at both ends each closes only when the other says that nothing will receive
-// them.
+// If messages wait at both ends, each rank closes only when the other says that nothing will
+// receive them.
 void Messenger::refuse_messages() {
   if (offloader_) offloader_->refuse_messages();
   while (const Unexpected* const message = matcher_.first_message()) {

@@ -1,4 +1,5 @@
-// What the offloader wants done: messages about channels, and the ends of what went by them.
+// The functions that the offloader calls: messages about channels, and the ends of operations that
+// went by channels.
 #include <cstring>
 
 #include "comm-channel/error_words.h"
@@ -23,7 +24,8 @@ void Messenger::say(int rank, const Saying& saying, const LaneEnd* end) {
   put(rank, outgoing);
 }
 
-// Receives that were held back for what was left wait now, perhaps for who has ended meanwhile.
+// Receives that were held back because of what was left wait now. Their peers may have ended
+// meanwhile.
 void Messenger::agreement_arrived(int rank, const Header& header,
                                   std::span<const std::byte> payload) {
   if (offloader_) {

@@ -1,8 +1,8 @@
 // Messages in parts: on a node, those that are too long for one cell and too short to be worth a
 // system call. The receiver takes a part out of shared memory while the sender puts in the next.
 //
-// The parts of a message are not mixed with other messages of its pair that have an order, so a
-// part needs to say nothing of itself.
+// The parts of a message are not mixed with other ordered messages of its pair, so a part needs no
+// identification.
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -13,8 +13,8 @@ namespace scela::channel {
 
 namespace {
 
-// Short enough that most of a message moves on both sides at once, long enough that telling of a
-// part costs little beside it.
+// A part is short enough that both sides move most of a message at once. It is long enough that
+// publishing a part costs little beside it.
 constexpr std::size_t kPart = 2048;
 
 void put_in(std::byte* to, std::size_t room, std::uint64_t at, std::span<const std::byte> part) {
@@ -25,7 +25,7 @@ void put_in(std::byte* to, std::size_t room, std::uint64_t at, std::span<const s
 
 }  // namespace
 
-// False: there is no room for all of it now. What has gone stays gone.
+// Returns false if there is no room for all parts now. The parts that were sent stay sent.
 bool Messenger::give_parts(int rank, Outgoing& outgoing) {
   const std::span<const std::byte> bytes = outgoing.operation->sent_bytes();
   const std::size_t most = std::min(kPart, node_->most());
@@ -45,7 +45,7 @@ bool Messenger::give_parts(int rank, Outgoing& outgoing) {
 void Messenger::begin_stream(int rank, const Header& header, std::span<const std::byte> part) {
   Stream& stream = peer(rank).stream;
   const Envelope envelope{header.context, rank, header.tag, header.number};
-  // What nobody sends is not believed.
+  // A first part that no correct sender sends is ignored.
   if (stream.came != stream.envelope.length || envelope.length > kMostStreamed) return;
   stream = {envelope, 0, nullptr, nullptr};
   if (Posted* const receive = matcher_.arrived(envelope)) {
@@ -77,7 +77,7 @@ void Messenger::take_part(int rank, std::span<const std::byte> part) {
   }
 }
 
-// Of one that has not come whole: the rest goes where the receive wants it.
+// Receives a message that has not come whole: the rest goes where the receive wants it.
 void Messenger::receive_stream(Operation& operation, Kept& message) {
   const int rank = message.envelope.source;
   Stream& stream = peer(rank).stream;
@@ -92,7 +92,7 @@ void Messenger::drop_stream(const Kept& message) {
   if (stream.kept == &message) stream.kept = nullptr;
 }
 
-// The rank has ended. What has not come of its message does not come any more.
+// The rank has ended, and the rest of its message does not come any more.
 void Messenger::end_stream(int rank) {
   const Stream broken = std::exchange(peer(rank).stream, {});
   if (broken.receive != nullptr) complete(*broken.receive, peer_ended(rank));

@@ -1,4 +1,4 @@
-// Messages that are not sent at once: what rendezvous.h decides is carried out here.
+// Messages that are not sent at once: this part carries out what core/rendezvous.h decides.
 #include <algorithm>
 #include <cstring>
 
@@ -9,7 +9,7 @@ namespace scela::channel {
 
 namespace {
 
-// A buffer that is not there is the program's, whatever else would have been at fault.
+// A buffer that is unmapped is the program's fault, even if something else failed as well.
 Code code_for(const Error& why, Code otherwise) {
   return why.kind == ErrorKind::usage ? Code::argument : otherwise;
 }
@@ -22,7 +22,7 @@ Error buffer_gone(std::string what) {
 
 }  // namespace
 
-// On a node there is no adapter that could have failed: a buffer of either side is gone.
+// On a node there is no adapter that could have failed, so a buffer of either side is unmapped.
 Code Messenger::code_of(Outcome outcome, int rank) const {
   if (outcome == Outcome::resources) return Code::resources;
   return peers_[static_cast<std::size_t>(rank)].local >= 0 ? Code::argument : Code::device;
@@ -41,7 +41,7 @@ void Messenger::forget_number(Operation& operation) {
   node_->expect_copy(0);
 }
 
-// What others say is not believed: it may be nobody's number, or another's.
+// A peer's number is not believed: it may be unused, or that of another rank.
 Operation* Messenger::numbered(std::uint32_t number, int rank) {
   Operation* const operation = numbers_.find(number);
   return operation != nullptr && operation->peer == rank ? operation : nullptr;
@@ -305,7 +305,7 @@ void Messenger::take_done(int rank, const Header& header, std::span<const std::b
   Operation* const operation = numbered(header.number, rank);
   if (!done || operation == nullptr) return;
   if (auto* const send = std::get_if<SendTransfer>(&operation->transfer)) {
-    // Pieces that wait for room are wanted no more.
+    // Pieces that wait for room are not wanted any more.
     std::erase_if(peer(rank).answers, [&](const Outgoing& one) {
       return one.operation == operation && one.act == Act::pieces;
     });
@@ -313,12 +313,12 @@ void Messenger::take_done(int rank, const Header& header, std::span<const std::b
   } else if (auto* const receive = std::get_if<ReceiveTransfer>(&operation->transfer)) {
     carry_receive(*operation, receive->done(*done));
   } else {
-    forget_number(*operation);  // a synchronous one that was sent whole
+    forget_number(*operation);  // synchronous, and sent whole
     complete(*operation, done->outcome == Outcome::closed ? not_received(rank) : ChannelError());
   }
 }
 
-// Bytes that do not go with a message: when there is room.
+// Moves bytes that do not go with a message, when there is room.
 void Messenger::move(Operation& operation, const Step& step) {
   Outgoing outgoing;
   outgoing.operation = &operation;

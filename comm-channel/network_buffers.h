@@ -1,4 +1,5 @@
-// Registered buffers of one size, made in blocks.
+// Registered buffers of one size, allocated in blocks. Network links use them for messages and
+// datagrams. Only one thread at a time may call it.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +22,7 @@ class Buffers {
   std::uint64_t registered() const { return registered_; }
   std::uint64_t count() const { return registered_ / bytes_; }
   bool empty() const { return free_.empty(); }
-  // So many more; those that one block takes are registered together.
+  // Adds `count` buffers in one block, which is registered as a whole.
   Result<void> add(std::size_t count) {
     Block block;
     block.memory = std::make_unique_for_overwrite<std::byte[]>(bytes_ * count);
@@ -34,7 +35,7 @@ class Buffers {
     blocks_.push_back(std::move(block));
     return {};
   }
-  // None: all are taken. The one that came back last is the next.
+  // Returns the buffer that came back last, or null if all are taken.
   std::byte* take() {
     if (free_.empty()) return nullptr;
     std::byte* const last = free_.back();
@@ -53,7 +54,7 @@ class Buffers {
  private:
   struct Block {
     std::unique_ptr<std::byte[]> memory;
-    verbs::Mr region;  // goes before the memory
+    verbs::Mr region;  // destroyed before the memory
   };
   const verbs::Symbols& symbols_;
   const verbs::Pd& pd_;

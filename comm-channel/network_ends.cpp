@@ -1,4 +1,4 @@
-// What was posted and came back, and who is not there any more. See docs/channel.md, Ends.
+// Requests that came back, and peers that are gone. See docs/channel.md, Ends.
 #include <algorithm>
 #include <iterator>
 #include <utility>
@@ -14,21 +14,23 @@ using connect::PeerId;
 
 namespace {
 
-// Between two questions whether those that nothing is heard of are there, and how many are asked.
+// The time between two checks whether silent peers are there, and the number of peers checked at a
+// time.
 constexpr connect::Time kBetweenQuestions = std::chrono::seconds(1);
 constexpr std::size_t kMostQuestions = 32;
-// Who computes does not answer requests. Of one that has ended the launcher tells, mostly.
+// A peer that computes does not answer requests. The launcher usually reports a peer that has
+// ended.
 constexpr connect::Time kLongestSilence = std::chrono::minutes(10);
 constexpr connect::Time kLongestPause = std::chrono::seconds(10);
 
-// Nothing has answered, or a message was not carried out that was not wrong: a process is just
-// about to end there.
+// Returns whether nothing has answered, or a valid message was not carried out. In the second case
+// a process is just about to end there.
 bool is_of_the_way(ibv_wc_status status, bool message) {
   return status == IBV_WC_RETRY_EXC_ERR || status == IBV_WC_RESP_TIMEOUT_ERR ||
          (message && status == IBV_WC_REM_OP_ERR);
 }
 
-// Not this process's own adapter, which knows what is wrong here.
+// Excludes errors of this process's own adapter, which knows what is wrong here.
 bool is_of_the_other_side(ibv_wc_status status) {
   return status == IBV_WC_REM_ACCESS_ERR || status == IBV_WC_REM_OP_ERR ||
          status == IBV_WC_REM_INV_REQ_ERR || status == IBV_WC_REM_ABORT_ERR;
@@ -36,14 +38,14 @@ bool is_of_the_other_side(ibv_wc_status status) {
 
 }  // namespace
 
-// ---- what came back ----
+// ---- requests that came back ----
 
 void NetworkLink::free_work(Work& work) {
   if (work.move == nullptr && work.bytes != nullptr) sends_->give_back(work.bytes);
   works_.give_back(work);
 }
 
-// A part of a move is. The operation, if that was the last part.
+// Ends one part of a move. Returns the operation if that was the last part.
 Operation* NetworkLink::over(Move& move, Outcome outcome) {
   if (move.outcome == Outcome::none) move.outcome = outcome;
   if (--move.parts != 0) return nullptr;
@@ -72,9 +74,9 @@ void NetworkLink::break_pair(const Work& work) {
   if (port.pair(work.qp) == work.pair) port.tell(event::Broken{work.qp});
 }
 
-// The first of them says what is wrong; those behind it were not carried out. What may or may not
-// have arrived goes again by another queue pair, and its receiver knows it by its number; bytes
-// that are written or read twice are the same.
+// The first completion says what is wrong; the requests behind it were not carried out. Requests
+// that may or may not have arrived are sent again by another queue pair. The receiver recognizes a
+// message by its number; bytes that are written or read twice are the same.
 void NetworkLink::came_back(Work& work, const ibv_wc& wc, NetworkUser& user) {
   Remote& to = *remotes_[static_cast<std::size_t>(work.rank)];
   const char* const what = device_.symbols->ibv_wc_status_str(wc.status);
@@ -85,7 +87,7 @@ void NetworkLink::came_back(Work& work, const ibv_wc& wc, NetworkUser& user) {
   if (way && !to.lost) doubt_node_of(work.rank, what);
   if (way) to.roads[work.port].not_before = now() + kPauseOfPort;
   const bool refused = !way && wc.status != IBV_WC_WR_FLUSH_ERR &&
-                       wc.status != IBV_WC_RNR_RETRY_EXC_ERR;  // there was no buffer just then
+                       wc.status != IBV_WC_RNR_RETRY_EXC_ERR;  // no buffer just then
   if (!message && refused && !to.lost && is_of_the_other_side(wc.status)) return hold(to, work);
   if (!message && (refused || to.lost)) {
     Move& move = *work.move;
@@ -93,7 +95,7 @@ void NetworkLink::came_back(Work& work, const ibv_wc& wc, NetworkUser& user) {
     free_work(work);
     return tell_moved(move, ended ? Outcome::peer_ended : Outcome::device, user);
   }
-  // Where it receives is gone: it has ended.
+  // The queue where the rank receives is gone: the rank has ended.
   if (message && refused && wc.status == IBV_WC_REM_INV_REQ_ERR)
     lose(to, {}, Tells::no);
   else if (message && refused)
@@ -115,8 +117,8 @@ void NetworkLink::unsettle(Remote& remote) {
   unsettled_.push_back(&remote);
 }
 
-// Between two looks others may have said what this process has not heard, as it computed, was
-// stopped, or waited for a processor: nobody is given up before it has looked so many times.
+// Others may have said something that this process has not heard, since it computed, was stopped or
+// waited for a processor. So no peer is given up before this process has looked kLooks times.
 void NetworkLink::settle() {
   if (unsettled_.empty()) return;
   constexpr int kLooks = 10;
@@ -127,13 +129,14 @@ void NetworkLink::settle() {
   std::erase_if(unsettled_, [this](Remote* remote) { return settle(*remote); });
 }
 
-// True: nothing is left to go again or to be told, and it is known to be there, or lost.
+// Returns true if nothing is left to send again or to report, and the peer is known to be there or
+// is lost.
 bool NetworkLink::settle(Remote& remote) {
   const connect::Time most = std::chrono::seconds(options_.unreachable_after);
   if (!remote.lost && remote.doubted && listened_ - *remote.doubted > most)
     lose(remote, cat("the adapter cannot reach it: ", remote.doubt,
                      ", and it has not answered for ", options_.unreachable_after, " s"));
-  // With RC nobody else's answer is his.
+  // With RC, an answer of another rank of the node says nothing about this one.
   const bool spoken_to =
       remote.flow.connected() || !remote.again.empty() || (by_rank() && remote.doubted.has_value());
   const bool going =
@@ -145,18 +148,18 @@ bool NetworkLink::settle(Remote& remote) {
   return true;
 }
 
-// ---- what was refused ----
+// ---- refused moves ----
 
-// The buffer is not there; or nothing is, as of a process that is about to end: its memory goes
-// before anybody knows that it has. So nobody is told before it is known which of the two it is.
+// Either the buffer is not there, or the process is about to end: its memory goes before its end is
+// known. So the user is told only when it is known which of the two it is.
 void NetworkLink::hold(Remote& to, Work& work) {
   unsettle(to);
   if (to.refused.empty()) to.refused_at = listened_;
   to.refused.push_back(&work);
 }
 
-// What comes into its memory now shows that it has some. By RC the connection that this takes is
-// made anew, and by its program.
+// Sends a message: if it comes into the peer's memory, the peer has memory. With RC this takes a
+// new connection, which the peer's program makes.
 void NetworkLink::question(Remote& remote) {
   const Way way = way_to(remote);
   std::byte* const buffer = way.pair != nullptr ? sends_->take() : nullptr;
@@ -172,18 +175,18 @@ void NetworkLink::question(Remote& remote) {
   send_in(remote.rank, way, room, header, bytes_of(nothing), buffer);
 }
 
-// It is there: so it was the buffer.
+// The peer has its memory, so the buffer was not there.
 void NetworkLink::answered(Remote& remote) {
   remote.question = nullptr;
   remote.refused_at = listened_;
   if (!remote.lost) end_refused(remote, std::exchange(remote.questioned, 0), Outcome::device);
 }
 
-// Whether all of them were told.
+// Returns whether all refused parts were reported.
 bool NetworkLink::settle_refused(Remote& remote, bool going) {
   if (remote.refused.empty()) return true;
   if (going && remote.question == nullptr) question(remote);
-  // It computes, or has ended and nobody tells. Of who is doubted it is known soon.
+  // The peer computes, or has ended without a report. If it is doubted, that is known soon.
   const connect::Time most = std::chrono::seconds(options_.unreachable_after);
   if (remote.doubted || listened_ - remote.refused_at <= most) return false;
   remote.questioned = 0;
@@ -191,7 +194,7 @@ bool NetworkLink::settle_refused(Remote& remote, bool going) {
   return true;
 }
 
-// The first of them.
+// Ends the first `count` refused parts.
 void NetworkLink::end_refused(Remote& remote, std::size_t count, Outcome outcome) {
   for (; count != 0; --count) {
     Work& work = *remote.refused.front();
@@ -200,10 +203,10 @@ void NetworkLink::end_refused(Remote& remote, std::size_t count, Outcome outcome
   }
 }
 
-// ---- who is there ----
+// ---- checking the peers ----
 
-// A write of nothing: no buffer is used for it, and the other's program need not look. It names the
-// queue where the rank receives, so that it is refused where that rank has ended.
+// Posts a write of no bytes: it uses no buffer, and the other program need not look. It names the
+// queue where the rank receives, so it is refused if that rank has ended.
 void NetworkLink::ask(Remote& remote) {
   const Way way = way_to(remote);
   if (way.pair == nullptr) return;
@@ -219,7 +222,7 @@ void NetworkLink::ask(Remote& remote) {
   if (!post(0, way, work)) works_.give_back(work);
 }
 
-// It was asked for a connection, and has not answered for some time.
+// Returns whether the peer was asked for a connection and has not answered for some time.
 bool NetworkLink::is_awaited(const Remote& remote) const {
   return remote.wanted && now() - *remote.wanted >= kBetweenQuestions &&
          !ports_.front()->peers().route(remote.roads.front().id);
@@ -241,16 +244,17 @@ void NetworkLink::look_around() {
       ++asked;
       continue;
     }
-    // No link makes room for a question.
+    // No link is opened only to ask.
     if (options_.most_links != 0 && !ports_.front()->peers().route(one->roads.front().id)) continue;
     ask(*one);
     ++asked;
   }
 }
 
-// The way to a node has failed: nobody there is known to be, until one of them answers. Those who
-// compute then need not. With RC the way was one rank's only, which may have ended alone: those
-// that nothing was said to are asked too, but where that would take others' links.
+// The path to a node has failed, so all its ranks are doubted until one of them answers. The
+// others, which may compute, then need not answer. With RC the path was that of one rank, which may
+// have ended alone. Ranks that nothing was sent to are then asked too, unless that would take
+// others' links.
 void NetworkLink::doubt_node_of(int rank, const std::string& why) {
   for (const int other : world_.ranks_of(node_of(rank))) {
     Remote& one = *remote(other);
@@ -269,8 +273,8 @@ void NetworkLink::trust_node_of(int rank) {
     if (const auto& one = remotes_[static_cast<std::size_t>(other)]) one->doubted.reset();
 }
 
-// Who does not answer is asked again as long as something is to go there, after ever longer pauses:
-// perhaps nobody is there to take it, and it is credit that nobody needs.
+// A peer that does not answer is asked again as long as something is to be sent to it, after
+// growing pauses. Perhaps it is gone, and what is to be sent is credit that is not needed.
 void NetworkLink::not_connected(Remote& remote, connect::Failure why) {
   remote.leaves = why == connect::Failure::leaving;
   if (!remote.unanswered) remote.unanswered = now();
@@ -299,17 +303,18 @@ void NetworkLink::lose(Remote& remote, std::string why, Tells tells) {
   if (tells == Tells::yes && id != connect::kNone) ports_.front()->give_up(id);
 }
 
-// For who has found out by itself that it cannot go on with a rank.
+// The user has found out by itself that it cannot go on with the rank.
 void NetworkLink::give_up(int rank) {
   Remote& one = *remote(rank);
   if (one.roads.front().id != connect::kNone) ports_.front()->give_up(one.roads.front().id);
 }
 
-// Its engine has ended, or the system has taken it away, or it does not do what it is told.
+// The adapter's engine has ended, the system has removed the device, or it does not do what it is
+// told.
 void NetworkLink::lose_device(const std::string& why) {
   if (dead_) return;
   dead_ = true;
-  if (leaving_) return;  // nobody waits for anything
+  if (leaving_) return;  // nothing is waited for any more
   for (int rank = 0; rank < world_.size; ++rank) {
     if (node_of(rank) == world_.node()) continue;
     lose(*remote(rank),
@@ -318,8 +323,8 @@ void NetworkLink::lose_device(const std::string& why) {
   }
 }
 
-// Before anybody is told: what is under way may not come back, and nothing is to touch memory that
-// belongs to the program again.
+// Called before any end is reported. Requests under way may not come back, and the device must not
+// use memory that belongs to the program again.
 void NetworkLink::abandon() {
   for (const auto& port : ports_)
     port->abandon();
@@ -331,7 +336,7 @@ void NetworkLink::abandon() {
   });
 }
 
-// What a rank sent before it was lost comes first.
+// Returns whether the messages that the rank sent before it was lost have been received.
 bool NetworkLink::is_known_to_the_last(const Loss& loss) const {
   return looks_.has_passed(loss.known) && !is_receiving(loss.rank);
 }
@@ -345,7 +350,7 @@ bool NetworkLink::is_receiving(int rank) const {
 bool NetworkLink::is_connected(int rank) const {
   const auto& known = remotes_[static_cast<std::size_t>(rank)];
   if (!known) return false;
-  // Where links are limited, none is made to ask one whose link was closed (look_around()).
+  // If links are limited, look_around() makes none to ask a rank that has none any more.
   const bool is_asked =
       options_.most_links == 0 || ports_.front()->peers().route(known->roads.front().id);
   return known->wanted || (known->flow.connected() && is_asked);
@@ -362,7 +367,7 @@ unsigned NetworkLink::tell_ends(NetworkUser& user) {
     }
   };
   if (!dead_) tell_what_is_over();
-  // The user may add to them.
+  // The user may add to lost_.
   for (std::size_t i = 0; i < lost_.size();) {
     if (!is_known_to_the_last(lost_[i])) {
       ++i;
@@ -373,7 +378,7 @@ unsigned NetworkLink::tell_ends(NetworkUser& user) {
     ++count;
     user.lost(loss.rank, loss.why);
   }
-  // Why it is, is known by then.
+  // Now the user knows why the operations fail.
   if (dead_ && lost_.empty()) tell_what_is_over();
   return count;
 }
@@ -382,7 +387,7 @@ void NetworkLink::ended(int rank) {
   auto& known = remotes_[static_cast<std::size_t>(rank)];
   if (!known) return;
   Remote& gone = *known;
-  // So somebody else says: it was that rank's end that broke its way, and nothing of its node.
+  // Another part has found this end: that rank's end broke its path, and its node is not in doubt.
   for (const auto& other : remotes_)
     if (!gone.lost && other && other->doubted_with == rank) other->doubted.reset();
   gone.lost = true;
@@ -392,16 +397,16 @@ void NetworkLink::ended(int rank) {
   end_refused(gone, gone.refused.size(), Outcome::peer_ended);
   gone.notes.clear();
   if (gone.flow.connected()) flow_.disconnect(gone.flow);
-  // Who leaves waits for answers yet.
+  // A peer that leaves still waits for answers.
   if (gone.leaves || dead_) return;
   for (std::size_t port = 0; port < ports_.size(); ++port)
     if (gone.roads[port].id != connect::kNone)
       ports_[port]->tell(event::PeerEnded{gone.roads[port].id});
 }
 
-// ---- this process's own ----
+// ---- this process's end ----
 
-// Credit for others is nothing that they wait for: who ends receives no more.
+// Credit for others is not waited for: a rank that ends receives no more.
 bool NetworkLink::idle() const {
   return sends_under_way_ == 0 &&
          std::ranges::none_of(remotes_, [](const auto& one) { return one && !one->again.empty(); });
@@ -414,8 +419,8 @@ bool NetworkLink::leave() {
     for (const auto& port : ports_)
       port->tell(event::Leave{});
   }
-  // Its last words, too, have gone: they would go with the queue pair, and who waits for them would
-  // ask a node where nobody is.
+  // The last datagrams must have left too, since they would be lost with the queue pair. A peer
+  // that waits for them would then ask a node that has no rank any more.
   return std::ranges::all_of(ports_, [this](const auto& port) {
     return port->left() || (port != ports_.front() && !port->used());
   });

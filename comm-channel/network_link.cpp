@@ -1,5 +1,4 @@
-// What a link is made of, and the connections that it makes; network_requests.cpp has what goes by
-// them.
+// The parts of a link, and its connections. network_requests.cpp has messages and moves.
 #include "comm-channel/network_link.h"
 
 #include <fcntl.h>
@@ -62,7 +61,7 @@ Result<void> NetworkLink::make(const connect::Watchword& word, int file) {
   const std::uint32_t buffers =
       std::min<std::uint32_t>(device_.capability.limits.shared_requests, 4096);
   if (good) good = into(events_, verbs::create_comp_channel(symbols, device_.context));
-  // Asynchronous events are read where one is awaited, and by no call that waits.
+  // Asynchronous events are read only if one is awaited, and by no call that blocks.
   if (good && ::fcntl(device_.context->async_fd, F_SETFL,
                       ::fcntl(device_.context->async_fd, F_GETFL) | O_NONBLOCK) != 0)
     good = fail(
@@ -87,7 +86,7 @@ Result<void> NetworkLink::make(const connect::Watchword& word, int file) {
   looks_.hold(static_cast<std::uint64_t>(receive_cq_->cqe));
   registrations_ = std::make_unique<verbs::Registrations>(symbols, pd_, kUnusedRegistered);
   most_moved_ = verbs::longest_message(device_.capability.ports);
-  // An offloaded channel is one queue pair, and goes by one port.
+  // An offloaded channel is one queue pair, and uses one port.
   if (options_.offload && (ports_to_use() == 1 || options_.rendezvous == Rendezvous::offloaded))
     offload_.emplace(device_, pd_, events_, static_cast<std::uint32_t>(options_.offload_channels));
   const std::size_t most =
@@ -103,7 +102,7 @@ Result<void> NetworkLink::make(const connect::Watchword& word, int file) {
   return make_ports(word);
 }
 
-// Where connections are few, each that is for bytes alone would be one less for messages.
+// If connections are limited, one that carries only moved bytes would be one less for messages.
 std::size_t NetworkLink::ports_to_use() const {
   if (options_.most_links != 0) return 1;
   const std::size_t active = std::min(device_.capability.ports.size(), kMostPorts);
@@ -126,7 +125,7 @@ Result<void> NetworkLink::make_ports(const connect::Watchword& word) {
   return {};
 }
 
-// One for each port.
+// Returns one card for each port.
 std::string NetworkLink::card() const {
   std::string text;
   for (const auto& port : ports_)
@@ -147,7 +146,7 @@ std::string NetworkLink::describe() const {
   return text;
 }
 
-// ---- who is who ----
+// ---- names of peers ----
 
 NetworkLink::Remote* NetworkLink::remote(int rank) {
   auto& known = remotes_[static_cast<std::size_t>(rank)];
@@ -178,7 +177,7 @@ NetworkLink::Remote* NetworkLink::remote_of(std::size_t port, PeerId peer) {
   return found;
 }
 
-// Before the peer hears of it: it may send at once.
+// Called before the peer is told of a connection, since it may send at once.
 void NetworkLink::connect_flow(Remote& remote) {
   if (remote.flow.connected() || remote.lost) return;
   const std::uint32_t count = flow_.connect(remote.flow);
@@ -188,9 +187,9 @@ void NetworkLink::connect_flow(Remote& remote) {
   if (!good) lose(remote, cat("there is no memory for its messages: ", good.error().text()));
 }
 
-// ---- what ports tell ----
+// ---- events of ports ----
 
-// By the first alone messages come.
+// Messages come only by the first port.
 void NetworkLink::addressed(std::size_t port, PeerId peer) {
   Remote* const remote = port == 0 ? remote_of(port, peer) : nullptr;
   if (remote != nullptr) connect_flow(*remote);
@@ -203,12 +202,12 @@ void NetworkLink::drain(std::size_t port, PeerId peer) {
   drained(*remote, port);
 }
 
-// What comes back is sent again.
+// Requests that come back are sent again.
 void NetworkLink::posted_is_lost(std::size_t port, PeerId peer) {
   if (Remote* const remote = remote_of(port, peer)) remote->roads[port].draining = false;
 }
 
-// Without another port than the first there is less of everything, and nothing that fails.
+// A port other than the first only adds bandwidth, so its failure is no error.
 void NetworkLink::not_connected(std::size_t port, PeerId peer, connect::Failure why) {
   Remote* const remote = remote_of(port, peer);
   if (remote == nullptr) return;
@@ -226,7 +225,7 @@ void NetworkLink::gave_up(std::size_t port, PeerId peer) {
        Tells::no);
 }
 
-// Without another port than the first there is less of everything.
+// A port other than the first only adds bandwidth.
 void NetworkLink::failed(std::size_t port, const std::string& why) {
   if (port == 0) lose_device(why);
 }

@@ -1,8 +1,8 @@
-// The way to other nodes by verbs: messages take credits and buffers (core/flow.h), and go by the
-// connections of the device's first port (port_links.h); the bytes of large ones go by several, if
-// that is asked for.
+// The path to other nodes by verbs. Messages need credits and buffers (core/flow.h), and use the
+// connections of the device's first port (port_links.h). The bytes of large messages use several
+// ports if the options ask for that.
 //
-// Not for two threads at once, but for doze().
+// Only one thread at a time may call it, except that doze() and wake() may be called by any thread.
 #pragma once
 
 #include <array>
@@ -34,9 +34,9 @@ namespace scela::channel {
 
 class NetworkLink final : public Network, private PortLinks::User {
  public:
-  // `file`: one that all ranks of this node have open, and nobody else; -1: this rank is alone
-  // here. It stays the caller's. Ranks that are on one node of `world` share connections. All ranks
-  // have the same `word`.
+  // `file` is a descriptor of a file that all ranks of this node have open, and no other process.
+  // It is -1 if this rank is alone on its node. The caller keeps the descriptor. Ranks on one node
+  // of `world` share connections. All ranks have the same `word`.
   static Result<std::unique_ptr<NetworkLink>> open(const World& world, const Options& options,
                                                    const connect::Watchword& word,
                                                    verbs::Device device, int file);
@@ -44,12 +44,12 @@ class NetworkLink final : public Network, private PortLinks::User {
   NetworkLink& operator=(const NetworkLink&) = delete;
   ~NetworkLink() override;
 
-  // What the others must know of this rank; and how to get what they have said, when it is first
-  // needed.
+  // card() returns what other ranks must know of this rank. look_up_with() sets the function that
+  // gets another rank's card when it is first needed.
   std::string card() const;
   using CardOf = std::function<Result<std::string>(int rank)>;
   void look_up_with(CardOf card_of) { card_of_ = std::move(card_of); }
-  // Whether somebody knows by now that a rank has ended, of those that do not answer.
+  // Sets the function that asks the launcher whether a rank that does not answer has ended.
   void ask_with(std::function<bool(int rank)> has_left) { has_left_ = std::move(has_left); }
 
   bool send(int rank, const Header& header, std::span<const std::byte> payload) override;
@@ -90,33 +90,32 @@ class NetworkLink final : public Network, private PortLinks::User {
     Outcome outcome = Outcome::none;  // of the first part that failed
     Move* next_free = nullptr;
   };
-  // A request that was posted and is not complete.
+  // A work request that was posted and is not complete.
   struct Work {
     Pair* pair = nullptr;
     std::size_t port = 0;
     connect::QpId qp = connect::kNone;
     int rank = -1;
-    Move* move = nullptr;        // whose bytes move; none: a message
-    std::byte* bytes = nullptr;  // of a message: its buffer; none: the rank is asked for
+    Move* move = nullptr;        // its bytes are moved; null: a message
+    std::byte* bytes = nullptr;  // a message's buffer; null: a question
     std::uint32_t length = 0;
-    std::uint64_t left =
-        0;  // behind these bytes: what is longer than a message may be goes in parts
+    std::uint64_t left = 0;  // after `bytes`
     ibv_wr_opcode opcode = IBV_WR_SEND;
     std::uint64_t remote_address = 0;
     std::uint32_t key = 0;
     bool posted = false;
     Work* next_free = nullptr;
   };
-  // To a rank by one port.
+  // The connection to a rank by one port.
   struct Road {
     connect::PeerId id = connect::kNone;
     std::uint32_t under_way = 0;
     bool draining = false;
-    connect::Time not_before{};  // of other ports than the first: it was of no use
+    connect::Time not_before{};  // not before, if another port failed
   };
-  // Where something can be posted now.
+  // A connection on which a request can be posted now.
   struct Way {
-    Pair* pair = nullptr;  // none: nowhere
+    Pair* pair = nullptr;  // null: on none
     connect::Route route;
   };
   struct Remote {
@@ -126,33 +125,33 @@ class NetworkLink final : public Network, private PortLinks::User {
     int rank = -1;
     Flow::Peer flow;
     Sequence sequence;
-    const Pair* by = nullptr;  // where messages are under way
+    const Pair* by = nullptr;  // the pair with messages under way
     bool lost = false;
     bool leaves = false;                      // it has said so
     bool unsettled = false;                   // it is in unsettled_
-    std::optional<connect::Time> wanted;      // since when it is asked for a connection
-    std::optional<connect::Time> unanswered;  // since when it has answered no request
-    connect::Time ask_after{};                // of the next one
-    std::optional<connect::Time> doubted;  // by listened_: since when it is not known to be there
-    std::string doubt;                     // and why
-    int doubted_with = -1;                 // whose way has failed; its own, where that has too
-    std::deque<Work*> again;               // what came back, to go again, first
-    std::deque<Work*> refused;             // parts of moves, by it, and nobody is told yet
-    connect::Time refused_at{};            // by listened_: the first of them
-    const std::byte* question = nullptr;   // the message that is to come into its memory
-    std::size_t questioned = 0;            // for so many of them
+    std::optional<connect::Time> wanted;      // since a connection was asked for
+    std::optional<connect::Time> unanswered;  // since it last answered
+    connect::Time ask_after{};                // when to ask for a connection again
+    std::optional<connect::Time> doubted;     // by listened_: since it is doubted
+    std::string doubt;                        // the reason
+    int doubted_with = -1;                    // the rank with the failed path
+    std::deque<Work*> again;                  // requests to be posted again, in order
+    std::deque<Work*> refused;                // refused parts of moves, not told yet
+    connect::Time refused_at{};               // by listened_: the first of them
+    const std::byte* question = nullptr;      // sent to see if it has its memory
+    std::size_t questioned = 0;               // how many of `refused` it settles
     std::deque<Flow::Note> notes;
   };
-  // A rank is lost.
+  // The loss of a rank, which the user is not told yet.
   struct Loss {
     int rank = -1;
     std::string why;
-    CompletionLooks::Mark known;  // when
+    CompletionLooks::Mark known;  // when it was noticed
   };
   using Clock = std::chrono::steady_clock;
-  // On all queue pairs: beyond, messages wait here.
+  // Requests under way on all queue pairs together. Above this number, messages wait here.
   static constexpr std::uint32_t kMostUnderWay = 1024;
-  // Until another port than the first is tried again.
+  // The pause before a port other than the first is tried again.
   static constexpr connect::Time kPauseOfPort = std::chrono::seconds(10);
 
   NetworkLink(const World& world, const Options& options, verbs::Device device);
@@ -171,13 +170,16 @@ class NetworkLink final : public Network, private PortLinks::User {
   Remote* remote_of(std::size_t port, connect::PeerId peer);
   void connect_flow(Remote& remote);
   int node_of(int rank) const { return world_.node_of[static_cast<std::size_t>(rank)]; }
-  // RC: each rank has a link of its own, and else each node.
+  // With RC each rank has a link of its own; otherwise all ranks of a node share one.
   bool by_rank() const { return device_.capability.mode == verbs::Mode::rc; }
   int link_to(int rank) const { return by_rank() ? rank : node_of(rank); }
-  // Whether a link may be asked for. Of as many as there may be at a time, each is used before the
-  // next is asked for: else who waits for one takes it from who has just got it.
+  // Returns whether a link may be asked for. If links are limited, each link is used before the
+  // next one is asked for. Otherwise a rank that waits for a link would take one that has just been
+  // made.
   bool in_turn(const Remote& remote);
-  // A route, and room on its queue pair. Of other ports than the first: nobody waits for them.
+  // The first function returns a route with room on its queue pair, and asks for a connection if
+  // there is none. The second one does so for a port other than the first; no message waits for
+  // such ports.
   Way way_to(Remote& remote);
   Way side_way_to(Remote& remote, std::size_t index);
   bool post(std::size_t port, const Way& way, Work& work);
@@ -201,7 +203,7 @@ class NetworkLink final : public Network, private PortLinks::User {
   void failed(std::size_t port, const std::string& why) override;
   void changed() override;
 
-  // network_ends.cpp: what came back, and who is there no more
+  // network_ends.cpp: requests that came back, and ranks that are gone.
   void free_work(Work& work);
   void end(Work& work, Outcome outcome);
   Operation* over(Move& move, Outcome outcome);
@@ -222,7 +224,7 @@ class NetworkLink final : public Network, private PortLinks::User {
   void trust_node_of(int rank);
   void not_connected(Remote& remote, connect::Failure why);
   bool is_awaited(const Remote& remote) const;
-  // Whether the other is to be told: it may live, and wait for this process.
+  // Says whether the lost rank is told: it may live and wait for this process.
   enum class Tells : bool { no, yes };
   void lose(Remote& remote, std::string why, Tells tells = Tells::yes);
   void lose_device(const std::string& why);
@@ -250,17 +252,17 @@ class NetworkLink final : public Network, private PortLinks::User {
   verbs::Srq srq_;
   std::unique_ptr<verbs::Registrations> registrations_;
   std::optional<OffloadLink> offload_;
-  std::uint64_t most_moved_ = 0;  // bytes, by one request
+  std::uint64_t most_moved_ = 0;  // bytes of one request
   std::optional<Buffers> sends_, receives_;
-  std::vector<std::unique_ptr<PortLinks>> ports_;  // that are used, the first of all messages
+  std::vector<std::unique_ptr<PortLinks>> ports_;  // used; the first has all messages
   std::array<std::uint64_t, kMostPorts> bytes_by_port_{};
   Flow flow_{Flow::Limits{}};
   CardOf card_of_;
   std::function<bool(int rank)> has_left_;
-  std::vector<std::unique_ptr<Remote>> remotes_;  // by rank, once it is spoken to
+  std::vector<std::unique_ptr<Remote>> remotes_;  // by rank, once it is used
   std::vector<int> with_notes_;
-  std::vector<int> in_hand_;        // link_to() those that were asked for, with a limit of links
-  std::vector<Remote*> unsettled_;  // with something to go again, or doubted
+  std::vector<int> in_hand_;                          // link_to() asked for, if limited
+  std::vector<Remote*> unsettled_;                    // with requests to repeat, or doubted
   std::vector<std::pair<Operation*, Outcome>> over_;  // to be told at the next poll
   Pool<Work> works_;
   Pool<Move> moves_;
@@ -271,14 +273,14 @@ class NetworkLink final : public Network, private PortLinks::User {
   std::uint32_t connections_most_ = 0, queue_pairs_most_ = 0;
   bool leaving_ = false;
   bool armed_ = false;
-  bool dead_ = false;                 // the device is
-  std::vector<std::byte*> unposted_;  // receive buffers that the device has not taken
+  bool dead_ = false;                 // the device is gone
+  std::vector<std::byte*> unposted_;  // receive buffers not posted yet
   Trouble receiving_, sending_;
   connect::Time looked_around_{};
-  connect::Time listened_{};    // how long it was looked for what those say that are unsettled
+  connect::Time listened_{};    // time spent listening to unsettled_
   connect::Time settled_at_{};  // the last time
   std::size_t asked_last_ = 0;
-  Limit until_timer_;  // when it was armed
+  Limit until_timer_;  // as of arm()
 };
 
 }  // namespace scela::channel

@@ -1,5 +1,5 @@
-// What goes by a link: messages, with a credit and a buffer each, and bytes to and from registered
-// memory.
+// The requests of a link: messages, with a credit and a buffer each, and bytes to and from
+// registered memory.
 #include <poll.h>
 #include <sys/eventfd.h>
 
@@ -19,7 +19,7 @@ using connect::Route;
 
 namespace {
 
-// Who sleeps while a thread of its own moves messages is not woken by it.
+// If a thread executes tasks, it does not wake a rank that sleeps, so the rank looks this often.
 constexpr std::chrono::nanoseconds kBetweenLooks{100'000};
 constexpr unsigned kMostEvents = 16;
 
@@ -37,7 +37,8 @@ Result<void> NetworkLink::post_receive(std::byte* buffer) {
   return {};
 }
 
-// Until it is posted there is less room than others believe: what meets none comes again.
+// Until the buffer is posted, there is less room than the peers believe; a message that finds none
+// is sent again.
 void NetworkLink::post_again(std::byte* buffer) {
   if (!post_receive(buffer)) unposted_.push_back(buffer);
 }
@@ -79,7 +80,7 @@ NetworkLink::Way NetworkLink::way_to(Remote& remote) {
   Way way;
   way.route = port.route(road.id);
   if (!way.route) {
-    // Asked for while leaving it would be refused, and the peer be lost.
+    // A request for a connection while leaving would be refused, and the peer would be lost.
     if (leaving_ || (remote.unanswered && now() < remote.ask_after) || !in_turn(remote)) return {};
     connect_flow(remote);
     if (!remote.wanted) remote.wanted = now();
@@ -91,7 +92,7 @@ NetworkLink::Way NetworkLink::way_to(Remote& remote) {
   remote.wanted.reset();
   remote.unanswered.reset();
   Pair* const pair = port.pair(way.route.qp);
-  // What another queue pair still has comes back first, and goes before what is new.
+  // Messages on another queue pair come back first, and are sent before new ones.
   if (road.under_way != 0 && remote.by != pair) return {};
   if (!pair->broken && pair->under_way < kPairDepth && sends_under_way_ < kMostUnderWay)
     way.pair = pair;
@@ -155,7 +156,7 @@ bool NetworkLink::send_again(Remote& remote) {
   return true;
 }
 
-// To a rank that is lost: it is gone, as its messenger knows soon.
+// Returns false for a rank that is lost; the messenger is told of that soon.
 bool NetworkLink::send(int rank, const Header& header, std::span<const std::byte> payload) {
   Remote& to = *remote(rank);
   if (to.lost) return false;
@@ -177,7 +178,7 @@ bool NetworkLink::send(int rank, const Header& header, std::span<const std::byte
   return send_in(rank, way, room, header, payload, buffer);
 }
 
-// With its room taken.
+// The caller has taken the room for the message.
 bool NetworkLink::send_in(int rank, const Way& way, Room room, const Header& header,
                           std::span<const std::byte> payload, std::byte* buffer) {
   Remote& to = *remote(rank);
@@ -192,7 +193,7 @@ bool NetworkLink::send_in(int rank, const Way& way, Room room, const Header& hea
   const std::uint32_t number = to.sequence.number();
   work.length = static_cast<std::uint32_t>(
       channel::write({buffer, sends_->bytes()}, whole, payload, bytes_of(number)));
-  // What cannot be posted now is posted with what came back: it has its room.
+  // A message that cannot be posted now is posted with those that came back: it has its room.
   if (!post(0, way, work)) go_again(to, work);
   return true;
 }
@@ -206,11 +207,11 @@ void NetworkLink::send_notes() {
     (*at)->notes.push_back(*note);
   }
   while (flow_.woken() != nullptr) {
-  }  // who waits tries again at each poll
+  }  // the user tries again at each poll
   std::erase_if(with_notes_, [&](int rank) { return send_note(rank, *remote(rank)); });
 }
 
-// True: it has none left.
+// Returns true if the rank has no notes left.
 bool NetworkLink::send_note(int rank, Remote& to) {
   while (!to.notes.empty()) {
     if (to.lost) return true;
@@ -228,7 +229,8 @@ bool NetworkLink::send_note(int rank, Remote& to) {
   return true;
 }
 
-// By all ports that can take something now: what cannot be posted by one goes again by the first.
+// Uses all ports that can take something now. A part that cannot be posted on one is sent again by
+// the first.
 bool NetworkLink::move(int rank, Operation& operation, const std::byte* bytes, std::size_t size,
                        ibv_wr_opcode opcode, std::uint64_t remote_address, std::uint32_t key) {
   Remote& to = *remote(rank);
@@ -263,7 +265,7 @@ bool NetworkLink::move(int rank, Operation& operation, const std::byte* bytes, s
   return true;
 }
 
-// A part has been moved: the next one. False: there is none.
+// Posts the next part after one was moved. Returns false if there is none.
 bool NetworkLink::go_on(Remote& to, Work& work) {
   if (work.left == 0) return false;
   work.bytes += work.length;
@@ -302,7 +304,7 @@ unsigned NetworkLink::poll(NetworkUser& user) {
   const unsigned received = poll_receives(user);
   unsigned count = received + poll_sends(user);
   if (dead_) {
-    count += ports_.front()->poll();  // who is told of it may not have heard yet
+    count += ports_.front()->poll();  // datagrams about it may not be heard yet
   } else {
     for (const auto& port : ports_)
       count += port->poll();
@@ -311,7 +313,8 @@ unsigned NetworkLink::poll(NetworkUser& user) {
   }
   if (dead_) abandon();
   count += tell_ends(user);
-  // What the next poll tells. What must wait for the device to tell is looked for by until_timer().
+  // These are reported by the next poll. Losses that wait for the device are found by
+  // until_timer().
   return count + static_cast<unsigned>(over_.size() + (is_receiving() ? 0 : lost_.size()));
 }
 
@@ -336,8 +339,8 @@ unsigned NetworkLink::poll_receives(NetworkUser& user) {
   return static_cast<unsigned>(std::max(0, count)) + heard;
 }
 
-// Reads the device's asynchronous events while a closed queue pair waits for one; how many there
-// were. What they tell of else is found by polling.
+// Reads the device's asynchronous events while a closed queue pair waits for one. Returns how many
+// it has read. Events of other kinds are ignored: polling finds what they report.
 unsigned NetworkLink::hear_device() {
   if (!is_receiving()) return 0;
   unsigned heard = 0;
@@ -353,7 +356,7 @@ unsigned NetworkLink::hear_device() {
   return heard;
 }
 
-// Who sent it says the message itself: on a connection of a node every rank there may send.
+// The message itself names its sender: on a connection of a node, every rank there may send.
 void NetworkLink::take(std::span<const std::byte> bytes, NetworkUser& user, std::byte* buffer) {
   const auto message = message_of(bytes);
   const int rank = message ? message->header.source : -1;
@@ -423,7 +426,7 @@ void NetworkLink::sent(Work& work, const ibv_wc& wc, NetworkUser& user) {
   drained(to, port);
 }
 
-// What came before it was armed is found by the next poll.
+// Messages that came before arming are found by the next poll.
 bool NetworkLink::arm() {
   if (armed_ || dead_) {
     until_timer_.reset();
@@ -437,7 +440,7 @@ bool NetworkLink::arm() {
       until_timer_ = std::min(until_timer_.value_or(kBetweenLooks), kBetweenLooks);
     return true;
   }
-  // What cannot be armed would wake nobody: then this process looks again and again.
+  // A queue that cannot be armed would wake no rank, so this process then polls again and again.
   bool good = true;
   for (verbs::Cq* const cq : {&send_cq_, &receive_cq_})
     good = ::ibv_req_notify_cq(cq->get(), 0) == 0 && good;
@@ -473,7 +476,7 @@ bool NetworkLink::something() const {
 void NetworkLink::disarm() {
   eventfd_t ignored = 0;
   ::eventfd_read(woken_.get(), &ignored);
-  // Of a device that is gone they do not end.
+  // If the device is gone, the events do not end.
   for (unsigned i = 0; i < kMostEvents && something(); ++i) {
     ibv_cq* cq = nullptr;
     void* context = nullptr;

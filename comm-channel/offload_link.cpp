@@ -13,10 +13,11 @@ namespace scela::channel {
 
 namespace {
 
-// Buffers of the receiving end beyond those whose messages have come: armed, and parked messages'.
+// Buffers of the receiving end for messages that have not been received: armed ones, and those of
+// parked messages.
 constexpr std::uint32_t kBuffers = 2 * kMostParked;
-// Receiving ends that stay a while: by the time that so many others are over, the sender's adapter
-// has heard of what came by the oldest.
+// The number of receiving ends that stay for a while. When this many others have ended, the
+// sender's adapter has heard of what came by the oldest.
 constexpr std::size_t kMostRetired = 4;
 
 std::uint64_t request_id(std::uint32_t lane, bool announcement) {
@@ -57,7 +58,7 @@ Result<void> OffloadLink::make_queues(Side side) {
     if (!cq) return fail(std::move(cq.error()));
     sent_cq_ = std::move(*cq);
   }
-  arm_events();  // somebody may have armed the others already
+  arm_events();  // the others may be armed already
   return {};
 }
 
@@ -185,8 +186,8 @@ bool OffloadLink::awaited(LaneId id) {
   return lane.announced > lane.posted;
 }
 
-// A receive more for each send, so that no announcement meets none, though this program may not
-// look for long.
+// One more receive is posted for each send. So no announcement meets an end without a receive, even
+// if this program does not look for long.
 void OffloadLink::send(LaneId id, Operation& operation) {
   Lane& lane = *lanes_.at(id);
   take_announcements(id, lane);
@@ -219,7 +220,7 @@ void OffloadLink::sent(const ibv_wc& wc, User& user) {
   const LaneId id = lane_of(wc);
   Lane* const lane = find(id);
   if (lane == nullptr || lane->broken || lane->sends.empty()) return;
-  // Of a retired one the receiver has said that everything came, whatever its end is now.
+  // If the lane is retired, the receiver has said that all messages came, so its end is no error.
   if (wc.status != IBV_WC_SUCCESS && !lane->retired)
     return broke(id, *lane, device_.symbols->ibv_wc_status_str(wc.status));
   Operation& operation = *lane->sends.front();
@@ -265,7 +266,7 @@ void OffloadLink::arm(LaneId id, Buffer buffer) {
   announce(id, lane);
 }
 
-// The write needs no memory at the other end: it has no bytes.
+// The write needs no memory at the other end, since it has no bytes.
 void OffloadLink::announce(LaneId id, Lane& lane) {
   while (lane.unannounced != 0 && lane.announcing < kBuffers && !lane.broken) {
     ibv_send_wr request{}, *bad = nullptr;

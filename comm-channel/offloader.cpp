@@ -44,9 +44,9 @@ OffloadSender& Offloader::sender(int rank) {
   return *known;
 }
 
-// A small message goes by a channel only where its buffer waits for it: its sender expects it to be
-// taken at once, and to be kept there if need be. A synchronous one never, as memory of the
-// channel's own may be armed before its receive is there.
+// A small message goes by a channel only if its buffer waits for it. Its sender expects that it is
+// taken at once, and kept there if need be. A synchronous message never does, as the channel's own
+// memory may be armed before its receive is there.
 bool Offloader::send(Operation& operation) {
   if (!sends_ || operation.synchronous) return false;
   OffloadSender& to = sender(operation.peer);
@@ -82,7 +82,7 @@ void Offloader::outside(const Operation& operation) {
   if (std::exchange(budget_.wanted, false)) leave_longest_idle();
 }
 
-// Of those to all peers.
+// Leaves the channel that has been idle longest, among those to all peers.
 void Offloader::leave_longest_idle() {
   std::size_t oldest = senders_.size();
   std::uint64_t since = 0;
@@ -103,7 +103,7 @@ void Offloader::say_all(int rank, const Sayings& sayings) {
     if (saying.kind != Kind::open) {
       user_.say(rank, saying, nullptr);
     } else if (!open(rank, saying)) {
-      // As if it had been refused: it is not tried again soon.
+      // This counts as a refusal, so that it is not tried again soon.
       Agreement no = saying.body;
       no.count = 0;
       Sayings nothing;
@@ -140,7 +140,8 @@ void Offloader::opened(int rank, std::span<const std::byte> payload) {
   at->second.connected = true;
   const bool connected = link_.connect(at->second.lane, *opening->end).has_value();
   sender(rank).opened(opening->agreement, sayings);
-  // Left before anything goes by it: both sides agree on it, and nobody tries again soon.
+  // The channel is left before anything goes by it. Both sides agree on that, and neither tries
+  // again soon.
   if (!connected) sender(rank).recall(opening->agreement, sayings);
   say_all(rank, sayings);
 }
@@ -229,7 +230,7 @@ bool Offloader::cancel(Operation& receive) {
   return cancelled == OffloadReceiver::Cancelled::yes;
 }
 
-// ---- what others say ----
+// ---- messages about channels ----
 
 void Offloader::arrived(int rank, const Header& header, std::span<const std::byte> payload) {
   if (header.kind == Kind::open) return opening(rank, header, payload);
@@ -289,13 +290,13 @@ bool Offloader::accept(int rank, const Header& header, const Opening& opening) {
   return true;
 }
 
-// ---- what is to be done ----
+// ---- carrying out ----
 
-// `current`: of the message that has just come.
+// `current` is the envelope of the message that has just come.
 void Offloader::carry_out(const Deeds& deeds, const Envelope* current) {
   for (const Deed& deed : deeds)
     carry_out(deed, current);
-  // They were armed, and their channel has been left without their messages.
+  // These receives were armed, and their channel was left without their messages.
   for (const Deed& deed : deeds) {
     if (deed.what != Deed::What::disarm) continue;
     auto& receive = static_cast<Operation&>(*deed.receive);
@@ -315,8 +316,7 @@ void Offloader::carry_out(const Deed& deed, const Envelope* current) {
     case What::arm_own:
       return arm_own(deed);
     case What::disarm:
-      return;  // its buffer stays posted, and nothing comes any more; its registration lasts so
-               // long
+      return;  // its buffer stays posted and unused
     case What::complete:
       return complete(deed, current);
     case What::matched:
@@ -336,8 +336,8 @@ void Offloader::carry_out(const Deed& deed, const Envelope* current) {
   }
 }
 
-// What cannot be registered is received into memory of our own, and its receive fails: the channel
-// goes on for others.
+// If a buffer cannot be registered, its message is received into the channel's own memory and its
+// receive fails. The channel goes on for others.
 void Offloader::arm(const Deed& deed) {
   auto& receive = static_cast<Operation&>(*deed.receive);
   const Incoming& in = incoming_.at({deed.source, deed.channel});
@@ -401,8 +401,8 @@ unsigned Offloader::poll() {
   return count;
 }
 
-// What it had sent came first; nothing touches the other buffers any more when their operations
-// fail.
+// Messages that the rank had sent come first. Nothing uses the other buffers any more when their
+// operations fail.
 void Offloader::ended(int rank) {
   while (link_.poll(*this) != 0) {
   }

@@ -1,8 +1,8 @@
-// Offloaded channels of one process (docs/channel.md, Offloaded channels): what is decided by
-// core/offload_sender.h and core/offload_receiver.h is carried out here, on the queue pairs of
-// offload_link.h.
+// The offloaded channels of one process (docs/channel.md, Offloaded channels).
+// core/offload_sender.h and core/offload_receiver.h decide; the offloader carries this out on the
+// queue pairs of offload_link.h. The messenger uses it.
 //
-// Not for two threads at once.
+// Only one thread at a time may call it.
 #pragma once
 
 #include <cstddef>
@@ -24,17 +24,19 @@
 
 namespace scela::channel {
 
-// What it wants done. None of these asks it for anything.
+// The offloader tells the messenger what to do by these functions. None of them may call the
+// offloader.
 class OffloadUser {
  public:
-  // `end`: of open, and of opened that is not a refusal.
+  // `end` is given for open, and for opened if that is not a refusal.
   virtual void say(int rank, const Saying& saying, const LaneEnd* end) = 0;
   virtual void offloaded(Operation& send) = 0;  // its buffer is free
-  // `own`: where its bytes are still to be copied from; none: they are in its buffer.
+  // `own` is the memory from which the bytes are still to be copied. If it is null, they are in the
+  // receive's buffer.
   virtual void came(Operation& receive, const Envelope& envelope, const std::byte* own) = 0;
   virtual void matched(Operation& receive, Unexpected& message) = 0;
   virtual void cancelled(Operation& receive) = 0;
-  // Memory could not be registered.
+  // The memory could not be registered.
   virtual void refused(Operation& operation, int rank, const Error& why) = 0;
   virtual void peer_gone(Operation& operation, int rank) = 0;
   virtual void unreachable(int rank, const std::string& why) = 0;
@@ -50,37 +52,38 @@ class Offloader final : private OffloadLink::User {
   Offloader(const Offloader&) = delete;
   Offloader& operator=(const Offloader&) = delete;
 
-  // True: it goes by a channel, and needs nothing more. Else outside() is told before it goes as
-  // other messages do.
+  // send() returns true if the message goes by a channel; nothing else is needed then. Otherwise
+  // the caller calls outside() before it sends the operation like other messages.
   bool send(Operation& operation);
   void outside(const Operation& operation);
 
-  // As of OffloadReceiver.
+  // These have the meaning that they have in OffloadReceiver.
   Unexpected* post(Operation& receive);
   Unexpected* probe(const Pattern& pattern);
   Unexpected* take(const Pattern& pattern);
   void fetch(Unexpected& parked, Operation* receive);
-  // A message that is to be dropped; none also where it may be for a receive that is held back.
+  // Returns a message that is to be dropped. It returns null also if the message may be for a
+  // receive that is held back.
   Unexpected* take_to_drop(const Pattern& pattern);
   void discard(ContextSet::Run contexts);
-  // This process ends: what is in channels comes as other messages do, and no channel is opened.
+  // This process closes: messages in channels come like other messages, and no channel is opened.
   void refuse_messages();
-  // False: it may be cancelled() yet, or gets its message.
+  // Returns false if the receive gets its message, or if cancelled() may follow.
   bool cancel(Operation& receive);
 
-  // A message about channels has come.
+  // Takes a message about channels.
   void arrived(int rank, const Header& header, std::span<const std::byte> payload);
-  // A message that is none of a channel has come. How many came before it.
+  // A message has come that belongs to no channel. Returns how many such messages came before it.
   std::uint64_t came_outside(int rank) { return seen_[static_cast<std::size_t>(rank)]++; }
   unsigned poll();
   void ended(int rank);
-  // Before this process ends: others do not wait for it.
+  // Called before this process ends, so that other ranks do not wait for it.
   void leave();
   void account(Accounts& accounts) const;
 
  private:
   using LaneId = OffloadLink::LaneId;
-  // Where a channel is: at which peer, with which number.
+  // Identifies a channel by its peer and its number there.
   struct Place {
     int rank = -1;
     std::uint32_t number = 0;
@@ -93,7 +96,7 @@ class Offloader final : private OffloadLink::User {
   };
   struct Incoming {
     LaneId lane = 0;
-    Envelope envelope;  // its length: of the longest message
+    Envelope envelope;  // its length is the longest message's
   };
 
   OffloadSender& sender(int rank);

@@ -20,21 +20,22 @@ namespace scela::channel {
 
 namespace {
 
-// What a rank tells the others of its node: a place, or that it has joined, or, with this before
-// it, why not.
+// A rank tells the others of its node a place, or that it has joined, or this mark and the reason
+// why not.
 constexpr char kWhyNot = '!';
-// Before what may begin with any byte.
+// Stands before a text that may begin with any byte.
 constexpr char kCard = '=';
 constexpr std::string_view kVerbs = "verbs";
 constexpr std::string_view kTransportVariable = "SCELA_CHANNEL_TRANSPORT";
 
-// All ranks of a job call it; on error too, so that nobody waits for a rank that has given up.
+// A meeting that all ranks of a job call. They call it on error too, so that no rank waits for one
+// that has given up.
 class Meeting {
  public:
   explicit Meeting(Bootstrap& bootstrap) : bootstrap_(bootstrap) {}
 
-  // What the node's ranks say, by their numbers there. The first that has failed is everybody's
-  // error.
+  // Returns what the node's ranks say, by their numbers there. If ranks have failed, all get the
+  // error of the first.
   Result<std::vector<std::string>> say(std::string_view key, Result<std::string> mine) {
     const std::string text = mine ? *mine : cat(kWhyNot, mine.error().text());
     if (auto put = bootstrap_.put(key, text); !put) return fail(std::move(put.error()));
@@ -64,7 +65,8 @@ bool uses_network(const World& world, const Options& options) {
   return options.transport == kVerbs ? world.size > 1 : world.nodes > 1;
 }
 
-// "Transport place": the node's ranks must mean the same, or they would wait for each other.
+// The text is "Transport place". The node's ranks must mean the same transport, or they would wait
+// for each other.
 Result<std::string> place_of_first(const std::vector<std::string>& said, const World& world) {
   std::vector<int> ranks = world.ranks_of(world.node());
   for (std::size_t i = 1; i < said.size(); ++i)
@@ -99,13 +101,13 @@ Result<shm::SharedSegment> segment_of_node(const World& world, Meeting& meeting,
   return shm::open_segment(*there, shape);
 }
 
-// Empty: there is nobody else on this node.
+// The members are empty if there are no other ranks on this node.
 struct OnNode {
   shm::SharedSegment segment;
   std::unique_ptr<shm::NodeLink> link;
 };
 
-// Once for the node: all its ranks' large messages take that way.
+// One rank of the node reports it, since all its ranks' large messages take that path.
 void say_how_it_copies(const shm::NodeLink& link, const World& world) {
   if (!link.is_to_say_why_not()) return;
   const std::string text = cat("libscela: rank ", world.rank, ": ", link.why_not().text(), "\n");
@@ -140,16 +142,16 @@ Result<OnNode> link_of_node(Bootstrap& bootstrap, const Options& options) {
 
 // ---- other nodes ----
 
-// What rank 0 draws, and the launcher tells the job's ranks and nobody else: the key of the
-// adapter's connections, for where no agent of ScELA has drawn one, and what the ranks know each
-// other's datagrams by. Of each its own bytes, so that nobody learns one from another.
+// Rank 0 draws these, and the launcher tells them to the job's ranks only. `key` is that of the
+// adapter's connections if no agent of ScELA has drawn one. `word` authenticates the ranks'
+// datagrams. Each has its own bytes, so that one does not reveal the other.
 struct JobSecrets {
   verbs::JobKey key{};
   std::array<std::uint8_t, connect::kWatchwordBytes> word{};
 };
 constexpr char kSecrets[] = "scela.key";
 
-// Told before anybody meets.
+// Rank 0 tells the secrets before any ranks meet.
 Result<void> tell_secrets(Bootstrap& bootstrap, const Options& options) {
   const World& world = bootstrap.world();
   if (!uses_network(world, options) || world.rank != 0) return {};
@@ -190,13 +192,13 @@ Result<std::unique_ptr<NetworkLink>> open_network(Bootstrap& bootstrap, const Op
       return fail(std::move(joined.error()));
   auto device = verbs::open_device_of(**symbols, "");
   if (!device) return fail(std::move(device.error()));
-  // Without shared memory there is no file that the node's ranks have open, and they are apart.
+  // Without shared memory, the node's ranks have no file in common and count as different nodes.
   if (options.transport == kVerbs) std::iota(world.node_of.begin(), world.node_of.end(), 0);
   return NetworkLink::open(world, options, connect::watchword_of(secrets->word), std::move(*device),
                            file);
 }
 
-// None: all ranks are reached by shared memory.
+// Returns null if all ranks are reached by shared memory.
 Result<std::unique_ptr<Network>> link_of_network(Bootstrap& bootstrap, const Options& options,
                                                  const shm::Segment* segment) {
   if (!uses_network(bootstrap.world(), options)) return std::unique_ptr<Network>();

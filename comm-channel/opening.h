@@ -1,5 +1,5 @@
-// The links that a rank opens to the others of its node, and to other nodes; and its channel over
-// them.
+// Opens the links from a rank to the other ranks of its node and to other nodes, and makes a
+// channel over them. channel.cpp uses it.
 #pragma once
 
 #include <functional>
@@ -13,20 +13,19 @@
 namespace scela::channel {
 
 struct Links {
-  std::unique_ptr<shm::NodeLink> node;   // none: there is nobody else on this node
-  std::unique_ptr<Network> network;      // none: there are no other nodes
-  std::function<bool(int rank)> failed;  // whether the launcher says so, of any rank
-  // Whether it knows by now, if it is asked, that the rank has ended, also well.
+  std::unique_ptr<shm::NodeLink> node;   // null: no other ranks on this node
+  std::unique_ptr<Network> network;      // null: there are no other nodes
+  std::function<bool(int rank)> failed;  // whether the launcher says so
+  // Asks the launcher whether it knows by now that the rank has ended, in failure or well.
   std::function<bool(int rank)> left{};
 };
 
-// All ranks of the job call it, and it returns when all have. One that fails is an error on all
-// ranks of its node. The bootstrap outlives what it returns. What works, but not as well as it
-// could, is said on standard error by one rank of the node.
+// All ranks of the job call it, and it blocks until all have called it. If one rank fails, all
+// ranks of its node get an error. The bootstrap must outlive the result. One rank of the node
+// reports on standard error if something works, but not as well as it could.
 Result<Links> open_links(Bootstrap& bootstrap, const Options& options);
 
-// By links that there are already, of a process that no launcher has told where it is: ranks may be
-// threads of one.
+// Makes a channel over existing links, without a launcher. The ranks may be threads of one process.
 std::unique_ptr<Channel> channel_over(World world, const Options& options, Links links);
 
 }  // namespace scela::channel

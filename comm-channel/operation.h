@@ -1,5 +1,5 @@
-// What a request stands for, and what came before its receive: the state that a message has in a
-// process.
+// The state of a message within its process: the operation behind a request, and a message that
+// came before its receive. The messenger owns both.
 #pragma once
 
 #include <cstddef>
@@ -22,41 +22,43 @@ class Progress;
 
 enum class Phase : unsigned char {
   idle,     // persistent, and not started
-  waiting,  // a send for room, or for what the receiver says; a receive for its message
+  waiting,  // for room, the receiver or a message
   complete,
 };
 
-// A receive is what the matcher knows it by. In a pool of its messenger.
+// An operation is a send or a receive. The matcher knows a receive by its base class. Operations
+// are kept in a pool of the messenger.
 struct Operation : Posted {
   bool is_send = false;
   bool persistent = false;
-  bool synchronous = false;  // of sends: complete when it was matched
-  bool cancelling = false;   // of receives: to be cancelled, if its message is not on its way
-  bool invalid = false;      // its arguments cannot be: it is complete with its error, always
-  bool everybodys = false;  // of all sends that were over at once: complete, always, and in no pool
+  bool synchronous = false;  // a send that completes when matched
+  bool cancelling = false;   // a receive; cancelled if it is possible
+  bool invalid = false;      // always complete, with its error
+  bool everybodys = false;   // shared; complete, and in no pool
   Phase phase = Phase::idle;
-  Progress* progress = nullptr;  // whose it is
+  Progress* progress = nullptr;  // of its channel
 
-  // A send's; of a receive: of the message that it has got.
+  // These describe a send, or the message that a receive has got.
   const std::byte* from = nullptr;
   std::size_t length = 0;
   std::int32_t peer = -1;
   std::int32_t tag = 0;
   std::uint32_t context = 0;
-  // A receive's: `pattern` and `room` are the matcher's.
+  // These describe a receive, besides `pattern` and `room` of the matcher.
   std::byte* to = nullptr;
 
-  // Of one that is not over with a message: its number, by which the other side speaks of it, and
-  // the other's.
+  // The numbers by which each side names an operation that needs further messages: this side's, and
+  // the other side's.
   std::uint32_t number = 0;
   std::uint32_t theirs = 0;
   Operation* next_free = nullptr;
   Status status;
 
-  // What a small message has no use for stands behind what it touches.
+  // Small messages do not use the members below, so these stand behind those that small messages
+  // use.
   std::variant<std::monostate, SendTransfer, ReceiveTransfer> transfer;
   Offer offer;               // of a receive
-  std::optional<Error> why;  // what the system says went wrong
+  std::optional<Error> why;  // the system's reason of a failure
   verbs::Registration memory;
 
   bool complete() const { return phase == Phase::complete; }
@@ -64,12 +66,12 @@ struct Operation : Posted {
   std::span<std::byte> received_bytes() const { return {to, room}; }
 };
 
-// A message without a receive.
+// A message that has no receive yet.
 struct Kept : Unexpected {
   std::unique_ptr<std::byte[]> bytes;  // of an eager one
   std::size_t capacity = 0;            // of `bytes`
-  std::uint64_t missing = 0;           // of these, what has not come yet
-  std::uint32_t number = 0;  // of an offer, or of one that is to be answered: the sender's
+  std::uint64_t missing = 0;           // bytes that have not come yet
+  std::uint32_t number = 0;            // the sender's, of an offer or a wait
   std::optional<Offer> offer;
   bool synchronous = false;
   Kept* next_free = nullptr;

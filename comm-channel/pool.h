@@ -1,4 +1,5 @@
-// Objects that come and go often: made in blocks, kept for the next.
+// A pool of objects that are often taken and given back. They are allocated in blocks, and blocks
+// are kept.
 #pragma once
 
 #include <cstddef>
@@ -7,8 +8,8 @@
 
 namespace scela::channel {
 
-// T has a member `T* next_free`. Not for two threads at once. Objects are given out as they came
-// back.
+// T has a member `T* next_free`. Only one thread at a time may call it. The object that came back
+// last is taken first.
 template <class T>
 class Pool {
  public:
@@ -22,7 +23,7 @@ class Pool {
     free_ = one->next_free;
     return *one;
   }
-  // Of those that were taken at some time; some are back.
+  // Calls `act` for every object that was ever allocated; some of them may have been given back.
   template <class Act>
   void each(Act act) {
     for (const auto& block : blocks_)

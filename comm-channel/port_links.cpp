@@ -1,4 +1,4 @@
-// The queue pairs of one port, and the datagrams by which they come to be.
+// The queue pairs of one port, and the datagrams that establish them.
 #include "comm-channel/port_links.h"
 
 #include <algorithm>
@@ -28,16 +28,16 @@ namespace {
 
 constexpr std::size_t kDatagrams = 64;
 constexpr std::size_t kGrh = 40;  // before each datagram that comes
-// How long a closed pair waits for IBV_EVENT_QP_LAST_WQE_REACHED: not every device tells of it. A
-// device that does may be a process that waits for a processor.
+// The time that a closed pair waits for IBV_EVENT_QP_LAST_WQE_REACHED: not every device reports it.
+// A device that does may be a process that waits for a processor.
 constexpr connect::Time kLastPatience = std::chrono::milliseconds(200);
-// Between two looks for such an event where nothing else happens.
+// The time between two checks for such an event if nothing else happens.
 constexpr connect::Time kBetweenEvents = std::chrono::milliseconds(1);
-// Where there are few links, of a request: so that who does not answer does not keep others from
-// theirs.
+// If links are limited, a request is sent this many times. So a peer that does not answer does not
+// keep others from their links.
 constexpr std::uint8_t kTriesOfFew = 5;
-// A request, whose repeats come after ever longer waits, outlasts a queue pair that is connected
-// late.
+// The repeats of a request come after ever longer waits. Together they outlast a queue pair that is
+// connected late.
 static_assert(connect::Options{}.first_wait * ((1 << kTriesOfFew) - 1) > kLastPatience);
 
 std::uint32_t first_packet() {
@@ -115,7 +115,7 @@ std::uint8_t PortLinks::reads() const {
       std::clamp<std::uint32_t>(parts_.device.capability.limits.reads, 1, 16));
 }
 
-// ---- what the machine wants ----
+// ---- actions of the machine ----
 
 void PortLinks::tell(const Event& event) {
   machine_->handle(event, user_.now());
@@ -127,7 +127,7 @@ void PortLinks::tell(const Event& event) {
   carry_out();
 }
 
-// Answers tell more, which is carried out after what was there.
+// Replies to the machine cause further actions, which are carried out after those already there.
 void PortLinks::carry_out() {
   if (carrying_out_) return;
   carrying_out_ = true;
@@ -152,7 +152,7 @@ void PortLinks::carry_out(const Action& action) {
                  [&](const action::CreateReceiveQp& one) { create(one); },
                  [&](const action::OpenReceiveQp& one) { open(one); },
                  [&](const action::CloseQp& one) { close(one.qp); },
-                 [](const action::Ready&) {},  // who waits tries again at each poll
+                 [](const action::Ready&) {},  // the user tries again at each poll
                  [&](const action::Drain& one) { user_.drain(index_, one.peer); },
                  [&](const action::Lost& one) { user_.posted_is_lost(index_, one.peer); },
                  [&](const action::Failed& one) { user_.not_connected(index_, one.peer, one.why); },
@@ -167,7 +167,7 @@ void PortLinks::send(const action::SendDatagram& action) {
   say(action.to, action.bytes);
 }
 
-// What cannot be said now is said again.
+// A datagram that cannot be sent now is repeated later.
 void PortLinks::say(const UdAddress& to, const std::string& bytes) {
   std::byte* const buffer = out_->take();
   if (buffer == nullptr) return;
@@ -216,7 +216,7 @@ void PortLinks::say_give_ups() {
     say(one.to.address, one.bytes);
 }
 
-// An answer that the machine waits for.
+// Tells the machine the result that it waits for.
 void PortLinks::made(QpId id, Result<verbs::Qp> qp, std::uint32_t psn, const Result<void>& ready,
                      bool gone) {
   if (!qp || !ready) {
@@ -278,8 +278,8 @@ void PortLinks::open(const action::OpenReceiveQp& action) {
        0, {}, true);
 }
 
-// Requests under way come back before it goes. With RC, a receive that is complete and not polled
-// would go with it, though its sender knows that it has arrived.
+// Requests under way come back before the pair is destroyed. With RC, a receive that is complete
+// and not polled would be lost with it, though its sender knows that the message has arrived.
 void PortLinks::close(QpId id) {
   std::erase_if(late_, [id](const auto& one) { return one.qp == id; });
   if (id >= pairs_.size()) return;  // it could not be made
@@ -299,8 +299,8 @@ void PortLinks::abandon() {
 
 void PortLinks::bury() {
   // In the error state nothing more arrives, but a device may show what has arrived at any time
-  // until it tells of the last receive (the affiliated asynchronous event Last WQE Reached of the
-  // InfiniBand specification).
+  // until it reports the last receive. That report is the affiliated asynchronous event Last WQE
+  // Reached of the InfiniBand specification.
   if (dying_.empty()) return;
   const connect::Time time = user_.now();
   for (const auto& one : dying_) {
@@ -311,12 +311,13 @@ void PortLinks::bury() {
                 [this](const auto& one) { return one->under_way == 0 && is_received(*one); });
 }
 
-// With XRC, completions are the shared receive queue's, and stay.
+// With XRC, completions belong to the shared receive queue, and stay.
 bool PortLinks::is_received(const Pair& pair) const {
   return !by_rank() || !pair.peer || (pair.complete && parts_.looks.has_passed(*pair.complete));
 }
 
-// What comes by a new pair of the same two processes is behind what may still come.
+// A new pair of the same two processes must wait, since its messages are behind those that may
+// still come.
 bool PortLinks::is_receiving(const UdAddress& from) const {
   return std::ranges::any_of(
       dying_, [&](const auto& one) { return one->peer == from && !is_received(*one); });
@@ -331,7 +332,7 @@ void PortLinks::connect_late() {
     const action::ConnectQp action = late_[i];
     late_.erase(late_.begin() + static_cast<std::ptrdiff_t>(i));
     connect_qp(action);
-    i = 0;  // what it told may have changed them
+    i = 0;  // its actions may have changed them
   }
 }
 

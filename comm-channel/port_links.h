@@ -1,8 +1,8 @@
-// The connections by one port of the device: what core/connection.h decides is carried out on
-// queue pairs. Who speaks by several ports has one of these for each (docs/channel.md, Several
-// ports); they know nothing of each other.
+// The connections by one port of the device: what core/connection.h decides is carried out on queue
+// pairs. A process that uses several ports has one of these for each (docs/channel.md, Several
+// ports). They do not know of each other.
 //
-// Not for two threads at once.
+// Only one thread at a time may call it.
 #pragma once
 
 #include <algorithm>
@@ -23,10 +23,10 @@
 
 namespace scela::channel {
 
-// Requests under way on a queue pair: beyond, messages wait.
+// Requests under way on one queue pair. Above this number, messages wait.
 inline constexpr std::uint32_t kPairDepth = 128;
 
-// What all ports have in common, and is there for longer than they.
+// Objects that all ports share. They outlive the ports.
 struct PortParts {
   const verbs::Device& device;
   const verbs::Pd& pd;
@@ -40,7 +40,7 @@ struct PortParts {
 
 class PortLinks {
  public:
-  // Whom it speaks with.
+  // The job that this process takes part in.
   struct Job {
     std::uint32_t ranks = 0;
     connect::Watchword word;
@@ -51,25 +51,25 @@ class PortLinks {
     std::uint32_t first_packet = 0;
     std::uint32_t under_way = 0;
     bool broken = false;
-    std::optional<connect::UdAddress> peer;  // it is connected to, and may receive from
-    bool last_told = false;  // the device has told that its last receive is complete
-    connect::Time closed{};  // when close() put it among the dying
-    // When all that it has received was in the completion queue.
+    std::optional<connect::UdAddress> peer;  // connected to it, and may receive
+    bool last_told = false;                  // its last receive is complete
+    connect::Time closed{};                  // when close() added it to dying_
+    // Marks when all that it has received was in the completion queue.
     std::optional<CompletionLooks::Mark> complete;
   };
   class User {
    public:
-    // Something is to be said to it: then it may send at once.
+    // The port is about to send a datagram to the peer, which may then send messages at once.
     virtual void addressed(std::size_t port, connect::PeerId peer) = 0;
-    // As connect::action has them.
+    // These have the meaning of the actions in connect::action.
     virtual void drain(std::size_t port, connect::PeerId peer) = 0;
     virtual void posted_is_lost(std::size_t port, connect::PeerId peer) = 0;
     virtual void not_connected(std::size_t port, connect::PeerId peer, connect::Failure why) = 0;
-    // The peer lives, and has given this process up.
+    // The peer lives, and has given up this process.
     virtual void gave_up(std::size_t port, connect::PeerId peer) = 0;
-    // Nothing can be said by it any more, or heard.
+    // The port can neither send nor receive datagrams any more.
     virtual void failed(std::size_t port, const std::string& why) = 0;
-    // counts() may be others.
+    // The numbers of counts() may have changed.
     virtual void changed() = 0;
     virtual connect::Time now() const = 0;
 
@@ -77,51 +77,51 @@ class PortLinks {
     ~User() = default;
   };
 
-  // `index`: of the active ports. What it is made of and `user` outlive it.
+  // `index` is that among the active ports. The parts and `user` must outlive this object.
   PortLinks(const PortParts& parts, std::size_t index, User& user)
       : parts_(parts), index_(index), user_(user) {}
   PortLinks(const PortLinks&) = delete;
   PortLinks& operator=(const PortLinks&) = delete;
 
-  // `self`: but for the address, which is the port's.
+  // `self` is complete except for the address, which is taken from the port.
   Result<void> make(const connect::Card& self, const Job& job);
   const connect::Card& card() const { return self_; }
   const connect::PeerTable& peers() const { return machine_->peers(); }
   connect::PeerId add(const connect::Card& card) { return machine_->add(card); }
   connect::Route route(connect::PeerId peer) { return machine_->route(peer); }
-  // None: there is none any more.
+  // Returns null if the queue pair does not exist any more.
   Pair* pair(connect::QpId qp) const { return qp < pairs_.size() ? pairs_[qp].get() : nullptr; }
   connect::Counts counts() const { return machine_->counts(); }
-  // Queue pairs that are closed and not destroyed yet.
+  // Returns the number of queue pairs that are closed but not destroyed yet.
   std::size_t dying() const { return dying_.size(); }
   std::uint64_t registered() const { return out_->registered() + in_->registered(); }
 
   void tell(const connect::Event& event);
-  // How many datagrams came, or are sent; and what is due.
+  // Returns how many datagrams came or were sent, and carries out what is due.
   unsigned poll();
   std::optional<connect::Time> next_wake() const;
-  // False: it cannot be.
+  // Returns false if the completion queue cannot be armed.
   bool arm() { return ::ibv_req_notify_cq(datagram_cq_.get(), 0) == 0; }
   // Tells a peer that lives that this process has given it up.
   void give_up(connect::PeerId peer);
-  // What the device said when a queue pair could not be made or connected the last time.
+  // Returns what the device said when it last failed to make or connect a queue pair.
   const std::string& why_no_pair() const { return why_no_pair_; }
-  // Destroys all pairs at once, with what is under way on them: the device is not used any more.
+  // Destroys all pairs at once with their requests under way: the device is not used any more.
   void abandon();
-  // Destroys the pairs that are closed, once nothing is under way on them and all that has come by
-  // them was received.
+  // Destroys each closed pair once it has no request under way and all messages that came by it
+  // were received.
   void bury();
-  // Whether messages may still come by a pair that is closed; and from that peer.
+  // Returns whether messages may still come by a closed pair; the second form asks for one peer.
   bool is_receiving() const {
     return std::ranges::any_of(dying_, [this](const auto& one) { return !is_received(*one); });
   }
   bool is_receiving(connect::PeerId peer) const { return is_receiving(peers().card(peer).address); }
-  // The device has told that the last receive of that pair, closed or not, is complete
+  // Notes that the device has reported the last receive of the pair, closed or not, as complete
   // (IBV_EVENT_QP_LAST_WQE_REACHED).
   void last_reached(const ibv_qp* qp);
-  // After event::Leave: nothing is left, and its last words have gone.
+  // After event::Leave: returns whether nothing is left and the last datagrams were sent.
   bool left() const { return left_ && ways_.empty() && give_ups_.settled(); }
-  // Whether there has ever been a connection.
+  // Returns whether there has ever been a connection.
   bool used() const { return used_; }
 
  private:
@@ -156,17 +156,17 @@ class PortLinks {
   verbs::Qp datagrams_;
   Job job_;
   std::optional<Buffers> out_, in_;
-  std::vector<std::pair<std::byte*, verbs::Ah>> ways_;  // of datagrams that are under way
+  std::vector<std::pair<std::byte*, verbs::Ah>> ways_;  // of datagrams under way
   connect::Card self_;
   std::optional<connect::Machine> machine_;
   connect::GiveUps give_ups_;
-  std::vector<std::byte*> unposted_;  // buffers for datagrams, which the device has not taken
+  std::vector<std::byte*> unposted_;  // datagram buffers not posted yet
   Trouble saying_, hearing_;
   std::string why_no_pair_;
   std::vector<std::unique_ptr<Pair>> pairs_;  // by QpId
-  std::vector<std::unique_ptr<Pair>> dying_;  // closed; not destroyed yet, see bury()
+  std::vector<std::unique_ptr<Pair>> dying_;  // closed; see bury()
   std::deque<connect::Action> actions_;
-  std::vector<connect::action::ConnectQp> late_;  // wait for what comes by an earlier pair
+  std::vector<connect::action::ConnectQp> late_;  // wait for what an earlier pair has
   bool carrying_out_ = false;
   bool left_ = false, used_ = false;
 };

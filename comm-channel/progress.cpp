@@ -8,20 +8,22 @@ namespace scela::channel {
 
 namespace {
 
-// Where there is nobody to ring: for a process that is alone, and waits for itself.
+// The sleep of a process that is alone and waits for itself: there is nothing to wake it.
 constexpr std::chrono::milliseconds kAlone{1};
-// How often a rank without a node's bell, or one that never waits, looks whether others have ended.
+// How often a rank without a node's bell, or one that never waits, checks whether others have
+// ended.
 constexpr std::chrono::milliseconds kBetweenRollCalls{100};
-// Between two questions to the launcher whether ranks that are waited for have ended well: at
-// first, and the longest, as each question doubles the time. The first answer is what is known
-// without asking that rank's node, so two questions are what it takes.
+// The time between two questions to the launcher whether awaited ranks have ended well. The first
+// value is that at the beginning and the second is the longest; each question doubles the time. The
+// first answer is what is known without asking that rank's node, so two questions are needed.
 constexpr std::chrono::milliseconds kFirstQuestion{250};
 constexpr std::chrono::seconds kBetweenQuestions{4};
 
-// Of polls that have moved something, after how many it is looked all the same.
+// The number of polls that have moved something before a check happens all the same.
 constexpr std::uint32_t kPollsPerLook = 1024;
 
-// To the tick, and cheaper than the exact one: it is asked for whenever nothing has come.
+// This clock has the precision of a tick and costs less than the exact one. It is read whenever
+// nothing has come.
 std::chrono::nanoseconds coarse_now() {
   timespec time{};
   ::clock_gettime(CLOCK_MONOTONIC_COARSE, &time);
@@ -52,7 +54,7 @@ void Progress::look_for_ends() {
   messenger_.notice_solitude();
 }
 
-// The first of these looks begins the time only: most of what is waited for comes soon.
+// The first of these checks only begins the time, since most awaited messages come soon.
 void Progress::look_for_leavers() {
   if (!left_ || messenger_.network() == nullptr) return;
   const std::chrono::nanoseconds now = coarse_now();
@@ -72,7 +74,8 @@ void Progress::take_for_ended(int rank) {
   look_for_ends();
 }
 
-// Others of the node are not asked for by who does not sleep: perhaps nobody does.
+// A rank that does not sleep must ask the system about the others of the node: perhaps no rank
+// sleeps.
 void Progress::look_now_and_then() {
   const std::chrono::nanoseconds now = coarse_now();
   if (now - looked_ < kBetweenRollCalls) return;
@@ -81,7 +84,7 @@ void Progress::look_now_and_then() {
   look_for_ends();
 }
 
-// Who always has something to move does not wait either.
+// A rank that always has something to move does not wait, so it checks here.
 bool Progress::move_some() {
   if (messenger_.poll() == 0) return false;
   if (++moved_without_a_look_ % kPollsPerLook == 0) look_now_and_then();
@@ -96,15 +99,15 @@ bool Progress::poll() {
 
 // ---- sleeping ----
 
-// False: look once more first.
+// Returns false if the caller must look once more first.
 bool Progress::arm() {
   shm::NodeLink* const node = messenger_.node();
   Network* const network = messenger_.network();
   return (network == nullptr || network->arm()) && (node == nullptr || node->arm());
 }
 
-// Any thread may be the one that does, without what guards the rest. Where there are others on the
-// node and elsewhere, it sleeps at both. Whether something may have come from elsewhere.
+// Any thread may call this without the lock. If there are other ranks both on the node and
+// elsewhere, it sleeps at both. Returns whether something may have come from elsewhere.
 bool Progress::doze(const Limit& limit) {
   shm::NodeLink* const node = messenger_.node();
   Network* const network = messenger_.network();

@@ -1,7 +1,7 @@
-// Moving messages while somebody waits, and one at a time where several threads may call.
+// Moves messages while a caller waits, by one thread at a time if several threads may call.
 //
-// One thread moves messages for all who wait; it looks again, yields or sleeps by what shared
-// memory advises. The others sleep until it has moved something, or gives its place away.
+// One thread moves messages for all threads that wait. It looks again, yields or sleeps as shared
+// memory advises. The others sleep until it has moved something or stops waiting.
 #pragma once
 
 #include <atomic>
@@ -29,8 +29,9 @@ class Progress {
 
   Messenger& messenger() { return messenger_; }
 
-  // The channel is gone, and requests are left that must still be destroyed: they keep what they
-  // are of. released(): one was, within with(). True: let_go(), which may be the end of this.
+  // These are for requests that are left when the channel is gone; they keep its state. The request
+  // that is destroyed calls released() within with(). If it returns true, let_go() must follow,
+  // which may destroy this object.
   void keep(std::shared_ptr<void> whole, std::size_t requests) {
     whole_ = std::move(whole);
     requests_left_ = requests;
@@ -38,15 +39,15 @@ class Progress {
   bool released() { return requests_left_ != 0 && --requests_left_ == 0; }
   void let_go() { const std::shared_ptr<void> last = std::move(whole_); }
 
-  // Whether this is a copy in a child process: the channel is the parent's.
+  // Returns whether this is a copy in a child process (fork): the channel belongs to the parent.
   bool is_copy() const { return made_here_.is_copy(); }
 
-  // Everything that touches the messenger is done within.
+  // Everything that uses the messenger runs within this function, under the lock.
   template <class Act>
   decltype(auto) with(Act&& act) {
     if (!several_) return act(messenger_);
     const std::lock_guard lock(mutex_);
-    // Whoever sleeps for all has not looked at what this leaves to be done.
+    // The thread that sleeps for all has not seen what this call leaves to be done.
     struct Waker {
       Progress& progress;
       ~Waker() { progress.wake_sleeper(); }
@@ -54,13 +55,13 @@ class Progress {
     return act(messenger_);
   }
 
-  // For who never waits, within with(): moves what can be moved, and looks now and then whether
-  // others have ended, as who waits does.
+  // Called within with() by a caller that never waits. It moves what can be moved, and checks at
+  // intervals whether other ranks have ended, as a caller that waits does.
   bool poll();
-  // Within with(): others have said that the rank has ended.
+  // Called within with(): other ranks have reported that the rank has ended.
   void take_for_ended(int rank);
 
-  // Until `done(messenger)`. False: the limit was over before.
+  // Blocks until `done(messenger)` holds. Returns false if the limit has passed before.
   template <class Done>
   bool wait_until(Done done, const Limit& limit) {
     Deadline deadline(limit);
@@ -78,7 +79,7 @@ class Progress {
     std::unique_lock lock(mutex_);
     while (!done(messenger_)) {
       if (deadline.over()) {
-        // A limit of nothing is a look, too: who asks again and again gets on.
+        // A limit of zero also polls, so a caller that asks repeatedly makes progress.
         if (poll()) tell_others();
         return done(messenger_);
       }
@@ -87,13 +88,13 @@ class Progress {
       else
         poll_for_all(lock, deadline);
     }
-    changed_.notify_all();  // this one polls no more
+    changed_.notify_all();  // this thread polls no more
     return true;
   }
 
  private:
-  // A clock costs as much as a few looks, after which most waits are over: so it is not asked for a
-  // limit before these.
+  // A clock costs as much as a few looks, and most waits end within a few looks. So the limit is
+  // not checked before these.
   class Deadline {
    public:
     using Clock = std::chrono::steady_clock;
@@ -114,7 +115,7 @@ class Progress {
                       std::chrono::duration_cast<std::chrono::nanoseconds>(*until_ - Clock::now()));
     }
     const std::optional<Clock::time_point>& until() {
-      // One that is longer than clocks go on is none.
+      // A limit beyond the range of the clock is no limit.
       if (limit_ && !until_ && *limit_ < Clock::time_point::max() - Clock::now())
         until_ = Clock::now() + *limit_;
       return until_;
@@ -127,7 +128,7 @@ class Progress {
     std::optional<Clock::time_point> until_;
   };
 
-  // Under the lock.
+  // The caller holds the lock.
   void wake_sleeper() {
     if (dozing_) wake();
   }
@@ -156,7 +157,7 @@ class Progress {
   std::uint32_t moved_without_a_look_ = 0;
   std::chrono::nanoseconds looked_{};
   std::chrono::nanoseconds looked_for_leavers_{};
-  std::chrono::nanoseconds until_leavers_{};  // from then to the next look
+  std::chrono::nanoseconds until_leavers_{};  // from that look to the next
   const ForkGuard made_here_;
   std::shared_ptr<void> whole_;
   std::size_t requests_left_ = 0;

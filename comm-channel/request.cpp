@@ -15,8 +15,8 @@ namespace {
 
 const Status kOfNothing;
 
-// `at(i)`: the operation of the i-th; null: none. Whose messenger it is does not matter where none
-// waits.
+// `at(i)` returns the i-th operation, or null. If no operation waits, it does not matter which
+// messenger polls.
 template <class At>
 std::size_t wait_for_any(std::size_t count, At at, const Limit& limit) {
   Progress* progress = nullptr;
@@ -37,7 +37,8 @@ std::size_t wait_for_any(std::size_t count, At at, const Limit& limit) {
     }
     return !any_waits;
   };
-  // In a child process nothing completes any more; a wait for it says why.
+  // In a child process (fork) nothing completes any more; a wait for the operation returns the
+  // reason.
   if (progress == nullptr || progress->is_copy()) {
     is_found();
     for (std::size_t i = 0; progress != nullptr && i < count && found == count; ++i)
@@ -66,7 +67,7 @@ void Request::reset() {
   if (operation.everybodys) return;
   Progress& progress = *operation.progress;
   if (progress.is_copy()) return;
-  // Within: another thread that moves messages may complete it at this moment.
+  // Within the lock, since another thread that moves messages may complete it at this moment.
   bool last = false;
   const auto released = [&](Messenger& messenger) {
     if (operation.phase == Phase::waiting) messenger.cancel(operation);
@@ -97,7 +98,7 @@ bool Inside::is_complete(const Request& request) {
   return operation->progress->with([&](Messenger&) { return operation->phase != Phase::waiting; });
 }
 
-// Before the limit is over.
+// Blocks until the operation is complete or the limit has passed. Returns whether it is complete.
 bool Request::completes(Limit limit) {
   const Operation& operation = *operation_;
   return operation.progress->wait_until(
@@ -157,7 +158,7 @@ std::size_t wait_any(std::span<Request* const> requests, Limit limit) {
 
 bool wait_all(std::span<Request> requests, Limit limit) {
   using Clock = std::chrono::steady_clock;
-  std::optional<Clock::time_point> until;  // a limit longer than clocks go on is none
+  std::optional<Clock::time_point> until;  // none: the clock does not go so far
   if (limit && *limit < Clock::time_point::max() - Clock::now()) until = Clock::now() + *limit;
   for (Request& request : requests) {
     Limit left;

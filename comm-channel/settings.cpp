@@ -16,7 +16,7 @@ struct Setting {
   bool (*take)(Options& options, std::string_view value);
 };
 
-// "64", "64K", "4M".
+// Accepts "64", "64K" and "4M".
 template <std::size_t Options::*Member>
 bool take_size(Options& options, std::string_view value) {
   int shift = 0;
@@ -37,12 +37,12 @@ bool take_offload(Options& options, std::string_view value) {
   return value == "0" || value == "1";
 }
 
-// Beyond, the adapter's objects would not last.
+// With more channels, the adapter's objects would run out.
 bool take_channels(Options& options, std::string_view value) {
   return take_size<&Options::offload_channels>(options, value) && options.offload_channels <= 1024;
 }
 
-// A buffer of an adapter is as long, and there are hundreds.
+// Each receive buffer of the adapter has this length, and there are hundreds.
 bool take_eager_verbs(Options& options, std::string_view value) {
   return take_size<&Options::eager_verbs>(options, value) && options.eager_verbs <= kMostEagerVerbs;
 }
@@ -93,7 +93,7 @@ constexpr Setting kSettings[] = {
     {"UNREACHABLE_AFTER", "seconds", take_size<&Options::unreachable_after>},
     {"TRANSPORT", "shm, verbs", take_transport},
 };
-// Read elsewhere: by the part that it concerns, before there are options.
+// Variables that other parts read, before there are options.
 constexpr std::string_view kOthers[] = {"VERBS", "DEVICE", "REGISTRATION_CACHE"};
 
 std::string names() {

@@ -1,4 +1,4 @@
-// What the environment says about the channel: SCELA_CHANNEL_<NAME>.
+// Settings of the channel in the environment: SCELA_CHANNEL_<NAME>.
 #pragma once
 
 #include <optional>
@@ -11,9 +11,9 @@
 
 namespace scela::channel {
 
-// `options`, overruled by those of `environment` ("NAME=value") that begin with SCELA_CHANNEL_. A
-// name or a value that cannot be is an error: a misspelt setting that does nothing costs its user a
-// day.
+// Returns `options` with the values that `environment` ("NAME=value") sets by SCELA_CHANNEL_
+// variables. An unknown name or an invalid value is an error: a misspelt setting that does nothing
+// costs its user a day.
 Result<Options> overruled(Options options, std::span<const char* const> environment);
 
 }  // namespace scela::channel

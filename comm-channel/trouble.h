@@ -1,5 +1,5 @@
-// What a device refuses, and is asked for again: once may be chance, and what does not end is its
-// failure.
+// Decides when a request that the device refuses counts as a failure of the device. One refusal may
+// be chance; refusals that go on for more than a second are a failure.
 #pragma once
 
 #include <chrono>
@@ -12,7 +12,7 @@ namespace scela::channel {
 class Trouble {
  public:
   void over() { since_.reset(); }
-  // It was refused, once more. True: that has lasted for too long.
+  // The device has refused once more. Returns true if it has done so for more than kMost.
   bool lasts(connect::Time now) {
     if (!since_) since_ = now;
     return now - *since_ > kMost;

@@ -1,10 +1,10 @@
-/* Every rank says who it is and where, then all meet once.
+/* Every rank prints its number and its node, then all ranks meet once.
  *
  *   mpicc.mpich -o hello examples/hello_mpi.c
  *   scela-run --sim-nodes 4 --ppn 4 -l ./hello
  *
- * Under simulated nodes all ranks share one machine, so MPI knows one name for all of them;
- * scela-run tells each rank the name of its node in SCELA_NODE.
+ * On simulated nodes all ranks share one machine, so MPI knows one name for all of them. The
+ * launcher scela-run gives each rank the name of its node in SCELA_NODE.
  */
 #include <mpi.h>
 #include <stdio.h>

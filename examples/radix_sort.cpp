@@ -1,7 +1,7 @@
-// Keys that are spread over all ranks are sorted, digit by digit, by collective operations of
-// ScELA: an allgather tells everyone how many keys of each digit everyone has, and alltoallvs take
-// the keys where they belong. Twice: once each operation is waited for where it is started, and
-// once they go on while the rank works:
+// Sorts keys that are spread over all ranks, digit by digit, with collective operations of ScELA.
+// An allgather tells every rank how many keys of each digit every rank has. Alltoallvs move the
+// keys to their ranks. The program sorts twice. The first time it waits for each operation at once;
+// the second time the operations go on while the rank works:
 //
 //   count keys by digit          | their allgather goes on while
 //   bring own keys into order    |   own keys are brought into order
@@ -10,22 +10,22 @@
 //   put them into their places   |   those of a part are put into place, and counted for the next
 //   digit
 //
-// What comes of it is checked: it is in order, and the same keys as before. One line says how long
-// both took, medians of all rounds, and what the second saves.
+// The program checks that the result is in order and has the same keys as before. One line says how
+// long both sorts took (medians of all rounds), and how much the second saves.
 //
 //   g++ -std=c++20 -O2 -o radix_sort radix_sort.cpp $(pkg-config --cflags --libs libscela)
 //   scela-run -n 4 ./radix_sort
 //   scela-run --sim-nodes 2 --ppn 2 ./radix_sort --keys 65536 --bits 8 --data few
 //
-// --keys N      of each rank, on the average (65536)
-// --bits D      of a digit, 1 to 16 (8); keys have 32
-// --data WORD   random; sorted; few (of 5 values); uneven (every second rank has none)
-// --mode WORD   both; overlapped; plain
-// --parts N     of an exchange, overlapped (4)
-// --rounds N    that are timed, of each mode (5)
-// --run-by WORD polled; thread; at-once: who moves messages (at once, nothing overlaps)
+//   --keys N      keys of each rank, on average (65536)
+//   --bits D      bits of a digit, 1 to 16 (8); keys have 32
+//   --data WORD   random; sorted; few (of 5 values); uneven (every second rank has none)
+//   --mode WORD   both; overlapped; plain
+//   --parts N     parts of an overlapped exchange (4)
+//   --rounds N    rounds that are timed, of each mode (5)
+//   --run-by WORD polled; thread; at-once: the executor (at-once overlaps nothing)
 //
-// man scela_communicator has every call.
+// The manual page scela_communicator (man scela_communicator) has every call.
 #include <scela/channel.h>
 #include <scela/communicator.h>
 #include <algorithm>
@@ -84,7 +84,8 @@ class Sorter {
         parts_(overlapped ? settings.parts : 1),
         overlapped_(overlapped) {}
 
-  // Afterwards each rank has as many as the others, but for one, and those of rank 0 come first.
+  // Sorts the keys of all ranks. Afterwards the ranks' numbers of keys differ by at most one, and
+  // the keys of rank 0 come first.
   void sort(std::vector<Key>& keys) {
     count(keys, 0);
     for (unsigned shift = 0; shift < kKeyBits; shift += bits_)
@@ -117,7 +118,7 @@ class Sorter {
     move(keys, shift);
   }
 
-  // Own keys, those of the first digit first.
+  // Orders this rank's keys by digit.
   void order(const std::vector<Key>& keys, unsigned shift, CollectiveRequest& meanwhile) {
     Counts next(digits_);
     for (std::size_t i = 1; i < digits_; ++i)
@@ -125,12 +126,12 @@ class Sorter {
     ordered_.resize(keys.size());
     for (std::size_t i = 0; i < keys.size(); ++i) {
       ordered_[next[digit(keys[i], shift)]++] = keys[i];
-      if (i % kKeysBetweenTests == 0) meanwhile.test();  // who polls moves messages here
+      if (i % kKeysBetweenTests == 0) meanwhile.test();  // moves messages
     }
   }
 
-  // Where in the order of all keys each rank's of each digit begin; and from that, how many this
-  // rank sends to whom, and gets of whom.
+  // Computes where, in the order of all keys, the keys of each rank and digit begin. From that it
+  // computes how many keys this rank sends to each rank and receives from it.
   void place() {
     begins_.resize(ranks_ * digits_);
     std::uint64_t total = 0;
@@ -151,7 +152,7 @@ class Sorter {
     }
   }
 
-  // How many of a rank's keys belong to places of a range.
+  // Returns how many of a rank's keys belong to the places of a range.
   std::uint64_t between(std::size_t rank, std::uint64_t from, std::uint64_t to) const {
     std::uint64_t sum = 0;
     for (std::size_t d = 0; d < digits_; ++d) {
@@ -163,8 +164,8 @@ class Sorter {
     return sum;
   }
 
-  // What goes to a rank, or comes of it, follows each other. This is the part of it that goes with
-  // the exchange's.
+  // Returns the parts of one exchange, by rank. The keys for a rank, or from it, are contiguous,
+  // and each exchange has one section of them.
   std::vector<Part> cut(const Counts& counts, std::size_t part) const {
     std::vector<Part> cuts(ranks_);
     std::uint64_t offset = 0;
@@ -189,8 +190,8 @@ class Sorter {
       else
         require(world_.run(exchange));
     }
-    // The place of the next key of each rank and digit, those that went to ranks before this one
-    // left out.
+    // next_ has the place of the next key of each rank and digit. Keys that went to ranks before
+    // this one are left out.
     next_ = begins_;
     for (std::uint64_t& next : next_)
       next = std::max(next, first_);
@@ -200,7 +201,7 @@ class Sorter {
       CollectiveRequest none;
       put(keys, arrivals[part], shift, part + 1 < requests.size() ? requests[part + 1] : none);
     }
-    // Nothing comes any more; what was counted is for the next digit.
+    // All keys have arrived. Without overlap they are counted for the next digit here.
     if (!overlapped_) count(keys, shift + bits_ < kKeyBits ? shift + bits_ : 0);
   }
 
@@ -231,7 +232,7 @@ class Sorter {
   Counts next_;              // likewise
   Counts to_;                // keys, by rank
   Counts from_;              // likewise
-  std::uint64_t first_ = 0;  // place of this rank's first key among all
+  std::uint64_t first_ = 0;  // the place of this rank's first key
   std::uint64_t last_ = 0;
   std::vector<Key> ordered_;
   std::vector<Key> arrived_;
@@ -255,7 +256,7 @@ std::vector<Key> make_keys(const Settings& settings, std::size_t rank) {
   return keys;
 }
 
-// All keys, on rank 0.
+// Returns all keys on rank 0, and no keys on the others.
 std::vector<Key> gather(Communicator& world, const std::vector<Key>& keys) {
   const auto ranks = static_cast<std::size_t>(world.size());
   const Counts own{keys.size()};
@@ -279,7 +280,7 @@ std::uint64_t mixed(Key key) {
   return x ^ x >> 31;
 }
 
-// How many, and two sums that hardly any other keys have.
+// Returns the number of keys, and two sums that other sets of keys almost never have.
 std::vector<std::uint64_t> sums_of(Communicator& world, const std::vector<Key>& keys) {
   std::vector<std::uint64_t> own{keys.size(), 0, 0};
   for (const Key key : keys) {
@@ -295,7 +296,7 @@ void check(Communicator& world, const std::vector<Key>& before, const std::vecto
   const auto sums = sums_of(world, before);
   if (sums_of(world, after) != sums) fail("other keys than before came out");
   if (!std::is_sorted(after.begin(), after.end())) fail("a rank's keys are not in order");
-  // The greatest of all ranks before this one.
+  // The greatest key of all ranks before this one.
   const std::vector<std::int64_t> own{after.empty() ? -1 : std::int64_t{after.back()}};
   std::vector<std::int64_t> greatest{-1};
   require(world.run(Collective::exscan(own, greatest, scela::ReduceOp::maximum)));
@@ -318,7 +319,7 @@ double sort_once(Communicator& world, const Settings& settings, bool overlapped)
   const auto begin = std::chrono::steady_clock::now();
   sorter.sort(keys);
   const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - begin;
-  // The slowest counts.
+  // The time of the slowest rank counts.
   const std::vector<double> own{took.count()};
   std::vector<double> slowest(1);
   require(world.run(Collective::allreduce(own, slowest, scela::ReduceOp::maximum)));
@@ -377,7 +378,7 @@ Settings settings_of(int argc, char** argv) {
 void run(Communicator& world, const Settings& settings) {
   std::vector<double> plain;
   std::vector<double> overlapped;
-  // By turns, the first of each untimed: what disturbs one disturbs the other.
+  // The modes take turns, so that a disturbance affects both. The first round of each is not timed.
   for (int round = 0; round <= settings.rounds; ++round) {
     for (const bool overlaps : {false, true}) {
       if (settings.mode == (overlaps ? "plain" : "overlapped")) continue;
@@ -416,5 +417,5 @@ int main(int argc, char** argv) {
     require(world.error());
     run(world, settings);
   }
-  return 0;  // the channel ends after its communicators
+  return 0;  // the channel ends after its users
 }

@@ -1,8 +1,8 @@
-// A number goes round all ranks, and each adds its own; then every rank sends a large message to
-// the next while it computes. By ScELA's channel: shared memory on a node, InfiniBand (or the
+// A number goes round all ranks, and each adds its own. Then every rank sends a large message to
+// the next while it computes. Both use ScELA's channel: shared memory on a node, InfiniBand (or the
 // software adapter) between nodes.
 //
-// Built against an installed ScELA, in one of two ways:
+// Build it against an installed ScELA in one of two ways:
 //
 //   g++ -std=c++20 -o ring_channel ring_channel.cpp $(pkg-config --cflags --libs libscela)
 //
@@ -10,14 +10,14 @@
 //   add_executable(ring_channel ring_channel.cpp)
 //   target_link_libraries(ring_channel PRIVATE Scela::scela)
 //
-// and run by whichever launcher there is:
+// Run it with the launcher at hand:
 //
 //   scela-run -n 4 ./ring_channel
-//   scela-run --sim-nodes 2 --ppn 2 ./ring_channel          # two nodes, which this machine plays
+//   scela-run --sim-nodes 2 --ppn 2 ./ring_channel          # two nodes, simulated on this machine
 //   mpiexec.hydra -n 4 ./ring_channel
 //   mpirun -n 4 ./ring_channel
 //
-// man scela_channel has every call.
+// The manual page scela_channel (man scela_channel) has every call.
 #include <scela/channel.h>
 #include <cstdio>
 #include <numeric>
@@ -31,13 +31,14 @@ namespace {
 constexpr int kTokenTag = 1;
 constexpr int kDataTag = 2;
 
-// An error says what was tried, with whom, what happened and what to do.
+// Prints the error of a status, if there is one. It says what was tried, with which rank, what
+// happened and what to do.
 bool good(const channel::Status& status) {
   if (!status) std::fprintf(stderr, "ring_channel: %s\n", status.error.text().c_str());
   return static_cast<bool>(status);
 }
 
-// The message's bytes are the program's: here those of one number.
+// The bytes of a message belong to the program; here they are those of one number.
 bool go_round(channel::Channel& ring, int& token) {
   const int next = (ring.rank() + 1) % ring.size();
   const int before = (ring.rank() + ring.size() - 1) % ring.size();
@@ -49,8 +50,8 @@ bool go_round(channel::Channel& ring, int& token) {
   return ring.rank() == 0 || good(ring.send(next, kTokenTag, out));
 }
 
-// Both requests are under way while the sum is computed. A buffer is the channel's until its
-// request is complete, and may be read meanwhile where it is sent from.
+// Both requests are under way while the sum is computed. A buffer belongs to the channel until its
+// request is complete. Meanwhile the program may read a buffer that is being sent.
 bool exchange(channel::Channel& ring) {
   const int next = (ring.rank() + 1) % ring.size();
   const int before = (ring.rank() + ring.size() - 1) % ring.size();
@@ -69,7 +70,7 @@ bool exchange(channel::Channel& ring) {
 }  // namespace
 
 int main() {
-  // Every process of the job opens its channel, which tells it who it is.
+  // Every process of the job opens its channel, which tells it its rank.
   const channel::Channel::Opened opened = channel::Channel::open();
   if (!opened.channel) {
     std::fprintf(stderr, "ring_channel: %s\n", opened.error.text().c_str());
@@ -81,5 +82,6 @@ int main() {
   if (ring.rank() == 0) {
     std::printf("%d went round %d ranks on %d nodes\n", token, ring.size(), ring.nodes());
   }
-  return 0;  // the channel ends with its object, after what was sent has been delivered
+  // The channel ends with its object, after all sent messages have been delivered.
+  return 0;
 }

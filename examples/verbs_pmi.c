@@ -1,6 +1,6 @@
-/* Pairs of processes on different nodes play ping-pong over the software adapter. One program for
- * all launchers: what they give it (PMI-1, PMI-2 or PMIx, as it is built) carries the job's key and
- * then the addresses.
+/* Pairs of processes on different nodes play ping-pong over the software adapter. The program works
+ * with all launchers. The interface that it is built for (PMI-1, PMI-2 or PMIx) carries the job's
+ * key and then the addresses.
  *
  * Built in ScELA's source tree, against what was built there (cmake --build --preset release):
  *
@@ -20,14 +20,14 @@
  *   mpirun -n 2 ./verbs_pmix --nodes 2
  *   srun --mpi=pmi2 -n 2 ./verbs_pmi2 --nodes 2
  *
- * Where no agent of ScELA is, nobody has told the adapters which job they are of. So rank 0 draws
- * the job's key and puts it where all ranks can read it, and every rank joins as its node. Under
- * scela-run the agents have said it already, and joining changes nothing. Who can read the job's
+ * Without an agent of ScELA, the adapters do not know their job. So rank 0 draws the job's key and
+ * puts it where all ranks can read it, and every rank joins as its node. Under scela-run the agents
+ * have named the job already, and joining changes nothing. A process that can read the job's
  * key-value space can read the key.
  *
- * --nodes N: rank r is on node r % N, so that one machine does for several; without it nodes are
- * told apart by their hosts' names. --encrypt: what goes between nodes is encrypted. --open-first:
- * the device is opened before the job is named, which is refused. */
+ * --nodes N: rank r is on node r % N, so that one machine can stand for several; without it, nodes
+ * are told apart by their host names. --encrypt: messages between nodes are encrypted.
+ * --open-first: the device is opened before the job is named, which is refused. */
 #include <errno.h>
 #include <infiniband/verbs.h>
 #include <scela/hca_job.h>
@@ -49,7 +49,7 @@ static void require(int holds, const char* what) {
   _exit(1);
 }
 
-/* What a launcher gives: words that every rank can put, and get once all have met. */
+/* The launcher's interface: every rank can put words, and get them once all ranks have met. */
 static void begin(char job[WORD]);
 static void put(const char* key, const char* word);
 static void meet(void);
@@ -219,7 +219,7 @@ struct end_of_queue {
   struct ibv_mr* memory;
   struct ibv_cq *sent, *received;
   struct ibv_qp* queue;
-  unsigned char bytes[2][BYTES]; /* that leave, and that come */
+  unsigned char bytes[2][BYTES]; /* sent, received */
 };
 
 static void receive_next(struct end_of_queue* mine) {
@@ -295,8 +295,8 @@ static void connect_end(struct end_of_queue* mine, const union ibv_gid* gid, uin
           "ready a queue pair");
 }
 
-/* The even rank begins; each message is one more than the one that it answers. Whoever speaks can
- * hear the answer already. */
+/* The even rank begins; each message is one more than the one that it answers. A rank posts the
+ * receive of the answer before it sends. */
 static void play(struct end_of_queue* mine) {
   const int begins = rank % 2 == 0;
   for (int turn = 0; turn < MESSAGES; ++turn) {
@@ -349,12 +349,12 @@ int main(int argc, char** argv) {
   get_bytes(other, "queue", (unsigned char*)&number, sizeof number);
   connect_end(&mine, &gid, number);
   receive_next(&mine);
-  meet(); /* all can receive */
+  meet(); /* all ranks can receive */
   play(&mine);
   printf("rank %d on node %u of %u: %d messages there and back with rank %d\n", rank, job.node,
          job.nodes, MESSAGES, other);
   fflush(stdout);
-  meet(); /* the other still has to hear that its last message has come */
+  meet(); /* the peer still waits for its last acknowledgement */
   ibv_close_device(mine.device);
   end();
   return 0;

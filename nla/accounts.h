@@ -1,10 +1,13 @@
-// What ranks leave of themselves: files in their node's directory that they add lines to, and that
-// go to the root with the agent's report (scela-run --stats).
+// Usage counters of ranks (scela-run --stats). Each rank appends lines to a file in its node's
+// directory, and the agent sends these lines to the root with its report. RankStarter tells a rank
+// the name of its file in SCELA_ACCOUNTS; the shell collects the files when the job finishes.
 //
-// SCELA_ACCOUNTS names a rank's file to it. A line is a word, who keeps the account, and an object:
+// A line is a word, which names the component that keeps the counters, and a JSON object:
 //   channel {"connections":2,"sent":1024}
-// The root is sent {"account":"channel","rank":7,"values":{"connections":2,"sent":1024}}. What is
-// no such line is left out, and so is what is more than kMostOfRank.
+// The root is sent {"account":"channel","rank":7,"values":{"connections":2,"sent":1024}}. Lines of
+// any other form are left out. Of each file at most kMostOfRank bytes are read.
+//
+// The functions keep no state. add_accounts() blocks as reading local files does.
 #pragma once
 
 #include <cstddef>
@@ -17,14 +20,15 @@
 namespace scela::nla {
 
 inline constexpr std::string_view kAccountsVariable = "SCELA_ACCOUNTS";
-// Bytes. Of a thousand ranks together far less than an agent takes from a child
-// (core/agent_messages.cpp).
+// Bytes. The files of a thousand ranks together stay far below the amount of data that an agent
+// takes from a child (core/agent_messages.cpp).
 inline constexpr std::size_t kMostOfRank = std::size_t{16} * 1024;
 
 std::string accounts_file(std::string_view directory, Rank rank);
-// One line for the root; empty: it is no account.
+// Returns the line for the root, with its newline. Returns an empty string if `line` has another
+// form.
 std::string account_line(std::string_view line, Rank rank);
-// Of those of the ranks that have left something.
+// Adds the lines of all `ranks` that have a regular file in `directory`.
 void add_accounts(Pieces& report, std::string_view directory, const RankSet& ranks);
 
 }  // namespace scela::nla

@@ -1,4 +1,6 @@
-// A numeric address and a port. Agents have no name service.
+// A numeric address and a port, and functions that find this machine's own addresses. Agents use no
+// name service. The shell, the host probe, the TLS links and the ssh sessions use it, and so does
+// scela-run. The functions keep no state and never block.
 #pragma once
 
 #include <sys/socket.h>
@@ -19,23 +21,26 @@ struct Address {
   const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&storage); }
 };
 
-// IPv4 or IPv6, the latter perhaps with "%INTERFACE". None: it is neither.
+// Accepts IPv4 or IPv6; an IPv6 address may end in "%INTERFACE". Returns std::nullopt for anything
+// else.
 std::optional<Address> parse_address(const std::string& text, std::uint16_t port);
 
-// Text of the address that this machine would speak to that one from: what its routes say, nothing
-// is sent. None: there is no way there.
+// Returns the source address, as text, that this machine's routes select for packets to `other`.
+// Nothing is sent. Returns std::nullopt if there is no route.
 std::optional<std::string> address_towards(const Address& other);
-// Of this machine's own IPv4 addresses, the first that leads elsewhere. None: it has none.
+// Returns the IPv4 address of the first interface that is up and is no loopback interface, as text.
+// Returns std::nullopt if there is none.
 std::optional<std::string> address_of_this_machine();
 
-// What sshd told this process of the connection that it was started over; empty: nothing.
+// The connection over which sshd started this process, from $SSH_CONNECTION.
 struct SshConnection {
   std::string client;
   std::uint16_t client_port = 0;
-  std::string server;  // the address that the client reached this machine by
+  std::string server;  // the address that the client connected to
   std::uint16_t server_port = 0;
 };
-// `text` is $SSH_CONNECTION.
+// `text` is the value of $SSH_CONNECTION. Returns std::nullopt if it does not have four valid
+// fields.
 std::optional<SshConnection> parse_ssh_connection(const std::string& text);
 
 }  // namespace scela::nla

@@ -1,11 +1,12 @@
-// What the two ends of an adoption say to each other, one record of the socket each:
+// The messages between the two ends of an adoption. Each is one record of the socket:
 //
 //   attached -> orphan   nonce
 //   orphan -> attached   nonce, proof("orphan")
 //   attached -> orphan   proof("adopter"), flags:u8, SSH_CONNECTION, with the stream's descriptors
 //   orphan -> attached   linger_ms:u32, with its end of the leash
 //
-// Private to adoption*.cpp.
+// Private to adoption*.cpp. The functions keep no state; whether sending and receiving blocks is up
+// to the socket.
 #pragma once
 
 #include <sys/types.h>
@@ -28,7 +29,7 @@ inline constexpr char kSocket[] = "adopt";
 struct Talk {
   std::string key;
   std::string job_id;
-  std::string attached;  // nonces
+  std::string attached;  // nonce of each side
   std::string orphan;
 };
 
@@ -37,17 +38,19 @@ std::string proof(const Talk& talk, std::string_view side);
 bool same(std::string_view one, std::string_view other);  // in constant time
 
 bool send_record(int socket, std::string_view bytes, const std::vector<int>& descriptors = {});
-// False: nothing, the end, or too long. Descriptors beyond two are closed.
+// Returns false if there is no record, the peer has closed, or the record is too long. Descriptors
+// beyond two are closed.
 bool receive_record(int socket, std::string& bytes, std::vector<Fd>& descriptors);
-// The peer's process if it is this user's, else 0.
+// Returns the number of the peer's process if it belongs to this user, else 0.
 pid_t peer_of(int socket);
 
-// A name for a socket in a directory that is as long as it may be.
+// A path for a socket that fits into sockaddr_un, however long the path of the directory is.
 struct SocketName {
   Fd directory;
   std::string path;
 };
-// errno says why there is none; it must be this user's alone.
+// The directory must belong to this user alone. Returns false, with errno, if there is no such
+// directory.
 bool name_socket(const std::string& directory, SocketName& out);
 
 }  // namespace scela::nla::adoption

@@ -1,7 +1,8 @@
-// The agent's own file: what is told of it to other nodes, and its bytes where it is not there.
+// The agent's own executable file: what other nodes are told of it, and its bytes for nodes that
+// lack it. The spawners use it to ship the agent; scela-nla uses it to check its own build.
 //
-// Reading is done when it is needed; the bytes are read once per process. Blocks as reading a local
-// file does.
+// The bytes are read when they are needed, once for each object. Reading blocks as reading a local
+// file does. An object is used by one thread.
 #pragma once
 
 #include <cstdint>
@@ -14,9 +15,9 @@ namespace scela::nla {
 
 class AgentFile {
  public:
-  // `path`: of the file here ("/proc/self/exe" in an agent); `remote`: where it may be found on
-  // other nodes, empty: nowhere.
-  // Error (launch): it is no ELF executable with a build id.
+  // `path` is the file here ("/proc/self/exe" in an agent). `remote` is its path on other nodes, or
+  // empty if they do not have it. Error (io): the file cannot be opened. Error (launch): it is no
+  // 64-bit ELF executable with a build id.
   static Result<AgentFile> open(const std::string& path, std::string remote);
 
   const std::string& remote() const { return remote_; }
@@ -24,8 +25,8 @@ class AgentFile {
   const std::string& machine() const { return machine_; }  // as `uname -m` says it
   std::uint64_t size() const { return size_; }
 
-  // The digest in hexadecimal (SHA-256), a newline, then the file: what a node reads.
-  // Error (launch): it cannot be read any more.
+  // Returns what a node without the agent reads: the digest in hexadecimal (SHA-256), a newline,
+  // then the file. Error (io): the file cannot be read any more.
   Result<Chunk> shipment();
 
  private:
@@ -37,7 +38,7 @@ class AgentFile {
   Chunk shipment_;
 };
 
-// SHA-256 of the file, in hexadecimal. Error (io).
+// Returns the SHA-256 digest of the file, in hexadecimal. Error (io): it cannot be read.
 Result<std::string> file_digest(const std::string& path);
 
 }  // namespace scela::nla

@@ -1,16 +1,17 @@
-// The adapter engine of this node as its agent sees it: a program of its own (scela-hca), started
-// when the first program of the job knocks at its socket, and again for later ones once it has
-// ended.
+// The agent's view of this node's adapter engine. The engine is a program of its own (scela-hca).
+// The agent starts it when the first program of the job connects to the engine's socket, and again
+// for later programs once it has ended.
 //
-// The socket is the agent's, in the node's directory, and ranks find it by SCELA_HCA_SOCKET. While
-// no engine runs the agent watches it, and takes nobody's connection: who knocks is served by the
-// engine, which inherits the socket. So nobody can find an engine that is about to end, and a job
-// that never asks pays for a socket. Where no engine can be started, who waits is sent away, and
-// the user is told why.
+// The socket belongs to the agent and lies in the node's directory; ranks find it by
+// SCELA_HCA_SOCKET. While no engine runs, the agent watches the socket and accepts no connection.
+// The engine inherits the socket and serves the waiting connections. So no program can find an
+// engine that is about to end, and a job that never asks pays only for a socket. If no engine can
+// be started, the agent closes the waiting connections and tells the user why.
 //
-// What the engine is told of its job (the key among it) comes over a socket pair, over which it
-// then asks where other nodes' engines are (engine_desk.h). Its end is the engine's end. Runs on
-// the shell's loop; never blocks, but for the starts, as start_child() does.
+// The engine is told of its job, including the key, over a socket pair. Over this pair it then asks
+// where the engines of other nodes are (engine_desk.h); the end of the pair is the end of the
+// engine. Used by Ranks; runs on the shell's loop. Never blocks, except for starting a process as
+// start_child() does.
 #pragma once
 
 #include <sys/types.h>
@@ -34,32 +35,32 @@ class EngineHelper {
   struct Place {
     std::string node;  // its name
     std::uint32_t index = 0;
-    std::string directory;   // its own
-    std::string companions;  // directory of programs that agents start, may be empty
+    std::string directory;   // the node's own directory
+    std::string companions;  // of programs agents start; may be empty
   };
-  // Variables of the ranks here.
+  // Returns the environment variables of the ranks of this node.
   using Environment = std::function<std::vector<std::string>()>;
 
-  // All are borrowed.
+  // `host`, `job`, `own` and `poller` are borrowed.
   EngineHelper(const RanksHost& host, const Job& job, const RankSet& own, Place place,
                EngineFacts facts, Poller& poller, Environment environment);
   EngineHelper(const EngineHelper&) = delete;
   EngineHelper& operator=(const EngineHelper&) = delete;
 
-  // Begins to listen. Where that cannot be the user is told, and programs here have an engine of
-  // this node alone, if they ask for one: the library starts it.
+  // Begins to listen. If this fails, the user is told. Programs here that ask for an engine then
+  // have one of this node alone, which the library starts.
   void listen();
-  // What ranks find it by.
+  // The path of the socket, for the ranks; empty if there is none.
   const std::string& socket() const { return socket_; }
-  // False: it is not about engines.
+  // Returns false if the reply is not about engines.
   bool heard(const action::Reply& reply) { return desk_.heard(reply); }
-  // The job is over: it may go. Nothing is said of its end.
+  // The job is over and the engine may end. Its end is not reported.
   void let_go();
-  // False: the process is not the engine.
+  // Returns false if the process is not the engine.
   bool reaped(pid_t pid, int status);
 
  private:
-  // One descriptor of several.
+  // The watcher of one of several descriptors.
   struct Part final : Poller::Watcher {
     explicit Part(std::function<void()> what) : came(std::move(what)) {}
     void ready(bool, bool) override { came(); }
@@ -88,19 +89,19 @@ class EngineHelper {
   Environment environment_;
   EngineDesk desk_;
   std::string socket_;
-  std::string other_directory_;  // of the socket, where the node's own has too long a name
+  std::string other_directory_;  // of the socket, if the first is too long
   Fd other_hold_;
   Fd listening_;
   Fd link_;
-  Fd errors_;  // what it writes to its standard error
+  Fd errors_;  // the engine's standard error
   Part knocks_, words_, complaints_;
   pid_t pid_ = 0;
-  bool watched_ = false;  // the socket
+  bool watched_ = false;  // the socket is watched
   bool let_go_ = false;
   std::string program_;     // what was started last
-  std::string unfinished_;  // a line of its standard error, as far as it has come
+  std::string unfinished_;  // incomplete line of its standard error
   std::string last_line_;
-  std::string said_;  // why none could be started, the last time
+  std::string said_;  // the last reason of a failed start
 };
 
 }  // namespace scela::nla

@@ -1,6 +1,7 @@
-// Asks the kernel of another machine whether it is alive, not caring for what its processes do: a
-// connection to a port that nobody listens at is refused by a machine that is there, and finds
-// silence where the machine or the way to it is gone.
+// Asks the kernel of another machine whether the machine is alive, whatever its processes do. The
+// probe connects to a port without a listener. A machine that is up refuses the connection; there
+// is no answer if the machine or the way to it is gone. The shell asks about its parent's machine
+// this way.
 //
 // Event loop, one thread; never blocks.
 #pragma once
@@ -20,8 +21,8 @@ namespace scela::nla {
 class HostProbe {
  public:
   virtual ~HostProbe() = default;
-  // Asks unless a question is open. An open one is forgotten when the next but one is due, so that
-  // the kernel's growing pauses between its own attempts do not count.
+  // Asks unless a question is open. Of an open question the first further call does nothing and the
+  // second replaces it, so that the kernel's growing pauses between its own attempts do not count.
   virtual void ask() = 0;
 };
 

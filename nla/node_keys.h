@@ -1,15 +1,15 @@
-// Keys of nodes: each agent holds those of its own slice of the host list, and can compute no
+// Keys of nodes: each agent holds the keys of its own slice of the host list, and can compute no
 // other.
 //
-// A binary tree of digests over all numbers that a node may have (Goldreich, Goldwasser and Micali,
-// "How to construct random functions", 1986): the key of each half follows from the key of the
-// whole, and not the other way round. scela-run makes the key of the whole. A parent hands its
-// child the keys of the largest halves that make up the child's slice, 62 at most. So every
-// ancestor of a node has the node's key, whichever way the tree has grown or was mended after a
-// loss, and a node that was taken over has those of its own slice only.
+// The keys are a binary tree of digests over all numbers that a node may have (Goldreich,
+// Goldwasser and Micali, "How to construct random functions", 1986). The key of each half follows
+// from the key of the whole, and not the other way round. scela-run makes the key of the whole. A
+// parent hands its child the keys of the largest halves that make up the child's slice, 62 at most.
+// So every ancestor of a node has the node's key, whichever way the tree has grown or was mended
+// after a loss. A compromised node has the keys of its own slice only.
 //
-// The key of a node secures the link to its parent and proves both ends of an adoption. Values
-// only; OpenSSL stays inside the .cpp file.
+// The key of a node secures the link to its parent and proves both ends of an adoption. The shell
+// and scela-nla --attach use it. Values only; OpenSSL is used only in the .cpp file.
 #pragma once
 
 #include <cstdint>
@@ -26,18 +26,18 @@ inline constexpr std::size_t kNodeKeyBytes = 32;
 
 class NodeKeys {
  public:
-  NodeKeys() = default;  // none
-  // Of every node that there may be. `whole`: kNodeKeyBytes random bytes.
+  NodeKeys() = default;  // no keys
+  // Returns the keys of all possible nodes. `whole` is kNodeKeyBytes random bytes.
   static NodeKeys all(std::string whole);
 
   bool empty() const { return parts_.empty(); }
-  // The keys of the slice's nodes, as far as this object has them.
+  // Returns the keys of the slice's nodes, as far as this object has them.
   NodeKeys of(Slice slice) const;
-  // The key of one node; empty: this object does not have it.
+  // Returns the key of one node. Returns an empty string if this object does not have it.
   std::string of(std::uint32_t node) const;
 
   std::string encode() const;
-  // Error (protocol): these are no keys of nodes.
+  // Error (protocol): the bytes are no encoded keys.
   static Result<NodeKeys> decode(std::string_view bytes);
 
  private:
@@ -49,7 +49,7 @@ class NodeKeys {
   };
   static void cover(const Part& part, std::uint64_t first, std::uint64_t end,
                     std::vector<Part>& out);
-  std::vector<Part> parts_;  // by their first nodes
+  std::vector<Part> parts_;  // sorted by first node
 };
 
 }  // namespace scela::nla

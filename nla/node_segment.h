@@ -1,8 +1,9 @@
-// The memory that this node's agent shares with its ranks: a copy of the node's cache, and which
-// ranks of the job have failed (pmi/protocol/segment_layout.h, decision D6).
+// The memory that this node's agent shares with its ranks. It holds a copy of the node's cache, and
+// which ranks of the job have failed (pmi/protocol/segment_layout.h, decision D6).
 //
-// Made when the first rank asks for it: a job whose ranks all speak PMI by themselves, as stock MPI
-// libraries do, pays nothing. The kernel gives the memory back when its last user is gone.
+// The shell makes it when the first rank asks for it. So a job pays nothing if all its ranks speak
+// PMI by themselves, as stock MPI libraries do. The kernel frees the memory when its last user is
+// gone. Runs on the shell's loop.
 #pragma once
 
 #include <memory>
@@ -16,17 +17,19 @@ namespace scela::nla {
 
 class NodeSegment final : public cache::Mirror {
  public:
-  // Copies `core`'s cache and follows it from then on; `core` must outlive this.
+  // Copies `core`'s cache and follows it from then on. `core` must outlive this object. Returns the
+  // error of the memory if it cannot be made.
   static Result<std::unique_ptr<NodeSegment>> make(Agent& core, std::uint64_t ranks);
   ~NodeSegment() override;
   NodeSegment(const NodeSegment&) = delete;
   NodeSegment& operator=(const NodeSegment&) = delete;
 
-  // To be handed to ranks: for reading only, whatever they try.
+  // For ranks, which can only read the memory.
   int descriptor() const { return memory_.fd().get(); }
-  // Of a pair that is here; empty: there is none. A view until the cache changes.
+  // Returns the key of a pair that is in the segment, or an empty view if there is none. The view
+  // is valid until the cache changes.
   std::string_view key_of(std::uint64_t hash) const { return writer_.key_of(hash); }
-  // And wakes who waits for news of that.
+  // Marks the ranks as failed and wakes all processes that wait for a change of the segment.
   void mark_dead(const RankSet& ranks);
 
  private:

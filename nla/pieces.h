@@ -1,4 +1,5 @@
-// Lines of a report to the root, cut between lines into pieces of at most kMaxPiece bytes.
+// Lines of a report to the root, cut between lines into pieces of at most kMaxPiece bytes. Traces
+// and usage counters are collected this way. Values only.
 #pragma once
 
 #include <string>
@@ -13,13 +14,13 @@ namespace scela::nla {
 
 class Pieces {
  public:
-  // Of at most kMaxPiece bytes, with its end.
+  // `line` includes its newline and has at most kMaxPiece bytes.
   void add(std::string_view line) {
     if (current_.size() + line.size() > kMaxPiece) cut();
     current_ += line;
   }
   bool empty() const { return done_.empty() && current_.empty(); }
-  // At least one, which may be empty.
+  // Returns at least one piece, which may be empty.
   std::vector<Chunk> take() {
     if (!current_.empty() || done_.empty()) cut();
     return std::move(done_);

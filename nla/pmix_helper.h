@@ -1,10 +1,12 @@
-// The PMIx server of this node as its agent sees it: a program of its own (scela-pmix), started for
-// jobs whose ranks speak PMIx, so that libpmix's threads, memory and crashes stay out of the agent.
+// The agent's view of this node's PMIx server. The server is a program of its own (scela-pmix),
+// started for jobs with ranks that speak PMIx. So libpmix's threads, memory and crashes stay out of
+// the agent.
 //
-// A thin shell around PmixDesk: starts the server, carries bytes, and says why it ended. The server
-// ends with its link or its agent, and has nothing outside of the node's directory. Stand-ins for
-// ranks that have ended (pmix_desk.h) run one after the other, and end with the agent. Runs on the
-// shell's loop; never blocks, but for the starts, as start_child() does.
+// It is a thin shell around PmixDesk: it starts the server, carries bytes, and reports why the
+// server ended. The server ends with its link or its agent, and has nothing outside of the node's
+// directory. Stand-ins for ranks that have ended (pmix_desk.h) run one after the other, and end
+// with the agent. Used by Ranks; runs on the shell's loop. Never blocks, except for starting
+// processes as start_child() does.
 #pragma once
 
 #include <sys/types.h>
@@ -25,41 +27,43 @@
 
 namespace scela::nla {
 
-// In the numbers of requests of PMIx: ranks that are served PMI beside it have the same numbers
-// without it.
+// Set in the numbers of requests of PMIx. Ranks that also use PMI have the same numbers without
+// this bit.
 inline constexpr RequestId kPmixRequest = RequestId{1} << 62;
 
 class PmixHelper final : Poller::Watcher {
  public:
-  // Empty: it serves one more world. Else why it does not, or does not any more; last.
+  // `why` is empty if the server serves one more world. Otherwise it says why the server does not,
+  // or no longer, serve; that call is the last.
   using News = std::function<void(std::string why)>;
 
-  // What it may know and do of the ranks of this node.
+  // Access to the ranks of this node.
   struct Reach {
-    std::function<pid_t(Rank)> process;  // of a rank that runs, else 0
+    std::function<pid_t(Rank)> process;  // of a running rank, else 0
     std::function<void(Rank, int signo)> signal;
     std::function<bool(Rank, Stream, std::string)> write;  // false: that stream has ended
   };
 
-  // All are borrowed.
+  // All references are borrowed.
   PmixHelper(const RanksHost& host, const Job& job, const RankSet& own, std::uint32_t node,
              Poller& poller, Reach reach, News news);
   PmixHelper(const PmixHelper&) = delete;
   PmixHelper& operator=(const PmixHelper&) = delete;
 
-  // The server's program on this node.
-  // Error (launch): there is none.
+  // Returns the path of the server's program on this node. Error (launch): it is not found.
   static Result<std::string> find(const NodeFacts& node);
-  // Error (launch): there is no such program, or it cannot be started.
+  // Error (launch): there is no such program, or it cannot be started. Blocks as start_child()
+  // does.
   Result<void> start(const NodeFacts& node);
-  // What ranks of this node are given unless the user has set it otherwise, where so many run.
+  // Returns variables for the ranks of this node that the user's settings override. `ranks` is the
+  // number of ranks that run here.
   std::vector<std::string> defaults(std::uint64_t ranks);
 
-  // The job has more worlds.
+  // Tells the server that the job has more worlds.
   void tell_worlds() { desk_.tell_worlds(); }
   bool serves(Rank rank) const { return link_ && job_.world_of(rank) < desk_.ready_worlds(); }
   std::vector<std::string> environment(Rank rank) const { return desk_.environment(rank); }
-  // False: it is none to a request of PMIx.
+  // Returns false if the reply does not answer a request of PMIx.
   bool reply(const action::Reply& reply);
   void output(Rank rank, Stream stream, std::string_view bytes) {
     desk_.output(rank, stream == Stream::err, bytes);
@@ -68,16 +72,17 @@ class PmixHelper final : Poller::Watcher {
   void nodes_lost(const RankSet& nodes) { desk_.nodes_lost(nodes); }
   void reconnected(const RankSet& ranks) { desk_.reconnected(ranks); }
   void set_reading(bool on);
-  // It is ending, which ranks may know, and act on, before it is reaped.
+  // Returns true if the server is ending. Ranks may notice this, and act on it, before the server
+  // is reaped.
   bool ending();
-  // The rank's process is gone; what was said of it before is taken first. True: it has not
-  // finalized what it had initialized.
+  // The rank's process is gone; the server's earlier messages about it are processed first. Returns
+  // true if the rank has not finalized what it had initialized.
   bool rank_ended(Rank rank);
-  // How it ended, or that it was not started, for those who ask.
+  // Records how the rank ended, or that it was not started, for processes that ask.
   void note_end(Rank rank, const Outcome& outcome);
-  // The job is over: it may go. Nothing is said of its end.
+  // The job is over and the server may end. Its end is not reported.
   void let_go();
-  // False: the process is neither the server nor a stand-in.
+  // Returns false if the process is neither the server nor a stand-in.
   bool reaped(pid_t pid, int status);
 
  private:
@@ -102,21 +107,21 @@ class PmixHelper final : Poller::Watcher {
   PmixDesk desk_;
   pmix::Decoder decoder_;
   Fd link_;
-  Fd errors_;           // what it writes to its standard error
-  std::string shared_;  // directory in memory; empty: there is none
+  Fd errors_;           // the server's standard error
+  std::string shared_;  // directory in memory; may be empty
   Fd shared_hold_;
-  std::string fallback_;  // where there is none
+  std::string fallback_;  // used if there is no `shared_`
   std::uint32_t processors_ = 1;
   std::vector<std::string> defaults_;  // all that were ever given
-  std::string program_;                // its path
-  std::string directory_;              // where it keeps what it has
+  std::string program_;                // path of the server's program
+  std::string directory_;              // the server's working directory
   pid_t pid_ = 0;
-  std::deque<Rank> stand_ins_;  // to start
+  std::deque<Rank> stand_ins_;  // still to be started
   pid_t stand_in_ = 0;
   std::string output_;
   std::size_t written_ = 0;
-  std::string why_;         // it is being ended
-  std::size_t served_ = 0;  // worlds
+  std::string why_;         // reason, once it is being ended
+  std::size_t served_ = 0;  // number of worlds
   bool let_go_ = false;
   bool may_read_ = true;
   bool watched_ = false;

@@ -1,8 +1,9 @@
-// Readiness of many short-lived descriptors with one system call each for their whole life.
+// Readiness of many short-lived descriptors, with one system call each for their whole life.
 //
-// Asio registers a descriptor edge-triggered and re-arms it for every wait: six to eight system
-// calls for a rank's pipe that is read once. A Poller is a level-triggered epoll set of its own;
-// the loop watches only the set's descriptor. Closing a descriptor takes it out of the set.
+// Asio registers a descriptor edge-triggered and re-arms it for every wait. This takes six to eight
+// system calls for a rank's pipe that is read once. A Poller is a level-triggered epoll set of its
+// own, and the loop watches only the set's descriptor. Closing a descriptor takes it out of the
+// set. Ranks and their parts use it, all in the thread of the shell's loop. Nothing here blocks.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +16,7 @@ namespace scela::nla {
 
 class Poller {
  public:
-  // What the owner of a descriptor is told; lives as long as the descriptor is in the set.
+  // Receives the readiness of one descriptor. It must live as long as the descriptor is in the set.
   class Watcher {
    public:
     virtual void ready(bool readable, bool writable) = 0;
@@ -26,16 +27,16 @@ class Poller {
 
   static Result<Poller> create();
 
-  // The set becomes readable when a descriptor in it is ready.
+  // The descriptor of the set. It becomes readable if a descriptor in the set is ready.
   int descriptor() const { return set_.get(); }
 
-  void watch(int fd, bool read, bool write, Watcher& watcher);   // adds it
-  void change(int fd, bool read, bool write, Watcher& watcher);  // of one that is watched
-  void forget(int fd);                                           // of one that stays open
+  void watch(int fd, bool read, bool write, Watcher& watcher);   // adds `fd` to the set
+  void change(int fd, bool read, bool write, Watcher& watcher);  // `fd` must be in the set
+  void forget(int fd);                                           // for an `fd` that stays open
 
-  // Tells the watchers of up to kBatch descriptors that are ready now; true if there may be more. A
-  // watcher must not be destroyed from within this call, except by itself as the last thing it
-  // does.
+  // Calls the watchers of up to kBatch descriptors that are ready now. Returns true if there may be
+  // more. A watcher must not be destroyed from within this call, except by itself as the last thing
+  // it does.
   bool dispatch();
 
  private:

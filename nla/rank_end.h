@@ -1,6 +1,7 @@
-// Our end of something that leads to a rank: a pipe, its terminal, its PMI connection.
+// The agent's end of something that leads to a rank: a pipe, its terminal, its PMI connection.
+// RankStreams and RankPmi own such ends.
 //
-// Event loop, one thread; the poller tells whoever the end belongs to what happens there.
+// Event loop, one thread; the poller tells the end's owner what happens there.
 #pragma once
 
 #include "common/core/rank_set.h"
@@ -18,14 +19,14 @@ class EndListener {
   ~EndListener() = default;
 };
 
-// Our end of something that leads to a rank. `which` is the descriptor's number in the rank.
+// The agent's end. `which` is the descriptor's number in the rank.
 struct RankEnd final : Poller::Watcher {
   RankEnd(EndListener& told, Rank number, int descriptor)
       : listener(told), rank(number), which(descriptor) {}
   void ready(bool readable, bool writable) override {
-    if (fd) listener.on_ready(rank, which, readable, writable);  // it may have been closed since
+    if (fd) listener.on_ready(rank, which, readable, writable);  // may be closed since
   }
-  // Asks to be told; what is asked already costs nothing.
+  // Asks the poller to tell of these events. A call that changes nothing costs no system call.
   void watch(Poller& poller, bool read, bool write) {
     if (!fd || (read == reading && write == writing)) return;
     const bool before = reading || writing;

@@ -1,8 +1,9 @@
-// The connections by which this node's ranks find the others, inherited ones, memory in their place
-// (rank_pmi_ring.cpp), or those that they make to the node's port: what they ask becomes events,
-// what comes back is written to them.
+// The PMI connections of this node's ranks. These are inherited sockets, memory in their place
+// (rank_pmi_ring.cpp), or connections that the ranks make to the node's port. Requests become
+// events, and the replies are written to the ranks.
 //
-// Runs on the shell's loop. The protocol is pmi/server's; what the answers are is the core's.
+// Used by Ranks; runs on the shell's loop. pmi/server implements the protocol, and the core decides
+// the answers.
 #pragma once
 
 #include <cstdint>
@@ -21,35 +22,39 @@
 
 namespace scela::nla {
 
-// Of questions whether a rank has left, and of the answer that it has (nobody answers that it has
-// not): they need no answer of their own.
+// Number of questions whether a rank has left, and of the answer that it has. There is no answer
+// that it has not, and neither message needs a reply of its own.
 inline constexpr RequestId kLeftRequest = UINT64_MAX - 1;
 
 class RankPmi final : pmi::JobServices, EndListener {
  public:
-  // All are borrowed; `poller` is there when the first rank is.
+  // All references are borrowed. `poller` must have a value when the first rank is opened.
   RankPmi(const RanksHost& host, const Job& job, const RankSet& own, std::optional<Poller>& poller);
   ~RankPmi() override;
   RankPmi(const RankPmi&) = delete;
   RankPmi& operator=(const RankPmi&) = delete;
 
-  // Where ranks connect to by themselves, if the job wants that; 0: they inherit. `process`: of a
-  // rank, 0 while it does not run. Once, before a rank runs. Error (launch): no port to be had.
+  // Opens the port to which ranks connect by themselves, if the job's protocol needs one. Returns
+  // the port, or 0 if ranks inherit connections. `process` returns the process of a rank, or 0
+  // while it does not run. To be called once, before a rank runs. Error (launch): no port is
+  // available.
   Result<std::uint16_t> listen(const std::string& node, std::function<pid_t(Rank)> process);
-  // The last so many ranks of `own` are new.
+  // Adds ranks. They must be the last ones of `own`.
   void add(const RankSet& more);
-  // What a rank, this process, has inherited the other end of.
+  // `connection` is the agent's end of the connection that a rank, the process `process`, has
+  // inherited.
   void open(Rank rank, Fd connection, pid_t process);
   void reply(const action::Reply& reply);
   // Off: no requests are read.
   void set_reading(bool on);
-  // The rank has ended: takes what it asked before.
+  // The rank has ended. Reads its remaining requests first.
   void close(Rank rank);
-  // It said init and not finalize.
+  // Returns true if the rank has initialized PMI and has not finalized it.
   bool unfinished(Rank rank) const;
-  // It has ended, and not well: what it may have said of that meanwhile is asked.
+  // The rank has ended with a failure. An abort in its name that could not be verified is now
+  // believed.
   void ended_badly(Rank rank);
-  // False: this is not about who has left.
+  // Returns false if this reply is not about ranks that have left.
   bool heard(const action::Reply& reply);
 
  private:
@@ -67,7 +72,7 @@ class RankPmi final : pmi::JobServices, EndListener {
   void write(Connection& one);
   void answer(const action::Reply& reply);
 
-  // Of those that have memory.
+  // Connections through memory.
   bool lend_ring(Connection& one);
   bool hang_bell();
   void rung();
@@ -78,7 +83,7 @@ class RankPmi final : pmi::JobServices, EndListener {
   void end_ring(Connection& one);
   void drop_ring(Connection& one);
 
-  // Of those that come by the port.
+  // Connections through the port.
   std::unique_ptr<pmi::RankServer> make_server(Rank rank);
   bool speaks_pmgr() const {
     return job_.pmi == PmiKind::pmgr || job_.pmi == PmiKind::pmgr_mvapich1;
@@ -90,7 +95,7 @@ class RankPmi final : pmi::JobServices, EndListener {
   void left_early(Connection& one);
   static void acknowledge(Connection& one);
 
-  // pmi::JobServices
+  // The functions of pmi::JobServices.
   pmi::JobFacts facts(Rank rank) const override;
   void put(Rank rank, pmi::RequestId id, std::string key, std::string value) override;
   void get(Rank rank, pmi::RequestId id, std::string key, bool wait) override;
@@ -111,7 +116,7 @@ class RankPmi final : pmi::JobServices, EndListener {
   void abort(Rank rank, std::int32_t code, std::string message) override;
   void violation(Rank rank, std::string why) override;
   void ask(Rank rank, pmi::RequestId id, const char* name, Request request);
-  // A key as it is called outside of the rank's world.
+  // Returns the key as it is called outside of the rank's world.
   std::string global(Rank rank, std::string_view key) const;
   RankSet world_of(Rank rank) const;
 
@@ -120,11 +125,11 @@ class RankPmi final : pmi::JobServices, EndListener {
   const RankSet& own_;
   std::optional<Poller>& poller_;
   std::vector<std::unique_ptr<Connection>> connections_;  // by position in own_
-  std::unique_ptr<Bell> own_bell_;   // rung by the agent itself: nobody else has it
-  std::unique_ptr<Bell> bell_;       // once a rank asked for memory
-  std::vector<Connection*> ringed_;  // that have it
-  RankSet ended_;                    // of this node
-  RankSet left_;                     // of others, as far as it was asked for
+  std::unique_ptr<Bell> own_bell_;   // rung by the agent only
+  std::unique_ptr<Bell> bell_;       // once a rank has asked for memory
+  std::vector<Connection*> ringed_;  // connections that have memory
+  RankSet ended_;                    // ranks of this node
+  RankSet left_;                     // ranks known to have left, of others
   bool reading_ = true;
   std::unique_ptr<Port> port_;  // none: ranks inherit
 };

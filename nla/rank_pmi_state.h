@@ -1,5 +1,5 @@
-// What RankPmi's files share: the connections, those that come by the port, and those that are
-// memory. Private to them.
+// The state that RankPmi's files share: the connections, the port, and the memory that replaces
+// connections. Private to them; used on the shell's loop only.
 #pragma once
 
 #include <sys/types.h>
@@ -28,11 +28,11 @@ struct RankPmi::Connection {
   std::unique_ptr<pmi::RankServer> server;
   std::deque<Chunk> output;
   std::size_t output_bytes = 0;
-  std::size_t offset = 0;  // of the output's front, written already
+  std::size_t offset = 0;  // written bytes of the output's front
   pid_t process = 0;       // of the rank
   bool handed_over = false;
-  std::vector<int> hand_over;  // descriptors that go with the next byte; borrowed
-  pid_t sender = 0;            // the process that wrote last, once `asks_sender`
+  std::vector<int> hand_over;  // go with the next byte; borrowed
+  pid_t sender = 0;            // last writer's pid, once `asks_sender`
   bool asks_sender = false;
   struct Ring {
     Ring(SealedMemory mapped, std::uint64_t agent)
@@ -43,14 +43,14 @@ struct RankPmi::Connection {
     pmi::ring::ServerEnd end;
     pmi::ring::UseNotes uses;
     bool in_use = false;  // the rank has taken it
-    bool spoilt = false;  // holds nonsense, and is looked at no more
+    bool spoilt = false;  // holds nonsense; not read any more
   };
   std::optional<Ring> ring;
   struct Asked {
-    const char* name = nullptr;  // in the trace
+    const char* name = nullptr;  // name in the trace
     std::uint64_t since_ns = 0;
   };
-  std::map<pmi::RequestId, Asked> asked;  // and not answered
+  std::map<pmi::RequestId, Asked> asked;  // not answered yet
 };
 
 struct RankPmi::Port {
@@ -60,7 +60,8 @@ struct RankPmi::Port {
   RankSet doubted;
 };
 
-// What ranks that have memory ring after writing there: one for all, since descriptors are counted.
+// A bell that ranks with memory ring after writing there. All of them share one, since descriptors
+// are counted.
 struct RankPmi::Bell final : Poller::Watcher {
   explicit Bell(RankPmi& told) : pmi(told) {}
   void ready(bool readable, bool writable) override;

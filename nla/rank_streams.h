@@ -1,8 +1,9 @@
 // Standard input, output and error of this node's ranks: pipes, or the terminal that a rank has.
+// Ranks uses it.
 //
-// Output is read only within the credit given by allow_output(), at most kMaxPiece at once, and is
-// labelled here. Input goes to all of Job::stdin_ranks, as fast as the slowest takes it. Runs on
-// the shell's loop; tells what happens by RanksHost::emit.
+// Output is read only within the credit given by allow_output(), at most kMaxPiece bytes at once,
+// and is labelled here. Input goes to all of Job::stdin_ranks, as fast as the slowest of them reads
+// it. Runs on the shell's loop and never blocks. Events are reported by RanksHost::emit.
 #pragma once
 
 #include <functional>
@@ -20,33 +21,34 @@ namespace scela::nla {
 
 class RankStreams {
  public:
-  // All are borrowed; `poller` is there when the first rank is.
+  // All references are borrowed. `poller` must have a value when the first rank is opened.
   RankStreams(const RanksHost& host, const Job& job, const RankSet& own, std::string node_name,
               std::optional<Poller>& poller);
   ~RankStreams();
   RankStreams(const RankStreams&) = delete;
   RankStreams& operator=(const RankStreams&) = delete;
 
-  // More ranks of this node.
+  // Adds ranks of this node.
   void add(const RankSet& more);
-  // The rank is one of Job::stdin_ranks.
+  // Returns true if the rank is one of Job::stdin_ranks.
   bool wants_input(Rank rank) const;
-  // `error` is invalid if the rank has a terminal, to which the others lead then; `input` if it
-  // gets none. `terminal`, or null, stays until close_input().
+  // `error` is invalid if the rank has a terminal; the other descriptors then lead to the terminal.
+  // `input` is invalid if the rank gets none. `terminal` may be nullptr; it must live until
+  // close_input().
   void open(Rank number, Fd output, Fd error, Fd input, RankTerminal* terminal);
 
   void allow_output(std::uint64_t bytes);
-  void drop_output();  // reads no more of it
-  // Is shown all that ranks write, as they write it.
+  void drop_output();  // closes all output
+  // Sees all output of the ranks when it is read, without labels.
   using Onlooker = std::function<void(Rank, Stream, std::string_view)>;
   void show_output(Onlooker onlooker);
-  // Text that others want among a rank's output, labelled likewise; of what there is no credit for,
-  // some is kept. False: that stream has ended, or too much is kept.
+  // Inserts text of other components into a rank's output, labelled in the same way. Text without
+  // credit is kept, up to a bound. Returns false if that stream has ended or too much is kept.
   bool insert(Rank number, Stream stream, const std::string& text);
   void write_input(const Chunk& bytes, bool end);
-  // The rank takes no more, or never will; what comes counts as taken.
+  // The rank reads no more input, or never will. Later input counts as taken.
   void close_input(Rank number);
-  // Tells what all ranks have taken, if that is more.
+  // Reports the number of input bytes that all ranks have taken, if it has grown.
   void report_taken();
 
  private:

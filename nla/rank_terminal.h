@@ -1,8 +1,9 @@
-// The pseudo-terminal of a rank while the rank runs: its size, the end of its input, and who gets
-// signals.
+// The pseudo-terminal of a rank while the rank runs: its size, the end of its input, and its
+// signals. Ranks and RankStreams use it on the shell's loop, in one thread.
 //
-// Holds the rank's end open, so that our end tells of hanging up only once this object and all who
-// were given the terminal are gone: a program may close its streams and open /dev/tty later.
+// The object holds the rank's end open. So the agent's end reports a hang-up only once this object
+// and all processes with the terminal are gone. A program may close its streams and open /dev/tty
+// later.
 #pragma once
 
 #include <sys/types.h>
@@ -21,21 +22,22 @@ namespace scela::nla {
 
 class RankTerminal {
  public:
-  // `leader`: the rank.
+  // `ours` is the agent's end, `theirs` the rank's. `leader` is the rank's process.
   RankTerminal(boost::asio::io_context& io, Fd ours, Fd theirs, pid_t leader);
   ~RankTerminal();
   RankTerminal(const RankTerminal&) = delete;
   RankTerminal& operator=(const RankTerminal&) = delete;
 
   void resize(const WindowSize& size);
-  // To the rank's process group and to the one in the foreground, which a shell makes for each
+  // Signals the rank's process group, and the one in the foreground, which a shell makes for each
   // command.
   void signal(int signo);
-  // What hanging up brings: for shells, which ignore SIGTERM at a terminal.
+  // Sends SIGHUP and SIGCONT after `delay`, as hanging up does. Shells ignore SIGTERM at a
+  // terminal.
   void hang_up_after(std::chrono::milliseconds delay);
-  // Types the key that ends the input, now and again: a program that has changed the terminal's
-  // mode since, as shells do when they start, has not seen it, and each of several readers wants
-  // one.
+  // Types the key that ends the input, and repeats it. A program that has changed the terminal's
+  // mode since, as shells do when they start, has not seen it. Each of several readers needs one,
+  // too.
   void end_input();
 
  private:

@@ -1,4 +1,5 @@
-// Scratch space for reading, one per event loop: its content means nothing between two calls.
+// Scratch space for reading, one per event loop. Its content means nothing between two calls. Links
+// and ranks read into it, all in the thread of the loop.
 #pragma once
 
 #include "nla/constants.h"

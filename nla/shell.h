@@ -1,12 +1,12 @@
-// The shell around an agent's core: descriptors, timers, child processes and signals become events,
+// The shell around an agent's core. Descriptors, timers, child processes and signals become events,
 // and actions become effects. Used by scela-nla (Role::agent) and by scela-run (Role::root,
 // decision D1).
 //
-// One thread. Owns the core, the links, the ranks and the agents it started. Asio stays in
-// shell*.cpp. Nothing here blocks except starting a process (about 0.3 ms each). Held bytes: at
-// most kHighWater and one turn's worth per link, besides what the core holds. SIGCHLD is blocked
-// and SIGPIPE ignored from the construction on; the process becomes a child subreaper, and every
-// child of the process is reaped by the shell.
+// One thread. The shell owns the core, the links, the ranks and the agents it started. Asio stays
+// in shell*.cpp. Nothing here blocks except starting a process (about 0.3 ms each). Held bytes: at
+// most kHighWater and one turn's worth per link, besides what the core holds. From the construction
+// on, SIGCHLD is blocked and SIGPIPE is ignored. The process becomes a child subreaper, and the
+// shell reaps every child of the process.
 #pragma once
 
 #include <cstdint>
@@ -29,18 +29,18 @@ namespace scela::nla {
 
 struct ShellOptions {
   Role role = Role::agent;
-  std::string agent;   // path of scela-nla, started for children
-  SpawnContext spawn;  // for agents of other machines; its agent and root are filled in
-  // Root.
-  std::function<void(const Action&)> on_action;  // the actions marked "root only", in order
-  std::string record;                            // file for the core's events; empty: none
-  // Agent.
+  std::string agent;   // path of scela-nla, to start children
+  SpawnContext spawn;  // `agent` and `root` are filled in
+  // For the root.
+  std::function<void(const Action&)> on_action;  // actions marked "root only", in order
+  std::string record;                            // file for the core's events; may be empty
+  // For an agent.
   std::string node;           // name of this node
-  Fd parent;                  // the link to the parent, or what comes from it
+  Fd parent;                  // the link to the parent, or its input
   Fd parent_out;              // invalid: `parent` goes both ways
-  Fd leash;                   // to the guardian; invalid: there is none
+  Fd leash;                   // to the guardian; may be invalid
   bool remote = false;        // the parent is on another machine
-  char* mark_room = nullptr;  // for its mark (agent_mark.h); nullptr: it shows none
+  char* mark_room = nullptr;  // nullptr: it shows none (agent_mark.h)
 };
 
 class Shell {
@@ -53,22 +53,24 @@ class Shell {
   Shell& operator=(const Shell&) = delete;
 
   // Gives the core an event of the root's own (Begin, Launch, Stop, StdinRead, ...). May be called
-  // from within on_action; it is handled after the event at hand.
+  // from within on_action; the event is handled after the current one. Does not block.
   void post(Event event);
 
-  // Until action::Finish was given and what was sent has left. The exit status of an agent.
+  // Runs the loop until action::Finish was given and all messages to the parent have left. Returns
+  // the exit status of an agent. Blocks.
   int run();
 
-  // Whether all that was sent to children has been taken by their streams.
+  // Returns true if the streams of the children have taken all that was sent to them.
   bool all_sent() const;
 
-  // For the root's own descriptors and timers: same loop, same thread.
+  // For the root's own descriptors and timers, which use the same loop and thread.
   boost::asio::io_context& context();
-  // Nanoseconds on the root's clock (root: its own monotonic clock).
+  // Nanoseconds on the root's clock. For the root this is its own monotonic clock.
   std::uint64_t root_clock_ns() const;
-  // Why this process' part of the record (ShellOptions::record) ends before the job; else nothing.
+  // Why this process' part of the record (ShellOptions::record) ends before the job, or
+  // std::nullopt.
   const std::optional<Error>& record_error() const;
-  // The agent's own state, one line, for -v.
+  // Returns the agent's own state in one line, for -v.
   std::string describe() const;
 
  private:

@@ -1,4 +1,5 @@
-// The inside of a Shell: everything that lives as long as it does. Private to shell*.cpp.
+// The state of a Shell: everything that lives as long as it does. Private to shell*.cpp; used on
+// the loop's thread only.
 #pragma once
 
 #include <array>
@@ -31,12 +32,12 @@ namespace scela::nla {
 struct ChildAgent {
   std::unique_ptr<Link> link;
   Contact contact;
-  std::uint64_t asked_ns = 0;      // when it was to be started
-  pid_t session = 0;               // what stands for it here has begun it; 0: nothing does
+  std::uint64_t asked_ns = 0;      // when its start was requested
+  pid_t session = 0;               // of its local process; 0: there is none
   pid_t pid = 0;                   // that process; 0: not started, or reaped
   int status = 0;                  // of the reaped process
   bool starting = true;            // the spawner has not answered yet
-  std::optional<Heartbeat> heart;  // of links that leave the machine, once they are there
+  std::optional<Heartbeat> heart;  // of established links between machines
   Stall stall;
   std::uint32_t node = 0;
   std::uint32_t end = 0;  // of its slice, as it was first
@@ -44,8 +45,8 @@ struct ChildAgent {
   std::optional<boost::asio::steady_timer> change_timer;
   std::unique_ptr<TlsAttempt> attempt;
   std::optional<boost::asio::steady_timer> guardian_timer;  // while its guardian is stopped
-  bool closed = false;    // nobody holds the other end of its link
-  bool given_up = false;  // its end is no news any more
+  bool closed = false;    // the other end of its link is closed
+  bool given_up = false;  // its end is not reported any more
   bool attach = false;    // it ran already, and is to be adopted
   bool gone = false;
 };
@@ -59,21 +60,21 @@ struct Shell::State final : LinkListener {
         leash_watch(io),
         descendants([this](pid_t pid) { return marks.is_agent(pid); }) {}
   ~State() override {
-    // The reaper owns this one.
+    // The reaper owns this descriptor.
     reaper_watch.release();
     if (leash_watch.is_open()) leash_watch.release();
   }
 
   void begin();
 
-  // LinkListener
+  // The functions of LinkListener.
   void on_frame(LinkId link, Frame frame) override;
   void on_ended(LinkId link, std::string why) override;
   void on_closed(LinkId link) override;
   void on_turn_over() override { pump(); }
   void on_link_frame(LinkId link, Frame frame) override;
 
-  // Events in.
+  // Incoming events.
   void emit(Event event) { events.push_back(std::move(event)); }
   void pump();
   void handle(const Event& event);
@@ -84,7 +85,7 @@ struct Shell::State final : LinkListener {
   void continue_guardian(ChildAgent& child);
   void watch_leash();
 
-  // The links' health (shell_links.cpp).
+  // The health of the links (shell_links.cpp).
   void watch_parent();
   void watch_child(ChildAgent& child);
   void arm_heart();
@@ -96,7 +97,7 @@ struct Shell::State final : LinkListener {
   void introduced(Result<Introduction> words);
   Introduction introduction(Slice child);
 
-  // Links that change to TCP (shell_links.cpp). Of the parent:
+  // The change of links to TCP (shell_links.cpp), on the parent's side:
   bool may_change(const ChildAgent& child) const;
   void plan_change(LinkId id);
   void change_busy();
@@ -104,10 +105,10 @@ struct Shell::State final : LinkListener {
   void connect(LinkId id, std::uint16_t port);
   void changed(LinkId id);
   void change_failed(LinkId id, const std::string& why);
-  // Of the child:
+  // On the child's side:
   void listen();
 
-  // Actions out.
+  // Outgoing actions.
   template <class A>
   void carry_out(A& action);
   void carry_out(action::Send& send);
@@ -161,10 +162,10 @@ struct Shell::State final : LinkListener {
   std::uint32_t node_index = 0;
   std::uint32_t degree = 1;
   std::uint64_t clock_offset = 0;  // root's clock minus ours, modulo 2^64
-  std::uint64_t started_ns = 0;    // Start came
+  std::uint64_t started_ns = 0;    // when Start came
   std::optional<Job> job;
   std::string directory;  // of this node; empty: none was made
-  Fd directory_hold;      // says that this agent lives
+  Fd directory_hold;      // shows that this agent is alive
   std::uint64_t use_job_ns = 0;
 
   Reaper reaper;
@@ -179,9 +180,9 @@ struct Shell::State final : LinkListener {
   std::optional<Heartbeat> parent_heart;
   Introduction parent_words;
   NodeKeys keys;     // of this agent's slice
-  AgentMarks marks;  // by the key that all agents of the job have
+  AgentMarks marks;  // by the key of all agents of the job
   std::unique_ptr<HostProbe> parent_probe;
-  bool parent_connection_known = false;  // the kernel showed it when the parent was first watched
+  bool parent_connection_known = false;  // seen when the parent was first watched
   std::unique_ptr<TlsAttempt> change_listener;
   bool change_asked = false;  // by the parent
 
@@ -189,22 +190,22 @@ struct Shell::State final : LinkListener {
   std::unique_ptr<Link> parent;
   std::uint32_t adopt_ms = 0;                         // as the core knows it
   std::unique_ptr<AdoptionDoor> door;                 // while there is no parent
-  Fd adopter_line;                                    // to the process that has brought this parent
+  Fd adopter_line;                                    // to the process of the new parent
   std::vector<std::unique_ptr<ChildAgent>> children;  // position = link - 1
   std::unique_ptr<NodeSegment> segment;
   bool segment_refused = false;
-  std::optional<Topology> topology;  // of its machine, once it matters
-  std::optional<Binding> binding;    // of its ranks to processors, likewise
+  std::optional<Topology> topology;  // of its machine, once needed
+  std::optional<Binding> binding;    // of ranks to processors, once needed
   std::unique_ptr<Ranks> ranks;
-  std::uint64_t early_credit = 0;  // for output, given before the ranks were started
-  bool paused = false;             // children's links and PMI are not read
+  std::uint64_t early_credit = 0;  // for output, before ranks were started
+  bool paused = false;             // child links and PMI are not read
 
   std::optional<RecordWriter> recorder;
   std::string record_path;
   Fd record_file;
   std::optional<Error> record_error;
   bool finished = false;
-  bool sweeps = false;  // the root ends what falls to it before it leaves
+  bool sweeps = false;  // the root kills its orphans at the end
 };
 
 }  // namespace scela::nla

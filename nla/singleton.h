@@ -1,9 +1,10 @@
 // The rank that stands for a process which no launcher has started (singleton init,
-// pmi/protocol/singinit.h): a program of its own, started by the agent like any rank, which
+// pmi/protocol/singinit.h). It is a program of its own, which the agent starts like any rank. It
 // connects to that process and passes its PMI on, both ways.
 //
-// That process is nobody's child here: it is not signalled, and its end shows as that of its
-// connection. So does the job's end to it: this program is killed then.
+// That process is no child of the agent. It is not signalled, and its end shows as the end of its
+// connection. It learns the job's end in the same way, since this program is killed then. scela-run
+// uses the function; it is the only thread of its process.
 #pragma once
 
 #include <cstdint>
@@ -11,9 +12,9 @@
 
 namespace scela::nla {
 
-// In a rank of scela-run: speaks for the process that listens on this port of this machine until it
-// has closed its connection, or the agent has. The exit status; what went wrong is told on standard
-// error.
+// Speaks, in a rank of scela-run, for the process that listens on this port of this machine.
+// Returns when that process or the agent has closed its connection. Returns the exit status, and
+// reports errors on standard error. Blocks.
 int stand_for_singleton(const std::string& port);
 
 }  // namespace scela::nla

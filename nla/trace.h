@@ -1,8 +1,8 @@
-// What this process spent its time on, for `scela-run --trace`: spans in memory, then Chrome trace
-// events.
+// Spans of time that this process spent on its tasks, for `scela-run --trace`. They are kept in
+// memory and become Chrome trace events at the end. The shell and the ranks use it, in one thread.
 //
-// Times are the root's clock. At most kMaxSpans are kept; the text says how many were not. One line
-// per event, so pieces of several agents can be joined between any two lines:
+// Times are on the root's clock. At most kMaxSpans are kept; the text says how many were not. Each
+// event is one line, so pieces of several agents can be joined between any two lines:
 //   {"name":"fence","ph":"X","pid":NODE+1,"tid":RANK+1,"ts":US,"dur":US}
 // pid 0 is the launcher, tid 0 the agent itself. Lines of metadata name processes and threads.
 #pragma once

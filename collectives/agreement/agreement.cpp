@@ -39,7 +39,8 @@ int Agreement::first_alive() const {
   return static_cast<int>(std::ranges::find(dead_, false) - dead_.begin());
 }
 
-// Who is said to have ended, and lives, learns it by what is decided.
+// A rank never marks itself dead. If it is reported dead and lives, it learns that from the
+// decision.
 void Agreement::mark_dead(int rank) {
   if (rank != rank_) dead_[index(rank)] = true;
 }
@@ -51,18 +52,19 @@ void Agreement::ended(int rank, std::vector<Letter>& out) {
 }
 
 void Agreement::receive(int from, const Message& message, std::vector<Letter>& out) {
-  if (dead_[index(from)]) return;  // nobody counts on it any more
+  if (dead_[index(from)]) return;  // no rank waits for it any more
   for (int rank = 0; rank < ranks_; ++rank)
     if (message.word.has_ended(rank)) mark_dead(rank);
   switch (message.kind) {
     case Kind::contribute:
-      // This rank asks for all only where the lower ones are dead.
+      // The sender takes this rank for the leader, which means that all lower ranks are dead.
       for (int lower = 0; lower < rank_; ++lower)
         mark_dead(lower);
       contributions_[index(from)] = message;
       break;
     case Kind::propose:
-      // Only of who was told what had been accepted before.
+      // A proposal is accepted only from the leader to which this rank has told what it had
+      // accepted.
       if (contributed_to_ != from || first_alive() != from || decided_) break;
       accepted_of_ = from;
       accepted_ = message.word;
@@ -108,7 +110,7 @@ void Agreement::ask_for_all(std::vector<Letter>& out) {
         word.join(contribution->word);
       }
     }
-    // What may have been decided is not touched.
+    // A proposal that may have been decided is not changed.
     if (accepted_of < 0)
       for (int rank = 0; rank < ranks_; ++rank)
         if (dead_[index(rank)]) word.mark_ended(rank);
@@ -122,7 +124,7 @@ void Agreement::ask_for_all(std::vector<Letter>& out) {
   if (all_alive([&](std::size_t rank) { return accepts_[rank]; })) decide(Word(accepted_), out);
 }
 
-// Who is believed dead is told as well: it would learn so that it is.
+// A rank that is believed dead is told as well, so that it learns that it is.
 void Agreement::decide(const Word& word, std::vector<Letter>& out) {
   decided_ = word;
   told_[index(rank_)] = true;

@@ -1,14 +1,19 @@
-// Agreeing on a value among those who live, whoever dies meanwhile (docs/collectives.md,
-// Agreement). Any two ranks that decide have decided the same, also those that die later.
+// An Agreement is one rank's part in agreeing on a value among the ranks that live, whichever ranks
+// die meanwhile (docs/collectives.md, Agreement). Any two ranks that decide decide the same, even
+// if they die later. collectives/communicator/agree.h uses it. It has no transport and never
+// blocks: the caller passes events in, and sends the letters that come out. Two threads must not
+// use it at once.
 //
-// The lowest rank that lives asks for all. It joins what the others contribute, proposes that,
-// and decides when all who live have accepted. Who dies is followed by the next one, who is told by
-// each what it has accepted: if one of them has, that is proposed again, since it may have been
-// decided. Whoever decides tells all others, and is done when all who live have told it, so that
-// nobody has to answer afterwards and no message is left.
+// The lowest rank that lives is the leader. It joins the contributions of the others, proposes the
+// result, and decides once all ranks that live have accepted it. If it dies, the next rank leads,
+// and each rank tells it the proposal that it has accepted. If there is one, that is proposed
+// again, since it may have been decided. A rank that decides tells all others. It is done when all
+// ranks that live have told it their decision. So no rank has to answer afterwards, and no message
+// is left.
 //
-// What it needs: messages of two ranks come in their order, none is lost between ranks that live,
-// everyone is told who has died, and who lives is not said to have. Ranks are those of the group.
+// The caller must provide the following. Messages between two ranks arrive in order, and none is
+// lost between ranks that live. Each rank is told of the ranks that have died. No rank that lives
+// is reported dead. Ranks are numbered within the group.
 #pragma once
 
 #include <cstdint>
@@ -17,12 +22,12 @@
 
 namespace scela::collectives {
 
-// What is agreed on: joined of what each rank contributes.
+// The value to agree on. It is joined from the words that the ranks contribute.
 struct Word {
-  std::vector<std::uint64_t> ended;         // a bit for each rank: or
-  std::uint64_t flags = ~std::uint64_t{0};  // and
-  std::uint64_t highest = 0;                // the highest of all
-  std::uint32_t calls = 0;                  // or: what the ranks have called
+  std::vector<std::uint64_t> ended;         // one bit for each rank; joined by or
+  std::uint64_t flags = ~std::uint64_t{0};  // joined by and
+  std::uint64_t highest = 0;                // the highest is taken
+  std::uint32_t calls = 0;                  // the ranks' calls; joined by or
 
   explicit Word(int ranks = 0) : ended((static_cast<std::size_t>(ranks) + 63) / 64) {}
   bool has_ended(int rank) const { return (ended[place(rank)] >> bit(rank) & 1) != 0; }
@@ -38,14 +43,14 @@ struct Word {
 class Agreement {
  public:
   enum class Kind : std::uint8_t {
-    contribute,  // to who asks for all
-    propose,     // by it
+    contribute,  // sent to the leader
+    propose,     // sent by the leader
     accept,
-    decide,  // the last message of a rank to another
+    decide,  // a rank's last message to another
   };
   struct Message {
     Kind kind = Kind::contribute;
-    std::int32_t accepted_of = -1;  // contributions: whose proposal `word` is; -1: its own
+    std::int32_t accepted_of = -1;  // the proposer of `word`; -1: own word
     Word word;
     friend bool operator==(const Message&, const Message&) = default;
   };
@@ -56,20 +61,20 @@ class Agreement {
 
   Agreement(int rank, int ranks, Word own);
 
-  // What is to be sent is put behind `out`, in order.
+  // These functions append the letters to be sent to `out`, in order.
   void begin(std::vector<Letter>& out);
   void receive(int from, const Message& message, std::vector<Letter>& out);
-  // It may be told again and again.
+  // Reports that a rank has ended. Repeated reports have no effect.
   void ended(int rank, std::vector<Letter>& out);
 
-  // What was decided; null: nothing yet.
+  // Returns the decided word, or null if none is decided yet.
   const Word* decided() const { return decided_ ? &*decided_ : nullptr; }
-  // It is decided, and everyone who lives has said so.
+  // Returns true if this rank has decided and all ranks that live have told it so.
   bool done() const;
-  // Whether it may send more.
+  // Returns true if this rank may still send a message.
   bool awaits(int rank) const { return !dead_[index(rank)] && !told_[index(rank)]; }
   bool has_ended(int rank) const { return dead_[index(rank)]; }
-  // All that it knows, in numbers: for tests that look at every state once.
+  // Appends the whole state as numbers, for tests that visit each state once.
   void describe(std::vector<std::uint64_t>& out) const;
 
  private:
@@ -89,14 +94,14 @@ class Agreement {
   bool begun_ = false;
   std::vector<bool> dead_;
   int contributed_to_ = -1;
-  int accepted_of_ = -1;  // who has proposed accepted_; -1: nobody
+  int accepted_of_ = -1;  // the proposer of accepted_; -1: none
   Word accepted_;
-  // Of who asks for all.
+  // These are used by the leader.
   std::vector<std::optional<Message>> contributions_;
   bool proposed_ = false;
   std::vector<bool> accepts_;
   std::optional<Word> decided_;
-  std::vector<bool> told_;  // who has told this rank what was decided
+  std::vector<bool> told_;  // by rank: it has told its decision
 };
 
 }  // namespace scela::collectives

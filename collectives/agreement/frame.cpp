@@ -6,7 +6,7 @@ namespace scela::collectives {
 
 namespace {
 
-// Ranks of a job have the same byte order: connections see to it.
+// Ranks of a job have the same byte order, which is checked when they connect.
 struct Header {
   std::uint32_t magic = 0;
   std::uint8_t kind = 0;

@@ -1,4 +1,6 @@
-// Messages of an agreement as bytes: all of a group are of one length.
+// Encodes the messages of an agreement as bytes. All messages of a group have one length.
+// collectives/communicator/agree.cpp uses it. The functions have no state, so any thread may call
+// them.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +14,7 @@ namespace scela::collectives {
 
 std::size_t frame_bytes(int ranks);
 std::vector<std::byte> to_frame(const Agreement::Message& message);
-// Nothing: it is none.
+// Returns std::nullopt if the bytes are not a message of a group with so many ranks.
 std::optional<Agreement::Message> from_frame(std::span<const std::byte> bytes, int ranks);
 
 }  // namespace scela::collectives

@@ -22,7 +22,7 @@ std::uint32_t one_for_each_rank(const Shape& shape) {
   return static_cast<std::uint32_t>(shape.ranks);
 }
 
-// A tree of which nobody has a second child is asked for as "chain".
+// A radix of 1 would make a tree without second children. Callers ask for that as "chain".
 bool has_a_base(const Shape& shape) {
   return shape.radix >= 2;
 }

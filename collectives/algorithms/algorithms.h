@@ -1,4 +1,5 @@
-// All algorithms there are.
+// The table of all algorithms, which the choice, the communicator and tests read. It is constant,
+// so any thread may use it.
 #pragma once
 
 #include <span>
@@ -8,9 +9,9 @@
 
 namespace scela::collectives {
 
-// In the order of operation and name.
+// Returns all algorithms, grouped by operation and in the order of their names.
 std::span<const Algorithm> algorithms();
-// Null: there is none of that name for that operation.
+// Returns null if the operation has no algorithm of that name.
 const Algorithm* find(Operation operation, std::string_view name);
 
 }  // namespace scela::collectives

@@ -1,16 +1,17 @@
-// Where the levels of a tree that are nearest the leaves begin or end in a rank's list.
+// The boundary in a rank's list between the levels of a tree that are nearest the leaves and the
+// others. Tree algorithms use it while they write a list. It belongs to the writer's thread.
 #pragma once
 
 #include "collectives/algorithms/writer.h"
 
 namespace scela::collectives {
 
-// A signal, with all sends before it waited for, so that what stands before it and behind it are
-// lists of their own (stages.h). Nothing where no levels are split off.
+// Writes a signal after waits for all earlier sends, so that what stands before it and behind it
+// are lists of their own (stages.h). If no levels are split off, it writes nothing.
 class Boundary {
  public:
   Boundary(Writer& list, bool is_split) : list_(list), is_open_(is_split) {}
-  // The first call counts.
+  // Writes the boundary at the first call; later calls do nothing.
   void reach() {
     if (!is_open_) return;
     is_open_ = false;

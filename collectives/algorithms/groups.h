@@ -1,21 +1,22 @@
-// Ranks cut into groups of ranks that follow each other: as many as a power of the radix, so that
-// algorithms made for such counts serve all counts.
+// Ranks cut into groups of ranks that follow each other. The number of groups is a power of the
+// radix, so algorithms made for such counts serve all counts. The object does not change, and any
+// thread may read it.
 #pragma once
 
 #include <cstdint>
 
 namespace scela::collectives {
 
-// As many groups as the largest power of `radix` that is not above the ranks. They have as many
-// members as each other, or some one more: from 1 to `radix` in all.
+// There are as many groups as the largest power of `radix` that is not above the number of ranks. A
+// group has from 1 to `radix` members. All have the same size, or some have one member more.
 class Groups {
  public:
   Groups(int ranks, std::uint32_t radix);
 
   int count() const { return count_; }
-  int rounds() const { return rounds_; }  // radix to the power of which is count()
+  int rounds() const { return rounds_; }  // radix to this power is count()
   int of(int rank) const;
-  // The group's first rank; of count(): the number of ranks.
+  // Returns the group's first rank, or the number of ranks for group count().
   int first(int group) const;
   int size(int group) const { return first(group + 1) - first(group); }
 

@@ -1,5 +1,6 @@
-// Ranks as nodes with a leader each, for algorithms in which leaders only speak with other nodes
-// (offload thesis, section 4.4).
+// Ranks as nodes with a leader each, for algorithms in which only leaders exchange messages with
+// other nodes (offload thesis, section 4.4). Hierarchical algorithms use it. An object does not
+// change, and any thread may read it.
 #pragma once
 
 #include <memory>
@@ -11,24 +12,25 @@
 
 namespace scela::collectives {
 
-// The ranks' runs of ranks that follow each other. `ranks` are in order.
+// Returns the runs of consecutive ranks in `ranks`, which must be ascending.
 std::vector<Stretch> runs_of(const std::vector<int>& ranks);
-// The same without one of them.
+// Returns the runs of `ranks` without `rank`.
 std::vector<Stretch> runs_without(const std::vector<int>& ranks, int rank);
 
 class Hierarchy {
  public:
-  // A node's leader is its first rank, and the root on the root's node. kNoRoot: there is none.
+  // A node's leader is its first rank; on the root's node it is the root. kNoRoot says that there
+  // is no root.
   static constexpr int kNoRoot = -1;
   Hierarchy(const Shape& shape, int root);
 
   const NodeMap& nodes() const { return *nodes_; }
   int node_of(int rank) const { return nodes_->of(rank); }
   const std::vector<int>& members(int node) const { return nodes_->members(node); }
-  // By node.
+  // Returns the leaders, indexed by node.
   const std::vector<int>& leaders() const { return leaders_; }
   int leader(int node) const { return leaders_[static_cast<std::size_t>(node)]; }
-  // A rank's number among the members of its node.
+  // Returns the rank's index among the members of its node.
   int number(int rank) const;
 
  private:
@@ -36,10 +38,11 @@ class Hierarchy {
   std::vector<int> leaders_;
 };
 
-// A rank in a binomial tree of leaders, each of whom is the top of a binomial tree of its node.
+// A rank in a binomial tree of leaders, each of which is the top of a binomial tree of its node.
 struct Branch {
   int parent = kNoParent;
-  // Those with most ranks below them first, and leaders before the others.
+  // A leader's children that are leaders come before those of its node. Within each of the two
+  // trees, larger subtrees come first.
   std::vector<int> children;
 };
 Branch branch(const Hierarchy& hierarchy, int root, int rank);

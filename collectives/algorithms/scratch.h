@@ -1,5 +1,5 @@
-// How large the blocks of scratch are, where blocks have sizes of their own (the v forms, segments
-// of different lengths).
+// The sizes of scratch blocks, if blocks have sizes of their own (the v forms, segments of
+// different lengths). Callers that make layouts use it. like() is pure, and any thread may call it.
 #pragma once
 
 #include <cstdint>
@@ -8,11 +8,13 @@
 
 namespace scela::collectives {
 
-// Block `block` of a rank's scratch is as large as this one of the operation's blocks, which are as
-// many for each rank as `cut`, segments times parts, says. The rule is the same for all algorithms
-// (docs/collectives.md): where each rank has blocks of its own, scratch begins with those of the
-// rank itself, then come those of the ranks that follow it, counted round; else, and where all
-// ranks' blocks are reduced, it has each block of the message, once or several times.
+// Returns the number of the operation's block that is as large as block `block` of the rank's
+// scratch. `cut` is segments times parts: the number of blocks of each rank.
+//
+// The rule is the same for all algorithms (docs/collectives.md). If each rank has blocks of its
+// own, scratch begins with those of the rank itself. Then come those of the ranks that follow it,
+// modulo N. In other operations, and if the blocks of all ranks are reduced, scratch has each block
+// of the message, once or several times.
 std::uint32_t like(const Shape& shape, int rank, std::uint32_t cut, std::uint32_t block);
 
 }  // namespace scela::collectives

@@ -22,14 +22,14 @@ class Appender {
   }
   void receive(const Task& task);
   void wait_received(const Task& task);
-  // Calls act(from, to) for each two runs of as many blocks.
+  // Calls act(from, to) for each pair of runs with the same number of blocks.
   template <typename Act>
   void in_pairs(const Task& task, Act act) const;
 
   Writer& list_;
   const std::vector<int>& members_;
   const Where& where_;
-  std::map<int, std::deque<std::uint32_t>> coming_;  // messages that each of the section's is
+  std::map<int, std::deque<std::uint32_t>> coming_;  // pieces of each message under way
 };
 
 void Appender::receive(const Task& task) {
@@ -55,7 +55,7 @@ void Appender::in_pairs(const Task& task, Act act) const {
   const std::vector<Blocks> to = where_(task.to);
   std::size_t source = 0;
   std::size_t target = 0;
-  std::uint32_t read = 0;  // of the source's run
+  std::uint32_t read = 0;  // blocks of the source's run
   std::uint32_t written = 0;
   while (source < from.size() && target < to.size()) {
     const std::uint32_t count = std::min(from[source].count - read, to[target].count - written);

@@ -1,4 +1,6 @@
-// A list of some ranks as a section of a list of all.
+// Sections: the list of an algorithm for some ranks becomes part of a list for all ranks.
+// Hierarchical algorithms use this for the exchange of leaders. The functions change only the
+// writer that they get.
 #pragma once
 
 #include <functional>
@@ -9,16 +11,17 @@
 
 namespace scela::collectives {
 
-// Where blocks of the section stand in the whole: runs of blocks, in order.
+// Returns where blocks of the section stand in the whole list: runs of blocks, in order.
 using Where = std::function<std::vector<Blocks>(const Blocks&)>;
-// In the same places. `in_place`: what the section reads from the input stands in the output.
+// Returns a mapping that leaves blocks in their places. With `in_place`, what the section reads
+// from the input stands in the output.
 Where same_place(bool in_place);
 
-// The tasks of `section`, a list of the ranks `members` in that order, behind those of `list`. Its
-// signals are left out, and copies of blocks onto themselves.
+// Appends the tasks of `section` to `list`. Rank i of the section is rank members[i]. This leaves
+// out the section's signals, and copies of blocks onto themselves.
 //
-// A message of blocks that are several runs is as many messages: `where` must cut it alike at both
-// of its ends.
+// A message becomes as many messages as its blocks become runs, so `where` must cut it alike at
+// both of its ends.
 void append(Writer& list, const TaskList& section, const std::vector<int>& members,
             const Where& where);
 

@@ -1,10 +1,12 @@
-// Lists in which the levels of a tree nearest the leaves stand apart (Denis et al., RR-9160; P2):
-// half of all messages are of the lowest level. Stretch by the application, they are spread over
-// all cores; what is above them is run beside it, by a progress thread or an engine. With `split`
-// levels of ceil(log2 N) below the cut, from 0 (all beside the application) up.
+// Stages: the tree levels nearest the leaves stand apart in a list (Denis et al., RR-9160; P2).
+// Half of all messages belong to the lowest level. If the application carries out the low levels,
+// their cost is spread over all cores. A progress thread or an engine runs the levels above beside
+// it. `split` of the tree's levels, of which a binomial tree has ceil(log2 N), lie below the cut.
+// If it is 0, all levels run beside the application.
 //
-// What comes from the leaves begins with the application's part, what comes from the root ends with
-// it, by the flow of the data: the report's text has them the other way round.
+// What comes from the leaves begins with the application's part, and what comes from the root ends
+// with it, by the flow of the data. The report's text has them the other way round. stages() is
+// pure, and any thread may call it.
 #pragma once
 
 #include <vector>
@@ -16,10 +18,11 @@ namespace scela::collectives {
 
 struct Stage {
   bool of_application = false;
-  TaskList list;  // complete: it may be run by whoever, when those before it are over
+  TaskList list;  // complete; runs after earlier stages
 };
 
-// The list of an algorithm that has_split, made for this shape. Without a split: one stage.
+// Returns the stages of the list of an algorithm that has_split, made for this shape. Without a
+// split, there is one stage.
 std::vector<Stage> stages(const Shape& shape, const TaskList& list);
 
 }  // namespace scela::collectives

@@ -12,8 +12,8 @@ Tree tree_of(Tree::Form form, const Shape& shape, std::uint32_t radix) {
   return Tree{form, shape.ranks, shape.root, radix};
 }
 
-// How many places a nomial subtree would have if there were ranks without end: the weight of the
-// last digit that is not 0.
+// Returns how many places a nomial subtree would have if there were no last rank: the weight of the
+// place's last digit that is not 0.
 std::int64_t weight(const Tree& tree, int place) {
   if (place == 0) return std::numeric_limits<int>::max();
   std::int64_t weight = 1;
@@ -22,13 +22,14 @@ std::int64_t weight(const Tree& tree, int place) {
   return weight;
 }
 
-// Where a subtree of the binary tree ends, and whose child its top is.
+// The end of a subtree of the binary tree, and the parent of its top.
 struct Found {
   int end = 0;
   int parent = kNoParent;
 };
 
-// The second of the halves into which the places behind `top` are cut; the first is the larger one.
+// Returns where the second half of the places behind `top` begins. The first half is the larger
+// one.
 int second_half(int top, int end) {
   return top + 1 + (end - top) / 2;
 }
@@ -49,7 +50,7 @@ Found find_binary(const Tree& tree, int place) {
   return found;
 }
 
-// The places of the children of `place`.
+// Returns the places of the children of `place`.
 std::vector<int> below(const Tree& tree, int place) {
   std::vector<int> found;
   switch (tree.form) {
@@ -85,8 +86,8 @@ int digits_not_zero(int number, std::uint32_t radix) {
   return count;
 }
 
-// The most digits that are not 0 in any number up to `last`: in `last` itself, or in one that has a
-// smaller digit somewhere and whatever it likes behind that.
+// Returns the most digits that are not 0 in any number up to `last`. Either `last` has them, or a
+// number that has a smaller digit somewhere and any digits behind that.
 int nomial_depth(int last, std::uint32_t radix) {
   int most = digits_not_zero(last, radix);
   std::int64_t step = 1;

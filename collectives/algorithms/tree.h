@@ -1,9 +1,10 @@
-// The trees that messages travel on, as arithmetic on places: a rank's place is how far behind the
-// root it stands, counted round (the root's is 0).
+// The trees that messages travel on, as arithmetic on places. A rank's place is its distance after
+// the root in the order of ranks, modulo N; the root's is 0. Algorithms use these functions, which
+// are pure, so any thread may call them.
 //
-// Every tree here has two properties that algorithms rely on: the places of a subtree follow each
-// other, its top first; and children come in the order of their places. So what is gathered up a
-// tree stands in order, and what is reduced up it is bracketed but never exchanged.
+// Every tree here has two properties that algorithms rely on. The places of a subtree follow each
+// other, its top first, and children come in the order of their places. So what is gathered up a
+// tree stands in order. What is reduced up a tree is bracketed, but operands never change places.
 //
 // Sources: thesis on mixed-mode collectives, section 1.6 of its digest (flat, chain, binary,
 // binomial); Kaiser, Hoefler et al., gather: binary, binomial, flat.
@@ -18,11 +19,11 @@ namespace scela::collectives {
 
 struct Tree {
   enum class Form : std::uint8_t {
-    flat,    // everyone is the root's child
-    chain,   // everyone has one child
-    binary,  // the places behind one's own are cut into two halves
-    // The parent's place is one's own with the last digit that is not 0, base `radix`, made 0.
-    // Binomial with radix 2.
+    flat,    // all others are the root's children
+    chain,   // each rank has at most one child
+    binary,  // the places after the top are halved
+    // To get the parent's place, the last digit of the place (base `radix`) that is not 0 becomes
+    // 0. With radix 2 this is the binomial tree.
     nomial,
   };
   Form form = Form::flat;
@@ -42,21 +43,21 @@ int rank_at(const Tree& tree, int place);
 
 inline constexpr int kNoParent = -1;
 int parent(const Tree& tree, int rank);
-// In the order of their places.
+// Returns the rank's children in the order of their places.
 std::vector<int> children(const Tree& tree, int rank);
-// Those with most ranks below them first, who have the longest way ahead.
+// Returns the children with the largest subtrees first, since these have the longest way ahead.
 std::vector<int> children_largest_first(const Tree& tree, int rank);
-// Whether the way from the parent is of the `split` levels nearest the leaves, of a nomial tree:
-// those whose ends are less than radix^split places apart.
+// Returns whether the edge from the parent belongs to the `split` levels nearest the leaves, of a
+// nomial tree. The ends of these edges are less than radix^split places apart.
 bool is_low(const Tree& tree, int rank, std::uint32_t split);
 bool can_split(const Tree& tree);
-// How many ranks the subtree has whose top `rank` is.
+// Returns the number of ranks in the subtree with `rank` at its top.
 int subtree(const Tree& tree, int rank);
-// Messages from the root to whoever is farthest.
+// Returns the number of messages on the longest way from the root to a rank.
 int depth(const Tree& tree);
 
-// The ranks at `count` places from `place` on, as runs of ranks that follow each other: one, or two
-// where they pass the last rank.
+// A run of ranks that follow each other. runs() returns the ranks at the `count` places from
+// `place` on: one run, or two if they pass the last rank.
 struct Stretch {
   int first = 0;
   int count = 0;

@@ -1,4 +1,5 @@
-// Writes a task list, task by task, and remembers which sends nobody has waited for.
+// Writes a task list, task by task, and remembers which sends no wait covers yet. All algorithms
+// use it. A writer belongs to one thread at a time.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +18,7 @@ inline Blocks output(std::uint32_t first, std::uint32_t count) {
 inline Blocks scratch(std::uint32_t first, std::uint32_t count) {
   return {Space::scratch, first, count};
 }
-// A message of no bytes, which says only that it came.
+// Returns no blocks, for a message of no bytes that says only that it came.
 inline Blocks nothing() {
   return {Space::output, 0, 0};
 }
@@ -27,27 +28,28 @@ class Writer {
   void send(int peer, Blocks from);
   void receive(int peer, Blocks to);
   void wait_received(int peer, std::uint32_t count);
-  // For all sends to that peer, or to all, that have not been waited for.
+  // Waits for all sends to that peer, or to all peers, that no wait covers yet.
   void wait_sent(int peer);
   void wait_all_sent();
-  // The list has come this far.
+  // Tells the caller that the list has come this far.
   void signal();
   void copy(Blocks from, Blocks to);
-  // `to` = `left` op `to`
+  // Computes `to` = `left` op `to`.
   void reduce_left(Blocks left, Blocks to);
-  // `to` = `to` op `right`
+  // Computes `to` = `to` op `right`.
   void reduce_right(Blocks right, Blocks to);
 
-  // The list, complete: all sends are waited for, and a signal says that it has ended.
+  // Returns the complete list, and empties the writer. All sends are waited for, and a signal ends
+  // the list. The arguments are the numbers of blocks of each space.
   TaskList done(std::uint32_t input, std::uint32_t output, std::uint32_t scratch);
 
  private:
   TaskList list_;
-  std::map<int, std::uint32_t> sending_;  // by peer
+  std::map<int, std::uint32_t> sending_;  // sends without a wait, by peer
 };
 
-// Segments 0, 1, ... that come from one peer, `where(segment)` each: while one is waited for, the
-// next is on its way.
+// Receives segments 0, 1, ... from one peer, each into `where(segment)`. Two receives are posted at
+// a time, so that while the list waits for one segment, the next is under way.
 template <typename Where>
 class Incoming {
  public:
@@ -56,7 +58,7 @@ class Incoming {
     post();
     post();
   }
-  // Waits for the next.
+  // Waits for the next segment, and posts a further receive if segments are left.
   void next() {
     list_.wait_received(peer_, 1);
     post();

@@ -1,5 +1,6 @@
-// Which algorithm an operation is carried out by, unless the caller says: by one table, the same
-// for all ranks.
+// The choice of the algorithm that carries out an operation, unless the caller names one. All ranks
+// choose by the same table. The communicator and scela-perf use it. A table belongs to one thread
+// while it is changed; any thread may read it otherwise.
 //
 // A table has one row a line, which parse() reads back. The first row of an operation that fits is
 // taken:
@@ -9,13 +10,13 @@
 //   barrier    nodes 2..                       dissemination radix 4
 //   bcast      nodes 2.. per-node 2..          hierarchical
 //
-// Conditions, each at most once: ranks, nodes, per-node (ranks of a node, rounded down where nodes
-// have different numbers of them) and bytes with a range ("8", "3..", "..2K", "3..8", both ends
-// included; K, M, G are powers of two). Then the algorithm's name, and for those that
-// have them `segment` (bytes of one, at most), `radix` or `split` (Shape). '#' and what follows it
-// in a line are a comment.
+// Conditions, each at most once, are ranks, nodes, per-node and bytes, each with a range. per-node
+// is the ranks of a node, rounded down if nodes have different numbers of them. A range is "8",
+// "3..", "..2K" or "3..8", both ends included; K, M and G are powers of two. The algorithm's name
+// follows, and, for those that have them, `segment` (bytes of one, at most), `radix` or `split`
+// (Shape). A '#' starts a comment that ends with the line.
 //
-// A row is passed over, whatever it says, where its algorithm cannot do what is asked: a reduction
+// A row is passed over, whatever it says, if its algorithm cannot do what is asked: a reduction
 // that does not commute, blocks of unequal sizes, a shape that does not fit.
 #pragma once
 
@@ -31,18 +32,18 @@
 
 namespace scela::collectives {
 
-// All that a choice depends on. Equal on all ranks of a call, or their lists would not fit
-// together.
+// All that a choice depends on. All ranks of a call must ask the same question, or their lists
+// would not fit together.
 struct Question {
   Operation operation = Operation::barrier;
   int ranks = 1;
   int nodes = 1;
-  // Of bcast, reduce, allreduce, scan, exscan: of the message. Of gather, scatter, allgather,
-  // alltoall, reduce_scatter: of one rank's block. Of the v forms the mean, where all ranks know
-  // all sizes; else nothing, and rows with `bytes` are passed over.
+  // The bytes of the message for bcast, reduce, allreduce, scan and exscan. For gather, scatter,
+  // allgather, alltoall and reduce_scatter, those of one rank's block. For the v forms, the mean if
+  // all ranks know all sizes; otherwise std::nullopt, and rows with `bytes` are passed over.
   std::optional<std::uint64_t> bytes = 0;
   bool equal = true;     // blocks are of one size
-  bool commutes = true;  // the reduction
+  bool commutes = true;  // the reduction is commutative
   bool in_place = false;
   int root = 0;
 };
@@ -54,7 +55,7 @@ struct Choice {
   std::uint32_t split = 0;
 };
 
-// Both ends included.
+// A range of values; both ends are included.
 struct Range {
   std::uint64_t least = 0;
   std::uint64_t most = std::numeric_limits<std::uint64_t>::max();
@@ -67,7 +68,7 @@ struct Row {
   Operation operation = Operation::barrier;
   Range ranks, nodes, per_node, bytes;
   const Algorithm* algorithm = nullptr;
-  std::uint64_t segment = 0;  // bytes; 0: the message is one
+  std::uint64_t segment = 0;  // bytes; 0: the message is not cut
   std::uint32_t radix = 2;
   std::uint32_t split = 0;
   friend bool operator==(const Row&, const Row&) = default;
@@ -75,14 +76,15 @@ struct Row {
 
 class Table {
  public:
-  // `name`: of the file or variable, for errors, which say its line.
+  // Reads a table. `name` is the name of the file or variable, for errors, which say the line too.
   static Result<Table> parse(std::string_view text, std::string_view name);
-  // What is taken where nobody says otherwise: it has an answer to every question.
+  // Returns the built-in table, which is used if the caller gives no other. It has an answer to
+  // every question.
   static const Table& standard();
 
-  // Rows of `before`, in their order, come first.
+  // Puts the rows of `before`, in their order, before all others.
   void put_before(const Table& before);
-  // The first row that fits, if one does.
+  // Returns the first row that fits, or null. The table owns the row.
   const Row* find(const Question& question) const;
   const std::vector<Row>& rows() const { return rows_; }
   std::string text() const;  // a line a row
@@ -91,9 +93,10 @@ class Table {
   std::vector<Row> rows_;
 };
 
-// Whether the algorithm can do what is asked, with this radix.
+// Returns whether the algorithm can do what is asked, with this radix.
 bool can(const Algorithm& algorithm, const Question& question, std::uint32_t radix);
-// What is run by a row. Segments are at most kMostSegments, however long the message.
+// choice_of() returns what is run by a row. There are at most kMostSegments segments, however long
+// the message.
 inline constexpr std::uint32_t kMostSegments = 256;
 Choice choice_of(const Row& row, const Question& question);
 std::string to_text(const Row& row);

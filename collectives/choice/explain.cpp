@@ -14,7 +14,7 @@ std::optional<Explained> explain_one(std::span<const Source> sources, const Ques
 
 std::vector<Explained> explain(std::span<const Source> sources, Question question) {
   constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
-  // Only where some row's range begins or ends may another be taken.
+  // Another row can be taken only at sizes at which some row's range begins or has ended.
   std::set<std::uint64_t> begins{0};
   for (const Source& source : sources)
     for (const Row& row : source.table.rows()) {

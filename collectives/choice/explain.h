@@ -1,4 +1,5 @@
-// Which rows are taken, for which bytes, and where they come from.
+// Explains a choice: which rows are taken, for which bytes, and where they come from. scela-perf
+// coll --explain prints it. The functions are pure, and any thread may call them.
 #pragma once
 
 #include <optional>
@@ -10,27 +11,28 @@
 
 namespace scela::collectives {
 
-// Rows, and who gave them: "built in", a file, a variable.
+// A table and where it came from: "built in", a file, a variable.
 struct Source {
   std::string name;
   Table table;
 };
 
-// Of one run of sizes that have the same row.
+// A run of sizes for which the same row is taken.
 struct Explained {
   Range bytes;
   Row row;
   const Source* source = nullptr;
 };
 
-// What the tables, the first of which has a row that fits, choose for each number of bytes: ranges
-// that follow each other from 0 to the most there can be. Bytes of `question` do not matter.
+// Returns what the tables choose for each number of bytes; the first table that has a row that fits
+// decides. The ranges follow each other, from 0 to the most there can be. The bytes of `question`
+// are ignored. Results point into `sources`.
 std::vector<Explained> explain(std::span<const Source> sources, Question question);
 
-// The first source with a row that fits, and the row.
+// Returns the first source with a row that fits, and the row; std::nullopt if there is none.
 std::optional<Explained> explain_one(std::span<const Source> sources, const Question& question);
 
-// All rows as one table.
+// Returns the rows of all sources as one table, in the order of the sources.
 Table joined(std::span<const Source> sources);
 
 }  // namespace scela::collectives

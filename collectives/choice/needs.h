@@ -1,5 +1,6 @@
-// What ranks need connections for, by the lists of a choice alone: nothing is run (O25, O39;
-// offload thesis, section 4.5.2 and Tables 4.2 and 4.3).
+// The connections that ranks need, computed from the lists of a choice alone: nothing is run (O25,
+// O39; offload thesis, section 4.5.2 and Tables 4.2 and 4.3). scela-perf uses it. needs_of() is
+// pure, and any thread may call it.
 #pragma once
 
 #include <cstdint>
@@ -8,20 +9,21 @@
 
 namespace scela::collectives {
 
-// Of all ranks with all roots, whose connections and queue pairs are kept.
+// The figures of all ranks with all roots, since connections and queue pairs are kept from one call
+// to the next.
 struct Needs {
   double peers = 0;  // mean
   std::uint32_t peers_most = 0;
   std::uint32_t peers_off_node_most = 0;
-  // Ranks that speak with somebody off their node: 1 a node where leaders do alone.
+  // The number of ranks with a peer off their node: one for each node if only leaders have one.
   std::uint32_t ranks_off_node = 0;
   std::uint32_t queue_pairs_most = 0;           // kQueuePairsPerPeer for each peer
-  std::uint32_t queue_pairs_off_node_most = 0;  // where ranks of a node need none
-  std::uint32_t tasks_most = 0;                 // of one list, its message in one segment
+  std::uint32_t queue_pairs_off_node_most = 0;  // if ranks of a node need none
+  std::uint32_t tasks_most = 0;                 // tasks of one list with one segment
 };
 
-// The row's algorithm can do what is asked (can()). Ranks follow each other, as many on each node
-// as on the others, but for the last ones.
+// Returns the needs of a row. Its algorithm must be able to do what is asked (can()). Ranks follow
+// each other on their nodes. All nodes have the same number of ranks, except the last ones.
 Needs needs_of(const Row& row, const Question& question);
 
 }  // namespace scela::collectives

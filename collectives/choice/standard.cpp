@@ -1,9 +1,9 @@
-// The table that is taken where nobody says otherwise.
+// The built-in table, which is used if the caller gives no other.
 //
-// The shape of each operation's rows is that of the literature and of the simulator's figures
-// (docs/collectives.md, Choice): few rounds while the start of messages is what costs, few bytes
-// when the bytes are; segments where a long message goes down a long way. Where ranks share nodes,
-// short messages go by nodes. The last row of each operation fits always.
+// The rows of each operation follow the literature and the simulator's figures
+// (docs/collectives.md, Choice). There are few rounds while the start of messages is what costs,
+// and few bytes when the bytes are. There are segments if a long message goes down a long way. If
+// ranks share nodes, short messages go by nodes. The last row of each operation fits always.
 #include "collectives/choice/choice.h"
 
 namespace scela::collectives {

@@ -1,4 +1,4 @@
-// Tables as text.
+// The text form of tables.
 #include <algorithm>
 #include <charconv>
 
@@ -58,7 +58,7 @@ std::string in_units(std::uint64_t value) {
 class Words {
  public:
   explicit Words(std::string_view line) : rest_(line.substr(0, line.find('#'))) {}
-  // Empty: there is none left.
+  // Returns the next word, or an empty one if none is left.
   std::string_view next() {
     constexpr std::string_view kSpace = " \t\r";
     rest_.remove_prefix(std::min(rest_.find_first_not_of(kSpace), rest_.size()));
@@ -78,7 +78,7 @@ std::string names(Operation operation) {
   return all;
 }
 
-// Reads one row; `why` says what is wrong.
+// Reads one row. If it cannot be read, `why` says what is wrong, and `hint` what to write instead.
 class RowReader {
  public:
   explicit RowReader(Words words) : words_(words) {}

@@ -16,16 +16,18 @@ namespace scela::collectives {
 
 namespace {
 
-// Operations that others may wait for get on as well, so often.
+// The time between two calls of progress(), since other ranks may wait for operations under way.
 constexpr std::chrono::milliseconds kBetweenAgreeLooks{2};
 
-// One agreement's messages. All that a rank sends another are received before both are done.
+// Sends and receives the messages of one agreement. Both ranks of a pair receive all messages of
+// the other before they are done.
 class Talk {
  public:
   Talk(Communicator::State& group, Transport& transport, Word own)
       : group_(group),
         transport_(transport),
-        // A communicator's own messages are not received any more once a rank has ended.
+        // The route is beside the communicator's own, which receives no messages any more once a
+        // rank has ended.
         route_(beside(group.context, kAgreementContext)),
         ranks_(static_cast<int>(group.ranks.size())),
         agreement_(group.rank, ranks_, std::move(own)),
@@ -40,7 +42,7 @@ class Talk {
       transport_.cancel(one.ticket);
   }
 
-  // Nothing: it is decided.
+  // Blocks until all have decided. Returns no error if so.
   CollectiveError hold() {
     for (int rank = 0; rank < ranks_; ++rank)
       if (rank != group_.rank) listen(rank);
@@ -81,8 +83,8 @@ class Talk {
         if (peer(rank) == ended && !heard(rank).ticket) agreement_.ended(rank, letters_);
   }
 
-  // It is decided that these ranks have ended: what was sent to one of them must not be waited for,
-  // though no launcher has told of its end and it has no connection that could break.
+  // These ranks are decided to have ended. A message to one of them must not be waited for. Perhaps
+  // no launcher has told of its end, and no connection to it can break.
   void lose_the_dead() {
     if (agreement_.decided() == nullptr) return;
     for (int rank = 0; rank < ranks_; ++rank)
@@ -101,7 +103,7 @@ class Talk {
     letters_.clear();
   }
 
-  // Whether something has come, or gone.
+  // Returns true if a message has come or has been sent.
   bool hear() {
     bool moved = std::erase_if(sent_, [this](const Sent& one) {
                    return transport_.test(one.ticket).over;
@@ -137,7 +139,8 @@ class Talk {
 
   void fail(int rank, const Fault& fault) {
     if (fault.code == FaultCode::peer_ended) return agreement_.ended(rank, letters_);
-    // It has taken its message back, since the communicator was given up: that is told to all.
+    // The peer has withdrawn its message because the communicator was given up. All ranks are told
+    // of that.
     if (fault.code == FaultCode::cancelled) return listen(rank);
     error_ = error_of(
         fault.code == FaultCode::resources ? CollectiveCode::resources : CollectiveCode::other,
@@ -146,7 +149,8 @@ class Talk {
             fault.words));
   }
 
-  // Who has freed the communicator, and lives, never answers.
+  // A rank that has freed the communicator and lives never answers, so the agreement fails with its
+  // name.
   void notice_freed() {
     const GivenUp* const what = group_.engine->executor->given_up(group_.context);
     if (what == nullptr || what->refusal != Refusal::freed) return;

@@ -1,4 +1,5 @@
-// Agreements among the ranks of a communicator that live.
+// Runs agreements among the ranks of a communicator that live. Communicator::agree() and shrink()
+// use it. Two threads must not use a communicator at once.
 #pragma once
 
 #include <cstdint>
@@ -9,16 +10,16 @@
 
 namespace scela::collectives {
 
-// What a rank has called: bits, so that the others see who has called something else.
+// The call of a rank, as a bit, so that the other ranks see if they have called something else.
 enum class AgreementCall : std::uint32_t { agree = 1, shrink = 2 };
 
 struct Decision {
-  CollectiveError error;  // none: the rest holds
+  CollectiveError error;  // none: `word` is valid
   Word word;
 };
 
-// Blocks until all that live have decided. What is agreed on: who has ended, flag 0 (yes), and the
-// highest of the numbers that they propose for a communicator (contexts.h).
+// Blocks until all ranks that live have decided. They agree on the ranks that have ended, on flag 0
+// (yes), and on the highest number that a rank proposes for a communicator (contexts.h).
 Decision agree_on(Communicator::State& group, bool yes, AgreementCall call,
                   ContextNumbers::Number proposed);
 

@@ -54,7 +54,7 @@ class Reader {
   }
 
  private:
-  // The sizes are in doubt: nobody knows what list others have.
+  // Refuses a call with sizes in doubt: no rank knows the list that the other ranks have.
   void unsure(Refusal refusal, const std::string& why) {
     if (!read_.error) read_.sure = false;
     refuse(refusal, why);
@@ -68,8 +68,8 @@ class Reader {
                                why, "; nothing was sent or received by this rank"));
   }
 
-  // What does not fit into 63 bits, for all ranks together, is no memory's size, and sums of it
-  // would begin again at 0.
+  // A length must fit into 63 bits for all ranks together. No memory is larger, and sums of larger
+  // ones would wrap.
   bool check_length(const char* which, std::size_t count, std::size_t element) {
     constexpr std::uint64_t kMost = std::numeric_limits<std::int64_t>::max();
     if (count <= kMost / ranks_ / element) return true;
@@ -105,7 +105,7 @@ class Reader {
   std::uint64_t bytes_of_one() const {
     const std::uint64_t in = call_.input.bytes();
     const std::uint64_t out = call_.output.bytes();
-    // Of whole elements.
+    // The parts have whole elements.
     const std::uint64_t in_part = call_.input.count() / ranks_ * call_.input.element_bytes();
     const std::uint64_t out_part = call_.output.count() / ranks_ * call_.output.element_bytes();
     switch (call_.operation) {

@@ -1,4 +1,5 @@
-// What a call's arguments say in bytes, or what is wrong with them.
+// Converts a call's arguments to bytes and blocks, or says what is wrong with them. Communicators
+// use it. The functions have no state, so any thread may call them.
 #pragma once
 
 #include <cstdint>
@@ -12,17 +13,17 @@
 namespace scela::collectives {
 
 struct Arguments {
-  CollectiveError error;            // none: the rest holds
-  Refusal refusal = Refusal::none;  // of which kind the error is
-  bool sure = true;                 // of an error: the sizes hold, so that the call's list is known
-  bool in_place = false;            // as this rank's list has it
-  bool equal = true;                // all blocks are of `each` bytes
-  std::uint64_t each = 0;           // where they are: of one, in bytes
+  CollectiveError error;            // none: the rest is valid
+  Refusal refusal = Refusal::none;  // the kind of the error
+  bool sure = true;                 // of an error: the call's list is known
+  bool in_place = false;            // as in this rank's list
+  bool equal = true;                // all blocks have `each` bytes
+  std::uint64_t each = 0;           // if equal: bytes of a block
   std::uint64_t unit = 1;           // blocks are cut at multiples of it
-  // What the choice may go by: the same for all ranks.
+  // The size that the choice may use, in bytes. It is equal on all ranks.
   std::optional<std::uint64_t> bytes;
-  // As the operation's table has them (docs/collectives.md), not cut. `all`: what blocks of scratch
-  // are like.
+  // The blocks as in the operation's table (docs/collectives.md), before they are cut. `all` has
+  // the sizes of blocks of scratch.
   BlockSizes input, output, all;
 };
 

@@ -17,7 +17,7 @@ namespace scela::collectives {
 
 namespace {
 
-// FNV-1a.
+// The constants of FNV-1a (Fowler, Noll, Vo).
 constexpr std::uint64_t kNoHash = 0xcbf29ce484222325;
 constexpr std::uint64_t kHashFactor = 0x100000001b3;
 
@@ -36,7 +36,8 @@ std::uint64_t hash_of(std::string_view text) {
   return hash;
 }
 
-// Functions have other addresses in each process, but one type, and one place in their file.
+// Records which function it is. Its address differs between processes, but its type and its place
+// in its file do not.
 void tell_function(const Reducer::Function& function, CallRecord& record) {
   using Plain = void (*)(const std::byte*, const std::byte*, std::byte*, std::size_t);
   const auto* const plain = function.target<Plain>();
@@ -52,7 +53,7 @@ void tell_function(const Reducer::Function& function, CallRecord& record) {
   record.function = plain != nullptr ? from_begin : hash_of(type.name());
 }
 
-// In which of a call's buffers all ranks have elements of one type.
+// Returns the element type of the buffer in which all ranks have elements of one type.
 ElementType type_of(const Collective::Inside& call, const Arguments& arguments) {
   const bool in_output = call.operation == Operation::bcast || arguments.in_place ||
                          (call.operation == Operation::scatter && call.input.count() == 0);
@@ -60,7 +61,8 @@ ElementType type_of(const Collective::Inside& call, const Arguments& arguments) 
   return in_output && !of_input ? call.output.type() : call.input.type();
 }
 
-// What one rank says of one thing, for people; nothing: that it does not know, or does not mind.
+// Returns text for people about one aspect of a rank's call. It is empty if the rank does not know
+// it, or accepts any.
 using Says = std::string (*)(const CallRecord& record);
 
 std::string operation(const CallRecord& record) {
@@ -103,7 +105,8 @@ std::string algorithm(const CallRecord& record) {
 
 constexpr Says kSayings[] = {operation, root, place, reduction, bytes, parts, type, algorithm};
 
-// The rank that most agree with, and whether somebody does not: the first of those.
+// Compares one aspect of all records. Returns a fault that names the first rank that differs from
+// the text that most ranks have.
 std::optional<Fault> compare(std::span<const CallRecord> records, Says says) {
   std::vector<std::string> said;
   std::map<std::string_view, std::size_t> count;
@@ -173,7 +176,8 @@ std::optional<Fault> judge(std::span<const CallRecord> records) {
   }
   for (const Says says : kSayings)
     if (std::optional<Fault> fault = compare(records, says)) return fault;
-  // Programs may have one function each, in files of their own.
+  // Functions are compared only if all are in one file. Programs may have one each, in files of
+  // their own.
   const bool of_one_file = std::ranges::all_of(records, [&](const CallRecord& record) {
     return record.module != 0 && record.module == records[0].module;
   });

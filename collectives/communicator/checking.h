@@ -1,5 +1,6 @@
-// Where calls are checked (SCELA_COLL_CHECK, CommunicatorOptions::check): what ranks tell each
-// other of a call before it is run, and what is wrong with it.
+// Checks calls (SCELA_COLL_CHECK, CommunicatorOptions::check). Before a call is run, its ranks
+// exchange records of it and judge them. Communicators use it. Two threads must not use a Checked
+// at once; the functions have no state.
 #pragma once
 
 #include <cstdint>
@@ -17,16 +18,16 @@
 
 namespace scela::collectives {
 
-// As it goes over the wire: the same on all ranks.
+// A rank's record of a call, as it goes over the wire. The layout is the same on all ranks.
 struct CallRecord {
   std::uint64_t bytes = 0;  // of one rank's block, or the message
-  std::uint64_t parts = 0;  // of all ranks' sizes, where all know them: a hash
-  // Of the messages of a v form whose sizes no rank knows all of: sums of hashes, which are equal
-  // over all ranks if each message is expected as it is sent.
+  std::uint64_t parts = 0;  // hash of all sizes, if all know them
+  // For a v form of which no rank knows all sizes: sums of hashes over this rank's messages. The
+  // sums over all ranks are equal if each message is expected as it is sent.
   std::uint64_t sent = 0;
   std::uint64_t received = 0;
-  // Of a reduction of the program's own: which function it is, by a hash, and in which file; 0:
-  // nobody knows.
+  // For a reduction of the program's own: hashes of the function and of its file. If they are 0,
+  // the function is not known.
   std::uint64_t function = 0;
   std::uint64_t module = 0;
   std::int32_t root = 0;
@@ -41,25 +42,26 @@ struct CallRecord {
   bool in_place = false;
   bool has_parts = false;
   bool knows_bytes = false;
-  char algorithm[24] = {};  // its name, and zeros
+  char algorithm[24] = {};  // its name, padded with zeros
 };
 static_assert(sizeof(CallRecord) == 96);
 inline constexpr std::uint8_t kOwnOp = 0xff;
 
-// `algorithm` and `shape` of a call that is not refused. `sizes`: of it, by rank `rank`.
+// Makes the record of rank `rank`. If the call is refused and its list is not known, `algorithm` is
+// null. `sizes` are those of this call.
 CallRecord record_of(const Collective::Inside& call, const Arguments& arguments,
                      const PairSizes& sizes, int rank, const Algorithm* algorithm,
                      const Shape& shape);
-// What is wrong with a call of which these are the ranks' records: the first rank that differs from
-// most of them, in what, and from whom. None: they fit.
+// Judges the records of a call, by rank. The fault names the first rank that differs from most of
+// them, and in what and from which it differs. Returns std::nullopt if the records fit.
 std::optional<Fault> judge(std::span<const CallRecord> records);
 
-// Whether some messages of the call are not expected as they are sent, though judge() finds
-// nothing.
+// Returns true if some messages of the call are not expected as they are sent. judge() does not see
+// that.
 bool sizes_differ(std::span<const CallRecord> records);
 
-// A run's prelude, with its records. Where sizes differ ranks tell each other all of them in
-// another one, so that it can be said whose.
+// The prelude of a run, with its records. If sizes differ, the ranks exchange all sizes in a second
+// prelude, so that the error can name the rank.
 class Checked {
  public:
   Checked(std::shared_ptr<const Plan> plan, const CallRecord& own, PairSizes sizes, int rank,
@@ -67,9 +69,9 @@ class Checked {
   Checked(const Checked&) = delete;
   Checked& operator=(const Checked&) = delete;
 
-  // Of the next run.
+  // Returns the prelude of the next run. It belongs to this object.
   const Prelude* prelude();
-  // The plan for so many ranks.
+  // Makes the plan of preludes for so many ranks.
   static Result<std::shared_ptr<const Plan>> plan(int rank, int ranks);
 
  private:

@@ -11,7 +11,8 @@ using collectives::Operation;
 
 namespace {
 
-// None, if there is no memory for it: the communicator that is to run it says so to all its ranks.
+// Returns null if there is no memory. The communicator that is to run the operation then says so to
+// all its ranks.
 [[gnu::always_inline]] inline std::shared_ptr<Collective::Inside> inside_of(Operation operation,
                                                                             ConstView input,
                                                                             View output,
@@ -108,7 +109,7 @@ Collective Collective::reduce_scatter(ConstView input, View output, std::vector<
 
 Collective& Collective::by(std::string algorithm) {
   if (!inside_) return *this;
-  // A request may have what is there.
+  // The contents are copied, because a request may share them.
   inside_ = std::make_shared<Inside>(*inside_);
   inside_->by = std::move(algorithm);
   return *this;

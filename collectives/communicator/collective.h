@@ -1,4 +1,5 @@
-// What a Collective holds.
+// The contents of a Collective, and how errors of collective operations are made. Communicators use
+// it. A Collective::Inside does not change once requests share it.
 #pragma once
 
 #include <optional>
@@ -20,7 +21,7 @@ struct Collective::Inside {
   bool has_parts = false;  // a v form
   std::vector<Part> input_parts;
   std::vector<Part> output_parts;
-  std::string by;  // empty: the table's choice
+  std::string by;  // empty: the table chooses
 };
 
 namespace collectives {

@@ -30,7 +30,7 @@ int collectives::count_nodes(std::vector<int> nodes) {
 
 namespace {
 
-// What a child process (fork) gets that uses its parent's communicator.
+// Returns the error for a child process (fork) that uses its parent's communicator.
 CollectiveError of_child(const Communicator::State& state) {
   return error_of(CollectiveCode::misuse, state.rank,
                   "a child process (fork) has no part in its parent's communicator: let the parent "
@@ -44,10 +44,10 @@ CollectiveError of_nobody() {
       "this rank is not of it");
 }
 
-// Instead of its name, of an operation that had no memory for its arguments.
+// Stands for the name of an operation that had no memory for its arguments.
 constexpr std::string_view kUnmade = "an operation";
 
-// Instead of a communicator's number: there is none.
+// Stands for a communicator's number if there is none.
 constexpr std::uint64_t kNoNumber = ~std::uint64_t{0};
 
 CollectiveError too_many_live(const Communicator::State& state) {
@@ -57,11 +57,12 @@ CollectiveError too_many_live(const Communicator::State& state) {
                       " communicators already: free some"));
 }
 
-// What ranks say to each other of the call by which they make communicators.
+// The words by which ranks tell each other the call that makes communicators.
 constexpr std::uint64_t kWrongCall = 0;
 constexpr std::uint64_t kSplit = 1;
 
-// Neither of the two: FNV-1a (Fowler, Noll, Vo) of the ranks that a subgroup is to have.
+// Returns a hash of the ranks of a subgroup, by FNV-1a (Fowler, Noll, Vo). It is neither of the two
+// words above.
 std::uint64_t digest_of(std::span<const int> ranks) {
   std::uint64_t digest = 0xcbf2'9ce4'8422'2325;
   for (const int rank : ranks)
@@ -160,7 +161,7 @@ Communicator Communicator::over(channel::Channel& channel, const CommunicatorOpt
     environment.push_back(*word);
   if (const auto checked = check_variables(environment); !checked)
     return Communicator(error_of(CollectiveCode::argument, channel.rank(), checked.error().text()));
-  // The program may close its channel before the communicator is gone.
+  // The communicator shares the channel's state, because the program may close its channel first.
   const std::shared_ptr<channel::Channel> shared = channel::Inside::share(channel);
   const std::shared_ptr<Families> families = Families::of(channel);
   const Families::Family family = families->take(channel);
@@ -241,7 +242,7 @@ CollectiveError Communicator::run(const Collective& collective) {
   if (!inside) return state_->has_no_memory_for(kUnmade, number);
   try {
     if (std::optional<CollectiveError> known = state_->run_known(*inside)) return *std::move(known);
-    // Both are there until this returns: neither gets another owner.
+    // Both outlive this call, so that neither needs another owner.
     const std::shared_ptr<const void> nobody;
     CollectiveRequest::State request({nobody, state_.get()}, {nobody, inside.get()}, false);
     if (const CollectiveError refused = request.start(true)) return refused;
@@ -253,7 +254,7 @@ CollectiveError Communicator::run(const Collective& collective) {
 
 CollectiveRequest Communicator::start(const Collective& collective) {
   CollectiveRequest request = prepare_as(collective, false);
-  // What is refused at once is said by the wait.
+  // If the start is refused at once, the request's wait() returns the error.
   if (request.state_) request.state_->start();
   return request;
 }
@@ -304,7 +305,7 @@ Communicator Communicator::shrink() {
   if (state_->engine->made_here.is_copy()) return Communicator(of_child(*state_));
   ContextNumbers& contexts = state_->engine->contexts;
   Decision made = agree_on(*state_, true, AgreementCall::shrink, contexts.next());
-  // Once contexts come again, all that live ask each other whether they have left that one.
+  // If contexts are used again, the ranks that live ask each other whether they have left this one.
   while (!made.error && !contexts.is_first(made.word.highest)) {
     const ContextNumbers::Number asked = made.word.highest;
     const auto own = contexts.free_from(asked);
@@ -326,11 +327,12 @@ Communicator Communicator::shrink() {
   return Communicator(std::move(state));
 }
 
-// ---- others of some of its ranks ----
+// ---- communicators of some of its ranks ----
 
-// All ranks of the communicator call it with the same number, in whose context there was a
-// communicator before. Gives them the lowest from there on in whose context none of them has one
-// any more, and in which all keep messages again. kNoNumber: there is none.
+// Finds a context that is free on all ranks. All ranks of the communicator call it with the same
+// number. A communicator had the context of that number before. It sets `number` to the lowest one,
+// from there on, that fits. None of the ranks has a communicator in its context any more, and all
+// keep messages there again. It sets kNoNumber if there is none.
 CollectiveError Communicator::agree_on_number(std::uint64_t& number) {
   Engine& engine = *state_->engine;
   for (;;) {
@@ -353,8 +355,8 @@ Communicator Communicator::split(int color, int key) {
                    ": colors are 0 and up, or kNoColor"));
 }
 
-// `alike`: what all ranks must say alike, kWrongCall if this one cannot say it, for the reason
-// `wrong`.
+// `alike` is the word that all ranks must give alike. It is kWrongCall if this rank's call is
+// wrong, for the reason `wrong`.
 Communicator Communicator::split(int color, int key, std::uint64_t alike,
                                  const std::string& wrong) {
   ContextNumbers& contexts = state_->engine->contexts;
@@ -366,7 +368,8 @@ Communicator Communicator::split(int color, int key, std::uint64_t alike,
     return Communicator(failed);
   const auto color_of = [&](std::size_t rank) { return static_cast<int>(all[rank][0] >> 32); };
   const auto key_of = [&](std::size_t rank) { return static_cast<int>(all[rank][0]); };
-  // None of these ranks has had it, so that no message of theirs meets another communicator's.
+  // The highest proposed number is one that none of these ranks has had. So no message of theirs
+  // meets another communicator's.
   std::uint64_t number = 0;
   for (const Word& word : all)
     number = std::max(number, word[1]);
@@ -418,7 +421,8 @@ Communicator Communicator::subgroup(std::span<const int> ranks) {
     named[rank] = true;
     if (ranks[i] == state_->rank) place = static_cast<int>(i);
   }
-  // The others may have named other ranks, and are not left waiting.
+  // This rank takes part even so: the other ranks may have named valid ranks, and are not left
+  // waiting.
   if (!wrong.empty())
     return split(kNoColor, 0, kWrongCall,
                  cat("subgroup of ", state_->ranks.size(), " ranks: ", wrong));

@@ -21,8 +21,8 @@ void ContextNumbers::take(Number number) {
   pass(number);
 }
 
-// Before contexts come again, those from `next_` on may have messages already: others may know
-// sooner than this rank that a communicator has the next number.
+// Before contexts are used again, those from `next_` on may have messages already. Other ranks may
+// know sooner than this rank that a communicator has the next number.
 ContextNumbers::Span ContextNumbers::unused_around(Number number) const {
   const std::uint32_t place = offset(number);
   const auto above = taken_.upper_bound(place);

@@ -1,6 +1,6 @@
-// Which contexts communicators have: those that come of one another by split, dup and shrink, and
-// those that are made over the same channel one after the other. Pure: the ranks' agreement on what
-// is said here is their caller's (communicator.cpp, families.h).
+// Chooses the contexts of communicators that are made from one another by split, dup and shrink. It
+// also chooses the lives of families that are made one after the other. It does not communicate:
+// its caller makes the ranks agree (communicator.cpp, families.h).
 #pragma once
 
 #include <cstdint>
@@ -14,12 +14,11 @@ namespace scela::collectives {
 // The contexts of one family, as one rank sees them.
 //
 // Each communicator has a number, which all its ranks know. Numbers only grow: the next one is at
-// least as high as the highest of what its ranks propose. Number k stands in the context
-// first + k % count, in which k / count communicators of the family were before it. So a context
-// comes again only after all others of the family, and whatever is left of an earlier communicator
-// belongs to an earlier life (ContextId).
+// least as high as the highest that its ranks propose. Number k has the context first + k % count,
+// which k / count communicators of the family had before. So a context is used again only after all
+// others of the family. Messages of an earlier communicator belong to an earlier life (ContextId).
 //
-// Not for two threads at once, like the communicators themselves.
+// Two threads must not use it at once, as with the communicators themselves.
 class ContextNumbers {
  public:
   using Number = std::uint64_t;
@@ -29,29 +28,30 @@ class ContextNumbers {
     friend bool operator==(const Span&, const Span&) = default;
   };
 
-  // The contexts from `first` on, `count` of them (at least 1); the first communicator in each has
-  // the life `first_life`.
+  // The family has `count` contexts (at least 1) from `first` on. The first communicator in each
+  // has the life `first_life`.
   ContextNumbers(std::uint32_t first, std::uint32_t count, std::uint32_t first_life = 0)
       : first_(first), count_(count), first_life_(first_life) {}
 
   ContextId id(Number number) const;
-  // One more than the highest number that this rank knows of.
+  // Returns one more than the highest number that this rank knows of.
   Number next() const { return next_; }
-  // Whether no communicator was in this number's context before: it need not be asked whether one
-  // still is.
+  // Returns true if no communicator had this number's context before. Then no rank need be asked
+  // whether one still has it.
   bool is_first(Number number) const { return number < count_; }
-  // The lowest number, from this one on, whose context no communicator of this rank is in; nothing:
-  // there is one in each context.
+  // Returns the lowest number, from this one on, with a context in which this rank has no
+  // communicator. Returns std::nullopt if it has one in each context.
   std::optional<Number> free_from(Number number) const;
-  // A communicator has this number: one of this rank, or one of other ranks only.
+  // take() notes that a communicator of this rank has the number; pass(), that a communicator of
+  // other ranks only has it.
   void take(Number number);
   void pass(Number number) { next_ = number < next_ ? next_ : number + 1; }
-  // The communicator of this rank is gone.
+  // Notes that this rank's communicator with this number is gone.
   void give_back(Number number) { taken_.erase(offset(number)); }
-  // The context of a number that was given back, and those beside it: in all of them this rank
-  // receives nothing, until a number is agreed on that stands there again.
+  // Returns the context of a number that was given back, with the unused contexts beside it. This
+  // rank receives nothing in them, until the ranks agree on a number there again.
   Span unused_around(Number number) const;
-  // A life that no communicator of this family has had.
+  // Returns a life that no communicator of this family has had.
   std::uint32_t life_after() const;
 
  private:

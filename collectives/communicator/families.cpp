@@ -62,8 +62,8 @@ void Families::give_back(channel::Channel& channel, const Family& family,
   life_ = std::max(life_, life_after);
 }
 
-// What this rank says is free keeps its messages again from then on: others may use it before this
-// rank knows that all agree.
+// If this rank calls a family free, the channel keeps its messages again from then on. Other ranks
+// may use it before this rank knows that all agree.
 CollectiveError Families::agree(channel::Channel& channel) {
   std::vector<std::uint64_t> free;
   std::vector<std::uint64_t> life(1);

@@ -42,8 +42,8 @@ Layout layout_of(const Arguments& arguments, const Template& made, int rank) {
   return layout;
 }
 
-// What ranks that call alike have in common, and what a list is built by; never 0. FNV-1a (Fowler,
-// Noll, Vo), folded.
+// Returns the kind of an operation. Ranks with equal calls have the same kind, and it is never 0.
+// It is an FNV-1a hash (Fowler, Noll, Vo) of the data that a list is built from, folded to 16 bits.
 std::uint16_t kind_of(const Shape& shape, const Algorithm& algorithm) {
   std::uint64_t digest = 0xcbf2'9ce4'8422'2325;
   const auto add = [&](std::uint64_t word) { digest = (digest ^ word) * 0x100'0000'01b3; };
@@ -58,9 +58,10 @@ std::uint16_t kind_of(const Shape& shape, const Algorithm& algorithm) {
   return folded == 0 ? 1 : folded;
 }
 
-// Bits of a tag that say what kind of operation it is of, where a transport has tags for that, so
-// that messages of other kinds do not meet: ranks that have called different operations wait then,
-// and find out (word_if_stalled), instead of taking what has come for what they expect.
+// The bits of a tag that hold the kind of its operation, if a transport has enough tags. So
+// messages of different kinds do not meet. Ranks that have called different operations then wait
+// and find out (word_if_stalled). They do not take another operation's message for the one that
+// they expect.
 constexpr std::uint32_t kKindBits = 7;
 constexpr std::uint32_t kKinds = 1U << kKindBits;
 
@@ -71,7 +72,8 @@ bool is_known_to_root_only(const Collective::Inside& call) {
 
 }  // namespace
 
-// The executors' messages are over before another family may have their contexts.
+// The executors are destroyed first, so that their messages are over before another family may have
+// the contexts.
 Engine::~Engine() {
   executor.reset();
   polled.reset();
@@ -84,7 +86,8 @@ Communicator::State::State(std::shared_ptr<Engine> whose, ContextNumbers::Number
   engine->contexts.take(context_number);
 }
 
-// A child process (fork) has no thread that would end what its parent has begun.
+// A child process (fork) leaks the engine, because it has no thread that would end the parent's
+// operations.
 Communicator::State::~State() {
   if (engine->made_here.is_copy()) {
     static_cast<void>(new std::shared_ptr<Engine>(engine));
@@ -220,8 +223,8 @@ std::uint32_t collectives::tag_span_of(std::uint32_t tags) {
   return std::max(has_many ? tags / 2 / kKinds : tags / 2, 1U);
 }
 
-// A call that is refused has a list all the same where that does not hang on what is wrong: others
-// are told by it.
+// A refused call still has a list, unless the list depends on the wrong argument. The other ranks
+// are told by the list's messages.
 std::shared_ptr<const Prepared> Communicator::State::prepare(const Collective::Inside& call) {
   const auto anew = [&] { return std::make_shared<const Prepared>(prepare_anew(call)); };
   if (engine->checks || !has_form(call)) return anew();
@@ -275,7 +278,7 @@ Prepared Communicator::State::prepare_anew(const Collective::Inside& call) {
     prepared.reduction = reduction_of(
         *call.reducer, arguments.in_place ? call.output.type() : call.input.type(), arguments.unit);
   if (engine->checks) check(call, arguments, prepared);
-  // Where calls are checked, those that differ must hear of each other first.
+  // If calls are checked, they share tags: calls that differ must hear of each other first.
   if (engine->tag_span < engine->tags / 2 && !prepared.checked)
     prepared.first_tag = (prepared.kind ^ prepared.kind >> kKindBits) % kKinds * engine->tag_span;
   return prepared;
@@ -301,7 +304,8 @@ void Communicator::State::check(const Collective::Inside& call, Arguments argume
       std::make_unique<Checked>(checking_, record, std::move(sizes), rank, ranks.size());
 }
 
-// One half of the tags is for operations that run once, in turn; the other for prepared ones.
+// Operations that run once use one half of the tags, in turn. Prepared operations use the other
+// half.
 std::uint32_t Communicator::State::next_tag() {
   const std::uint32_t tag = next_tag_;
   next_tag_ = tag + 1 < engine->tag_span ? tag + 1 : 0;

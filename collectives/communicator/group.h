@@ -1,4 +1,6 @@
-// What a communicator is made of: who runs its operations, and what it has made ready for them.
+// The state of a communicator: the engine that runs its operations, and what was prepared for them.
+// Communicators and their requests use it. Two threads must not use the communicators of one engine
+// at once.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +25,8 @@
 namespace scela {
 namespace collectives {
 
-// One for all communicators that come of the same transport.
+// The engine of all communicators that are made from one another. They share its executor and its
+// contexts.
 struct Engine {
   explicit Engine(ContextNumbers numbers) : contexts(std::move(numbers)) {}
   Engine(const Engine&) = delete;
@@ -32,22 +35,25 @@ struct Engine {
 
   const ForkGuard made_here;
   ContextNumbers contexts;
-  // Told when all of it is over, with a life that none of its communicators has had; may be none.
+  // Called once the engine is destroyed, with a life that none of its communicators has had. It may
+  // be empty.
   std::function<void(std::uint32_t life_after)> ended;
   Table table;
-  bool checks = false;  // calls are compared before they are run
+  bool checks = false;  // calls are compared before they run
   SpareMemory spare;
   RunPool pool;
-  RunPool short_runs;                // whose memory is small, and kept by forms of calls
+  RunPool short_runs;                // small runs that forms of calls keep
   std::uint32_t tags = 0;            // of a context
-  std::uint32_t tag_span = 0;        // of these, for one kind: see tag_span_of()
-  std::unique_ptr<Executor> polled;  // what `executor` moves besides, where it runs at once
+  std::uint32_t tag_span = 0;        // of these, per kind: tag_span_of()
+  std::unique_ptr<Executor> polled;  // used by `executor` if it runs at once
   std::unique_ptr<Executor> executor;
-  // What agreements speak by, made when there is one: who calls moves their messages.
+  // Makes the transport of agreements, at the first agreement. The calling thread moves their
+  // messages.
   std::function<std::unique_ptr<Transport>()> make_transport;
   std::unique_ptr<Transport> transport;
-  // Of contexts in which this rank receives nothing more: what comes there need not be kept. None:
-  // it is kept. accept(): it is kept again from now on.
+  // discard() says that this rank receives nothing more in these contexts, so that messages there
+  // need not be kept. accept() says that they are kept again from now on. If a function is empty,
+  // messages are always kept.
   std::function<void(std::uint32_t first, std::uint32_t count)> discard;
   std::function<void(std::uint32_t first, std::uint32_t count)> accept;
 
@@ -62,35 +68,36 @@ int count_nodes(std::vector<int> nodes);
 struct Template {
   const Algorithm* algorithm = nullptr;
   Shape shape;
-  std::uint32_t cut = 1;  // each block of a call is so many of the list's
+  std::uint32_t cut = 1;  // list blocks for a block of a call
   std::shared_ptr<const Plan> plan;
 };
 
-// What an operation in this form is run by.
+// The data by which operations of one form are run.
 struct Prepared {
-  // None: the rest holds. Else: `made` is there if the call's list is known all the same.
+  // If there is no error, the rest is valid. If there is one, `made` is set if the call's list is
+  // known all the same.
   CollectiveError error;
   Refusal refusal = Refusal::none;
   const Template* made = nullptr;
-  std::shared_ptr<Checked> checked;  // where calls are
+  std::shared_ptr<Checked> checked;  // set if calls are checked
   std::shared_ptr<const Layout> layout;
-  std::uint64_t layout_number = 0;  // no other of this process has it
-  std::uint16_t kind = 0;           // of the call, as all ranks have it
-  std::uint32_t first_tag = 0;      // of the tags of its kind, if it runs once
+  std::uint64_t layout_number = 0;  // unique in this process
+  std::uint16_t kind = 0;           // of the call, equal on all ranks
+  std::uint32_t first_tag = 0;      // of its kind's tags, if it runs once
   Reduction reduction;
 };
 
-// How many operations of one kind that run once have tags of their own, if a context has so many
-// tags. Unless there are few, such a tag says of which kind its operation is.
+// Returns how many operations of one kind that run once have tags of their own, in a context with
+// so many tags. Unless there are few tags, a tag also says the kind of its operation.
 std::uint32_t tag_span_of(std::uint32_t tags);
 
-// "allreduce by ring"
+// Returns text such as "allreduce by ring".
 std::string words_of(const Prepared& prepared, const Collective::Inside& call);
 
-// Of calls of one form that were made before.
+// The data kept for calls of one form.
 struct Known {
   std::shared_ptr<const Prepared> prepared;
-  // Of short ones: what the next blocking call is run by.
+  // For short calls: the run of the next blocking call.
   RunPool::Kept run;
   bool is_long = false;
 };
@@ -98,62 +105,63 @@ struct Known {
 }  // namespace collectives
 
 struct Communicator::State {
-  // The communicator with this number, of no ranks yet.
+  // Makes the communicator with this number, with no ranks yet.
   State(std::shared_ptr<collectives::Engine> whose, collectives::ContextNumbers::Number numbered);
   State(const State&) = delete;
   State& operator=(const State&) = delete;
-  // What the executor has kept for its context goes, and the context may be another's.
+  // Frees what the executor has kept for the context, which another communicator may have then.
   ~State();
 
-  // Never none. Calls of one form share it.
+  // Returns the data for a call; never null. Calls of one form share it.
   std::shared_ptr<const collectives::Prepared> prepare(const Collective::Inside& call);
-  // A blocking call: of a short one whose form was seen before all that does not change is there,
-  // and it is run. Nothing: it is to be run as any other.
+  // Runs a short blocking call, if its form was seen before, with the data kept for that. Returns
+  // std::nullopt if the call is to be run in the usual way.
   std::optional<CollectiveError> run_known(const Collective::Inside& call);
-  // What a run of this is bound to.
+  // Returns the arguments to which a run of this call is bound.
   collectives::Call call_of(const collectives::Prepared& prepared, const Collective::Inside& call,
                             std::uint32_t tag, std::uint64_t number) const;
-  // None: the run went well.
+  // Returns the error of a run, or none if it went well.
   CollectiveError error_of_run(const collectives::Prepared& prepared,
                                const Collective::Inside& call, const collectives::Run& run) const;
-  // The tag of the next operation that is started once. Ranks count alike, whatever they have
-  // waited for. The tags come round (after 2^23 by the channel, 24 GB of operations): one that is
-  // under way for longer than that would meet another's messages.
+  // Returns the tag of the next operation that is started once. All ranks count alike, whatever
+  // they have waited for. Tags wrap around (over the channel after 2^23, 24 GB of operations). An
+  // operation that is under way for longer than that would meet another's messages.
   std::uint32_t next_tag();
-  // The tag of an operation that may be started again and again: from the other half. Nothing, on
-  // all ranks alike: as many were prepared in this communicator's life.
+  // Returns the tag of an operation that may be started again and again, from the other half of the
+  // tags. Returns std::nullopt, on all ranks alike, if all of them were used in this communicator's
+  // life.
   std::optional<std::uint32_t> keep_tag();
-  // Nothing more is started by this rank.
+  // Says that this rank starts nothing more in this communicator.
   void leave();
-  // This rank had no memory to begin that operation, which is the one with this number (`begun`
-  // before it): the communicator is given up on all ranks, but for those before. Returns what the
-  // operation's caller is told.
-  // `operation`: its name. Without memory even for that the process ends, as the others see.
+  // Gives up the communicator on all ranks because this rank had no memory to begin the operation
+  // with this number. Operations with lower numbers go on. `operation` is its name. Returns the
+  // error for the operation's caller. If there is no memory even for that, the process ends, and
+  // the other ranks see that.
   CollectiveError has_no_memory_for(std::string_view operation, std::uint64_t number) noexcept;
-  // Of a run that is over: whether this rank had no memory for it (exhausted).
+  // Sets `exhausted` if this rank had no memory for a run that is over.
   void note_exhaustion(const collectives::Prepared& prepared, const Collective::Inside& call,
                        const collectives::Run& run);
-  // Has the executor start the run, which is over on return if the caller waits. If memory is
-  // exhausted meanwhile, throws std::bad_alloc; the run is over then, and may be given back.
+  // Has the executor start the run. If `waits`, it blocks until the run is over. If memory is
+  // exhausted meanwhile, it throws std::bad_alloc; the run is over then, and may be given back.
   void start(collectives::Run& run, bool waits);
 
   const std::shared_ptr<collectives::Engine> engine;
   const collectives::ContextNumbers::Number context_number;
   const collectives::ContextId context;
   int rank = 0;
-  std::vector<int> ranks;  // the transport's, by rank
+  std::vector<int> ranks;  // by rank: as the transport's
   std::vector<int> nodes;  // by rank
   int node_count = 1;
   std::size_t templates_made = 0;
-  std::uint64_t begun = 0;  // operations, agreements included
+  std::uint64_t begun = 0;  // operations, including agreements
   bool is_freed = false;
-  CollectiveError exhausted;  // once this rank had no memory for an operation: its error
+  CollectiveError exhausted;  // set once this rank had no memory
 
  private:
   using Key = std::tuple<const collectives::Algorithm*, std::uint32_t, std::uint32_t, std::uint32_t,
                          int, bool, bool>;
-  // Of all ranks; made when the first list needs it. A communicator has one, so that it is no part
-  // of the key.
+  // Returns the node map of all ranks, made when the first list needs it. A communicator has only
+  // one, so that it is no part of the key.
   const std::shared_ptr<const collectives::NodeMap>& node_map();
 
   CollectiveError choose(const Collective::Inside& call, const collectives::Arguments& arguments,

@@ -1,5 +1,5 @@
-// Calls as runs: what a run is bound to, what its failure is called, and blocking calls of forms
-// that were seen before.
+// The part of Communicator::State that makes runs of calls: how a run is bound, how its failure is
+// reported, and blocking calls of known forms.
 #include <utility>
 
 #include "collectives/communicator/group.h"
@@ -11,7 +11,8 @@ using namespace collectives;
 
 namespace {
 
-// Of a run that a form of calls keeps.
+// The most bytes of scratch of a run that is kept for a form of calls. A larger value would speed
+// up more calls, and hold more memory.
 constexpr std::uint64_t kMostScratch = 1U << 20;
 
 CollectiveCode code_of(FaultCode code) {
@@ -40,7 +41,8 @@ std::string collectives::words_of(const Prepared& prepared, const Collective::In
 Call Communicator::State::call_of(const Prepared& prepared, const Collective::Inside& call,
                                   std::uint32_t tag, std::uint64_t number) const {
   Call bound;
-  // The communicator keeps the plan: counting owners costs more than a message.
+  // The communicator keeps the plan alive, because counting its owners would cost more than a
+  // message.
   if (prepared.made != nullptr)
     bound.plan =
         std::shared_ptr<const Plan>(std::shared_ptr<const void>(), prepared.made->plan.get());

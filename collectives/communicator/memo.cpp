@@ -26,7 +26,7 @@ std::size_t Form::hash() const {
   return sum >> 40;
 }
 
-// Sizes may be anything here: an end of a buffer may be no address.
+// The sizes are not checked yet, so the end of a buffer may be no valid address.
 bool has_form(const Collective::Inside& call) {
   if (call.has_parts || (call.reducer && call.reducer->function() != nullptr)) return false;
   if (call.input.data() == nullptr || call.output.data() == nullptr) return true;

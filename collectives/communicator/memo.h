@@ -1,7 +1,9 @@
-// Calls whose form was seen before: what they need was found out then.
+// Remembers data for calls of a form that was seen before. Communicators use it. Two threads must
+// not use a Memo at once.
 //
-// A form is all of a call but where its bytes stand. Calls of the v forms and of the program's own
-// operations have none: their parts and functions are the caller's, and may change.
+// The form of a call is everything except the addresses of its bytes. Calls of the v forms and of
+// the program's own operations have none: their parts and functions belong to the caller, and may
+// change.
 #pragma once
 
 #include <array>
@@ -22,7 +24,7 @@ struct Form {
   ElementType output_type = ElementType::opaque;
   bool reduces = false;
   bool in_place = false;
-  bool has_input = false;  // an address
+  bool has_input = false;  // the address is not null
   bool has_output = false;
   int root = 0;
   std::size_t input_count = 0;
@@ -35,15 +37,16 @@ struct Form {
   std::size_t hash() const;
 };
 
-// Whether this call has a form that stands for it. One whose buffers overlap has none: what is
-// wrong with it depends on where they are.
+// Returns true if this call has a form that stands for it. A call with overlapping buffers has
+// none: its error depends on their addresses.
 bool has_form(const Collective::Inside& call);
 
-// The last few of them.
+// Values by form, one for each of 64 hash values. A new form replaces the old one with its hash
+// value.
 template <class Value>
 class Memo {
  public:
-  // Null: not known.
+  // Returns null if there is no value for this form.
   Value* find(const Form& form, const std::string& by) const {
     Entry* const entry = entries_[form.hash() % kEntries].get();
     return entry != nullptr && entry->form == form && entry->by == by ? &entry->value : nullptr;

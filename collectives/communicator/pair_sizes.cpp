@@ -9,7 +9,8 @@ namespace scela::collectives {
 
 namespace {
 
-// One message, mixed (splitmix64's last steps): sums of these differ unless messages are the same.
+// Returns the hash of one message, by the last steps of splitmix64. Sums of these hashes differ
+// unless the messages are equal.
 std::uint64_t hash_of(std::uint64_t from, std::uint64_t to, std::uint64_t bytes) {
   std::uint64_t hash = bytes;
   for (const std::uint64_t part : {from, to}) {
@@ -95,7 +96,8 @@ std::optional<Fault> judge_sizes(std::span<const std::uint64_t> words, std::size
       if (differs) differ.emplace_back(from, to);
     }
   if (differ.empty()) return std::nullopt;
-  // Whose messages differ for the most part; else who sends the first that does.
+  // Takes the rank with the largest share of differing messages. If several have it, the sender of
+  // the first such message comes before the others.
   std::size_t worst = differ.front().first;
   for (std::size_t rank = 0; rank < ranks; ++rank)
     if (tallies[rank].differ * tallies[worst].all > tallies[worst].differ * tallies[rank].all)

@@ -1,4 +1,5 @@
-// Memory of objects that come and go with each operation: what a thread lets go of, it takes again.
+// Reuses the memory of objects that come and go with each operation. Requests and collectives use
+// it. Each thread keeps its own blocks, so any thread may use it.
 #pragma once
 
 #include <cstddef>
@@ -6,8 +7,8 @@
 
 namespace scela::collectives {
 
-// Blocks of one size, a thread's own. Under the address sanitizer, which is to see who uses what he
-// has let go, nothing is kept.
+// Blocks of one size, kept by each thread (at most 256). Under the address sanitizer none are kept,
+// so that it sees uses after a release.
 template <std::size_t kBytes>
 class Recycled {
  public:
@@ -36,7 +37,7 @@ class Recycled {
 #else
   static constexpr std::size_t kMost = 256;
 #endif
-  // It has no destructor, so it can be asked until the thread is gone.
+  // Kept has no destructor, so that it can be read until the thread is gone.
   struct Kept {
     Free* first;
     std::size_t count;
@@ -56,7 +57,7 @@ class Recycled {
   }
 };
 
-// For std::allocate_shared.
+// An allocator for std::allocate_shared.
 template <class T>
 struct Recycling {
   using value_type = T;

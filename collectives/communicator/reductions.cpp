@@ -44,8 +44,8 @@ void by_program(const void* state, const std::byte* left, const std::byte* right
   (*static_cast<const Reducer::Function*>(state))(left, right, result, elements);
 }
 
-// What adapters compute: wrapping sums, and minima and maxima that are the left operand unless the
-// right one is less (greater), as kernels have them.
+// Returns the calculation by which an adapter gets the same result. Sums wrap. Minima and maxima
+// are the left operand unless the right one is less (greater), as in the kernels.
 std::optional<Calculation> calculation_of(ReduceOp op, ElementType type) {
   using Do = Calculation::Op;
   using Of = Calculation::Type;

@@ -1,4 +1,5 @@
-// Reductions as runs call them, of what a call names.
+// Makes the Reduction that a run calls from the Reducer of a call. Communicators use it. Any thread
+// may call it.
 #pragma once
 
 #include <cstdint>
@@ -9,9 +10,11 @@
 
 namespace scela::collectives {
 
-// Empty: elements of this type can be reduced so.
+// Returns an empty string if elements of this type can be reduced by `op`, otherwise the reason why
+// not.
 std::string why_not(ReduceOp op, ElementType type, std::uint64_t element_bytes);
-// Of one that can be. What it points to is the reducer's, or for ever.
+// Returns the reduction, for which why_not() must be empty. It points to the reducer's function, or
+// to data that is never freed.
 Reduction reduction_of(const Reducer& reducer, ElementType type, std::uint64_t element_bytes);
 
 }  // namespace scela::collectives

@@ -26,7 +26,7 @@ CollectiveRequest::State::State(std::shared_ptr<Communicator::State> communicato
                                 std::shared_ptr<const Collective::Inside> inside,
                                 bool is_persistent)
     : group(std::move(communicator)), call(std::move(inside)), persistent(is_persistent) {
-  // Also for a call that is refused: others count the operation, and so does this rank.
+  // A refused call takes a tag as well: the other ranks count the operation, and so does this rank.
   const auto taken = persistent ? group->keep_tag() : group->next_tag();
   prepared = group->prepare(*call);
   if (taken) {
@@ -48,7 +48,7 @@ void CollectiveRequest::State::operator delete(void* memory) noexcept {
   Recycled<sizeof(State)>::give_back(memory);
 }
 
-// In a child process (fork) all of it is the parent's.
+// In a child process (fork) the state belongs to the parent, and is not touched.
 CollectiveRequest::State::~State() {
   if (is_copy()) return;
   if (run != nullptr) {
@@ -66,8 +66,8 @@ CollectiveError CollectiveRequest::State::misuse(const std::string& why) const {
                   cat(name_of(call->operation), " by rank ", group->rank, ": ", why));
 }
 
-// Others wait for this rank, also where it cannot do what it was asked for: it goes through its
-// list with notes. Where nobody can know its list, all operations of the communicator end.
+// The other ranks wait for this rank even if it cannot do the operation. It then goes through its
+// list with notes. If no rank can know its list, all operations of the communicator end.
 CollectiveError CollectiveRequest::State::start(bool waits) {
   if (is_copy()) return misuse(kOfParent);
   if (stage == Stage::under_way)
@@ -171,7 +171,7 @@ CollectiveRequest::CollectiveRequest(CollectiveRequest&&) noexcept = default;
 CollectiveRequest& CollectiveRequest::operator=(CollectiveRequest&&) noexcept = default;
 CollectiveRequest::~CollectiveRequest() = default;
 
-// One that was moved from has no words left.
+// A request that was moved from has no text left.
 CollectiveError CollectiveRequest::refused_or_nothing() const {
   return refused_ ? refused_ : of_nothing();
 }

@@ -1,4 +1,5 @@
-// An operation that was started, or may be.
+// The state of a CollectiveRequest: an operation that was started, or may be. Communicators and
+// waits use it. Two threads must not use the requests of one communicator at once.
 #pragma once
 
 #include <cstddef>
@@ -17,16 +18,16 @@ struct CollectiveRequest::State {
   State(const State&) = delete;
   State& operator=(const State&) = delete;
   ~State();
-  // Those that were over give their memory to those that come.
+  // States that are over give their memory to later ones (recycling.h).
   static void* operator new(std::size_t bytes);
   static void operator delete(void* memory) noexcept;
 
-  // `waits`: the caller, so that it may be over when this returns.
+  // Starts the operation. With `waits` the caller waits for it, so that it may be over on return.
   CollectiveError start(bool waits = false);
   bool test();
   CollectiveError wait(Limit limit);
   CollectiveError begin(bool waits);
-  // Of one that is over, once.
+  // Ends an operation that is over; called once.
   CollectiveError end();
   void refuse();
   void give_up();
@@ -38,12 +39,12 @@ struct CollectiveRequest::State {
   std::shared_ptr<Communicator::State> group;
   std::shared_ptr<const Collective::Inside> call;
   std::shared_ptr<const collectives::Prepared> prepared;
-  CollectiveError lacks;  // none: it has what a call needs of its communicator
-  // Why this rank takes part with notes only; none: it takes part.
+  CollectiveError lacks;  // none: it has a tag
+  // The reason why this rank takes part with notes only; null: it takes part in full.
   std::shared_ptr<const collectives::Fault> refused;
-  CollectiveError own;              // what its wait says then
-  collectives::Run* run = nullptr;  // the pool's
-  std::uint64_t number = 0;         // of those that this rank has begun
+  CollectiveError own;              // the error that wait() returns then
+  collectives::Run* run = nullptr;  // taken from the pool
+  std::uint64_t number = 0;         // operations begun before it
   std::uint32_t tag = 0;
   bool has_tag = false;
   bool persistent = false;

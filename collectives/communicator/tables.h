@@ -1,4 +1,6 @@
-// Which table a communicator goes by: the environment's rows, the program's, those built in.
+// Composes the table by which a communicator chooses algorithms: the environment's rows, the
+// program's, and those built in. Communicators and tools use it. The functions have no state; the
+// process's environment must not change meanwhile.
 #pragma once
 
 #include <functional>
@@ -13,18 +15,19 @@
 
 namespace scela::collectives {
 
-// A variable's value, if it is set.
+// Returns the value of a variable, if it is set.
 using Environment = std::function<std::optional<std::string>(const std::string& name)>;
 Environment environment_of_process();
 
-// SCELA_COLL_<OPERATION>, the rest of a row, comes first; then the file that SCELA_COLL_TABLE
-// names; then `own`, the program's rows. Ranks whose environments differ choose differently:
-// whoever sets them sets them for all.
-// The same, source by source, in the order in which they are asked.
+// Returns the sources of rows, in the order in which they are asked, or an error if one cannot be
+// read. SCELA_COLL_<OPERATION>, the rest of a row, comes first. The file that SCELA_COLL_TABLE
+// names follows, then `own`, the program's rows. If the environments of ranks differ, the ranks
+// choose differently, so the variables must be set for all ranks.
 Result<std::vector<Source>> sources_of(std::string_view own, const Environment& environment);
 std::string variable_of(Operation operation);
-// Of "NAME=value" words those that begin with SCELA_COLL_: a name that is none, or a value that
-// cannot be, is an error. A misspelt one would do nothing, in silence.
+// Checks the entries "NAME=value" that begin with SCELA_COLL_. Returns an error for an unknown name
+// or, for SCELA_COLL_CHECK, an invalid value. A misspelt name would otherwise have no effect,
+// without any message.
 Result<void> check_variables(std::span<const char* const> environment);
 Result<Table> table_of(std::string_view own, const Environment& environment);
 

@@ -1,5 +1,6 @@
-// One wait for requests of all kinds: of each is asked which messages it waits for, and the channel
-// waits for any of those. Where somebody cannot say, it is looked now and then.
+// One wait for requests of all kinds. Each executor is asked for the messages that it waits for,
+// and the channel waits for any of them. If an executor cannot name them, the wait looks now and
+// then.
 #include <algorithm>
 #include <chrono>
 #include <optional>
@@ -14,7 +15,8 @@ namespace scela {
 using namespace collectives;
 
 struct Waits {
-  // Whether it is over and has not been waited for; `executor`, where it is under way: who runs it.
+  // Returns true if the operation is over and has not been waited for. If it is under way,
+  // `executor` is set to the executor that runs it.
   static bool is_over(const CollectiveRequest& request, Executor*& executor) {
     const CollectiveRequest::State* const state = request.state_.get();
     if (state == nullptr || state->stage == CollectiveRequest::State::Stage::over) return false;
@@ -24,7 +26,7 @@ struct Waits {
     executor = state->group->engine->executor.get();
     return false;
   }
-  // Null: it is not under way, or somebody else runs it.
+  // Returns null if the operation is not under way, or if another executor runs it.
   static Run* run_of(const CollectiveRequest& request, const Executor* executor) {
     const CollectiveRequest::State* const state = request.state_.get();
     if (state == nullptr || state->stage != CollectiveRequest::State::Stage::under_way)
@@ -36,7 +38,8 @@ struct Waits {
 namespace {
 
 constexpr std::chrono::nanoseconds kBetweenLooks = std::chrono::milliseconds(1);
-// What executors find out themselves, such as ends of ranks, they do when they are called.
+// Executors find out some events, such as ends of ranks, only when they are called. This is the
+// time between two calls.
 constexpr std::chrono::nanoseconds kBetweenCalls = std::chrono::milliseconds(50);
 
 class WaitLimit {
@@ -44,7 +47,7 @@ class WaitLimit {
   using Clock = std::chrono::steady_clock;
   using Limit = CollectiveRequest::Limit;
 
-  // One that is longer than clocks go on is none.
+  // A limit beyond the end of the clock counts as no limit.
   explicit WaitLimit(Limit limit) {
     if (limit && *limit < Clock::time_point::max() - Clock::now()) until_ = Clock::now() + *limit;
   }
@@ -58,7 +61,7 @@ class WaitLimit {
   std::optional<Clock::time_point> until_;
 };
 
-// `At`: the Waitable with an index.
+// `At` returns the Waitable with an index.
 template <class At>
 class Wait {
  public:
@@ -74,7 +77,8 @@ class Wait {
       for (Executor* const executor : executors_)
         executor->progress();
       Executor* const silent = ask();
-      // Whoever was asked rings from now on; what was over before that is seen here.
+      // From now on each executor that was asked wakes the wait. A request that was over before is
+      // seen here.
       if (const std::size_t found = look(); found != count_) return found;
       if (executors_.empty()) continue;
       const bool is_last = deadline_.over();
@@ -88,7 +92,8 @@ class Wait {
   }
 
  private:
-  // The first that is over; if none is, who runs those that are under way.
+  // Returns the index of the first request that is over. If there is none, it returns count_ and
+  // lists the executors of those under way.
   std::size_t look() {
     executors_.clear();
     waited_.resize(std::max(waited_.size(), count_));
@@ -106,7 +111,8 @@ class Wait {
     return count_;
   }
 
-  // Behind the program's own messages: those that executors wait for. One that cannot say.
+  // Appends the messages that executors wait for to the program's own. Returns an executor that
+  // cannot name its messages, or null.
   Executor* ask() {
     Executor* silent = nullptr;
     waited_.resize(count_);

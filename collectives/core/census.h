@@ -1,7 +1,10 @@
-// Who speaks with whom, by the lists alone: what a communicator needs connections and queue pairs
-// for. There is one set of them for all of its operations (offload thesis, section 4.3.2: calls
-// come in the same order everywhere, so that nothing has to be told apart by a tag), so the census
-// of several operations counts a peer once.
+// The census of peers: which ranks exchange messages, counted from the lists alone. It says how
+// many connections and queue pairs a communicator needs. All operations of a communicator share one
+// set of them. (Offload thesis, section 4.3.2: calls come in the same order everywhere, so nothing
+// has to be told apart by a tag.)
+//
+// So the census of several operations counts a peer once. choice/needs.cpp uses it. An object
+// belongs to one thread at a time.
 #pragma once
 
 #include <cstdint>
@@ -13,25 +16,25 @@
 
 namespace scela::collectives {
 
-// A connection's: for eager messages, for readiness to receive (CTS), and for long messages
-// (section 4.4).
+// The queue pairs of a connection: for eager messages, for readiness to receive (CTS), and for long
+// messages (section 4.4).
 inline constexpr std::uint32_t kQueuePairsPerPeer = 3;
 
 class Census {
  public:
   explicit Census(int ranks);
-  // What `rank` does in one more operation.
+  // Adds the messages of `rank` in one more operation.
   void add(int rank, const TaskList& list);
 
-  // Those that it sends to, and those that it receives from. A peer may be of both, and is one
-  // connection then.
+  // Returns the ranks that `rank` sends to, and those that it receives from. A peer in both sets is
+  // one connection.
   const std::set<int>& to(int rank) const { return at(rank).to; }
   const std::set<int>& from(int rank) const { return at(rank).from; }
   std::set<int> peers(int rank) const;
-  // Peers that are not on its node.
+  // Returns the peers that are on other nodes.
   std::set<int> peers_off_node(int rank, const NodeMap& nodes) const;
   std::uint32_t queue_pairs(int rank) const;
-  // Of the rank that has most.
+  // Returns the queue pairs of the rank that has most.
   std::uint32_t most_queue_pairs() const;
 
  private:

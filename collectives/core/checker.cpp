@@ -26,7 +26,7 @@ bool overlap(const Blocks& a, const Blocks& b) {
   return a.space == b.space && a.first < b.first + b.count && b.first < a.first + a.count;
 }
 
-// Follows one rank through its list: what each block holds, and whether it is the network's.
+// Follows one rank through its list: what each block holds, and whether the network owns it.
 class RankCheck {
  public:
   RankCheck(const Shape& shape, const Schedule& schedule, std::span<const Layout> layouts,
@@ -37,10 +37,10 @@ class RankCheck {
 
  private:
   struct Block {
-    std::uint32_t sends = 0;     // that may still be reading it
+    std::uint32_t sends = 0;     // sends that may still read it
     std::uint32_t sender = 0;    // the task of the latest of them
-    std::uint32_t receiver = 0;  // task + 1 of the receive that may still be writing it
-    std::uint32_t written = 0;   // task + 1 of the last that wrote it as a whole
+    std::uint32_t receiver = 0;  // task + 1 of a receive under way; or 0
+    std::uint32_t written = 0;   // task + 1 of its last writer, or 0
     bool has_value = false;
   };
 
@@ -50,7 +50,7 @@ class RankCheck {
   void release(const Step& step);
   bool is_inside(const Step& step, const Blocks& blocks);
   void read(const Step& step, const Blocks& blocks);
-  // Nobody else may be at what is written.
+  // Refuses the step if a send or receive under way may still use the blocks that it writes.
   void own(const Step& step, const Blocks& blocks);
   void write(const Step& step, const Blocks& blocks);
   void look_at_result();
@@ -73,7 +73,7 @@ class RankCheck {
   std::uint32_t parts_;
   int rank_ = 0;
   std::optional<Definition> definition_;
-  std::array<std::vector<Block>, 3> blocks_;  // by Space
+  std::array<std::vector<Block>, 3> blocks_;  // indexed by Space
   std::optional<Error> error_;
 };
 
@@ -225,7 +225,7 @@ void RankCheck::look_at_result() {
   }
 }
 
-// Both ends of every message are of as many bytes.
+// Both ends of every message must have the same number of bytes.
 Result<void> check_sizes(const Schedule& schedule, std::span<const Layout> layouts) {
   for (const Message& message : schedule.messages()) {
     const Task& send = schedule.task(message.from, message.send);

@@ -1,10 +1,11 @@
-// Proves that the lists of all ranks fit together, whatever the values (docs/collectives.md,
-// Proof).
+// The checker proves that the lists of all ranks fit together, whatever the values
+// (docs/collectives.md, Proof). Tests run it on the lists of all algorithms. Its functions are
+// pure, and any thread may call them.
 //
-// Under the strictest rules that a network may have: nothing is buffered, so that a send is
-// complete only when its receive has begun, and a buffer is the network's from the beginning of a
-// send or receive until a wait has covered it. What is proved so holds for every executor. The cost
-// is linear in tasks and in the blocks that they name.
+// It applies the strictest rules that a network may have. Nothing is buffered, so a send is
+// complete only when its receive has begun. The network owns a buffer from the beginning of a send
+// or receive until a wait has covered it. So what is proved holds for every executor. The cost is
+// linear in tasks and in the blocks that they name.
 #pragma once
 
 #include <cstdint>
@@ -18,31 +19,34 @@
 
 namespace scela::collectives {
 
-// A list that has more blocks, or a shape that asks for more, is refused unread.
+// If a list has more blocks than this, or a shape asks for more, it is refused unread.
 inline constexpr std::uint64_t kMostBlocks = std::uint64_t{1} << 26;
 
-// `lists`: one for each rank of the shape. `parts`: how many the algorithm cuts a message into
-// (Algorithm::parts). `layouts`: none, and all blocks are as long as each other; one, for all
-// ranks; or each rank's. The error names rank, task and the task's text.
+// `lists` has one list for each rank of the shape. `parts` is how many parts the algorithm cuts a
+// message into (Algorithm::parts). `layouts` has no layout, one for all ranks, or one for each
+// rank. If it has none, all blocks have the same length. An error of a task names the rank, the
+// task's number and its text.
 Result<void> check(const Shape& shape, std::span<const TaskList> lists, std::uint32_t parts = 1,
                    std::span<const Layout> layouts = {});
 
-// What becomes of a list behind a message whose queue has no room: the message waits beside the
-// queue (depths.h), as it does at run time; or the list is held up.
+// The rule for a message that finds no room on its queue. Either the message waits beside the queue
+// (depths.h), as it does at run time, or it holds up the list.
 enum class NoRoom : std::uint8_t { beside, holds_up };
 
-// Proves that lists which check() has taken come to their ends on adapters whose queues hold no
-// more than this, as they are posted: what plan_offload() makes of each list, in its order. A
-// message completes only when its receive has been announced; no rank looks at completions but to
-// post more. The error names the circle of ranks that wait for each other, and what has no room.
+// Proves that the lists come to their ends on adapters with queues that hold no more than `depths`.
+// check() must have accepted the lists. They are posted as plan_offload() makes them, in its order.
+// A message completes only when its receive has been announced, and a rank looks at completions
+// only to post more. The error names the circle of ranks that wait for each other, and what has no
+// room.
 Result<void> check_posting(std::span<const TaskList> lists, const QueueDepths& depths,
                            std::span<const Layout> layouts = {}, NoRoom rule = NoRoom::beside);
 
-// What check() and execute() refuse before they look at a task.
+// Returns the errors that check() and execute() find before they look at a task.
 Result<void> check_shape(const Shape& shape, std::span<const TaskList> lists, std::uint32_t parts,
                          std::span<const Layout> layouts);
 
-// The bytes of blocks that need not lie one behind the other; without layouts, their number.
+// Returns the bytes of blocks that need not lie one behind the other; without layouts, their
+// number.
 std::uint64_t bytes_of(std::span<const Layout> layouts, int rank, const Blocks& blocks);
 
 }  // namespace scela::collectives

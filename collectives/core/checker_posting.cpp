@@ -1,9 +1,9 @@
-// Lists on queues of an adapter, each of which holds so much and no more.
+// Lists on an adapter's queues, each of which holds only so many requests.
 //
-// A rank's process posts, its adapter does what is posted: tasks of the management queue in order,
-// and messages, copies and announcements as soon as they are enabled and stand there. Nothing that
-// is possible becomes impossible by something else, so every order of steps ends in the same state,
-// and one is enough.
+// A rank's process posts, and its adapter does what is posted. It does the tasks of the management
+// queue in order. Messages, copies and announcements go as soon as they are enabled and stand on
+// their queue. A step that is possible stays possible. So every order of steps ends in the same
+// state, and the check of one order is enough.
 #include <algorithm>
 #include <map>
 #include <string>
@@ -22,10 +22,10 @@ using Count = std::uint32_t;
 
 // One end of all messages of a rank to another.
 struct End {
-  Count enabled = 0;     // by the management queue
-  Count posted = 0;      // on their queue
-  Count waited = 0;      // waited for by the management queue
-  Beside<Count> beside;  // numbers of messages
+  Count enabled = 0;     // ends that the list has enabled
+  Count posted = 0;      // ends put on their queue so far
+  Count waited = 0;      // ends that the list has waited for
+  Beside<Count> beside;  // numbers of tasks
   Count begun() const { return std::min(enabled, posted); }
 };
 
@@ -51,17 +51,17 @@ class PostingCheck {
 
  private:
   struct Ways {
-    std::size_t to = 0, from = 0;  // of the peer
+    std::size_t to = 0, from = 0;  // indices of the peer's ways
   };
   struct Rank {
     OffloadPlan plan;
-    std::map<int, Ways> ways;  // by peer
+    std::map<int, Ways> ways;  // keyed by peer
     std::vector<int> waiting;  // peers with requests beside a queue
-    std::size_t posted = 0;    // tasks; behind those of the plan comes its end
-    std::size_t done = 0;      // by the management queue
-    std::size_t said = 0;      // that these are done
-    Count copies = 0;          // that stand there
-    Count telling = 0;         // announcements that stand there
+    std::size_t posted = 0;    // tasks; the last one is the plan's end
+    std::size_t done = 0;      // tasks that the adapter has done
+    std::size_t said = 0;      // tasks reported as done
+    Count copies = 0;          // copies on their queue
+    Count telling = 0;         // announcements on their queue
     bool is_ready = false;
   };
 
@@ -83,7 +83,7 @@ class PostingCheck {
   Error circle_from(int stuck);
   const OffloadTask& task(const Rank& rank, std::size_t number) const;
   bool stands_still(const Rank& rank) const { return rank.done <= rank.plan.tasks.size(); }
-  // Which task a rank is held up by: one that it waits for, or one that finds no room.
+  // Returns the task that holds up a rank: one that waits, or one that finds no room.
   std::size_t held_by(const Rank& rank) const {
     return rank.done < rank.posted ? rank.done : rank.posted;
   }
@@ -94,11 +94,11 @@ class PostingCheck {
   const NoRoom rule_;
   std::vector<Rank> ranks_;
   std::vector<Way> ways_;
-  std::map<std::pair<int, int>, std::size_t> numbers_;  // of ways
+  std::map<std::pair<int, int>, std::size_t> numbers_;  // index of a way, by sender, receiver
   std::vector<int> ready_;
 };
 
-// ---- what there is ----
+// ---- queues and plans ----
 
 Layout PostingCheck::layout_of(const TaskList& list, std::span<const Layout> layouts,
                                std::size_t rank) {
@@ -131,8 +131,8 @@ const OffloadTask& PostingCheck::task(const Rank& rank, std::size_t number) cons
 
 // ---- the process ----
 
-// A send holds its place until it is over, a receive too; the announcement of a receive is gone
-// sooner, and so needs room among those to all peers only.
+// A send holds its place until it is over, and so does a receive. The announcement of a receive
+// leaves earlier, so it needs room only among those to all peers.
 bool PostingCheck::has_room(const Rank& rank, bool is_send, const Way& way) const {
   const End& end = is_send ? way.send : way.receive;
   if (end.posted - way.over >= depths_.messages) return false;
@@ -149,7 +149,7 @@ void PostingCheck::stand(Rank& rank, bool is_send, Way& way) {
   meet(way);
 }
 
-// False: it finds no room, and holds up the list.
+// Returns false if the request finds no room and holds up the list.
 bool PostingCheck::post_message(int number, bool is_send, int peer) {
   Rank& rank = of(number);
   const Ways& ways = rank.ways.at(peer);
@@ -209,7 +209,7 @@ bool PostingCheck::refill(int number) {
 
 // ---- the adapter ----
 
-// Announcements need no other rank: they are gone when they stand there and are enabled.
+// Announcements need no other rank. They are gone when they are enabled and stand on their queue.
 void PostingCheck::tell(Rank& rank, const Way& way, Count before) {
   rank.telling -= way.receive.begun() - before;
 }
@@ -221,7 +221,7 @@ void PostingCheck::meet(Way& way) {
   wake(way.to);
 }
 
-// False: the management queue has nothing to do, or waits.
+// Returns false if the management queue has nothing to do, or waits.
 bool PostingCheck::do_next(int number) {
   Rank& rank = of(number);
   if (rank.done == rank.posted) return false;
@@ -266,7 +266,7 @@ bool PostingCheck::do_next(int number) {
   return true;
 }
 
-// ---- all of them ----
+// ---- all ranks ----
 
 void PostingCheck::wake(int rank) {
   if (std::exchange(of(rank).is_ready, true)) return;
@@ -297,8 +297,8 @@ Result<void> PostingCheck::check() {
   return {};
 }
 
-// A rank that is held up needs its peer to begin its end of a message, which that one has further
-// on in its list, so it is held up as well: the chain of such messages comes round.
+// A rank that is held up needs its peer to begin its end of a message. The peer has that end
+// further on in its list, so it is held up as well. So the chain of such messages comes round.
 Error PostingCheck::circle_from(int stuck) {
   std::vector<bool> seen(ranks_.size(), false);
   const auto next = [&](int rank) { return task(of(rank), held_by(of(rank))).peer; };

@@ -67,7 +67,8 @@ std::optional<std::uint32_t> Definition::stands(Space space, std::uint32_t block
   if (space == Space::scratch || block >= outputs()) return {};
   if (shape_.operation == Operation::bcast && is_root_) return block;
   if (input_stays) return {};
-  // Gathering operations: its place in the whole; all others: as in the input.
+  // In gathering operations a contribution stands at its place in the whole; in all others it
+  // stands as in the input.
   if (shape_.operation != Operation::gather && shape_.operation != Operation::allgather) {
     return block;
   }
@@ -102,7 +103,7 @@ std::optional<Sum> Definition::result(std::uint32_t block) const {
     case Operation::scan:
       return Sum{0, rank_, block};
     case Operation::exscan:
-      if (rank_ == 0) return {};  // what rank 0 gets is undefined
+      if (rank_ == 0) return {};  // rank 0's result is undefined
       return Sum{0, rank_ - 1, block};
   }
   return {};

@@ -1,6 +1,7 @@
-// What an operation is: what stands in a rank's blocks before it, and what must stand there after
-// it (the table of docs/collectives.md). The checker and the symbolic executor go by this and
-// nothing else, so that a wrong algorithm cannot agree with itself.
+// The definition of an operation: what stands in a rank's blocks before it, and what must stand
+// there after it (the table of docs/collectives.md). The checker and the symbolic executor go by
+// this alone, so a wrong algorithm cannot agree with itself. A definition does not change, and any
+// thread may read it.
 #pragma once
 
 #include <cstdint>
@@ -10,32 +11,36 @@
 
 namespace scela::collectives {
 
-// x(first) op ... op x(last): the contributions of these ranks to one block, in order; just a value
-// where first is last.
+// x(first) op ... op x(last): the contributions of these ranks to one block, in order. If first is
+// last, this is one contribution.
 struct Sum {
   int first = 0;
   int last = 0;
-  std::uint32_t block = 0;  // of the contributions, as inputs are numbered
+  std::uint32_t block = 0;  // numbered as the inputs are
   friend bool operator==(const Sum&, const Sum&) = default;
 };
 
 class Definition {
  public:
-  // `parts`: how many the algorithm cuts a message into (Algorithm::parts), besides the segments.
+  // `parts` is how many parts the algorithm cuts a message into (Algorithm::parts), besides the
+  // segments.
   Definition(const Shape& shape, int rank, std::uint32_t parts);
 
-  // How many blocks a space of the caller's can have: at least what is not asked for in place.
+  // Returns how many blocks this rank's input or output has at most. The input counts in full also
+  // in place, though a list has no blocks of an input that stands in the output.
   std::uint32_t inputs() const;
   std::uint32_t outputs() const;
-  // This rank's call is one that is in place (docs/collectives.md: of some operations the root's
-  // only).
+  // Returns whether this rank's call is in place (docs/collectives.md: for some operations, only
+  // the root's is).
   bool is_in_place() const { return in_place_; }
-  // Blocks that the operation may not write though the caller gives them: the input, and what the
-  // root of a broadcast sends.
+  // Returns false for blocks that the operation may not write though the caller gives them: the
+  // input, and what the root of a broadcast sends.
   bool may_write(Space space) const;
-  // The number of this rank's contribution that stands in a block at the start, if one does.
+  // Returns which block of this rank's contribution stands in a block at the start, or std::nullopt
+  // if none does.
   std::optional<std::uint32_t> stands(Space space, std::uint32_t block) const;
-  // What must stand in a block of the output at the end, if it matters.
+  // Returns what must stand in a block of the output at the end, or std::nullopt if it does not
+  // matter.
   std::optional<Sum> result(std::uint32_t block) const;
 
  private:

@@ -35,8 +35,8 @@ BlockSizes BlockSizes::placed(std::vector<std::uint64_t> offsets,
 
 namespace {
 
-// Appends the sizes of `count` parts of `bytes`. What is left of the bytes after whole units goes
-// to the last part that has any.
+// Appends the sizes of `count` parts of `bytes`. If `bytes` is no multiple of `unit`, the last part
+// that is not empty is short.
 void append_cut(std::vector<std::uint64_t>& sizes, std::uint64_t bytes, std::uint32_t count,
                 std::uint64_t unit) {
   const std::uint64_t units = bytes / unit + (bytes % unit != 0 ? 1 : 0);

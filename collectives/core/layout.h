@@ -1,4 +1,5 @@
-// Which bytes the blocks of a list are: said when an operation is started.
+// Layouts: which bytes the blocks of a list are. The caller makes one when an operation is started.
+// Executors, the checker and offload plans read it. A layout is a value.
 #pragma once
 
 #include <array>
@@ -9,33 +10,35 @@
 
 namespace scela::collectives {
 
-// Where a space's blocks begin and how long they are, in bytes from the space's address.
+// The offset and size of each block of one space, in bytes from the space's address.
 class BlockSizes {
  public:
-  // `count` blocks of `bytes` each, one behind the other.
+  // Returns `count` blocks of `bytes` each, one behind the other.
   static BlockSizes equal(std::uint32_t count, std::uint64_t bytes);
-  // `bytes` cut into `count` blocks that begin at multiples of `unit` (an element's size), as equal
-  // as that allows, the larger ones first; some may be empty.
+  // Returns `bytes` cut into `count` blocks that begin at multiples of `unit`, an element's size in
+  // bytes. The sizes are as equal as that allows, the larger ones first. Some may be empty.
   static BlockSizes cut(std::uint64_t bytes, std::uint32_t count, std::uint64_t unit);
-  // As they stand, one behind the other: for counts of their own (the v forms, in order).
+  // Returns blocks of these sizes, one behind the other: for counts of their own (the v forms, in
+  // order).
   static BlockSizes packed(const std::vector<std::uint64_t>& sizes);
-  // Anywhere (the v forms, with displacements). Blocks that do not touch are no run: a task that
-  // names several of them is carried out in parts.
+  // Returns blocks at any offsets (the v forms, with displacements). Blocks that do not touch are
+  // no run, so a task that names several of them is carried out in parts.
   static BlockSizes placed(std::vector<std::uint64_t> offsets, std::vector<std::uint64_t> sizes);
-  // Each of the blocks of `whole` cut into `parts` as cut() does: block b becomes b * parts, ...
+  // Returns each block of `whole` cut into `parts`, as cut() does. Block b becomes the blocks from
+  // b * parts on.
   static BlockSizes segmented(const BlockSizes& whole, std::uint32_t parts, std::uint64_t unit);
 
   std::uint32_t count() const;
   std::uint64_t offset(std::uint32_t block) const;
   std::uint64_t size(std::uint32_t block) const;
-  // Of blocks that lie one behind the other.
+  // Returns the size of blocks that lie one behind the other.
   std::uint64_t size(std::uint32_t first, std::uint32_t count) const;
   bool is_run(std::uint32_t first, std::uint32_t count) const;
-  // All lie one behind the other, so that whatever a list names is a run.
+  // Returns true if all blocks lie one behind the other, so that any range of blocks is a run.
   bool is_packed() const { return packed_; }
-  // Of blocks that need not lie one behind the other.
+  // Returns the sum of the sizes of blocks that need not lie one behind the other.
   std::uint64_t total(std::uint32_t first, std::uint32_t count) const;
-  // Where the last byte of any block ends.
+  // Returns the offset behind the last byte of any block; 0 if there is no block.
   std::uint64_t end() const;
 
  private:
@@ -43,13 +46,13 @@ class BlockSizes {
 
   std::uint32_t count_ = 0;
   bool packed_ = true;
-  std::uint64_t each_ = 0;              // where all are equal
-  std::vector<std::uint64_t> offsets_;  // else
+  std::uint64_t each_ = 0;              // size of each, if offsets_ is empty
+  std::vector<std::uint64_t> offsets_;  // empty: equal blocks, back to back
   std::vector<std::uint64_t> sizes_;
 };
 
 struct Layout {
-  std::array<BlockSizes, 3> spaces;  // by Space
+  std::array<BlockSizes, 3> spaces;  // indexed by Space
   const BlockSizes& of(Space space) const { return spaces[static_cast<std::size_t>(space)]; }
 };
 

@@ -12,16 +12,16 @@
 namespace scela::collectives {
 namespace {
 
-// What a port has to do until a time, in each direction.
+// The times until which a port is busy, in each direction.
 struct Port {
   double sends_until = 0;
   double receives_until = 0;
 };
 
 struct RankState {
-  double now = 0;            // of its processor
-  std::size_t step = 0;      // of its list
-  std::uint32_t waited = 0;  // messages of that step, if it is a wait
+  double now = 0;            // the time of its processor
+  std::size_t step = 0;      // index into its list
+  std::uint32_t waited = 0;  // messages that step has waited for
   Port network;
   Port node;
 };
@@ -40,7 +40,8 @@ class Simulation {
 
  private:
   static constexpr double kNever = -1;
-  // The first byte at the receiver's port, and the message: first come, first served.
+  // The time of the first byte at the receiver's port, and the message. Ports serve the first that
+  // comes.
   using Arrival = std::pair<double, std::uint32_t>;
 
   RankState& state(int rank) { return ranks_[static_cast<std::size_t>(rank)]; }
@@ -53,7 +54,7 @@ class Simulation {
   Port& port(int rank, const Message& message) {
     return is_local(message) ? state(rank).node : state(rank).network;
   }
-  // From its first byte to its last.
+  // Returns the time from the message's first byte to its last.
   double length(const Message& message) const {
     const Blocks& blocks = schedule_.task(message.from, message.send).from;
     const auto bytes = bytes_of(layouts_, message.from, blocks);
@@ -71,15 +72,16 @@ class Simulation {
   std::span<const Layout> layouts_;
   const Machine& machine_;
   std::vector<RankState> ranks_;
-  std::vector<double> left_;     // by message: its last byte, from the sender's port
-  std::vector<double> arrived_;  // and through the receiver's
+  std::vector<double> left_;     // last byte leaves, indexed by message
+  std::vector<double> arrived_;  // last byte is received, by message
   std::priority_queue<Arrival, std::vector<Arrival>, std::greater<>> arrivals_;
 };
 
 std::vector<double> Simulation::run() {
   for (int rank = 0; rank < schedule_.ranks(); ++rank)
     go_on(rank);
-  // What a rank does after an arrival arrives later itself, so that ports see all in order.
+  // A rank acts after an arrival, so its own messages arrive later still, and ports see all
+  // arrivals in order.
   while (!arrivals_.empty()) {
     const Arrival arrival = arrivals_.top();
     arrivals_.pop();
@@ -98,7 +100,7 @@ void Simulation::go_on(int rank) {
     ++own.step;
 }
 
-// False if it must wait.
+// Returns false if the rank must wait.
 bool Simulation::take(int rank, const Step& step) {
   RankState& own = state(rank);
   switch (step.kind) {

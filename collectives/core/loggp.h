@@ -1,8 +1,11 @@
-// When each rank is done, by the LogGP model (Alexandrov et al., 1995), which has for a message of
-// k bytes: `overhead` of the sender's processor, then the message's k bytes leave its port, (k - 1)
-// x `gap_per_byte` from the first to the last; each arrives `latency` later; then `overhead` of the
-// receiver's processor, which it spends when it waits for the message. Between the last byte of a
-// message and the first of the next there is at least `gap`, in each direction at each port.
+// The simulator of the LogGP model (Alexandrov et al., 1995): it computes when each rank is done.
+// Tests use it. simulate() keeps no state, and any thread may call it.
+//
+// A message of k bytes costs the sender's processor `overhead`. Then its bytes leave the sender's
+// port: (k - 1) x `gap_per_byte` pass from the first to the last. Each byte arrives `latency`
+// later. The receiver's processor spends `overhead` when it waits for the message. At least `gap`
+// passes between the last byte of a message and the first of the next, in each direction at each
+// port.
 //
 // Ranks of one node have other figures with each other, and ports of their own for it.
 #pragma once
@@ -17,7 +20,7 @@
 
 namespace scela::collectives {
 
-// In any unit of time, the same for all.
+// The unit of time is the caller's choice; all figures use the same.
 struct LogGP {
   double latency = 0;
   double overhead = 0;
@@ -27,16 +30,17 @@ struct LogGP {
 
 struct Machine {
   LogGP network;
-  LogGP node;                                      // between ranks of one node
-  std::function<int(int rank)> node_of = nullptr;  // without: one rank a node
+  LogGP node;                                      // for messages within a node
+  std::function<int(int rank)> node_of = nullptr;  // if empty, each rank has its own node
   double copy_per_byte = 0;
   double reduce_per_byte = 0;
 };
 
-// By rank: when its list has come to its end, if all begin at 0. `layouts`: as check() takes them;
-// without, a block has one byte. A wait for sends ends when the last byte has left: messages are
-// taken to be short, without a handshake (longer ones cost a latency more each way). Fails for
-// lists that Schedule refuses.
+// Returns the time at which each rank's list has come to its end, indexed by rank, if all begin at
+// 0. `layouts` is as check() takes it; without layouts, a block has one byte. A wait for sends ends
+// when the last byte has left. Messages are taken to be short, without a handshake; longer ones
+// cost a latency more each way. The call fails for lists that Schedule refuses, and for lists that
+// do not come to their ends.
 Result<std::vector<double>> simulate(std::span<const TaskList> lists,
                                      std::span<const Layout> layouts, const Machine& machine);
 

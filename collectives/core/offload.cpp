@@ -20,12 +20,12 @@ bool overlap(const OffloadPlace& one, const OffloadPlace& other) {
          other.offset < one.offset + one.bytes;
 }
 
-// Message by message, with one peer and in one direction.
+// The messages with one peer in one direction that no wait has covered.
 struct Way {
   struct Message {
     std::uint32_t parts = 1;
-    OffloadPlace staged;  // of a receive whose blocks are no run; no bytes: it is one
-    Places places;        // where they belong
+    OffloadPlace staged;  // if its blocks are no run; else 0 bytes
+    Places places;        // where the blocks belong
   };
   std::deque<Message> begun;
   std::deque<Blocks> held;
@@ -133,7 +133,7 @@ class Planner {
       if (message.staged.bytes != 0) copy({message.staged}, message.places);
   }
 
-  // Those that have nothing to do with each other are on their way at once.
+  // Copies that do not depend on each other are under way at once.
   void copy(const Places& from, const Places& to) {
     for_pieces(from, to, [this](const OffloadPlace& source, const OffloadPlace& target) {
       if (source.memory == target.memory && source.offset == target.offset) return;
@@ -181,7 +181,7 @@ class Planner {
 
   // ---- bytes ----
 
-  // As few as there are runs, none of them empty.
+  // Returns the runs of bytes that the blocks make, none of them empty.
   Places places_of(const Blocks& blocks) const {
     const BlockSizes& sizes = layout_.of(blocks.space);
     const auto memory = static_cast<Memory>(blocks.space);
@@ -196,7 +196,7 @@ class Planner {
     }
     return places;
   }
-  // Of several: how long they are together.
+  // Returns the first place, extended by the bytes of all others.
   static OffloadPlace run_of(const Places& places) {
     OffloadPlace whole;
     if (places.empty()) return whole;
@@ -231,7 +231,7 @@ class Planner {
       }
     }
   }
-  // A message of no bytes is one of one part.
+  // A message of no bytes has one part.
   template <class Act>
   static std::uint32_t in_parts(const OffloadPlace& whole, Act act) {
     std::uint32_t parts = 0;
@@ -255,7 +255,7 @@ class Planner {
   OffloadPlan plan_;
   std::map<int, Way> sends_;
   std::map<int, Way> receives_;
-  std::vector<std::pair<OffloadPlace, OffloadPlace>> copies_;  // under way: from, to
+  std::vector<std::pair<OffloadPlace, OffloadPlace>> copies_;  // under way, as pairs (from, to)
 };
 
 std::string text_of(const OffloadPlace& place) {

@@ -1,9 +1,11 @@
-// A task list as an adapter executes it (docs/collectives.md, The engine): which requests stand on
-// which queue, and what a management queue releases and waits for, in order.
+// Offload plans: a task list as an adapter executes it (docs/collectives.md, The engine). A plan
+// says which requests stand on which queue, and what a management queue releases and waits for, in
+// order.
 //
-// Addresses are known when requests are posted, and so are lengths: a plan is of one call's layout.
-// Nobody looks at what has come before the last task is over, so all that a list does is in it:
-// messages, waits, and what is copied and computed between them.
+// The engine (collectives/offload) posts plans, and check_posting() proves them. Addresses and
+// lengths are known when requests are posted, so a plan belongs to the layout of one call. The
+// process looks at no message before the last task is over. So a plan holds all that the list does:
+// messages, waits, and the copies and calculations between them. Plans are values.
 #pragma once
 
 #include <compare>
@@ -16,14 +18,15 @@
 
 namespace scela::collectives {
 
-// Bytes of one message, and of one calculation: longer ones go in parts, which both ends know.
+// The most bytes of one message and of one calculation. Longer ones are cut into parts, and both
+// ends know into how many.
 inline constexpr std::uint64_t kLongestRequest = 1u << 30;
 inline constexpr std::uint64_t kLongestCalculation = 1u << 19;
-// Copies that are waited for at once.
+// A plan that has begun this many copies waits for them before it begins the next.
 inline constexpr std::uint32_t kMostCopies = 64;
 
 struct OffloadPlace {
-  // The list's, or memory in which blocks that are no run become one.
+  // A space of the list, or staging memory, in which blocks that are no run become one.
   enum class Memory : std::uint8_t { input, output, scratch, staging };
   Memory memory = Memory::output;
   std::uint64_t offset = 0;
@@ -33,18 +36,21 @@ struct OffloadPlace {
 
 struct OffloadTask {
   enum class Kind : std::uint8_t {
-    // A receive of `to`, posted before anything runs; when the list comes here, the peer is told
-    // that its next message may come.
+    // A receive of `to`, which is posted before anything runs. When the list comes here, the
+    // adapter tells the peer that its next message may come.
     announce,
-    // A send of `from`, held until the list comes here, and then until the peer has announced.
+    // A send of `from`. It is held until the list comes here, and then until the peer has announced
+    // its receive.
     send,
-    // As many more sends to, or messages from, the peer.
+    // Waits until `count` more sends to the peer, or messages from it, are complete.
     wait_sent,
     wait_received,
-    // A write of `from` to `to`, to the rank itself; and so many of those.
+    // A copy is an RDMA write of `from` to `to`, to the rank itself. wait_copies waits for `count`
+    // of those.
     copy,
     wait_copies,
-    // `to` = `from` op `to`, or with `from_right` `to` op `from`: a calculation of the adapter.
+    // A calculation of the adapter: `to` = `from` op `to`, or with `from_right` `to` = `to` op
+    // `from`.
     reduce,
     signal,
   };
@@ -59,17 +65,18 @@ struct OffloadTask {
 
 struct OffloadPlan {
   std::vector<OffloadTask> tasks;
-  std::vector<int> peers;     // each once, as they come
+  std::vector<int> peers;     // each once, in order of first use
   std::uint64_t staging = 0;  // bytes
   std::uint32_t signals = 0;
 };
 
-// Of a list that Plan::of() has taken, on blocks that the layout has.
+// Returns the plan of a list that Plan::of() has accepted. The layout must have all blocks that the
+// list names.
 OffloadPlan plan_offload(const TaskList& list, const Layout& layout);
 
-// A line a task: "announce 2 out@0+8", "send 2 in@8+8", "wait received 2 1", "copy in@0+8 ->
-// out@8+8", "wait copies 1", "reduce scratch@0+8 -> out@0+8" (out = scratch op out), "reduce
-// out@0+8 <- ...".
+// Returns one line for each task: "announce 2 out@0+8", "send 2 in@8+8", "wait received 2 1", "copy
+// in@0+8 -> out@8+8", "wait copies 1", "reduce scratch@0+8 -> out@0+8" (out = scratch op out),
+// "reduce out@0+8 <- ...".
 std::string to_text(const OffloadPlan& plan);
 std::string to_text(const OffloadTask& task);  // without the end of the line
 

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
 
-// All that goes from one rank to another: messages `base` ... `base + sends - 1`.
+// The messages from one rank to another: `base` ... `base + sends - 1`.
 struct Channel {
   int to = 0;
   std::uint32_t base = 0;
@@ -74,8 +74,8 @@ class ScheduleMaker {
   std::vector<Step>& steps(int rank) { return made_.steps_[static_cast<std::size_t>(rank)]; }
 
   Schedule made_;
-  std::vector<std::vector<Channel>> channels_;  // by sender, in order of receivers
-  // Of the rank whose list is taken: sends that are held, by peer, and how many of them have begun.
+  std::vector<std::vector<Channel>> channels_;  // indexed by sender; receivers ascend
+  // The held sends of the rank that take_list() works on, by peer, and how many of them have begun.
   struct Held {
     std::vector<std::uint32_t> tasks;
     std::size_t begun = 0;
@@ -215,7 +215,7 @@ void ScheduleMaker::enable(int rank, std::uint32_t number, const Task& task) {
     begin_send(rank, held.tasks[held.begun++], number);
 }
 
-// After all lists have been taken: what nobody has met or waited for.
+// Finds messages without a receive, and ends that no wait covers, after all lists have been taken.
 void ScheduleMaker::look_at_ends(int rank) {
   for (const Channel& to : channels_[static_cast<std::size_t>(rank)]) {
     const Message* messages = &made_.messages_[to.base];
@@ -240,7 +240,7 @@ Result<Schedule> Schedule::of(std::span<const TaskList> lists) {
 
 namespace {
 
-// What is known of each message while lists run.
+// The state of each message while lists run, as bits.
 enum : std::uint8_t { kSendBegun = 1, kReceiveBegun = 2, kSenderWaits = 4, kReceiverWaits = 8 };
 constexpr std::uint8_t kMet = kSendBegun | kReceiveBegun;
 
@@ -248,7 +248,7 @@ constexpr std::uint8_t kMet = kSendBegun | kReceiveBegun;
 
 Result<void> Schedule::run(const Stepped& stepped, const Met& met) const {
   std::vector<std::uint8_t> state(messages_.size(), 0);
-  std::vector<std::uint32_t> reached(lists_.size(), 0);  // steps that are done
+  std::vector<std::uint32_t> reached(lists_.size(), 0);  // steps done, indexed by rank
   std::vector<int> ready(lists_.size());
   for (int rank = 0; rank < ranks(); ++rank)
     ready[ready.size() - 1 - static_cast<std::size_t>(rank)] = rank;
@@ -266,7 +266,7 @@ Result<void> Schedule::run(const Stepped& stepped, const Met& met) const {
     for (auto& at = reached[static_cast<std::size_t>(rank)]; at < own.size(); ++at) {
       const Step& step = own[at];
       const bool waits = step.kind == Kind::wait_sent || step.kind == Kind::wait_received;
-      // Messages of a rank to another meet in order: the last one is there when all are.
+      // Messages of a rank to another meet in order, so all are there if the last one is.
       const std::uint32_t last = step.message + step.count - 1;
       if (waits && (state[last] & kMet) != kMet) {
         state[last] |= step.kind == Kind::wait_sent ? kSenderWaits : kReceiverWaits;
@@ -285,8 +285,8 @@ Result<void> Schedule::run(const Stepped& stepped, const Met& met) const {
   return {};
 }
 
-// A stuck rank waits for another to begin its end of a message, which that rank would have in its
-// list further on, so it is stuck as well: whoever follows them comes round.
+// A stuck rank waits for a peer to begin its end of a message. The peer has that end further on in
+// its list, so it is stuck as well. So the chain of peers comes round.
 Error Schedule::circle_from(const std::vector<std::uint32_t>& reached, int stuck) const {
   const auto step_of = [&](int rank) -> const Step& {
     return steps(rank)[reached[static_cast<std::size_t>(rank)]];

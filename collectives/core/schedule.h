@@ -1,9 +1,12 @@
-// The lists of all ranks as one: which send meets which receive, and what each wait waits for.
+// The lists of all ranks as one schedule: which send meets which receive, and which messages each
+// wait waits for. The checker, the symbolic executor and the LogGP simulator use it.
 //
-// Lists have no branches, so all of that is known before anything runs, and running needs no time:
-// a message is there when both of its ends have begun, a rank goes on when what it waits for is
-// there. Whatever is possible stays possible, so that every order in which ranks are run ends in
-// the same state, and who is stuck in one is stuck in all.
+// Lists have no branches, so all of that is known before anything runs, and running needs no time.
+// A message is there when both of its ends have begun. A rank goes on when what it waits for is
+// there. A step that is possible stays possible. So every order in which ranks are run ends in the
+// same state. A rank that is stuck in one order is stuck in all.
+//
+// A schedule does not change after it is made, and any thread may read it.
 #pragma once
 
 #include <cstdint>
@@ -21,26 +24,28 @@ namespace scela::collectives {
 struct Message {
   int from = 0;
   int to = 0;
-  std::uint32_t send = 0;     // the number of the task, in the list of `from`
-  std::uint32_t receive = 0;  // in the list of `to`
+  std::uint32_t send = 0;     // the task's number in the list of `from`
+  std::uint32_t receive = 0;  // the task's number in the list of `to`
 };
 
-// A task as it is carried out: waits know their messages, sends that were held stand where they are
-// enabled (one for each), and enable has gone.
+// A task as it is carried out. A wait knows its messages. A held send stands where it is enabled,
+// one step for each, and enable tasks are gone.
 struct Step {
   Kind kind = Kind::signal;
-  std::uint32_t task = 0;      // the number of the task that is carried out
-  std::uint32_t position = 0;  // and of that which has it carried out: another one for held sends
-  // send, receive: the message. Waits: these messages, in the order of their ends.
+  std::uint32_t task = 0;      // the task that is carried out
+  std::uint32_t position = 0;  // as `task`; held send: its enable task
+  // For send and receive, the message. For waits, the first of `count` messages, in the order of
+  // their ends.
   std::uint32_t message = 0;
   std::uint32_t count = 0;
 };
 
 class Schedule {
  public:
-  // Refuses peers that are none, ends without another end, waits for what has not been begun or has
-  // been waited for, ends that nothing waits for, sends that are held for ever or enabled twice,
-  // and tasks after the last signal. `lists` must outlive the schedule.
+  // Makes the schedule of these lists. It refuses peers that do not exist and ends without a
+  // matching end. It refuses waits for what has not been begun or has been waited for, and ends
+  // that no wait covers. It also refuses sends that are held for ever or enabled twice, and tasks
+  // after the last signal. `lists` must outlive the schedule.
   static Result<Schedule> of(std::span<const TaskList> lists);
 
   int ranks() const { return static_cast<int>(lists_.size()); }
@@ -49,9 +54,9 @@ class Schedule {
   const std::vector<Step>& steps(int rank) const { return steps_[static_cast<std::size_t>(rank)]; }
   const std::vector<Message>& messages() const { return messages_; }
 
-  // Calls `stepped` for each step when it is done (of one rank: in order), and `met` when both ends
-  // of a message have begun, after stepped() for the later one. Fails with the circle of those who
-  // wait for each other if not all come to their ends.
+  // Calls `stepped` for each step when it is done; the steps of one rank come in order. Calls `met`
+  // when both ends of a message have begun, after `stepped` for the later one. If not all lists
+  // come to their ends, the call fails with the circle of ranks that wait for each other.
   using Stepped = std::function<void(int rank, const Step& step)>;
   using Met = std::function<void(std::uint32_t message)>;
   Result<void> run(const Stepped& stepped, const Met& met) const;
@@ -61,11 +66,12 @@ class Schedule {
   Error circle_from(const std::vector<std::uint32_t>& reached, int stuck) const;
 
   std::span<const TaskList> lists_;
-  std::vector<std::vector<Step>> steps_;  // by rank
-  std::vector<Message> messages_;         // those from one rank to another together, in order
+  std::vector<std::vector<Step>> steps_;  // indexed by rank
+  std::vector<Message> messages_;         // grouped by sender and receiver, in order
 };
 
-// "rank 3, task 5 'send 2 <- out[0]'": tasks are counted from 0. `why` says what is wrong with it.
+// Returns an error such as "rank 3, task 5 'send 2 <- out[0]'". Tasks are counted from 0. `why`
+// says what is wrong with the task.
 Error task_error(int rank, std::uint32_t number, const Task& task, std::string why);
 
 }  // namespace scela::collectives

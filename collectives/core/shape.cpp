@@ -6,7 +6,7 @@ namespace scela::collectives {
 
 namespace {
 
-// By Operation.
+// Indexed by Operation.
 constexpr std::array<std::string_view, 11> kNames = {
     "barrier",   "bcast",    "reduce",         "allreduce", "gather", "scatter",
     "allgather", "alltoall", "reduce_scatter", "scan",      "exscan"};

@@ -1,4 +1,5 @@
-// What an algorithm is asked for, and what it is.
+// The shape of a call, which is all that a list depends on, and the description of an algorithm.
+// Both are values; an algorithm's functions are pure, and any thread may call them.
 #pragma once
 
 #include <cstdint>
@@ -25,41 +26,42 @@ enum class Operation : std::uint8_t {
   exscan,
 };
 
-// All that a list depends on besides the rank. Ranks that call with equal shapes have lists that
-// fit together.
+// All that a list depends on besides the rank. If ranks call with equal shapes, their lists fit
+// together.
 struct Shape {
   Operation operation = Operation::barrier;
   int ranks = 1;
-  int root = 0;                // where there is one
-  std::uint32_t segments = 1;  // each block of the operation is cut into so many
-  std::uint32_t radix = 2;  // ports + 1, or children of a tree; algorithms that have none ignore it
-  bool in_place = false;    // the input stands in the output (per operation: docs/collectives.md)
-  bool commutes = true;     // the reduction
-  // Of a nomial tree's levels, so many nearest the leaves stand apart in the list, so that somebody
-  // else can run them (algorithms/stages.h).
+  int root = 0;                // for operations with a root
+  std::uint32_t segments = 1;  // parts that each block is cut into
+  std::uint32_t radix = 2;     // ports + 1, or base of a k-nomial tree
+  bool in_place = false;       // input is in output (docs/collectives.md)
+  bool commutes = true;        // the reduction is commutative
+  // The number of a nomial tree's levels, nearest the leaves, that stand apart in the list. So
+  // another executor can run them (algorithms/stages.h).
   std::uint32_t split = 0;
-  // Which node each rank is on; none: all ranks are of one node. It lasts as long as the
-  // communicator, so shapes of one communicator that are equal have the same one.
+  // The node of each rank. If null, all ranks are on one node. The map lasts as long as the
+  // communicator, so equal shapes of one communicator have the same map.
   std::shared_ptr<const NodeMap> nodes = nullptr;
   friend bool operator==(const Shape&, const Shape&) = default;
 };
 
-// One algorithm: of a file in collectives/algorithms/<operation>/, listed in
+// One algorithm. It is defined in collectives/algorithms/<operation>/ and listed in
 // algorithms/algorithms.h.
 struct Algorithm {
   std::string_view name;  // "recursive-doubling"
   Operation operation = Operation::barrier;
-  bool any_order = true;  // also for reductions that do not commute
-  bool equal_blocks =
-      false;  // not for the v forms: ranks handle blocks whose sizes they do not know
-  bool has_segments = false;  // segments > 1 makes another list
+  bool any_order = true;      // reductions need not commute
+  bool equal_blocks = false;  // unfit for v forms: sizes are unknown
+  bool has_segments = false;  // the list depends on Shape::segments
   bool has_radix = false;
-  bool has_nodes = false;  // where ranks are makes another list
+  bool has_nodes = false;  // the list depends on Shape::nodes
   bool has_split = false;
-  // Blocks of input and output that one segment-less call has (docs/collectives.md), where they are
-  // the algorithm's own choice: how many parts the message is cut into. 0: one.
+  // Returns how many parts the algorithm cuts the message into by its own choice: the blocks of
+  // input and output that a call without segments has (docs/collectives.md). If null, there is one
+  // part.
   std::uint32_t (*parts)(const Shape& shape) = nullptr;
-  // Whether it can: an error of configuration otherwise, and another is chosen.
+  // Returns whether the algorithm can serve the shape. If not, the shape is an error of
+  // configuration, and another algorithm is chosen. If null, it serves every shape.
   bool (*fits)(const Shape& shape) = nullptr;
   TaskList (*build)(const Shape& shape, int rank) = nullptr;
 };

@@ -34,7 +34,7 @@ std::uint32_t Sums::combine(std::uint32_t left, std::uint32_t right) {
   Runs all = runs_of(left);
   const Runs more = runs_of(right);
   all.insert(all.end(), more.begin(), more.end());
-  // Runs that a rank is in twice stay apart: they are a sum too, though never the right one.
+  // Runs that share a rank stay apart. Such a sequence is a sum too, though never the right one.
   if (commutes_) std::sort(all.begin(), all.end());
   Runs joined;
   for (const Run& run : all) {

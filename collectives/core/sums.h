@@ -1,4 +1,5 @@
-// Values of the symbolic executor: which ranks' contributions they are, in which order.
+// Values of the symbolic executor: which ranks' contributions they are, in which order. An object
+// belongs to one thread at a time.
 #pragma once
 
 #include <cstdint>
@@ -10,25 +11,25 @@
 namespace scela::collectives {
 
 // Numbers for sequences of ranks, so that values are small and equal ones have equal numbers.
-// kNothing is no value; `rank` + 1 is that rank's contribution alone.
+// kNothing stands for no value, and `rank` + 1 for that rank's contribution alone.
 class Sums {
  public:
   static constexpr std::uint32_t kNothing = 0;
 
-  // Where `commutes`, sequences that are equal after sorting are the same.
+  // If `commutes`, sequences that are equal after sorting have the same number.
   Sums(int ranks, bool commutes);
 
   static std::uint32_t of_rank(int rank) { return static_cast<std::uint32_t>(rank) + 1; }
-  // The ranks first ... last, in order, each once.
+  // Returns the number of the ranks first ... last, in order, each once.
   std::uint32_t of_run(int first, int last);
-  // left op right, neither of which is nothing.
+  // Returns the number of left op right. Neither operand may be kNothing.
   std::uint32_t combine(std::uint32_t left, std::uint32_t right);
-  // "ranks 0-3, 7, 5".
+  // Returns text such as "ranks 0-3, 7, 5".
   std::string text(std::uint32_t sum) const;
 
  private:
-  // Ranks from ... to, one after the other. A sequence joins what can be joined, so that equal ones
-  // are equal as vectors too.
+  // The ranks from ... to, in order. A sequence joins all runs that can be joined, so that equal
+  // sequences are equal as vectors too.
   struct Run {
     int from = 0;
     int to = 0;
@@ -41,9 +42,9 @@ class Sums {
 
   std::uint32_t ranks_;
   bool commutes_;
-  std::vector<Runs> longer_;  // numbers ranks_ + 1 and up
+  std::vector<Runs> longer_;  // for the numbers from ranks_ + 1 on
   std::map<Runs, std::uint32_t> numbers_;
-  std::unordered_map<std::uint64_t, std::uint32_t> combined_;  // by left and right
+  std::unordered_map<std::uint64_t, std::uint32_t> combined_;  // keyed by left and right
 };
 
 }  // namespace scela::collectives

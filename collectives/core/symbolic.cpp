@@ -15,7 +15,7 @@
 namespace scela::collectives {
 namespace {
 
-// The contributions `sum` to block `block`.
+// A value is the contributions `sum` of ranks to block `block`.
 struct Value {
   std::uint32_t sum = Sums::kNothing;
   std::uint32_t block = 0;
@@ -41,7 +41,7 @@ class Execution {
   void local(int rank, const Step& step);
   void meet(std::uint32_t number);
   Result<void> compare(int rank);
-  // Null, and an error, where the space has no such blocks.
+  // Returns null and keeps an error if the space has no such blocks.
   Value* values(int rank, const Step& step, const Blocks& blocks);
   std::string text(const Value& value) const {
     if (value.sum == Sums::kNothing) return "nothing";
@@ -55,9 +55,9 @@ class Execution {
   const Schedule& schedule_;
   std::uint32_t parts_;
   Sums sums_;
-  std::vector<std::array<std::vector<Value>, 3>> spaces_;  // by rank and Space
-  std::vector<std::uint32_t> rounds_;                      // that each rank has waited for
-  std::vector<std::uint32_t> round_of_;                    // by message
+  std::vector<std::array<std::vector<Value>, 3>> spaces_;  // indexed by rank, then by Space
+  std::vector<std::uint32_t> rounds_;                      // last round each rank has waited for
+  std::vector<std::uint32_t> round_of_;                    // indexed by message
   std::optional<Error> error_;
 };
 
@@ -141,8 +141,8 @@ void Execution::local(int rank, const Step& step) {
   }
 }
 
-// What is sent stays as it is until the send has been waited for, and what is received is not
-// looked at before that: the moment does not matter.
+// Sent blocks do not change until a wait covers the send, and received blocks are not read before a
+// wait. So the moment of the copy does not matter.
 void Execution::meet(std::uint32_t number) {
   const Message& message = schedule_.messages()[number];
   const Task& send = schedule_.task(message.from, message.send);

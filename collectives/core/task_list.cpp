@@ -10,7 +10,7 @@
 namespace scela::collectives {
 namespace {
 
-constexpr std::string_view kShortNames[] = {"in", "out", "scratch"};  // by Space
+constexpr std::string_view kShortNames[] = {"in", "out", "scratch"};  // indexed by Space
 constexpr Space kSpaces[] = {Space::input, Space::output, Space::scratch};
 
 std::string text_of(const Blocks& blocks) {
@@ -19,7 +19,7 @@ std::string text_of(const Blocks& blocks) {
   return out + "]";
 }
 
-// One line's words, each taken once; the first fault is kept and everything after it is nothing.
+// The words of one line, each taken once. Only the first fault is kept.
 class Line {
  public:
   Line(std::string_view text, int number) : text_(text.substr(0, text.find('#'))), number_(number) {
@@ -37,7 +37,8 @@ class Line {
     return out;
   }
 
-  // The next word is one of these, by number; 0 and a fault if not.
+  // Takes the next word and returns its index among the choices. If it is none of them, this keeps
+  // a fault and returns 0.
   std::size_t one_of(std::initializer_list<std::string_view> choices) {
     const std::string_view found = word();
     std::size_t number = 0;
@@ -80,7 +81,7 @@ class Line {
                    "the form is in collectives/core/task_list.h"};
   }
 
-  // The fault, if there was any or if words are left.
+  // Returns the fault, if there was any or if words are left.
   std::optional<Error> end() {
     if (!error_ && !text_.empty()) refuse(word(), "is one word too many");
     return std::move(error_);
@@ -102,7 +103,7 @@ class Line {
     return value;
   }
 
-  // "[3]" or "[3+2]", the end of which is a number too.
+  // Reads "[3]" or "[3+2]". The end of the run must fit into 32 bits too.
   static std::optional<Blocks> run_of(std::string_view text) {
     if (text.size() < 3 || text.back() != ']') return {};
     text = text.substr(1, text.size() - 2);

@@ -1,8 +1,8 @@
-// What one rank does in one collective operation, as data: a list of tasks, in order. An algorithm
-// makes it, the checker proves it, executors run it (docs/collectives.md).
+// The task list of one rank in one collective operation: data, carried out in order. An algorithm
+// makes a list, the checker proves it, and executors run it (docs/collectives.md).
 //
-// Lists know blocks, not bytes: which bytes block 3 of the output is, a Layout says when the
-// operation is started. So one list serves every call with the same shape.
+// Lists name blocks, not bytes. A Layout says which bytes block 3 of the output is when the
+// operation is started. So one list serves every call with the same shape. Lists are values.
 #pragma once
 
 #include <compare>
@@ -15,11 +15,11 @@
 
 namespace scela::collectives {
 
-// Where a block is: in what the caller gives, in what the caller gets, or in memory of the
-// operation's own.
+// The space that a block is in: what the caller gives (input), what the caller gets (output), or
+// memory of the operation's own (scratch).
 enum class Space : std::uint8_t { input, output, scratch };
 
-// Blocks [first, first + count) of one space, which lie one behind the other.
+// Blocks [first, first + count) of one space; they follow each other.
 struct Blocks {
   Space space = Space::output;
   std::uint32_t first = 0;
@@ -28,22 +28,23 @@ struct Blocks {
 };
 
 enum class Kind : std::uint8_t {
-  // Begin to send or receive; the buffer is the operation's until a wait says otherwise. The k-th
-  // send of a rank to another meets the k-th receive there, and both are of the same bytes.
+  // Begins to send or receive. The operation owns the buffer until a wait covers the message. The
+  // k-th send of a rank to another meets the k-th receive there, and both have the same length in
+  // bytes.
   send,
   receive,
-  // Goes on when `count` more sends to, or receives from, that peer are complete: in the order in
-  // which they were begun, counted since the list began.
+  // Goes on when `count` more sends to that peer, or receives from it, are complete. They are
+  // counted from the start of the list, in the order in which they were begun.
   wait_sent,
   wait_received,
-  // At once: the bytes of `from` to `to`; or `to` = `from` op `to`, elementwise, where `from` is
-  // the left operand, or with `from_right` the right one.
+  // Carried out at once. A copy copies the bytes of `from` to `to`. A reduction computes `to` =
+  // `from` op `to`, elementwise: `from` is the left operand, or with `from_right` the right one.
   copy,
   reduce,
-  // Offloaded forms only: a send that is `held` begins when it is enabled, in order, `count` of
-  // those to that peer at once.
+  // Used in offloaded forms only: a send that is `held` begins when it is enabled. One task enables
+  // `count` of the held sends to that peer, in order.
   enable,
-  // The caller may know how far the list has come; the last one is its end.
+  // Tells the caller how far the list has come. The last signal is the end of the list.
   signal,
 };
 
@@ -60,12 +61,12 @@ struct Task {
 
 struct TaskList {
   std::vector<Task> tasks;
-  // How many blocks each space has, indexed by Space.
+  // The number of blocks in each space, indexed by Space.
   std::uint32_t blocks[3] = {};
   friend bool operator==(const TaskList&, const TaskList&) = default;
 };
 
-// One line a task, which parse() reads back:
+// to_text() writes one line for each task, and parse() reads them back:
 //   blocks in 1 out 8 scratch 0
 //   copy in[0] -> out[3]
 //   receive 2 -> out[2+2]          from rank 2, blocks 2 and 3
@@ -77,13 +78,13 @@ struct TaskList {
 //   reduce out[0] <- scratch[0]    out = out op scratch
 //   enable 2 1
 //   signal
-// A buffer of no blocks is out[0+0]. '#' and what follows it in a line are a comment. An error of
+// A buffer without blocks is out[0+0]. A '#' starts a comment that ends with the line. An error of
 // parse() names line and word, both counted from 1.
 std::string to_text(const TaskList& list);
 std::string to_text(const Task& task);  // without the end of the line
 Result<TaskList> parse(std::string_view text);
 
-// "input", "output", "scratch"; in a task's text "in", "out", "scratch".
+// Returns "input", "output" or "scratch". A task's text has "in", "out" and "scratch" instead.
 std::string_view name_of(Space space);
 
 }  // namespace scela::collectives

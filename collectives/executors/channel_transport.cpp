@@ -1,4 +1,5 @@
-// Messages by the channel.
+// A transport over the channel. Each message is a channel request, and its ticket is the index of
+// the request in a table.
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -45,11 +46,11 @@ Outcome outcome_of(const channel::Status& status) {
   return outcome;
 }
 
-// How often who calls looks what others tell of ends.
+// The time between two looks for what other ranks tell of ended ranks.
 constexpr std::chrono::milliseconds kBetweenChannelLooks{50};
 
-// What others tell of contexts is received by any of a channel's transports, and concerns another
-// one as well as not: so it is passed on to all of them.
+// Words about contexts that this process was told. Any of a channel's transports may receive a
+// word, which may concern another transport. So the word is passed on to all of them.
 class Words {
  public:
   explicit Words(channel::Channel& channel) : channel_(&channel::Inside::kept_for(channel)) {
@@ -67,7 +68,7 @@ class Words {
     const std::lock_guard lock(all().mutex);
     for (Words* const other : all().words) {
       if (other == this || other->channel_ != channel_) continue;
-      // Not every transport is asked for them.
+      // The number is limited, because some transports are never asked for words.
       constexpr std::size_t kMost = 1024;
       if (other->kept_.size() == kMost) other->kept_.pop_front();
       other->kept_.push_back(what);
@@ -91,18 +92,18 @@ class Words {
     return all;
   }
 
-  const void* channel_;       // what all that share it have in common
-  std::deque<GivenUp> kept_;  // under the lock
+  const void* channel_;       // identifies the channel
+  std::deque<GivenUp> kept_;  // guarded by All::mutex
 };
 
-// To the tick, and cheaper than the exact one.
+// Returns the time to the kernel's tick, which is cheaper than the exact time.
 std::chrono::nanoseconds coarse_now() {
   timespec time{};
   ::clock_gettime(CLOCK_MONOTONIC_COARSE, &time);
   return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
 }
 
-// Each transport of a process is woken by a tag of its own.
+// Returns a wake tag that no other transport of this process has.
 int next_wake_tag() {
   static std::atomic<int> next{0};
   return next.fetch_add(1, std::memory_order_relaxed) & channel::kMaxTag;
@@ -119,7 +120,7 @@ class ChannelTransport final : public Transport {
 
   Ticket send(int peer, Route route, std::span<const std::byte> bytes) override {
     channel::Request request = channel_.isend(peer, tag_of(route), bytes, context_of(route));
-    // A small message is gone: nothing of it is kept.
+    // A small message is over at once, and needs no ticket.
     if (request.test() && !request.status().error) return kGone;
     return keep(std::move(request));
   }
@@ -139,7 +140,8 @@ class ChannelTransport final : public Transport {
   }
   void let_tests(Tests tests) override { tests_ = tests; }
   void move() override { channel_.progress(); }
-  // Others may tell of ends meanwhile, so it is no longer than they may be left unheard.
+  // The wait is at most kBetweenChannelLooks, because other ranks may tell of ended ranks
+  // meanwhile.
   Outcome take(int peer, Route route, std::span<std::byte> bytes) override {
     const channel::Status status =
         channel_.recv(peer, tag_of(route), bytes, context_of(route), kBetweenChannelLooks);
@@ -148,7 +150,7 @@ class ChannelTransport final : public Transport {
   }
 
   bool wait_any(std::span<const Ticket> tickets, Limit limit) override {
-    // They stand one behind the other only while they are waited for.
+    // The requests are moved into one array only while they are waited for.
     waited_.clear();
     if (!listens_) listen();
     waited_.push_back(std::move(wake_));
@@ -208,7 +210,7 @@ class ChannelTransport final : public Transport {
   std::optional<GivenUp> given_up() override {
     if (!is_time(looked_)) return std::nullopt;
     std::erase_if(told_, [](auto& one) { return one.second.test(); });
-    auto what = words_.next();  // those that were passed on came first
+    auto what = words_.next();  // words passed on come first
     if (!what) {
       what = received();
       if (what) words_.pass_on(*what);
@@ -224,7 +226,7 @@ class ChannelTransport final : public Transport {
   }
 
  private:
-  // What is left of an earlier life has other tags than this one's, as far apart as may be.
+  // Messages of an earlier life have other tags than those of this one, as far apart as possible.
   static int tag_of(const Route& route) {
     constexpr std::uint64_t kApart = 0x9e37'79b1;
     const std::uint64_t life = route.context >> 32;
@@ -247,18 +249,20 @@ class ChannelTransport final : public Transport {
     return what;
   }
 
-  // Others may tell of ends, of which none of these messages does.
+  // A wait is cut into slices, because other ranks may tell of ended ranks, and none of these
+  // messages does.
   static Limit slice_of(const Limit& limit) {
     return limit && *limit < kBetweenChannelLooks ? *limit : kBetweenChannelLooks;
   }
-  // Also where nobody ever waits.
+  // Returns true once in each kBetweenChannelLooks, even if no caller ever waits.
   static bool is_time(std::chrono::nanoseconds& last) {
     const std::chrono::nanoseconds now = coarse_now();
     if (now - last < kBetweenChannelLooks) return false;
     last = now;
     return true;
   }
-  // From when it is first waited for: a receive that nobody needs makes others dearer.
+  // The transport listens only from its first wait on, because an unneeded receive makes others
+  // slower.
   void listen() {
     listens_ = true;
     wake_ = channel_.irecv(channel_.rank(), wake_tag_, {}, kWakeContext);
@@ -290,11 +294,11 @@ class ChannelTransport final : public Transport {
   std::vector<channel::Request> requests_;
   std::vector<Ticket> free_;
   std::vector<channel::Request> waited_;
-  std::vector<bool> known_;  // by rank: it is among ended_
+  std::vector<bool> known_;  // by rank: true if it is in ended_
   std::vector<int> ended_;
   std::chrono::nanoseconds looked_for_ends_{};
   std::chrono::nanoseconds looked_{};
-  // Words to others that are under way.
+  // Words to other ranks that are under way.
   std::list<std::pair<std::array<std::byte, sizeof(GivenUp)>, channel::Request>> told_;
 };
 

@@ -1,5 +1,7 @@
-// Who runs the lists: the caller at once (inline), the caller whenever it looks (polled), or a
-// thread beside it. Same list, same bytes, whoever runs it.
+// An executor moves the runs of a communicator. The caller moves them in start() (inline) or in
+// each of its calls (polled), or a thread or an adapter's engine does it. The list and the bytes
+// are the same for each of them. Communicators use it. Only the thread executor may be called by
+// several threads at once (factory.h).
 #pragma once
 
 #include <cstddef>
@@ -14,13 +16,12 @@
 
 namespace scela::collectives {
 
-// Runs that an adapter was given. A run that was not posted whole when it was started needs steps
-// of this process before it is over.
+// Counts of the runs that an adapter was given. A run that was not posted whole when it was started
+// needs steps of this process before it is over.
 struct PostedRuns {
   std::uint64_t all = 0;
-  std::uint64_t connecting = 0;  // not posted whole: peers, its own or those of one before it, were
-                                 // not connected yet
-  std::uint64_t in_parts = 0;    // not posted whole: the queues do not hold so much
+  std::uint64_t connecting = 0;  // not posted whole: peers not connected
+  std::uint64_t in_parts = 0;    // not posted whole: the queues were full
 };
 
 class Executor {
@@ -30,50 +31,55 @@ class Executor {
   Executor() = default;
   Executor(const Executor&) = delete;
   Executor& operator=(const Executor&) = delete;
-  // Its runs are over.
+  // All runs must be over before the executor is destroyed.
   virtual ~Executor() = default;
 
   virtual std::string_view name() const = 0;  // "inline", "polled", "thread", "engine"
-  // A run that was bound. It is the executor's until it is over.
+  // Starts a run that was bound. The run belongs to the executor until it is over.
   virtual void start(Run& run) = 0;
-  // The same of a caller who waits for it: it is over when this returns.
+  // Starts the run and blocks until it is over.
   virtual void run(Run& run);
-  // Moves whatever the caller has to move. Whether it is over.
+  // Moves all runs that the caller has to move. Returns true if this run is over. Never blocks.
   virtual bool test(Run& run) = 0;
-  // The index of one that is over; runs.size(): none before the limit, or there is none. Null
-  // entries are passed over.
+  // Blocks until a run is over, and returns its index. Returns runs.size() if none is over before
+  // the limit, or if all entries are null. Null entries are passed over.
   virtual std::size_t wait_any(std::span<Run* const> runs, Limit limit = {}) = 0;
-  // Moves whatever the caller has to move.
+  // Moves all runs that the caller has to move. Never blocks.
   virtual void progress() = 0;
-  // For a wait for more than its runs (waits.h): adds messages of which one is over when progress()
-  // has something to do, or when a run has ended that was not over before this call. They are good
-  // until the executor's next call. False: it cannot say; then a wait looks now and then.
+  // Serves a wait for more than this executor's runs (waits.h). It adds messages to the vector, of
+  // which one is over when progress() has something to do. One is also over when a run has ended
+  // that was not over before this call. The messages are valid until the executor's next call.
+  // Returns false if the executor cannot name them; the caller then looks now and then.
   virtual bool add_requests(std::vector<channel::Request*>&) { return false; }
-  // Ends it with this fault, unless it is over: wait for that. Others may wait for this rank then;
-  // where they are to be told instead, a run's own failure does that (run.h).
+  // Ends the run with this fault, unless it is over. The caller then waits for the run. Other ranks
+  // may wait for this rank afterwards. If they are to be told instead, the run itself must fail
+  // (run.h).
   virtual void cancel(Run& run, Fault why) = 0;
-  // This rank cannot go on in this context, and the others do not know how to: all operations of
-  // these ranks in it end with that fault, those that are started later too.
+  // Gives up the context for these ranks, because this rank cannot go on and the others do not know
+  // its list. All operations in the context end with this fault, later ones included.
   virtual void give_up(const GivenUp& what, std::span<const int> ranks) = 0;
-  // Null: this context is not known to be given up. What it points to stays.
+  // Returns null if the context is not known to be given up. The object that it points to stays
+  // valid.
   virtual const GivenUp* given_up(ContextId context) const = 0;
-  // This rank begins nothing more in this context than what.begun operations: who begins more
-  // would wait for it. The next of these ranks is told, and gives the context up if it goes on.
+  // Says that this rank begins no more than what.begun operations in this context. A rank that
+  // begins more would wait for it. The next of these ranks is told, and gives the context up if it
+  // goes on.
   virtual void leave(const GivenUp& what, std::span<const int> ranks) = 0;
-  // An operation of this context that somebody else runs, the one with this number: it is not
-  // begun either by a rank that has left. Its kind as Call has it: others that wait for long may
-  // have begun another one.
+  // Counts an operation of this context, with this number, that this executor does not run. A rank
+  // that has left has not begun it either. `kind` is as in Call. Ranks that wait for long compare
+  // it with the operation that they have begun.
   virtual void count(ContextId context, std::uint64_t number, std::span<const int> ranks,
                      std::uint16_t kind) = 0;
-  // No more runs of this context are started: what was kept for it goes when the last is over.
+  // Says that no more runs of this context are started. The state kept for the context is freed
+  // when its last run is over.
   virtual void forget(ContextId context) = 0;
-  // Of an adapter, for the runs of this context.
+  // Returns the number of queue pairs that an adapter has for this context, or 0.
   virtual std::size_t queue_pairs(ContextId) const { return 0; }
   virtual PostedRuns posted(ContextId) const { return {}; }
-  // For people: where it runs.
+  // Returns text for people: where the runs are executed.
   virtual std::string describe() const = 0;
 
-  // False: not over before the limit.
+  // Blocks until the run is over. Returns false if it is not over before the limit.
   virtual bool wait(Run& run, Limit limit);
   bool wait(Run& run) { return wait(run, {}); }
 };

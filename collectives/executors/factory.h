@@ -1,4 +1,5 @@
-// The executors there are, and all that others need to give them something to run.
+// Makes the executors, and declares all that a caller needs to give them a run. Communicators and
+// tests use it. Each function states the threads that may call the executor.
 #pragma once
 
 #include <cstdint>
@@ -22,32 +23,34 @@ class Channel;
 
 namespace scela::collectives {
 
-// "inline", "polled", "thread", "engine" (collectives/offload/factory.h makes that).
+// The names are "inline", "polled", "thread" and "engine". collectives/offload/factory.h makes the
+// engine executor.
 enum class ExecutorKind : std::uint8_t { at_once, polled, thread, engine };
 std::string_view name_of(ExecutorKind kind);
 std::optional<ExecutorKind> executor_kind_of(std::string_view name);
 
-// The caller's thread moves all its runs whenever it calls. For one thread at a time.
+// The caller's thread moves all runs in each of its calls. One thread may call at a time.
 std::unique_ptr<Executor> make_polled(std::unique_ptr<Transport> transport);
-// start() returns when the run is over. Meanwhile the runs of `polled` get on as well: others may
-// wait for those before they come to this one.
+// The executor's start() returns when the run is over. Meanwhile the runs of `polled` progress as
+// well, since other ranks may wait for those before they come to this run. One thread may call at a
+// time.
 std::unique_ptr<Executor> make_inline(Executor& polled);
 
-// Where a node's ranks run, to find idle cores for their threads.
+// The processors of a node's ranks, by which idle cores are found for their threads.
 struct ThreadPlacement {
-  std::vector<CpuSet> ranks;  // of this node, in order; empty: threads are not bound
-  std::size_t own = 0;        // which of them this process is
+  std::vector<CpuSet> ranks;  // in node order; empty: threads not bound
+  std::size_t own = 0;        // index of this process in `ranks`
 };
-// A thread that moves all its runs, bound to the nearest idle core (P1; placement.h). Any thread
-// may call. `transport` is the thread's own: over a channel, that needs Threads::multiple. `bell`
-// is the caller's, who is woken by it where he waits for other things besides (add_requests); none:
-// he cannot be.
+// A thread moves all runs, bound to the nearest idle core (P1; placement.h). Any thread may call.
+// `transport` belongs to the thread; over a channel it needs Threads::multiple. `bell` belongs to
+// the caller. It wakes a caller that waits for other messages besides (add_requests). If it is
+// null, such a caller cannot be woken.
 Result<std::unique_ptr<Executor>> make_thread(std::unique_ptr<Transport> transport,
                                               const ThreadPlacement& placement = {},
                                               std::unique_ptr<Transport> bell = nullptr);
 
-// Over a channel. It keeps what the channel is made of: once the program has closed the channel,
-// messages end with a fault that says so.
+// Makes a transport over a channel, and keeps the channel's state alive. Once the program has
+// closed the channel, messages end with a fault that says so.
 std::unique_ptr<Transport> make_channel_transport(channel::Channel& channel);
 
 }  // namespace scela::collectives

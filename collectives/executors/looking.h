@@ -1,4 +1,5 @@
-// Looking which of several runs is over, and when a wait's limit is.
+// Helpers of executors: which of several runs is over, and when the limit of a wait is. Any thread
+// may use them.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +13,7 @@
 
 namespace scela::collectives {
 
-// runs.size(): none is.
+// Returns the index of the first run that is over, or runs.size() if none is.
 inline std::size_t first_over(std::span<Run* const> runs) {
   const auto at =
       std::ranges::find_if(runs, [](const Run* run) { return run != nullptr && run->is_over(); });

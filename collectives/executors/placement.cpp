@@ -12,7 +12,7 @@ namespace scela::collectives {
 
 namespace {
 
-// A core, or a processor of one, where no rank runs.
+// A core, or a processor of a core, on which no rank runs.
 struct Seat {
   Processor first;
   CpuSet cpus;
@@ -32,7 +32,8 @@ std::vector<Seat> seats_of(const Topology& machine, const CpuSet& taken, Level l
   return idle;
 }
 
-// What the two do not share costs.
+// Returns the distance of two processors: 0 on one core, 4 on different sockets. The fewer levels
+// of the machine they share, the larger it is.
 int distance(const Processor& a, const Processor& b) {
   if (a.core == b.core) return 0;
   if (a.l3 == b.l3 && a.l3 != kNoObject) return 1;

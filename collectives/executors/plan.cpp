@@ -10,7 +10,8 @@
 
 namespace scela::collectives {
 
-// What is known of the messages with one peer, in one direction, as the list goes by.
+// Makes a plan in one pass over the list. It counts, for each peer and direction, the messages that
+// have begun, are held and are waited for.
 class PlanMaker {
  public:
   explicit PlanMaker(TaskList list) { plan_.list_ = std::move(list); }

@@ -1,5 +1,6 @@
-// A task list made ready to be run any number of times (task templates: offload thesis, section
-// 4.3). Which messages each wait waits for is found out once, so that a run only counts along.
+// A Plan is a task list prepared to be run any number of times (task templates: offload thesis,
+// section 4.3). It has for each wait the messages that the wait is for, so that a run only counts
+// along. Runs use it. A plan does not change once it is made, so that threads may share it.
 #pragma once
 
 #include <cstdint>
@@ -13,34 +14,36 @@ namespace scela::collectives {
 
 class Plan {
  public:
-  // What a run does one after the other. Sends that were held stand where they are enabled.
+  // One step of a run; a run takes the steps in order. A send that the list holds back stands where
+  // the list enables it.
   struct Step {
-    Kind kind = Kind::signal;  // no enable
-    bool from_right = false;   // reduce
+    Kind kind = Kind::signal;  // never enable
+    bool from_right = false;   // used by reduce
     int peer = -1;
     std::uint32_t task = 0;  // its number in the list
-    // send, receive: the message, numbered in the order of their beginnings. Waits: the first of
-    // `count` entries of waited().
+    // For a send or receive, the number of its message, in the order in which messages begin. For a
+    // wait, the first of `count` entries of waited().
     std::uint32_t message = 0;
     std::uint32_t count = 0;
     Blocks from;
     Blocks to;
   };
 
-  // Refuses waits for what has not been begun, messages that nothing waits for, sends that are held
-  // for ever, blocks that no space has, and ranks that cannot be: whatever a run could not survive.
+  // Makes a plan. Returns an error for a list that no run could survive. Such a list waits for a
+  // message that has not begun, or has a message without a wait. It may also hold a send for ever,
+  // or name a block that no space has or an invalid rank.
   static Result<std::shared_ptr<const Plan>> of(TaskList list);
 
   const TaskList& list() const { return list_; }
   const std::vector<Step>& steps() const { return steps_; }
-  // Messages that waits wait for, by number, in the order of waits.
+  // The numbers of the messages that waits are for, in the order of the waits.
   const std::vector<std::uint32_t>& waited() const { return waited_; }
-  // By message: the step that begins it.
+  // The index of the step that begins a message, by message.
   const std::vector<std::uint32_t>& begun_by() const { return begun_by_; }
   std::uint32_t messages() const { return static_cast<std::uint32_t>(begun_by_.size()); }
   std::uint32_t receives() const { return receives_; }
   bool reduces() const { return reduces_; }
-  // One more than the highest rank that it speaks with.
+  // Returns one more than the highest rank of its peers.
   int ranks() const { return ranks_; }
 
  private:

@@ -1,4 +1,5 @@
-// The caller's own thread runs the lists: whenever it calls (polled), or at once (inline).
+// The caller's own thread moves the runs of these executors: in each of its calls (polled), or at
+// once (inline).
 #include <memory>
 #include <utility>
 

@@ -1,4 +1,6 @@
-// A thread runs the lists of a process, beside the program (P1).
+// The thread executor (P1): a thread moves the runs of a process beside the program. The program's
+// threads put orders into a list under the lock. The progress thread alone uses the runs and the
+// transport, except for wake().
 #include <pthread.h>
 
 #include <algorithm>
@@ -25,7 +27,8 @@ namespace scela::collectives {
 
 namespace {
 
-// Where others may send what nobody receives, as a rank has ended.
+// The time between two looks while a context is given up: other ranks may still send messages
+// there, which the thread throws away.
 constexpr std::chrono::milliseconds kBetweenLooks{50};
 
 class ProgressThread final : public Executor {
@@ -44,7 +47,7 @@ class ProgressThread final : public Executor {
           changed_.notify_all();
           loop();
         }) {
-    // Whoever asks is told the truth.
+    // The constructor waits for where_, so that describe() is right from the start.
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [this] { return !where_.empty(); });
   }
@@ -83,7 +86,7 @@ class ProgressThread final : public Executor {
     return found;
   }
 
-  // Who does nothing may yet be sent what nobody receives.
+  // Even with no run, messages that no run receives may have come; the thread throws them away.
   void progress() override {
     const std::lock_guard lock(mutex_);
     if (sleep_ != Sleep::for_runs) return;
@@ -130,19 +133,20 @@ class ProgressThread final : public Executor {
   std::string describe() const override { return where_; }
 
  private:
-  // In the order in which they were given: who is over may have been started anew.
+  // Orders are obeyed in the order in which they were given, because a run that is over may have
+  // been started again.
   enum class Does : unsigned char { start, cancel, give_up, leave, count, forget };
   struct Order {
     Does does = Does::start;
-    Run* run = nullptr;  // to start and cancel
+    Run* run = nullptr;  // for start and cancel
     Fault why;
-    GivenUp what;  // for the others
+    GivenUp what;  // for the other orders
     std::vector<int> ranks;
   };
   enum class Sleep : unsigned char { none, for_runs, for_messages };
 
-  // Under the lock. Each order is allocated by itself: what tells others that memory is exhausted
-  // must not need one large piece.
+  // The caller holds the lock. Each order is allocated by itself: telling other ranks that memory
+  // is exhausted must not need one large block.
   Order& order(Does does, Run* run) {
     if (unused_.empty())
       inbox_.emplace_back();
@@ -177,7 +181,8 @@ class ProgressThread final : public Executor {
     }
   }
 
-  // What is given up is known to who asks, too. Whether a run has ended.
+  // Moves the runs, and publishes the contexts given up for given_up(). Returns true if a run has
+  // ended.
   bool advance() {
     const bool ended = runs_.advance();
     if (runs_.all_given_up().size() == published_) return ended;
@@ -187,7 +192,7 @@ class ProgressThread final : public Executor {
     return ended;
   }
 
-  // Under the lock: what was said to the thread is looked at soon.
+  // Makes the thread look at its orders soon. The caller holds the lock.
   void stir() {
     if (sleep_ == Sleep::for_runs) changed_.notify_all();
     if (sleep_ == Sleep::for_messages) transport_->wake();
@@ -206,7 +211,7 @@ class ProgressThread final : public Executor {
         const std::lock_guard lock(mutex_);
         if (waiters_ != 0) changed_.notify_all();
         if (listens_) bell_->wake();
-        listens_ = false;  // once is enough: who has looked in vain listens anew
+        listens_ = false;  // a caller that looked in vain asks again
         continue;
       }
       if (falls_asleep()) {
@@ -217,8 +222,8 @@ class ProgressThread final : public Executor {
     }
   }
 
-  // What is to be done, instead of what is done. Where nothing is under way, waits for it. False:
-  // the thread ends.
+  // Swaps the obeyed orders for the new ones. If no run is under way, it waits for orders. Returns
+  // false if the thread must end.
   bool take(std::list<Order>& orders) {
     std::unique_lock lock(mutex_);
     unused_.splice(unused_.begin(), orders);
@@ -241,7 +246,7 @@ class ProgressThread final : public Executor {
     return !orders.empty() || !runs_.empty();
   }
 
-  // False: something has come meanwhile.
+  // Returns false if an order has come meanwhile, or if there is no run.
   bool falls_asleep() {
     const std::lock_guard lock(mutex_);
     if (runs_.empty() || !inbox_.empty()) return false;
@@ -250,19 +255,19 @@ class ProgressThread final : public Executor {
   }
 
   std::unique_ptr<Transport> transport_;
-  std::unique_ptr<Transport> bell_;  // the callers', but for wake()
-  RunSet runs_;                      // the thread's
-  std::size_t published_ = 0;        // the thread's
+  std::unique_ptr<Transport> bell_;  // the callers', except for wake()
+  RunSet runs_;                      // used by the thread only
+  std::size_t published_ = 0;        // used by the thread only
   std::deque<GivenUp> given_up_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::list<Order> inbox_;
-  std::list<Order> unused_;  // orders that have been obeyed, for later ones
+  std::list<Order> unused_;  // obeyed orders, to be used again
   std::string where_;
   Sleep sleep_ = Sleep::none;
   bool stops_ = false;
   bool poked_ = false;
-  bool listens_ = false;  // somebody waits at the bell
+  bool listens_ = false;  // a caller waits for the bell
   int waiters_ = 0;
   std::thread thread_;
 };
@@ -272,7 +277,7 @@ class ProgressThread final : public Executor {
 Result<std::unique_ptr<Executor>> make_thread(std::unique_ptr<Transport> transport,
                                               const ThreadPlacement& placement,
                                               std::unique_ptr<Transport> bell) {
-  // Signals are the program's.
+  // The new thread inherits a mask that blocks all signals: they are for the program's threads.
   sigset_t all;
   sigset_t before;
   ::sigfillset(&all);

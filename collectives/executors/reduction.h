@@ -1,4 +1,5 @@
-// What a list's reduce does with elements: given by whoever knows types and operations.
+// A Reduction computes the elements of a list's reduce. The caller of a run gives it, since it
+// knows types and operations. Any thread may call its function.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +8,7 @@
 
 namespace scela::collectives {
 
-// What an adapter can compute by itself (scela/verbs_ext.h).
+// A reduction that an adapter can compute by itself (scela/verbs_ext.h).
 struct Calculation {
   enum class Op : std::uint8_t { sum, minimum, maximum, bit_and, bit_or, bit_xor };
   enum class Type : std::uint8_t { int32, int64, uint32, uint64, float32, float64 };
@@ -16,16 +17,16 @@ struct Calculation {
 };
 
 struct Reduction {
-  // result[i] = left[i] op right[i], for each element. `result` is `left` or `right`; the other
-  // does not overlap it. Any thread may call it, for several operations at once.
+  // Computes result[i] = left[i] op right[i] for each element. `result` is `left` or `right`; the
+  // other does not overlap it. Any thread may call it, for several operations at once.
   using Combine = void (*)(const void* state, const std::byte* left, const std::byte* right,
                            std::byte* result, std::size_t elements);
 
   Combine combine = nullptr;  // null: the list has no reduce
   const void* state = nullptr;
-  std::size_t element_bytes = 1;  // blocks of the operation have whole elements
-  // The same, bit by bit, by an adapter; nothing: it cannot. All ranks of an operation say the
-  // same.
+  std::size_t element_bytes = 1;  // blocks have whole elements
+  // The calculation by which an adapter gets the same result, bit by bit. It has no value if the
+  // adapter cannot compute it. All ranks of an operation have the same value.
   std::optional<Calculation> calculation = std::nullopt;
 };
 

@@ -12,10 +12,10 @@ namespace scela::collectives {
 
 namespace {
 
-// A message instead of the one that its receiver waits for: its sender has failed.
+// A note: sent instead of a message that its receiver expects, because its sender has failed.
 struct Note {
   std::uint64_t magic = 0;
-  std::int32_t rank = -1;  // whose fault it was
+  std::int32_t rank = -1;  // the rank at fault
   std::uint8_t code = 0;
   std::uint8_t refusal = 0;
   std::uint8_t unused[10] = {};
@@ -74,7 +74,7 @@ Result<void> Run::bind(Call call) {
   return {};
 }
 
-// One of the same plan and layout has fitted, and this has what that had.
+// Returns true if a call with this plan and layout has fitted, and this call has all that it had.
 bool Run::fits_as_before(const Call& call) const {
   if (fitted_ == nullptr || call.plan.get() != fitted_ || call.layout_number == 0 ||
       call.layout_number != layout_number_ || call.refused)
@@ -153,14 +153,14 @@ void Run::reserve_call(bool knows_layout) {
   std::byte* scratch = call.scratch;
   if (scratch == nullptr && plan.list().blocks[2] != 0 && !call.refused)
     scratch = scratch_.reserve(layout_.of(Space::scratch).end());
-  // The input is never written: plans of lists that do are no proven ones.
+  // No run writes its input: lists that would write it are not proven.
   spaces_[0] = const_cast<std::byte*>(call.input);  // NOLINT(cppcoreguidelines-pro-type-const-cast)
   spaces_[1] = call.output;
   spaces_[2] = scratch;
   staged_ = 0;
   if (!is_known) shorten(plan);
   if (short_.empty() && !call.refused) reserve_staging(plan);
-  fitted_ = &plan;  // all that a next one finds here is there
+  fitted_ = &plan;  // only now is all of it reserved
 }
 
 void Run::reserve_staging(const Plan& plan) {
@@ -223,8 +223,9 @@ bool Run::get_on() {
   return false;
 }
 
-// True: the call itself comes now. All ranks judge alike, so that none of them begins it in vain.
-// Who could not hear all of them (one has died) goes on, to tell those who could.
+// Ends the prelude, and returns true if there is more to run: the call itself, or another prelude.
+// All ranks judge alike, so that none begins the call in vain. A rank that could not hear all
+// others, since one has died, goes on to tell those that could.
 bool Run::end_prelude() {
   if (prelude_ == nullptr) return false;
   if (!error_) {
@@ -250,10 +251,9 @@ bool Run::end_prelude() {
   return true;
 }
 
-// Whether other operations of its context fail for the same reason. After a message of another
-// length than expected the lists of the ranks are not known to meet any more; that is not so where
-// calls are compared before anything else is sent, or where a rank goes through its list with
-// notes.
+// Returns true if other operations of the context fail for the same reason. After a message of an
+// unexpected length, the lists of the ranks may not meet any more. That does not apply if calls are
+// compared before anything else is sent, or if a rank goes through its list with notes.
 bool Run::is_lasting() const {
   const Fault& fault = error_->fault;
   return fault.code == FaultCode::peer_ended ||
@@ -352,7 +352,7 @@ void Run::completed(std::uint32_t message, const Outcome& outcome) {
   if (error_) return;
   const Plan::Step& step = plan_->steps()[plan_->begun_by()[message]];
   if (outcome.fault) {
-    // A rank that lacks something is at fault itself.
+    // If a resource is exhausted, this rank is at fault itself.
     const bool is_own = outcome.fault->code == FaultCode::resources;
     give_up(step.task, {outcome.fault->code, is_own ? -1 : step.peer,
                         cat("rank ", step.peer, ": ", outcome.fault->words)});
@@ -405,10 +405,10 @@ void Run::finish() {
   plan_ = nullptr;
   call_.plan.reset();
   call_.refused.reset();
-  over_.store(true, std::memory_order_release);  // nothing of it is touched from here on
+  over_.store(true, std::memory_order_release);  // the owner may reuse it now
 }
 
-// By message.
+// Returns by message whether it is under way.
 std::vector<bool> Run::under_way() const {
   const Plan& plan = *plan_;
   std::vector<bool> flies(plan.messages(), false);

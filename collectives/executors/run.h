@@ -1,13 +1,15 @@
-// One rank's part of an operation under way: a plan, bound to bytes and to a transport.
+// A Run is one rank's part of an operation: a plan, bound to bytes and to a transport. Executors
+// (executor.h) move it, one thread at a time; a few functions may be called by any thread.
 //
-// It does what its list says, in order, and never blocks: whoever runs it (executor.h) asks it to
-// get on, and waits where nothing gets on.
+// A run executes its list in order, and never blocks. The executor asks it to progress, and waits
+// if no run progresses.
 //
-// Failure (docs/collectives.md, Failure). The first fault ends the work, not the list: from there
-// on nothing is copied or reduced, what is received is thrown away, and each message that the list
-// still sends is a note that says whose fault it was. So all ranks who wait for this one get on,
-// learn of it, and come to their ends, without anybody's help; what had been begun is waited for.
-// Where all ranks are told of the one that has ended, nothing is received any more (abandon).
+// Failure (docs/collectives.md, Failure). The first fault ends the work, but not the list. From
+// there on the run copies and reduces nothing, and throws away each message that it receives. Each
+// message that the list still sends is a note, which names the rank at fault. So all ranks that
+// wait for this rank progress, learn of the fault and end without help. The run waits for the
+// messages that had begun. If all ranks are told of a rank that has ended, the run receives nothing
+// any more (abandon).
 #pragma once
 
 #include <array>
@@ -29,37 +31,40 @@
 
 namespace scela::collectives {
 
-// What the ranks of a call tell each other before it is run, where calls are checked: an allgather
-// of records in place. All that it points to must be there until the run is over.
+// The records that the ranks of a call exchange before it is run, if calls are checked: an
+// allgather of records in place. All memory that it points to must stay until the run is over.
 struct Prelude {
   std::shared_ptr<const Plan> plan;
   const Layout* layout = nullptr;
-  std::byte* records = nullptr;  // of all ranks, its own is there
-  // What is wrong, of all records: the same on all ranks. None: the call is run.
+  std::byte* records = nullptr;  // of all ranks; this rank's is filled in
+  // Judges the records of all ranks. It returns the same fault on all ranks, or none; then the call
+  // is run.
   std::function<std::optional<Fault>()> judge;
-  // Where judge() finds nothing: another prelude, on all ranks or none. Null: the call is run.
+  // Called if judge() finds no fault. It returns another prelude, on all ranks or on none. If it
+  // returns null, the call is run.
   std::function<const Prelude*()> next = nullptr;
 };
 
-// What a run is bound to. Buffers and `peers` must be there until the run is over; the layout is
-// copied.
+// The arguments that a run is bound to. Buffers and `peers` must stay until the run is over; the
+// layout is copied.
 struct Call {
   std::shared_ptr<const Plan> plan;
   const Layout* layout = nullptr;
-  // Not 0: layouts of this number are equal, so it need not be copied again.
+  // If it is not 0, all layouts with this number are equal, so that none is copied again.
   std::uint64_t layout_number = 0;
   const std::byte* input = nullptr;
   std::byte* output = nullptr;
   std::byte* scratch = nullptr;  // null: the run has its own
   Reduction reduction;
   Route route;
-  std::uint64_t number = 0;    // of the operations that this rank has begun in the context
-  std::uint16_t kind = 0;      // the same on all ranks that call alike; 0: it is not known
-  int rank = 0;                // this one's, in the list's numbers
-  std::span<const int> peers;  // by rank of the list: the transport's; empty: the same
-  // This rank cannot do it: it only tells those who wait for it, and needs no buffers.
+  std::uint64_t number = 0;    // how many this rank has begun before it
+  std::uint16_t kind = 0;      // equal for equal calls; 0: unknown
+  int rank = 0;                // this rank, as the list numbers it
+  std::span<const int> peers;  // transport ranks; empty: the list's
+  // Set if this rank cannot do the operation. The run only tells the ranks that wait for it, and
+  // needs no buffers.
   std::shared_ptr<const Fault> refused;
-  const Prelude* prelude = nullptr;  // with one, a call that is refused needs no plan
+  const Prelude* prelude = nullptr;  // then a refused call needs no plan
 };
 
 // The first fault of a run.
@@ -69,10 +74,10 @@ struct RunError {
   std::string text() const;
 };
 
-// Memory that is kept for the next who needs as much.
+// Memory that is kept for the next use, and grows if more is needed.
 class Memory {
  public:
-  // What was in it is gone where it has to grow.
+  // Returns at least so many bytes. If the memory has to grow, its contents are lost.
   std::byte* reserve(std::uint64_t bytes);
   std::byte* data() const { return lines_ ? lines_[0].bytes : nullptr; }
 
@@ -89,93 +94,101 @@ class Run {
   Run();
   Run(const Run&) = delete;
   Run& operator=(const Run&) = delete;
-  // Cancels it if it is not over.
+  // Cancels the run if it is not over.
   ~Run();
 
-  // Of a run that is over, or new. Refuses what the plan needs and the call does not have.
-  // Allocates only what no call before needed.
+  // Binds a run that is new or over. Returns an error if the plan needs something that the call
+  // lacks. Allocates memory only if no earlier call needed as much.
   Result<void> bind(Call call);
-  // Of a short run that was bound before: the same, of other bytes and as another operation.
+  // Returns true if the run is short: bind_again() may then bind it to other bytes, as another
+  // operation.
   bool is_short() const { return !short_.empty(); }
-  // Of one that is bound, or under way.
+  // Returns true if a run that is bound or under way has receives; false once it is over.
   bool receives() const { return plan_ != nullptr && plan_->receives() != 0; }
   void bind_again(const std::byte* input, std::byte* output, Route route, std::uint64_t number);
 
-  // Executors: `transport` is theirs, and all that follows is done by one thread at a time.
-  // It is not over from claim() on, which any thread may call before begin().
+  // For executors. `transport` belongs to the executor, and one thread at a time calls the
+  // functions that follow. After claim() the run is not over. Any thread may call claim() before
+  // begin().
   void claim() { over_.store(false, std::memory_order_relaxed); }
   void begin(Transport& transport);
-  // Of a run that has failed for a rank after which nothing more can be done in its context: that
-  // one, and all, as the transport numbers them.
+  // Names the rank for which a run has failed, if nothing more can be done in its context. All
+  // ranks are numbered as in the transport.
   struct Ends {
-    int rank = -1;                    // none
-    Refusal refusal = Refusal::none;  // none: it has ended
+    int rank = -1;                    // -1: none
+    Refusal refusal = Refusal::none;  // none: the rank has ended
     std::vector<int> peers;
   };
-  // Does all that can be done without blocking. False: it is over, and whoever waits for it may
-  // have given it away already. `ends` is filled before.
+  // Does all that can be done without blocking. Returns false if the run is over; its owner may
+  // then have given it away already. `ends` is filled before that.
   bool advance(Ends* ends = nullptr);
-  // For a caller who has nothing else to do, after begin(): a short run, with less ado for each of
-  // its messages. True: it is over. Else advance() goes on from where it came.
+  // Runs a short run for a caller that has nothing else to do, after begin(). Each message takes
+  // less work than with advance(). Returns true if the run is over. Otherwise advance() goes on
+  // from the point that it reached.
   bool hurry();
-  // Of one that is under way: what must be over before it gets on.
+  // Returns the message that must be over before a run under way can progress.
   Transport::Ticket waits_for() const { return waits_for_; }
-  // Ends it, with this fault unless it has one, whatever others do: messages are cancelled.
+  // Ends the run and cancels its messages, whatever the other ranks do. The run fails with this
+  // fault unless it has one already.
   void cancel(Fault why);
 
-  // A rank of it has ended, as all others are told: this run gets on without receiving anything,
-  // and is over when what it has begun is. Who is told later gets notes, but not of one that had
-  // not begun: others may have called something else by then.
+  // Ends a run because one of its ranks has ended, as all other ranks are told. The run receives
+  // nothing more, and is over when the messages that it has begun are. It sends notes to ranks that
+  // are told later. A run that had not begun sends none, since other ranks may have called another
+  // operation by then.
   void abandon(Fault why);
-  // Of one that is under way: the place in its list of a rank of the transport; -1: it has none.
+  // Returns the place in the list of a rank of the transport, for a run under way. Returns -1 if it
+  // has none.
   int place_of(int rank) const;
   bool is_under_way() const { return under_way_; }
   ContextId context() const { return call_.route.context; }
   std::uint64_t number() const { return call_.number; }
   std::uint16_t kind() const { return call_.kind; }
   int own_rank() const { return peer_of(call_.rank); }
-  // Called now and then for a run that is under way; returns a word from the second call on, once:
-  // what this rank has called, for the next rank to compare with its own call. Nothing: the run is
-  // new, or no other rank takes part.
+  // The executor calls it now and then for a run under way. The second call returns, once, a word
+  // that says what this rank has called; the next rank compares it with its own call. The other
+  // calls return nothing. If the kind is unknown or no other rank takes part, no call returns a
+  // word.
   std::optional<GivenUp> word_if_stalled();
   std::span<const int> peers() const { return call_.peers; }
 
-  // Executors that need no transport, instead of begin() and advance(): they see what it is bound
-  // to, and say how it ended.
+  // For executors that need no transport, instead of begin() and advance(). They read the call that
+  // the run is bound to, and report how it ended.
   void begin_elsewhere();
   const Call& call() const { return call_; }
   const Layout& layout() const { return layout_; }
   std::byte* space(Space space) const { return spaces_[static_cast<std::size_t>(space)]; }
   std::byte* own_staging(std::uint64_t bytes) { return staging_.reserve(bytes); }
   void passed(std::uint32_t signals) { signals_.fetch_add(signals, std::memory_order_release); }
-  // No fault: it went well. Ranks are the list's.
+  // Ends the run. If `fault` is null, it went well. Ranks are the list's.
   void end_elsewhere(const Fault* fault);
 
-  // Any thread.
+  // Any thread may call the functions up to error().
   bool is_over() const { return over_.load(std::memory_order_acquire); }
-  // How many signals of the list have passed.
+  // Returns how many signals of the list have passed.
   std::uint32_t signals() const { return signals_.load(std::memory_order_acquire); }
-  // Of one that is over; null: it went well.
+  // Returns the error of a run that is over, or null if it went well.
   const RunError* error() const { return error_ ? &*error_ : nullptr; }
 
-  Run* next_free = nullptr;  // its pool's
+  Run* next_free = nullptr;  // used by its pool
 
  private:
-  // Room for a note, or for any message that is as short: notes are told from messages by their
-  // length, so a short message needs room for a note besides.
+  // Room for a note, or for any message as short as a note. The length tells a note from a message,
+  // so a receive of a short message needs room for a note.
   static constexpr std::size_t kNote = 24;
   using Slot = std::array<std::byte, 32>;
   struct Flight {
     Transport::Ticket ticket = 0;
-    std::byte* landing = nullptr;  // receives: where its bytes come to
+    std::byte* landing = nullptr;  // where a receive's bytes arrive
     std::uint64_t bytes = 0;       // of the message
-    bool unpack = false;           // they belong elsewhere
+    bool unpack = false;           // the bytes are moved on from there
   };
 
-  // What a short run does for a step, or for one message of a wait, where its bytes are known.
+  // One action of a short run, for a step or for one message of a wait. The places of its bytes are
+  // known.
   struct Short {
-    Kind kind = Kind::signal;  // wait_received: the message is received, too; no receive
-    bool from_right = false;   // reduce
+    Kind kind = Kind::signal;  // wait_received also receives it
+    bool from_right = false;   // used by reduce
     Space from_space = Space::input;
     Space to_space = Space::input;
     int peer = -1;
@@ -183,7 +196,7 @@ class Run {
     std::uint32_t step = 0;  // of the plan
     std::uint32_t nth = 0;   // of the wait's messages
     std::uint32_t bytes = 0;
-    std::uint64_t from = 0;  // in its space
+    std::uint64_t from = 0;  // offset in its space
     std::uint64_t to = 0;
   };
 
@@ -230,29 +243,29 @@ class Run {
   void reserve_messages(const Plan& plan);
 
   Call call_;
-  const Plan* plan_ = nullptr;        // what is being run: the prelude's, then the call's
-  const Prelude* prelude_ = nullptr;  // while it is what is being run
-  Layout layout_;                     // of what is being run
-  Layout next_layout_;                // of the call, during its prelude
+  const Plan* plan_ = nullptr;        // in use: the prelude's or call's
+  const Prelude* prelude_ = nullptr;  // null once the prelude is over
+  Layout layout_;                     // in use now
+  Layout next_layout_;                // the call's, during its prelude
   std::uint64_t layout_number_ = 0;
-  const Plan* fitted_ = nullptr;  // what a call of that layout has fitted; only compared
+  const Plan* fitted_ = nullptr;  // last plan that fitted; only compared
   std::byte* spaces_[3] = {};
   std::byte* next_spaces_[3] = {};
   Transport* transport_ = nullptr;
   bool under_way_ = false;
   unsigned looks_ = 0;
   bool abandoned_ = false;
-  std::vector<std::uint32_t> left_;  // of one that is: messages that are not over
+  std::vector<std::uint32_t> left_;  // abandoned run: messages not over
   std::uint32_t position_ = 0;       // in the steps
   std::uint32_t waited_ = 0;         // of a wait's messages
   std::uint32_t slots_taken_ = 0;
   Transport::Ticket waits_for_ = 0;
-  std::vector<Short> short_;     // of a run that is not short: none
+  std::vector<Short> short_;     // empty: the run is not short
   std::vector<Flight> flights_;  // by message
   std::vector<Slot> slots_;      // one for each receive
-  Memory scratch_;               // its own
+  Memory scratch_;               // if the call gives none
   Memory prelude_scratch_;
-  Memory staging_;  // of messages whose blocks are no run
+  Memory staging_;  // for blocks not in one piece
   std::uint64_t staged_ = 0;
   std::array<std::byte, kNote + 1> note_{};
   std::optional<RunError> error_;

@@ -1,4 +1,4 @@
-// Where a run's bytes are, and what is done with them.
+// The part of Run that finds, packs, copies and reduces a run's bytes.
 #include <algorithm>
 #include <cstring>
 
@@ -43,7 +43,8 @@ void Run::unpack(const std::byte* from, const Blocks& to) const {
   }
 }
 
-// Where both are runs, one piece; else as many as there are borders of blocks on either side.
+// Calls `act` for each pair of contiguous pieces. If both sides are contiguous there is one; else
+// there are as many as block borders on either side require.
 template <class Act>
 void Run::for_pieces(const Blocks& from, const Blocks& to, Act act) const {
   if (is_run(from) && is_run(to)) {

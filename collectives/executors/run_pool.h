@@ -1,4 +1,4 @@
-// Runs that come and go often: an operation that was run before allocates nothing.
+// A pool of runs, so that an operation that was run before allocates nothing. Communicators use it.
 #pragma once
 
 #include <cstddef>
@@ -9,10 +9,10 @@
 
 namespace scela::collectives {
 
-// Not for two threads at once. Its runs are over when it ends.
+// Two threads must not use a pool at once. Its runs must be over when it is destroyed.
 class RunPool {
  public:
-  // Given out as they came back, so that the memory of the last is used again first.
+  // Returns the run that came back last, so that its memory is used again first.
   Run& take() {
     if (free_ == nullptr) {
       runs_.push_back(std::make_unique<Run>());
@@ -30,7 +30,7 @@ class RunPool {
     RunPool* pool = nullptr;
     void operator()(Run* run) const { pool->give_back(*run); }
   };
-  // One that is somebody's for longer.
+  // A run that its owner keeps; it goes back to the pool when the owner drops it.
   using Kept = std::unique_ptr<Run, Returner>;
   Kept keep() { return Kept(&take(), Returner{this}); }
   std::size_t size() const { return runs_.size(); }

@@ -11,17 +11,20 @@ namespace scela::collectives {
 
 namespace {
 
-// Of programs that make communicators again and again the latest matter.
+// The number of contexts for which ranks and kinds are kept, the latest ones. Programs that make
+// communicators again and again use those.
 constexpr std::size_t kGroups = 64;
+// A caller that waits for each run looks for words only in every 16th begin().
 constexpr std::uint32_t kUnheard = 16;
-// Words of ranks that have freed what this one may have freed before: nobody asks for those.
+// The number of words kept about contexts that may never be used again. A rank may have freed a
+// communicator that this rank freed before, and no run asks for such a word.
 constexpr std::size_t kWords = 1024;
 
-// How often it is looked for runs that wait for long: those that are there for the second time are.
+// The time between two looks for stalled runs: a run that is seen a second time is stalled.
 constexpr std::chrono::milliseconds kBetweenLooks{250};
 constexpr int kMostAsked = 16;  // at a time
-// Of more runs than so many not all are looked at each time, nor are messages moved for each that
-// is; nor are more waited for, and those only for a while then.
+// If there are more runs than kFew, only some are looked at each time, and messages are not moved
+// for each of them. At most kFew runs are waited for. If there are more, the wait is short.
 constexpr std::size_t kFew = 32;
 constexpr std::chrono::milliseconds kShortWait{1};
 
@@ -30,7 +33,7 @@ GivenUp now(GivenUp what) {
   return what;
 }
 
-// To the tick, and cheaper than the exact one.
+// Returns the time to the kernel's tick, which is cheaper than the exact time.
 std::chrono::nanoseconds coarse_now() {
   timespec time{};
   ::clock_gettime(CLOCK_MONOTONIC_COARSE, &time);
@@ -129,7 +132,7 @@ void RunSet::keep_begun(ContextId context, std::uint64_t begun) {
   if (begun_before_.size() > kWords) begun_before_.erase(begun_before_.begin());
 }
 
-// What others still send there is dropped when they give the context up.
+// Messages that other ranks still send there are dropped when those ranks give the context up.
 void RunSet::forget(ContextId context) {
   std::erase_if(groups_, [context](const Group& group) { return group.context == context; });
   left_.erase(context);
@@ -154,7 +157,8 @@ void RunSet::abandon(Run& run, const GivenUp& what) {
   if (place >= 0) run.abandon(fault_of(what, place));
 }
 
-// Who is told tells all others: the one who began may have ended before it had told everybody.
+// A rank that is told tells all others, because the first rank may have ended before it had told
+// all.
 void RunSet::give_up(const GivenUp& what, std::span<const int> peers, const Run* over) {
   const GivenUp* const known = given_up(what.context);
   if (known != nullptr && (known->begun == 0 || what.begun != 0)) return;
@@ -166,7 +170,7 @@ void RunSet::give_up(const GivenUp& what, std::span<const int> peers, const Run*
   drop(over);
 }
 
-// What is left of operations that go on is received first.
+// Drops the contexts given up, once the operations that still go on there are over.
 void RunSet::drop(const Run* over) {
   std::erase_if(undropped_, [&](const GivenUp& what) {
     // A rank that was told before it began any of these operations still receives their messages.
@@ -198,7 +202,7 @@ void RunSet::hear() {
   }
 }
 
-// As Run::advance().
+// Does what Run::advance() does. Returns false as well if there is no memory for the run.
 bool RunSet::advance(Run& run, Run::Ends* ends) {
   try {
     return run.advance(ends);
@@ -208,7 +212,8 @@ bool RunSet::advance(Run& run, Run::Ends* ends) {
   }
 }
 
-// The run ends, as it is its owner's at once; the others go on with notes, if they have begun it.
+// Ends the run, which belongs to its owner again at once. The other ranks go on with notes, if they
+// have begun it.
 void RunSet::has_no_memory_for(Run& run) {
   spare_.release();
   GivenUp what;
@@ -249,15 +254,16 @@ void RunSet::add(Run& run, Caller caller) {
 }
 
 void RunSet::begin(Run& run, Caller caller) {
-  // Who only sends small messages is never anywhere else. Who waits for each hears when one does
-  // not come, so that it need not ask the clock each time.
+  // A caller that only sends small messages never calls anything else, so it must look for words
+  // here. A caller that waits for each run looks when a message does not come, so that it need not
+  // read the clock each time.
   const bool hears_later = caller == Caller::waits && run.receives() && given_up_.empty();
   if (!hears_later || ++unheard_ % kUnheard == 0) hear();
   run.begin(transport_);
   count(run.context(), run.number(), run.peers(), run.kind());
   if (!given_up_.empty())
     if (const GivenUp* const what = given_up(run.context())) abandon(run, *what);
-  // Others that are under way would not get on meanwhile.
+  // This is done only if no other run is under way, since others would not progress meanwhile.
   if (caller == Caller::waits && empty() && given_up_.empty() && run.hurry()) return;
   if (get_on(run)) {
     runs_.push_back(&run);
@@ -266,8 +272,8 @@ void RunSet::begin(Run& run, Caller caller) {
     drop(nullptr);
 }
 
-// Those that were begun first are looked at each time, since their messages come first, mostly; of
-// the others as many, in turn.
+// The runs that were begun first are looked at each time, since their messages mostly come first.
+// As many of the others are looked at in turn.
 bool RunSet::advance() {
   hear();
   if (empty()) return false;
@@ -293,7 +299,7 @@ bool RunSet::advance() {
   return ended;
 }
 
-// Whether it has ended. One that has is its owner's again, and is not touched.
+// Returns true if the run has ended. Such a run belongs to its owner again, and is not touched.
 bool RunSet::look_at(std::size_t place) {
   if (runs_[place] == nullptr || get_on(*runs_[place])) return false;
   runs_[place] = nullptr;
@@ -301,7 +307,7 @@ bool RunSet::look_at(std::size_t place) {
   return true;
 }
 
-// At so many from there on, which is behind them then.
+// Looks at up to kFew runs from `from` on, and moves `from` behind them.
 bool RunSet::look_at_some(std::size_t& from) {
   bool ended = false;
   for (std::size_t looks = 0; from < runs_.size() && looks < kFew; ++from) {

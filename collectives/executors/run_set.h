@@ -1,22 +1,24 @@
-// The runs that one thread moves, over one transport.
+// A RunSet has the runs that one thread moves over one transport. The polled executor and the
+// progress thread use it. Two threads must not use it at once.
 //
-// A run that fails for a rank that has ended, or was called otherwise than this one, may not be all
-// that waits for it: others have begun what this rank never will, and a rank that has no message
-// with the one at fault waits for it. So its context is given up: all its ranks are told, all its
-// runs fail with the same name, those that are begun later too, and nothing of it is received any
-// more.
+// A run may fail because a rank has ended or was called with something else than this rank. Then
+// other operations of the context may wait as well. Other ranks have begun operations that this
+// rank never will. A rank that exchanges no message with the one at fault waits for this rank. So
+// the context is given up. All its ranks are told, and all its runs fail with the same rank's name,
+// later ones included. No message of the context is received any more.
 //
 // A rank that frees its communicator tells only the next rank how many operations it has begun in
-// the context. That one knows when it begins more itself: the context is given up then, but for the
-// operations that all have begun. If it does not, it tells the next when it frees its own. So
-// a rank that goes on alone is found, and a program whose ranks all free sends one message a rank,
-// for which no rank waits.
+// the context. The next rank notices if it begins more itself. It then gives the context up, except
+// for the operations that all ranks have begun. If it does not begin more, it tells the next rank
+// when it frees its own communicator. So a rank that goes on alone is found. If all ranks of a
+// program free, each sends one message, and no rank waits for it.
 //
-// A run for which this process has no memory ends here, and its context is given up likewise.
+// If this process has no memory for a run, the run ends here and its context is given up likewise.
 //
 // Ranks that call different operations may each wait for a message that the others do not send, and
-// none of them would hear of it. So a run that waits for long tells the next rank what it is: that
-// rank compares it with what itself has begun, or will begin, as the same operation.
+// no rank would report it. So a rank with a run that waits for long tells the next rank the kind of
+// the operation. That rank compares it with the operation of the same number that it has begun or
+// will begin.
 #pragma once
 
 #include <array>
@@ -38,41 +40,43 @@ class RunSet {
  public:
   explicit RunSet(Transport& transport);
 
-  // Begins it, and lets it get as far as it can. Of a caller who waits for it here and now: a while
-  // may be waited for each of its messages.
+  // Begins the run, and lets it progress as far as it can. With Caller::waits the caller waits for
+  // this run now, so that each of its messages may be waited for briefly.
   enum class Caller : bool { goes_on, waits };
   void add(Run& run, Caller caller = Caller::goes_on);
-  // Lets each get as far as it can. Whether one has ended.
+  // Lets each run progress as far as it can. Returns true if a run has ended. Never blocks.
   bool advance();
-  // Blocks until one may get on, or the transport is woken, or the limit is over: false then.
+  // Blocks until a run may progress, the transport is woken or the limit is over. Returns false if
+  // the limit is over.
   bool wait(Transport::Limit limit);
-  // The same without a limit, where nobody wakes the transport.
+  // Blocks like wait() without a limit, if no thread calls the transport's wake().
   void wait_undisturbed();
-  // What wait() would wait for; false: it cannot be said (Transport::add_requests).
+  // Adds the messages that wait() would wait for. Returns false if they cannot be named
+  // (Transport::add_requests).
   bool add_requests(std::vector<channel::Request*>& all);
-  // Of one that is there: Run::cancel().
+  // Cancels a run of this set (Run::cancel); does nothing if the set does not have it.
   void cancel(Run& run, Fault why);
-  // Nothing more can be done in this context, by these ranks: they are told.
+  // Gives up the context and tells these ranks.
   void give_up(const GivenUp& what, std::span<const int> peers) { give_up(what, peers, nullptr); }
   const GivenUp* given_up(ContextId context) const;
-  // All that are, the last one last.
+  // Returns all contexts that are given up, the latest at the end.
   const std::deque<GivenUp>& all_given_up() const { return given_up_; }
-  // As Executor has them.
+  // These do what the functions of Executor with these names do.
   void leave(const GivenUp& what, std::span<const int> ranks);
   void count(ContextId context, std::uint64_t number, std::span<const int> ranks,
              std::uint16_t kind = 0);
   void forget(ContextId context);
   bool empty() const { return count_ == 0; }
-  // Whether somebody must call now and then, also where there is no run.
+  // Returns true if advance() must be called now and then, even if there is no run.
   bool drops() const { return !given_up_.empty(); }
 
  private:
-  // The ranks of a context, as its runs have them.
+  // The ranks of a context, as its runs number them, and the operations begun in it.
   struct Group {
     ContextId context = 0;
     std::vector<int> ranks;
     std::uint64_t begun = 0;  // operations
-    // Of the last of them, by their numbers modulo; 0: not known.
+    // The kinds of the last 64 operations, by number modulo 64; 0: the kind is not known.
     std::array<std::uint16_t, 64> kinds{};
 
     std::uint16_t kind_of(std::uint64_t number) const;
@@ -94,28 +98,29 @@ class RunSet {
   void heard_of_one_that_left(const GivenUp& what);
   void compare(const Group& group, const GivenUp& what);
   void ask_for_stalled();
-  // But of the one that is over: it is its owner's again.
+  // Gives up the context, but does not touch `over`, a run that belongs to its owner again.
   void give_up(const GivenUp& what, std::span<const int> peers, const Run* over);
   static void abandon(Run& run, const GivenUp& what);
 
   Transport& transport_;
-  // In the order in which they were begun; null: one that was there is over.
+  // The runs in the order in which they were begun. An entry is null if its run is over.
   std::vector<Run*> runs_;
-  std::size_t count_ = 0;      // of those that are not null
-  std::size_t first_ = 0;      // before it all are null
+  std::size_t count_ = 0;      // entries that are not null
+  std::size_t first_ = 0;      // all entries before it are null
   std::size_t cursor_ = 0;     // where the next look goes on
-  std::vector<Group> groups_;  // the last that was used last
-  // Operations begun in contexts that are no group any more: UINT64_MAX where no more can follow.
+  std::vector<Group> groups_;  // the last was used last
+  // The operations begun in contexts that have no group any more. UINT64_MAX means that no more can
+  // follow.
   std::map<ContextId, std::uint64_t> begun_before_;
   std::deque<GivenUp> given_up_;
-  std::vector<GivenUp> undropped_;      // of whose contexts something is received yet
-  std::map<ContextId, GivenUp> left_;   // by context: the one before this rank
-  std::map<ContextId, GivenUp> calls_;  // what it waits in, where this rank has not begun it yet
-  std::chrono::nanoseconds looked_{};   // for runs that wait for long
-  Run::Ends ends_;                      // of the run that gets on
+  std::vector<GivenUp> undropped_;          // of their contexts messages still come
+  std::map<ContextId, GivenUp> left_;       // sent by the rank before this one
+  std::map<ContextId, GivenUp> calls_;      // operations not begun here yet
+  std::chrono::nanoseconds looked_{};       // last look for stalled runs
+  Run::Ends ends_;                          // of the run that progresses
   std::vector<Transport::Ticket> tickets_;  // of a wait
   SpareMemory spare_;
-  std::uint32_t unheard_ = 0;  // runs whose caller waits, since hear()
+  std::uint32_t unheard_ = 0;  // runs begun without a call of hear()
 };
 
 }  // namespace scela::collectives

@@ -1,9 +1,10 @@
-// Short runs: small messages between ranks of whom each has nothing else to do.
+// Short runs: small messages between ranks that have nothing else to do.
 //
-// Of a long message both sides should know early. A short one is there when it is waited for,
-// mostly: so it is received only then, by one call, and where its bytes are is found out once for
-// all runs of a plan and layout. What is not as expected (a message that does not come, a note, a
-// rank that has ended) is left to the run's own steps: what a list says is the same either way.
+// For a long message both sides should know early. A short message mostly has come by the time that
+// it is waited for. So it is received only then, by one call. The places of its bytes are computed
+// once for all runs of a plan and layout. If something is not as expected (a message does not come,
+// a note comes, a rank has ended), the run's own steps take over. The list means the same in both
+// cases.
 #include <cstring>
 #include <new>
 
@@ -13,7 +14,7 @@ namespace scela::collectives {
 
 namespace {
 
-// What such a message costs is software, and not its bytes.
+// Up to this length in bytes, the cost of a message is software and not its bytes.
 constexpr std::uint64_t kShort = 8192;
 
 }  // namespace
@@ -41,7 +42,7 @@ void Run::shorten(const Plan& plan) {
   }
 }
 
-// Where the bytes of that step are; false: they are many, or not in one piece.
+// Sets the places of a step's bytes. Returns false if they are too many, or not in one piece.
 bool Run::shorten(const Plan::Step& step, Short& one) const {
   const bool reads =
       step.kind == Kind::send || step.kind == Kind::copy || step.kind == Kind::reduce;
@@ -68,12 +69,13 @@ void Run::bind_again(const std::byte* input, std::byte* output, Route route, std
   call_.output = output;
   call_.route = route;
   call_.number = number;
-  // As in reserve_call().
+  // These are set as in reserve_call().
   spaces_[0] = const_cast<std::byte*>(input);  // NOLINT(cppcoreguidelines-pro-type-const-cast)
   spaces_[1] = output;
 }
 
-// `at`: what it is about.
+// Runs the actions, and sets `at` to the action that it is about to do. Returns false if the run's
+// own steps must go on.
 [[gnu::always_inline]] inline bool Run::hurry_from(const Short*& at) {
   const Short* const end = short_.data() + short_.size();
   for (const Short* here = short_.data(); here != end; ++here) {
@@ -122,7 +124,7 @@ bool Run::hurry() {
   try {
     return hurry_from(at);
   } catch (const std::bad_alloc&) {
-    if (position_ == 0) stop_at(*at);  // else leave() has
+    if (position_ == 0) stop_at(*at);  // else leave() did
     throw;
   }
 }
@@ -134,13 +136,14 @@ bool Run::is_sent(const Short& one) {
   return false;
 }
 
-// Those of one peer are waited for in the order in which they begin, so that each gets its own.
+// Receives the message of a wait. The messages of one peer are waited for in the order in which
+// their receives begin, so that each gets its own.
 bool Run::take(const Short& one) {
   std::byte* const to = spaces_[static_cast<std::size_t>(one.to_space)] + one.to;
   Flight& flight = flights_[one.message];
   flight.bytes = one.bytes;
   flight.unpack = one.bytes <= kNote;
-  // Room for a note besides.
+  // A slot has room for a note as well.
   flight.landing = flight.unpack ? slots_.front().data() : to;
   const std::uint64_t room = flight.unpack ? sizeof(Slot) : one.bytes;
   const Outcome outcome = transport_->take(peer_of(one.peer), call_.route, {flight.landing, room});
@@ -152,10 +155,8 @@ bool Run::take(const Short& one) {
   return false;
 }
 
-// The run's own steps go on behind this message, if it is over: first they receive what they have
-// begun to, and was not waited for.
-// From there on the run's own steps go on. No receive is under way: each is begun when it is waited
-// for.
+// Hands over to the run's own steps, which go on at this action. No receive is under way, because
+// each begins only when it is waited for.
 void Run::stop_at(const Short& one) {
   position_ = one.step;
   waited_ = one.nth;
@@ -164,6 +165,8 @@ void Run::stop_at(const Short& one) {
       flights_[step.message].ticket = Transport::kGone;
 }
 
+// Hands over to the run's own steps, behind this message if it is over. It first begins all
+// receives of earlier steps that were not waited for.
 void Run::leave(const Short& one, const Outcome& outcome) {
   stop_at(one);
   if (outcome.over) {

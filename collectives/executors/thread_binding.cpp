@@ -17,7 +17,7 @@ namespace scela::collectives {
 
 namespace {
 
-constexpr int kMostProcessors = 8192;  // of any kernel
+constexpr int kMostProcessors = 8192;  // more than any kernel has
 
 bool bind(const CpuMask& mask) {
   return ::sched_setaffinity(0, mask.bytes(), mask.data()) == 0;
@@ -32,7 +32,7 @@ std::string bind_this_thread(const ThreadPlacement& placement) {
   const CpuMask before(allowed_cpus());
   std::vector<int> all(kMostProcessors);
   std::iota(all.begin(), all.end(), 0);
-  // The kernel leaves what the control group has.
+  // The kernel keeps only the processors that the control group allows.
   if (!bind(CpuMask(all)))
     return cat("a progress thread, not bound: sched_setaffinity: ", errno_text(errno));
   const Topology machine = read_topology();

@@ -1,4 +1,5 @@
-// Binds the thread that calls.
+// Binds the calling thread to a place that placement.h finds. Progress threads call it at their
+// start.
 #pragma once
 
 #include <string>
@@ -7,8 +8,9 @@
 
 namespace scela::collectives {
 
-// To the place that placement.h finds in the machine, which may be outside of the processors that
-// the process was given, but not of those that its control group has. What was done, for people.
+// Binds the calling thread to its place in the machine. That may be outside of the processors that
+// the process was given, but not of those of its control group. Returns text for people that says
+// what was done.
 std::string bind_this_thread(const ThreadPlacement& placement);
 
 }  // namespace scela::collectives

@@ -1,12 +1,13 @@
-// What executors need of a library that has messages (N7): the channel, an MPI, or a test's memory.
+// A Transport is what executors need of a message library (N7): the channel, an MPI, or a test's
+// memory.
 //
-// Of the messages from one rank to another with one route, the k-th send meets the k-th receive;
-// routes have nothing to do with each other. A buffer is the transport's from the call that names
-// it until its ticket is over. Nothing is allocated for a message once as many have been under way
-// at a time.
+// Among the messages from one rank to another with one route, the k-th send meets the k-th receive.
+// Messages of different routes do not affect each other. A buffer belongs to the transport from the
+// call that names it until its ticket is over. The transport allocates no memory for a message if
+// as many were under way before.
 //
-// A transport is one thread's: only wake() may be called by others. Several transports may go by
-// one library, if that lets several threads call.
+// One thread may use a transport; only wake() may be called by other threads. Several transports
+// may share one library, if that lets several threads call.
 #pragma once
 
 #include <chrono>
@@ -25,19 +26,20 @@ class Request;
 
 namespace scela::collectives {
 
-// Which communicator: the library's context in the lower half, and in the upper one its life, how
-// many communicators had that context before. Nothing of one life meets what is of another.
+// Identifies a communicator. The lower 32 bits are the library's context. The upper 32 bits are the
+// context's life: how many communicators had it before. Messages of one life never meet those of
+// another.
 using ContextId = std::uint64_t;
 
-// Which messages meet: those of one communicator (context) and one of its operations (tag).
+// Messages meet if they have one communicator (context) and one of its operations (tag).
 struct Route {
   ContextId context = 0;
   std::uint32_t tag = 0;
   friend bool operator==(const Route&, const Route&) = default;
 };
 
-// Contexts of what is said outside of communicators. Communicators have those from 2^31 to 2^32 -
-// 2^16.
+// Contexts of messages outside of communicators. Communicators have the contexts from 2^31 to 2^32
+// - 2^16.
 inline constexpr std::uint32_t kWakeContext = 0xffff'ffff;
 inline constexpr std::uint32_t kAgreementContext = 0xffff'fffe;
 inline constexpr std::uint32_t kGivenUpContext = 0xffff'fffd;
@@ -45,22 +47,23 @@ inline constexpr std::uint32_t kEngineContext = 0xffff'fffc;
 inline constexpr std::uint32_t kEngineNoteContext = 0xffff'fffb;
 inline constexpr std::uint32_t kFamiliesContext = 0xffff'fffa;
 
-// Where such words concern one communicator, its context is their tag, without the highest bit.
+// Returns the route of such a message about one communicator. The tag is the communicator's context
+// without its highest bit.
 inline Route beside(ContextId communicator, std::uint32_t context) {
   return {communicator >> 32 << 32 | context,
           static_cast<std::uint32_t>(communicator) & 0x7fff'ffffU};
 }
 
 enum class FaultCode : std::uint8_t {
-  peer_ended,  // the rank is dead, or its node is lost
-  resources,   // memory, descriptors
-  mismatch,    // ranks have called with other sizes or operations than each other
+  peer_ended,  // the rank is dead or its node is lost
+  resources,   // memory or descriptors are exhausted
+  mismatch,    // calls differ in size or operation
   cancelled,
   other,
 };
 std::string_view name_of(FaultCode code);
 
-// What a rank was called with that cannot be, so that it takes part with notes only (run.h).
+// Why a rank's call was refused, so that the rank takes part with notes only (run.h).
 enum class Refusal : std::uint8_t {
   none,
   root,
@@ -72,64 +75,64 @@ enum class Refusal : std::uint8_t {
   in_place,
   reduction,
   algorithm,
-  freed,   // no call: it has freed the communicator that others go on with
-  memory,  // no refusal: it had no memory for the call, or for a message of it
-  other,   // no refusal: it has called another operation than others, or with other sizes
+  freed,   // it freed a communicator still in use
+  memory,  // it had no memory for an operation
+  other,   // its operation or sizes differ
 };
-// "its buffer is null"
+// Returns text such as "its buffer is null".
 std::string_view words_of(Refusal refusal);
-// "its call was refused: its buffer is null"
+// Returns text such as "its call was refused: its buffer is null".
 std::string reason_of(Refusal refusal);
 
 // Why a message, or an operation, has failed.
 struct Fault {
   FaultCode code = FaultCode::other;
-  int rank = -1;                    // whose fault it is, as who reports numbers ranks; -1: nobody's
-  std::string words;                // what was tried, with whom, what happened
-  Refusal refusal = Refusal::none;  // where the rank's call was refused: why
+  int rank = -1;                    // the rank at fault; -1: no rank
+  std::string words;                // what was tried, and what happened
+  Refusal refusal = Refusal::none;  // why the rank's call was refused
 };
 
 struct Outcome {
-  bool over = false;  // false: under way, and the rest says nothing
-  // Of a receive: how long the message was. It may be longer than the buffer, which holds its first
-  // bytes then; a transport that does not know says one byte more than the buffer has.
+  bool over = false;  // false: the rest has no meaning
+  // The length of a received message. It may be longer than the buffer, which then holds its first
+  // bytes. A transport that does not know the length reports one byte more than the buffer has.
   std::uint64_t bytes = 0;
-  std::shared_ptr<const Fault> fault;  // null: it went well. Ranks are the transport's.
+  std::shared_ptr<const Fault> fault;  // null: success; transport's ranks
 };
 
-// What a word about a context is about.
+// The meaning of a word about a context.
 enum class About : std::uint8_t {
-  given_up,  // it is given up, but for the first `begun` operations
-  left,      // the same, but only if its receiver begins more operations than those
-  calls,     // nothing is given up: the sender waits in operation `begun`, which is of that kind
+  given_up,  // all but the first `begun` operations end
+  left,      // given up if the receiver begins more
+  calls,     // the sender waits in operation `begun`
 };
 
-// A context is given up, since a rank of it has ended and an operation has failed for it, or since
-// a rank's call was refused and the others do not know its list, or since it was called otherwise
-// than by others, or since a rank that has freed its communicator is waited for. As it goes over
-// the wire.
+// Says that a context is given up, in the form that goes over the wire. One reason is that a rank
+// of it has ended and an operation has failed. Another is that a rank's call was refused and the
+// others do not know its list. A rank's call may also differ from the others', or the ranks may
+// wait for a rank that has freed its communicator.
 struct GivenUp {
   ContextId context = 0;
-  std::int32_t rank = 0;            // the transport's
+  std::int32_t rank = 0;            // as the transport numbers it
   Refusal refusal = Refusal::none;  // none: the rank has ended
   About about = About::given_up;
-  std::uint16_t kind = 0;   // About::calls: of the operation, as Call has it
-  std::uint64_t begun = 0;  // so many operations of the context, the first ones, go on
+  std::uint16_t kind = 0;   // About::calls: as in Call
+  std::uint64_t begun = 0;  // the first `begun` operations go on
 };
 static_assert(sizeof(GivenUp) == 24);
-// Of a list in which that rank is this one.
+// Returns the fault for a list in which that rank has the number `rank`.
 Fault fault_of(const GivenUp& what, int rank);
 
 class Transport {
  public:
-  // A message that is under way, until test() says that it is over, or cancel() was called; then
-  // the number is free for another.
+  // Numbers a message under way, until test() says that it is over or cancel() is called. Then the
+  // number is free for another message.
   using Ticket = std::uint32_t;
-  // Of a message that was over when it was begun, and went well: nothing is asked about it.
+  // The ticket of a message that was over at once, without a fault. It need not be tested.
   static constexpr Ticket kGone = ~Ticket{0};
-  // As long as a wait may last in which nothing is looked for besides.
+  // The longest wait in which the caller looks for nothing besides.
   static constexpr std::chrono::milliseconds kLongWait{250};
-  // A wait's limit. None: for ever.
+  // The limit of a wait. Without a value, the wait has no limit.
   using Limit = std::optional<std::chrono::nanoseconds>;
 
   Transport() = default;
@@ -139,51 +142,57 @@ class Transport {
 
   virtual Ticket send(int peer, Route route, std::span<const std::byte> bytes) = 0;
   virtual Ticket receive(int peer, Route route, std::span<std::byte> bytes) = 0;
-  // For a caller who has nothing else to do: receives the next message of this route, and blocks a
-  // while for it. Not over: it has not come, and nothing touches the buffer any more.
+  // Receives the next message of this route, for a caller that has nothing else to do. It blocks
+  // for a short time. If the outcome is not over, the message has not come, and the transport does
+  // not touch the buffer any more.
   virtual Outcome take(int /*peer*/, Route, std::span<std::byte> /*bytes*/) { return {}; }
-  // Moves what can be moved, too, unless tests are to look only.
+  // Returns the outcome of a message, and also moves messages unless let_tests() forbids it.
   virtual Outcome test(Ticket ticket) = 0;
-  // For a caller with many tickets, for which a move of messages with each test() is too much: with
-  // Tests::look a test moves nothing, and the caller calls move() now and then.
+  // For a caller with many tickets, which need not move messages in each test(). With Tests::look a
+  // test moves nothing, and the caller calls move() now and then.
   enum class Tests : bool { move, look };
   virtual void let_tests(Tests) {}
   virtual void move() {}
-  // Blocks until one of them may be over: test() knows. Also returns after wake(), called before or
-  // meanwhile, and when the limit is over: false then. Who waits does not spin for long.
+  // Blocks until one of the messages may be over; test() tells. It also returns after wake(),
+  // called before or meanwhile. Returns false if the limit is over. A waiting thread does not spin
+  // for long.
   virtual bool wait_any(std::span<const Ticket> tickets, Limit limit = {}) = 0;
-  // As wait_any() of one, where nobody calls wake().
+  // Blocks like wait_any() for one message, if no thread calls wake().
   virtual void wait(Ticket ticket) { wait_any({&ticket, 1}, kLongWait); }
-  // Any thread. Several calls may be one.
+  // Wakes a wait. Any thread may call it. Several calls may have the effect of one.
   virtual void wake() = 0;
-  // Nothing touches its buffer when this returns. May block where only the peer can say so.
+  // Cancels a message. The transport does not touch its buffer any more when this returns. It may
+  // block if only the peer can say so.
   virtual void cancel(Ticket ticket) = 0;
-  // Ranks that are known to have ended, in the order in which that was found out. What they have
-  // sent may still come.
+  // Returns the ranks that are known to have ended, in the order in which the transport found out.
+  // Messages that they have sent may still come.
   virtual std::span<const int> ended() { return {}; }
-  // The others have agreed that this rank has ended: messages with it end with peer_ended, whatever
-  // was told of it here.
+  // Says that the other ranks have agreed that this rank has ended. Messages with it then end with
+  // peer_ended, whatever the transport was told of it.
   virtual void lost(int /*peer*/) {}
-  // Tells these ranks, as soon as they look.
+  // Sends this word to these ranks, which hear it as soon as they look.
   virtual void give_up(std::span<const int> /*peers*/, const GivenUp& /*what*/) {}
-  // The next that this rank was told; looked for now and then, and wait_any() returns as often.
+  // Returns the next word that this rank was told. The transport looks for words now and then, and
+  // wait_any() returns as often.
   virtual std::optional<GivenUp> given_up() { return std::nullopt; }
-  // Of a receive that nobody needs any more. test() says when it is over: at once, unless a message
-  // is on its way. Never blocks.
+  // Withdraws a receive that the caller does not need any more. test() says that it is over: at
+  // once, unless a message is on its way. Never blocks.
   virtual void withdraw(Ticket /*ticket*/) {}
-  // Nobody receives anything of this context any more: what has come, and what comes, is thrown
-  // away whenever somebody calls, so that its senders get their buffers back.
+  // Says that no message of this context is received any more. The transport throws away messages
+  // that have come or come later, in any of its calls, so that their senders get their buffers
+  // back.
   virtual void drop(ContextId /*context*/) {}
-  // For one wait for several transports and for the program's own messages (waits.h): adds what
-  // wait_any() would wait for, wake() included. It is the transport's, and good until any other
-  // call of it. False: these are no messages of the channel's.
+  // Serves one wait for several transports and the program's own messages (waits.h). It adds the
+  // messages that wait_any() would wait for, wake() included. They belong to the transport, and are
+  // valid until any other call of it. Returns false if the transport has no messages of the
+  // channel.
   virtual bool add_requests(std::span<const Ticket>, std::vector<channel::Request*>&) {
     return false;
   }
-  // The program has closed it: nothing more can be begun.
+  // Returns true if the program has closed the library; then no message can be begun.
   virtual bool is_closed() const { return false; }
-  // How many tags a context has: 0 to this, exclusive. Operations are numbered round, so half as
-  // many can be under way at once.
+  // Returns how many tags a context has; they are numbered from 0. Operation numbers wrap around,
+  // so that at most half as many operations can be under way at once.
   virtual std::uint32_t tags() const = 0;
 };
 

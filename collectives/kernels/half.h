@@ -1,7 +1,8 @@
-// float16 and bfloat16 as numbers: each is a float32 for as long as it is computed with.
+// float16 and bfloat16 as numbers: each is converted to float32 for computing. The loops of
+// reductions (loops.h) use this. The functions are pure, and any thread may call them.
 //
-// Compiled once for each kind of processor (loops.h), so in a namespace of that kind's, and with
-// nothing of the standard library's that others might share.
+// The code is compiled once for each kind of processor (loops.h), so it is in a namespace of that
+// kind. It uses nothing of the standard library that the kinds might share.
 #pragma once
 
 #include <cstdint>
@@ -19,27 +20,28 @@ struct Bfloat16 {
   std::uint16_t bits = 0;
 };
 
-// Without branches, so that the compiler makes vectors of it.
+// The code has no branches, so that the compiler vectorizes it.
 inline float wide(Float16 value) {
   const std::uint32_t sign = static_cast<std::uint32_t>(value.bits & 0x8000u) << 16;
   const std::uint32_t rest = static_cast<std::uint32_t>(value.bits & 0x7fffu) << 13;
-  // The exponent moves from a bias of 15 to one of 127, by a product that is exact; subnormal
+  // The exponent moves from a bias of 15 to one of 127, by a product that is exact. Subnormal
   // numbers become normal ones by it.
   constexpr float kBias = 0x1p112f;
   const float scaled = __builtin_bit_cast(float, rest) * kBias;
-  // Infinity and NaN have the largest exponent in both.
+  // Infinity and NaN have the largest exponent in both formats.
   const std::uint32_t largest = value.bits & 0x7c00u;
   const std::uint32_t bits =
       largest == 0x7c00u ? (rest | 0x7f800000u) : __builtin_bit_cast(std::uint32_t, scaled);
   return __builtin_bit_cast(float, bits | sign);
 }
 
-// To the nearest, ties to even. A NaN stays one, quiet, with the bits that there is room for.
+// Rounds to the nearest, ties to even. A NaN stays one, quiet, with the bits that there is room
+// for.
 inline Float16 narrow16(float value) {
   const std::uint32_t whole = __builtin_bit_cast(std::uint32_t, value);
   const std::uint32_t sign = whole & 0x80000000u;
   const std::uint32_t magnitude = whole ^ sign;
-  // Below 2^-14 the last place is worth 2^-24: adding 0.5 leaves just those places, rounded.
+  // Below 2^-14 the last place is worth 2^-24. Adding 0.5 leaves just those places, rounded.
   const float sum = __builtin_bit_cast(float, magnitude) + 0.5f;
   const std::uint32_t small =
       __builtin_bit_cast(std::uint32_t, sum) - __builtin_bit_cast(std::uint32_t, 0.5f);

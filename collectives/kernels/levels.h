@@ -1,4 +1,5 @@
-// The three forms of the loops, each compiled by a file of its own.
+// The three forms of the loops, each compiled by a file of its own. kernels.cpp picks one. The
+// functions are pure, and any thread may call them.
 #pragma once
 
 #include "collectives/kernels/kernels.h"

@@ -1,6 +1,7 @@
 // The loops of all reductions. plain.cpp, avx2.cpp and avx512.cpp compile them, each for other
-// processors: nothing here may be shared by them, or a linker would take any of the three forms. So
-// all is in a namespace of the level's, and nothing of the standard library that is code is used.
+// processors. They may share nothing that stands here, or a linker would take any of the three
+// forms. So all is in a namespace of the level's, and no code of the standard library is used. The
+// functions keep no state, and any thread may call them.
 #pragma once
 
 #include <cstring>
@@ -17,7 +18,7 @@ struct Place {
   std::int32_t place;
 };
 
-// What a value is while it is computed with.
+// widened() returns what a value is while it is computed with; narrowed() converts it back.
 template <class T>
 constexpr T widened(T value) {
   return value;
@@ -38,7 +39,8 @@ constexpr T narrowed(Wide value) {
     return static_cast<T>(value);
   }
 }
-// Integers wrap round: without a sign, and as large as what promotion would make of them.
+// Integers wrap round, so they are computed without a sign, and in a type as large as promotion
+// would make them.
 template <class T>
 constexpr auto wrapping(T value) {
   if constexpr (std::is_integral_v<T>) {
@@ -88,7 +90,7 @@ inline bool takes_right(const Place<Value>& left, const Place<Value>& right) {
   return op == Op::minimum_place ? right.value < left.value : right.value > left.value;
 }
 
-// Bytes that count: what is behind them stays as it was.
+// Returns how many bytes of a value count. The bytes behind them stay as they were.
 template <class T>
 constexpr std::size_t stored() {
   constexpr bool kIsX87 = std::is_same_v<T, long double> && __LDBL_MANT_DIG__ == 64;

@@ -1,4 +1,5 @@
-// Types of elements, and what reductions do with two of them.
+// Types of elements, and the operations that reductions apply to two of them. Kernels and the
+// communicator use them. The functions are pure, and any thread may call them.
 #pragma once
 
 #include <cstddef>
@@ -8,8 +9,8 @@
 
 namespace scela::collectives {
 
-// In the machine's own order of bytes, anywhere in memory. The last ones are a value and the place
-// that it comes from, as C lays out {value; std::int32_t place;}.
+// Elements have the machine's byte order and may stand anywhere in memory. Those of the last types
+// are a value and the place that it comes from, as C lays out {value; std::int32_t place;}.
 enum class Type : std::uint8_t {
   int8,
   uint8,
@@ -23,7 +24,7 @@ enum class Type : std::uint8_t {
   bfloat16,
   float32,
   float64,
-  long_double,  // the compiler's
+  long_double,  // the compiler's format
   int16_place,
   int32_place,
   int64_place,

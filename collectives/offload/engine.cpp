@@ -1,4 +1,5 @@
-// The executor: which operations go by the adapter, and waiting for them.
+// The engine executor: chooses the operations that the adapter executes, and waits for them. It
+// passes the others to `polled`. Each communicator has an OffloadGroup.
 #include <poll.h>
 #include <sched.h>
 
@@ -19,19 +20,20 @@ namespace scela::collectives {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-// How often somebody who only tests looks for what has gone wrong, and how long who waits sleeps
-// until he does.
+// The time between two looks for faults by a caller that only tests. A waiting caller sleeps at
+// most as long.
 constexpr std::chrono::milliseconds kLook(2);
-// How often a run that waits for long is looked for.
+// The time between two looks for a run that has stalled.
 constexpr std::chrono::milliseconds kBetweenAsks(250);
-// How long he sleeps where nothing can wake him.
+// The time that a waiting caller sleeps if no event can wake it.
 constexpr std::chrono::microseconds kNap(50);
-// Looks of one who waits, before he sleeps; the first of them at once, then others who want the
-// processor have it in between: they may compute, and to be woken costs more.
+// The looks of a waiting caller before it sleeps. It makes the first ones at once, and yields the
+// processor before each of the others. Other threads may compute meanwhile, and being woken costs
+// more.
 constexpr int kSpins = 100;
 constexpr int kSpinsAtOnce = 10;
 
-// Until when a wait goes on. None: for ever.
+// The end of a wait. Without a limit, the wait does not end.
 class Until {
  public:
   explicit Until(Transport::Limit limit) {
@@ -59,7 +61,8 @@ class EngineExecutor final : public Executor {
 
   std::string_view name() const override { return name_of(ExecutorKind::engine); }
 
-  // What all ranks of an operation answer alike.
+  // Returns true if the adapter can execute this call. All ranks of an operation get the same
+  // answer.
   static bool can_run(const Call& call) {
     return call.prelude == nullptr &&
            (call.reduction.combine == nullptr || call.reduction.calculation.has_value());
@@ -74,7 +77,7 @@ class EngineExecutor final : public Executor {
       group = std::make_unique<OffloadGroup>(*adapter_, *transport_, parting_,
                                              run.call().route.context);
     polled_->count(run.context(), run.number(), run.peers(), run.kind());
-    // Nothing of it may meet what others have sent before they knew.
+    // A context that is given up must not receive messages that other ranks sent before they knew.
     if (const GivenUp* const what = polled_->given_up(run.context()))
       group->give_up(fault_of(*what, what->rank));
     group->start(run);
@@ -170,7 +173,7 @@ class EngineExecutor final : public Executor {
   }
 
  private:
-  // An engine sends no notes, so nothing more can be done in its context.
+  // Refuses a call. An engine sends no notes, so the context is given up.
   void refuse(Run& run) {
     const Call& call = run.call();
     const Fault why = *call.refused;
@@ -183,7 +186,8 @@ class EngineExecutor final : public Executor {
     give_up(what, call.peers);
   }
 
-  // Its queues would work without a channel, but nothing would be heard of the others any more.
+  // Ends a run because the channel is closed. The queues would work without the channel, but this
+  // rank would not hear of the others any more.
   static void end_closed(Run& run) {
     const Fault why{FaultCode::other, run.call().rank,
                     cat("rank ", run.call().rank,
@@ -192,8 +196,8 @@ class EngineExecutor final : public Executor {
     run.end_elsewhere(&why);
   }
 
-  // Notes go to those that the lists of this rank speak with. Another operation may speak with
-  // others.
+  // Notes go only to the ranks with which the lists of this rank speak. Another operation may speak
+  // with other ranks, so all ranks are told.
   void tell_all_of(OffloadGroup& group) {
     if (const auto what = group.word_to_all()) polled_->give_up(*what, group.ranks());
   }
@@ -213,7 +217,7 @@ class EngineExecutor final : public Executor {
     return std::ranges::any_of(groups_, [](const auto& one) { return !one.second->empty(); });
   }
 
-  // Whether a run has ended.
+  // Advances all groups, and looks for faults every kLook. Returns true if a run has ended.
   bool advance() {
     bool ended = false;
     const auto now = Clock::now();
@@ -226,7 +230,7 @@ class EngineExecutor final : public Executor {
     }
     for (auto at = groups_.begin(); at != groups_.end();) {
       OffloadGroup& group = *at->second;
-      // First: what is over has ended well, whatever has gone wrong since.
+      // This comes first, because a run that is over has ended well, whatever has failed since.
       ended = group.advance() || ended;
       if (looks) {
         if (const GivenUp* const what = polled_->given_up(at->first))
@@ -241,7 +245,7 @@ class EngineExecutor final : public Executor {
     return ended;
   }
 
-  // False: nothing has come.
+  // Sleeps until an event comes, or the limit is over. Returns false if no event came.
   bool sleep(std::chrono::nanoseconds limit) {
     std::vector<Transport::Ticket> tickets;
     bool connects = false;
@@ -250,7 +254,7 @@ class EngineExecutor final : public Executor {
     next_look_ = {};
     if (connects) return transport_->wait_any(tickets, limit);
     if (!adapter_->has_events()) {
-      // Tasks are executed by a thread of this process, which raises no events.
+      // A thread of this process executes the tasks, and raises no events.
       std::this_thread::sleep_for(std::min<std::chrono::nanoseconds>(limit, kNap));
       return false;
     }

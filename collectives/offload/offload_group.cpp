@@ -13,7 +13,8 @@ namespace scela::collectives {
 namespace {
 
 constexpr std::uint64_t kMagic = 0x5ce1'a000'c0de'f418;
-// An adapter may know that a peer is gone before the transport knows whose fault that is.
+// The adapter may know that a peer is gone before the transport knows the rank at fault. The group
+// waits so long for the news.
 constexpr std::chrono::seconds kNews(3);
 
 std::span<std::byte> bytes_of(EngineWord& word) {
@@ -30,14 +31,14 @@ EngineWord word_of(const Fault& fault, int own) {
   return word;
 }
 
-// Its kind, and the lowest bits of its number.
+// Returns the mark of an operation: its kind, and the lowest 16 bits of its number.
 std::uint32_t mark_of(const Run& run) {
   return std::uint32_t{run.kind()} << 16 | (run.number() & 0xffff);
 }
 
 }  // namespace
 
-// ---- messages that nobody waits for ----
+// ---- messages without a waiting caller ----
 
 Parting::~Parting() {
   for (const Message& message : messages_)
@@ -103,7 +104,7 @@ void OffloadGroup::start(Run& run) {
 }
 
 void OffloadGroup::give_up(Fault why) {
-  told_all_ = true;  // the rank that has found it has told all
+  told_all_ = true;  // the rank that found it has told all
   break_off(std::move(why));
   end_all();
 }
@@ -134,7 +135,7 @@ bool OffloadGroup::connects(std::vector<Transport::Ticket>& tickets) const {
   return tickets.size() != before;
 }
 
-// Whether all that its list speaks with are ready.
+// Connects the peers of a run's list. Returns true if all of them are ready.
 bool OffloadGroup::connect(const Started& started) {
   bool all = true;
   for (const int listed : started.plan().peers) {
@@ -199,7 +200,7 @@ void OffloadGroup::say(int rank, Peer& peer, const EngineWord& word) {
   peer.receives = true;
 }
 
-// Whether what was said has gone, and the answer is here.
+// Returns true if the last message has been sent and the answer is here.
 bool OffloadGroup::heard(int rank, Peer& peer) {
   const auto look_at = [&](bool& under_way, Transport::Ticket ticket) {
     if (!under_way) return true;
@@ -241,7 +242,7 @@ Result<void> OffloadGroup::register_memory(Started& started) {
   return {};
 }
 
-// False, as who asks for it says.
+// Breaks off because posting has failed. Returns false, for its callers to return.
 bool OffloadGroup::cannot_post(const Error& why) {
   const bool works = adapter_.works();
   break_off({works ? FaultCode::resources : FaultCode::other, -1,
@@ -249,7 +250,7 @@ bool OffloadGroup::cannot_post(const Error& why) {
   return false;
 }
 
-// Some of it needs this process once more.
+// Notes that the run needs another step of this process, and counts it once for each reason.
 void OffloadGroup::put_off(Started& started, Late why) {
   started.late = why;
   const bool connects = why == Late::connecting;
@@ -257,7 +258,8 @@ void OffloadGroup::put_off(Started& started, Late why) {
   ++(connects ? posted_.connecting : posted_.in_parts);
 }
 
-// Those behind one that is not posted whole are not posted either.
+// Runs behind one that is not posted whole are not posted either, and are counted for the same
+// reason.
 void OffloadGroup::put_off_behind(std::size_t first) {
   const Late why = runs_[first]->late;
   const auto is_counted = [why](const Started& run) {
@@ -303,7 +305,7 @@ bool OffloadGroup::post_next(Started& started) {
   return true;
 }
 
-// Whether all of it is posted.
+// Posts as much of the run as possible. Returns true if all of it is posted.
 bool OffloadGroup::post(Started& started) {
   if (started.last != 0) return true;
   if (!queues_) {
@@ -335,7 +337,7 @@ bool OffloadGroup::advance() {
   const std::size_t before = runs_.size();
   if (!broken_ && queues_)
     if (const auto done = queues_->refill(); !done) cannot_post(done.error());
-  // What breaks off ends all runs, also while they are gone through.
+  // A break-off ends all runs, even in the middle of this loop.
   for (std::size_t i = 0; !broken_ && i < runs_.size(); ++i) {
     if (post(*runs_[i])) continue;
     if (!broken_) put_off_behind(i);
@@ -390,7 +392,8 @@ void OffloadGroup::drop_first() {
 
 // ---- what goes wrong ----
 
-// What a peer has said, or the transport knows of it. Whether that is whose fault it is.
+// Reads the note of a peer, or its fault from the transport. Returns true if the rank at fault is
+// known from it.
 bool OffloadGroup::learn(int rank, Peer& peer) {
   EngineWord word = peer.from;
   if (peer.stage == Stage::up) {
@@ -424,7 +427,7 @@ void OffloadGroup::look() {
     if (!peer.ended) learn(rank, peer);
     if (broken_) break;
     if (!peer.ended) continue;
-    // It may have come to its end of all that it had a part in.
+    // The peer may have done its part of all runs before it ended.
     queues_->drain(rank);
     const bool is_needed = std::ranges::any_of(runs_, [&, of = rank](const auto& started) {
       if (started->last != 0) return false;
@@ -440,7 +443,8 @@ void OffloadGroup::look() {
   if (broken_) end_all();
 }
 
-// Whose fault it is, others may know better: who has broken off, and who has ended.
+// Breaks off for a failure of the adapter. Other ranks may know the rank at fault better, so the
+// group waits for a note or an end for kNews.
 void OffloadGroup::suspect(const QueueSet::Trouble& trouble) {
   if (trouble.mismatch) return break_off({FaultCode::mismatch, trouble.peer, trouble.words});
   if (trouble.peer < 0 || !adapter_.works())
@@ -464,15 +468,15 @@ void OffloadGroup::break_off(Fault why) {
   const EngineWord word = word_of(*broken_, transport_rank(run, run.call().rank));
   for (auto& [rank, peer] : peers_) {
     if (peer.ended || is_of_dead(rank)) continue;
-    // Who is told that this one is ready listens there from then on.
+    // A peer that was told that this rank is ready listens for notes from then on.
     if (peer.stage == Stage::up || peer.stage == Stage::readying)
       parting_.send(rank, route(true), word);
     else if (peer.stage == Stage::greeting)
-      parting_.send(rank, route(false), word);  // where it waits for this one's being ready
+      parting_.send(rank, route(false), word);  // it expects "ready" there
   }
 }
 
-// Nothing touches buffers from here on.
+// Ends all runs. The adapter touches no buffers from here on, because the queues are destroyed.
 void OffloadGroup::end_all() {
   queues_.reset();
   for (auto& [rank, peer] : peers_) {
@@ -481,7 +485,8 @@ void OffloadGroup::end_all() {
   }
   while (!runs_.empty()) {
     Started& first = *runs_.front();
-    // Whoever has not heard of this one yet waits for its greeting.
+    // A peer that has not heard of this rank yet waits for its greeting, and gets the fault
+    // instead.
     for (const int listed : first.plan().peers) {
       const int rank = transport_rank(*first.run, listed);
       Peer& peer = peers_[rank];

@@ -1,9 +1,11 @@
-// One communicator's operations on an adapter: its queues, the peers that they are connected with,
-// and the runs that are posted to them, in the order in which they were started.
+// An OffloadGroup has one communicator's operations on an adapter: its queues, its connected peers,
+// and its runs in the order in which they were started. The engine executor uses it. Two threads
+// must not use it at once.
 //
-// Peers are connected when a list first speaks with them, by messages of the transport: each tells
-// the other of its queues, and then that it is ready. From then on a receive waits for a note of
-// the peer's. It fails if the peer ends; and who breaks off tells all peers whose fault it was.
+// A peer is connected when a list first speaks with it, by messages of the transport. Each side
+// tells the other of its queues, and then that it is ready. From then on, a receive waits for a
+// note from the peer. It fails if the peer ends. A rank that breaks off tells all its peers which
+// rank is at fault.
 #pragma once
 
 #include <chrono>
@@ -23,21 +25,22 @@
 
 namespace scela::collectives {
 
-// What ranks say to each other. All bytes are set.
+// A message between two ranks: the ends of their queues, or a fault. The struct has no padding, so
+// that all its bytes are set.
 struct EngineWord {
   std::uint64_t magic = 0;
-  std::int32_t rank = -1;  // of a fault: whose; the transport's number
+  std::int32_t rank = -1;  // of a fault: the rank, as the transport's
   std::uint8_t is_fault = 0;
   std::uint8_t code = 0;
   std::uint8_t mtu = 0;
-  std::uint8_t refusal = 0;  // of a fault: Refusal
+  std::uint8_t refusal = 0;  // of a fault: a Refusal
   std::uint32_t out = 0, in = 0, tell = 0, first_packet = 0;
   std::uint16_t lid = 0;
   std::uint8_t unused_too[6] = {};
   std::array<std::uint8_t, 16> gid{};
 };
 
-// Messages that nobody waits for, until they have gone.
+// Keeps messages that no caller waits for, until they have been sent. Not for two threads at once.
 class Parting {
  public:
   explicit Parting(Transport& transport) : transport_(transport) {}
@@ -64,28 +67,31 @@ class OffloadGroup {
   ~OffloadGroup();
 
   void start(Run& run);
-  // Connects, posts and ends what can be. Whether a run has ended.
+  // Connects peers, posts runs and ends runs as far as possible. Returns true if a run has ended.
   bool advance();
-  // Looks for what has gone wrong, with whom.
+  // Looks for faults, and breaks off if there is one.
   void look();
-  // Nothing of its runs is on the adapter any more; all fail, here and at those that need them.
+  // Breaks off because this run is cancelled. All runs of the group fail, here and on the ranks
+  // that need them. The adapter executes none of them any more once advance() has returned.
   void cancel(Run& run, Fault why);
-  // The same of all, also of those that are started later. Its rank is the transport's.
+  // Fails all runs of the group, later ones included. The fault's rank is the transport's.
   void give_up(Fault why);
 
-  // What all ranks of the context have to be told, and these ranks: once, after this rank has found
-  // that one was called otherwise than others. It may speak with fewer ranks than the others do.
+  // Returns, once, the word that all ranks of the context must be told, if this rank has found that
+  // a rank's call differs. ranks() are these ranks. This group may speak with fewer ranks than they
+  // do.
   std::optional<GivenUp> word_to_all();
   std::span<const int> ranks() const { return ranks_; }
 
-  // That others wait behind; null: none.
+  // Returns the run that all others wait behind, or null if there is none.
   Run* first() const { return runs_.empty() ? nullptr : runs_.front()->run; }
 
   bool has(const Run& run) const;
   bool empty() const { return runs_.empty(); }
   PostedRuns posted() const { return posted_; }
   std::size_t queue_pairs() const { return queues_ ? queues_->queue_pairs() : 0; }
-  // Whether the first run waits for messages of the transport: these.
+  // Adds the transport's messages by which peers are being connected. Returns true if a run waits
+  // for any.
   bool connects(std::vector<Transport::Ticket>& tickets) const;
   void arm() {
     if (queues_) queues_->arm();
@@ -106,16 +112,17 @@ class OffloadGroup {
     std::shared_ptr<const Fault> ended;
   };
   enum class Late : std::uint8_t { connecting, full };
-  // Those that are over give their memory to those that come.
+  // A run that was started. Entries of runs that are over are used again.
   struct Started {
     Run* run = nullptr;
     std::shared_ptr<const OffloadTemplate> made;
-    std::size_t posted = 0;  // of its tasks; one more: its end
-    std::uint64_t last = 0;  // task of the queue: its end
+    std::size_t posted = 0;  // tasks, plus one for the end
+    std::uint64_t last = 0;  // number of the task that ends it
     std::vector<std::uint64_t> signals;
-    std::size_t passed = 0;  // of them
-    Late late = Late::full;  // why it was not posted whole the last time
-    // When it was started peers were not connected; its queues did not hold all of it.
+    std::size_t passed = 0;  // signals that have passed
+    Late late = Late::full;  // why it was last not posted whole
+    // The reasons for which it was not posted whole: a peer was not connected, or the queues were
+    // full.
     bool connected_late = false, in_parts = false;
     std::byte* memory[4] = {};  // by OffloadPlace::Memory
     channel::verbs::Registration registered[4];
@@ -152,13 +159,13 @@ class OffloadGroup {
   std::unique_ptr<QueueSet> queues_;
   std::map<int, Peer> peers_;  // by rank of the transport
   OffloadTemplates templates_;
-  std::vector<std::unique_ptr<Started>> runs_;  // in their order
+  std::vector<std::unique_ptr<Started>> runs_;  // in the order of their starts
   std::vector<std::unique_ptr<Started>> spare_;
   PostedRuns posted_;
   std::optional<Clock::time_point> suspected_;
-  std::vector<int> ranks_;  // the transport's, of all of the communicator
+  std::vector<int> ranks_;  // all of the communicator; transport's
   bool told_all_ = false;
-  std::optional<Fault> broken_;  // ranks are the transport's, or -1: this one
+  std::optional<Fault> broken_;  // transport's rank, or -1: this rank
 };
 
 }  // namespace scela::collectives

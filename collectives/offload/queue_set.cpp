@@ -17,15 +17,15 @@ namespace {
 
 using Do = OffloadTask::Kind;
 
-// Completions that the process has not looked at yet, at most, with those of an end; of so many
-// messages each way.
+// Returns the size of a completion queue: the most completions that the process has not read yet,
+// those of an end included. `messages` is the number of messages each way.
 int completions(std::uint32_t messages) {
   return static_cast<int>(8 * messages);
 }
 
-// All of them have the adapter's channel, though only the tasks' is ever armed: polls that find
-// nothing in a queue without one may sleep (hca/library/park.h), and who looks at these has others
-// to look at, and a computation to go back to.
+// All completion queues have the adapter's channel, though only that of the tasks is ever armed. A
+// poll that finds nothing in a queue without one may sleep (hca/library/park.h). The caller has
+// other queues to read, and a computation to go back to.
 Result<verbs::Cq> task_cq(const Adapter& adapter, int entries) {
   return verbs::create_task_cq(adapter.device.capability, adapter.device.context, entries,
                                adapter.has_events() ? &adapter.events : nullptr);
@@ -82,7 +82,7 @@ Result<std::unique_ptr<Adapter>> Adapter::open() {
   auto events = verbs::create_comp_channel(symbols, adapter->device.context);
   if (!events) return fail(std::move(events.error()));
   adapter->events = std::move(*events);
-  // An event of a queue that has gone meanwhile is none.
+  // Reading must not block, because an event of a queue destroyed meanwhile does not count.
   ::fcntl(adapter->events->fd, F_SETFL, ::fcntl(adapter->events->fd, F_GETFL) | O_NONBLOCK);
   constexpr std::uint64_t kUnused = std::uint64_t{256} << 20;
   adapter->registrations = std::make_unique<verbs::Registrations>(symbols, adapter->pd, kUnused);
@@ -90,7 +90,7 @@ Result<std::unique_ptr<Adapter>> Adapter::open() {
 }
 
 bool Adapter::works() const {
-  // What it must be asked for: attributes may be known without it.
+  // The call must reach the engine; the library may know attributes without it.
   ibv_pd* const asked = device.symbols->ibv_alloc_pd(device.context.get());
   if (asked == nullptr) return false;
   device.symbols->ibv_dealloc_pd(asked);
@@ -221,7 +221,7 @@ Result<void> QueueSet::announce(Peer& peer, const Piece& to) {
   return manage(enabling(peer.tell, 1), false);
 }
 
-// The write needs no memory at the other end: it has no bytes.
+// Posts a receive and its announcement. The write has no bytes, so it needs no memory at the peer.
 Result<void> QueueSet::post_receive(Peer& peer, const Piece& to) {
   ibv_sge sge = sge_of(to);
   ibv_recv_wr receive{}, *bad_receive = nullptr;
@@ -251,8 +251,8 @@ Result<void> QueueSet::send(Peer& peer, const Piece& from) {
   return manage(enabling(peer.out, 2), false);
 }
 
-// A receive more for each send, so that no announcement meets none though this program may not look
-// for long.
+// Posts a send and one more receive of no bytes. So no announcement finds the queue without a
+// receive, even if this program does not look for long.
 Result<void> QueueSet::post_send(Peer& peer, const Piece& from) {
   if (auto done = await_announcement(peer); !done) return done;
   scela_task wait{};
@@ -275,7 +275,8 @@ Result<void> QueueSet::post_send(Peer& peer, const Piece& from) {
   return {};
 }
 
-// What enables them has been posted: they go on by themselves.
+// Posts the messages that waited for room. The tasks that enable them have been posted, so that
+// they go on by themselves.
 Result<void> QueueSet::refill() {
   if (waiting_ == 0) return {};
   told();
@@ -365,7 +366,7 @@ Result<std::uint64_t> QueueSet::post(const OffloadTask& task, int rank, const Pi
                     std::array{sge_of(to), sge_of(task.from_right ? to : from),
                                sge_of(task.from_right ? from : to)});
       break;
-    case Do::signal:  // over as soon as the queue comes to it
+    case Do::signal:  // over once the queue comes to it
       wait_for(copied_, 0);
       break;
   }
@@ -478,7 +479,7 @@ void QueueSet::drain_all() {
   });
 }
 
-// A send that it has announced a buffer for completes by itself, one way or the other.
+// A send for which the peer has announced a buffer completes in any case, with success or failure.
 bool QueueSet::needs(int rank) const {
   const auto at = peers_.find(rank);
   if (at == peers_.end()) return false;

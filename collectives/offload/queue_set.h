@@ -1,18 +1,19 @@
-// The queues of one communicator on an adapter that executes tasks (docs/collectives.md, The
-// engine): a management queue, a queue pair to the rank itself, and three to each peer.
+// A QueueSet has the queues of one communicator on an adapter that executes tasks
+// (docs/collectives.md, The engine). They are a management queue, a queue pair to the rank itself,
+// and three queue pairs to each peer. Offload groups use it. Two threads must not use it at once.
 //
 //   out    its send queue holds, for each message, WAIT for the peer's announcement, then SEND
 //   in     its receive queue has the buffers of messages
 //   tell   its send queue holds announcements, RDMA writes with immediate of no bytes; its receive
 //          queue has receives of no bytes, for the peer's
 //
-// What is sent to a dead peer fails, and what else stands on that queue pair is flushed:
-// completions too, which are counted. Nothing is sent by `in`, so that no receive is ever taken for
-// a message.
+// A send to a dead peer fails, and the other requests on that queue pair are flushed. Those are
+// completions too, and are counted. Nothing is sent by `in`, so that a receive is never mistaken
+// for a message.
 //
-// What is posted is enabled, waited for and computed by the management queue, one task for each of
-// an OffloadPlan. A message that finds no room on its queue waits beside it (depths.h), while what
-// enables it stands on the management queue already. Not for two threads at once.
+// The management queue enables, waits for and computes what is posted, with one task for each of an
+// OffloadPlan. If a message finds no room on its queue, it waits beside it (depths.h). The task
+// that enables it is on the management queue already.
 #pragma once
 
 #include <array>
@@ -35,24 +36,24 @@
 
 namespace scela::collectives {
 
-// A device of this process's own, and what belongs to all its queue sets.
+// A device that this process has opened, with the objects that all its queue sets share.
 struct Adapter {
   static Result<std::unique_ptr<Adapter>> open();
-  // Whether there is still somebody who executes what is posted.
+  // Returns true if the engine that executes the tasks still answers.
   bool works() const;
   const channel::verbs::Port& port() const { return device.capability.ports.front(); }
-  // Whether completions of tasks raise events.
+  // Returns true if completions of tasks raise events.
   bool has_events() const { return device.capability.executor == channel::verbs::Executor::engine; }
 
   channel::verbs::Device device;
-  channel::verbs::Symbols task_symbols;  // with what changes queue pairs that take tasks
+  channel::verbs::Symbols task_symbols;  // its modify_qp is for task queue pairs
   channel::verbs::Pd pd;
   channel::verbs::CompChannel events;
   std::unique_ptr<channel::verbs::Registrations> registrations;
-  QueueDepths depths;  // of queue sets that are made from now on
+  QueueDepths depths;  // for queue sets made from now on
 };
 
-// What the other end of a peer's queue pairs must know.
+// The attributes of a rank's queue pairs that its peer must know.
 struct QueueEnd {
   std::array<std::uint8_t, 16> gid{};
   std::uint32_t out = 0, in = 0, tell = 0, first_packet = 0;
@@ -65,16 +66,16 @@ struct Piece {
   std::byte* address = nullptr;
   std::uint32_t bytes = 0;
   std::uint32_t lkey = 0, rkey = 0;
-  std::uint32_t mark = 0;  // of a message: of which operation it is, alike at both ends
+  std::uint32_t mark = 0;  // the operation, alike at both ends
 };
 
 class QueueSet {
  public:
-  // What has gone wrong with a peer.
+  // A failure with a peer.
   struct Trouble {
     int peer = -1;
-    bool flushed = false;   // it may be the consequence of another
-    bool mismatch = false;  // the peer's message had another length, or is of another operation
+    bool flushed = false;   // it may follow from another failure
+    bool mismatch = false;  // wrong length or operation
     std::string words;
   };
 
@@ -84,34 +85,38 @@ class QueueSet {
   QueueEnd end_of(int rank) const;
   Result<void> connect(int rank, const QueueEnd& other);
 
-  // Room for the requests of a task. Where there is none, drain() may make some. Behind messages
-  // that wait for room there is always some.
+  // Returns true if there is room for the requests of a task. If there is none, drain() may make
+  // some. Behind messages that wait for room there is always room.
   bool has_room(const OffloadTask& task, int rank);
-  // Whether a task that finds no room must be posted later, and all behind it. A message need not.
+  // Returns true if a task without room must be posted later, with all tasks behind it. A message
+  // need not be: it waits beside its queue.
   bool is_full_for(const OffloadTask& task) const {
     return tasks_ - over_ >= depths_.tasks ||
            (task.kind == OffloadTask::Kind::copy && copying_ >= depths_.copies);
   }
-  // The task's number, counted from 1; the adapter does it once flush() was called. Of a signal,
-  // over() says it when the list has come there.
+  // Posts a task and returns its number, counted from 1. The adapter executes it once flush() was
+  // called. over() reaches the number of a signal when the list has come to the signal.
   Result<std::uint64_t> post(const OffloadTask& task, int rank, const Piece& from, const Piece& to,
                              const std::optional<Calculation>& calculation);
-  // Tasks go to the adapter together: few bells, and it begins when there is something to do.
+  // Passes the posted tasks to the adapter together. So few doorbells are needed, and the adapter
+  // begins when there is work.
   Result<void> flush();
-  // The number of the last task that is known to be over.
+  // Returns the number of the last task that is known to be over.
   std::uint64_t over();
-  // Messages that wait for room; refill() posts those that find some.
+  // Returns how many messages wait for room. refill() posts those that find some.
   std::size_t waiting() const { return waiting_; }
   Result<void> refill();
 
-  // Looks at what has completed with a peer. trouble(): the first that there ever was.
+  // Reads the completions of a peer. trouble() returns the first failure that there ever was, but
+  // one that is not a flush replaces one that is.
   void drain(int rank);
   void drain_all();
   const std::optional<Trouble>& trouble() const { return trouble_; }
-  // Whether something that was posted cannot complete without the peer, who has ended.
+  // Returns true if a request that was posted cannot complete without the peer, which has ended.
   bool needs(int rank) const;
 
-  // Before sleeping at the adapter's events: over() once more.
+  // Arms the event of the tasks' completions. The caller then calls over() once more before it
+  // sleeps.
   void arm();
   std::size_t queue_pairs() const { return 2 + 3 * peers_.size(); }
 
@@ -120,7 +125,7 @@ class QueueSet {
     std::uint32_t bytes = 0;
     std::uint32_t mark = 0;
   };
-  // Messages, as their receives were posted.
+  // The expected messages, in the order in which their receives were posted.
   class Expected {
    public:
     explicit Expected(std::uint32_t depth) : messages_(std::bit_ceil(depth)) {}
@@ -142,13 +147,14 @@ class QueueSet {
     std::uint64_t posted = 0, gone = 0;  // sends
     std::uint64_t announced = 0;         // by the peer
     Expected expected;
-    Beside<Piece> sends, receives;  // that wait for room
+    Beside<Piece> sends, receives;  // these wait for room
   };
 
   explicit QueueSet(Adapter& adapter)
       : adapter_(adapter), depths_(adapter.depths), next_said_(depths_.says()) {}
   Result<void> make_own();
-  // What stands next on the list often has to do with the same one.
+  // Returns a peer. The last one is remembered, because the next task of a list often has the same
+  // peer.
   Peer& peer_of(int rank) {
     if (rank != last_.first || last_.second == nullptr) last_ = {rank, &peers_.at(rank)};
     return *last_.second;
@@ -176,13 +182,13 @@ class QueueSet {
 
   Adapter& adapter_;
   const QueueDepths depths_;
-  channel::verbs::Cq done_;    // of tasks
+  channel::verbs::Cq done_;    // completions of tasks
   channel::verbs::Cq copied_;  // of writes to the rank itself
-  channel::verbs::Cq aside_;   // of announcements, for room
+  channel::verbs::Cq aside_;   // of announcements, to count room
   channel::verbs::Qp self_;
   std::optional<channel::verbs::ManagementQueue> manager_;
   std::map<int, Peer> peers_;
-  std::pair<int, Peer*> last_{-1, nullptr};  // that was asked for
+  std::pair<int, Peer*> last_{-1, nullptr};  // the peer used last
   static constexpr std::size_t kBatch = 64;
   std::array<scela_task, kBatch> batch_{};
   std::array<std::array<ibv_sge, 3>, kBatch> pieces_{};  // of calculations
@@ -191,7 +197,7 @@ class QueueSet {
   std::uint32_t telling_ = 0;  // announcements under way, to all peers
   std::size_t waiting_ = 0;
   std::uint64_t tasks_ = 0, over_ = 0;
-  std::uint64_t next_said_;  // the next task that says how far the queue is
+  std::uint64_t next_said_;  // the next task to be signaled
   std::optional<Trouble> trouble_;
 };
 

@@ -1,5 +1,6 @@
-// Lists that were posted before (task templates: offload thesis, section 4.3): their tasks, and how
-// far these reach into memory, are found out once for each list and layout.
+// Templates of lists that were posted before (task templates: offload thesis, section 4.3). A
+// template has a list's tasks and how far they reach into memory, computed once for each list and
+// layout. Offload groups use it.
 #pragma once
 
 #include <array>
@@ -14,7 +15,8 @@
 namespace scela::collectives {
 
 struct OffloadTemplate {
-  // Which list and layout it is of. The list stays as long as this (its communicator may keep it).
+  // The list and layout of the template. The template keeps the list alive; its communicator may
+  // keep it longer.
   std::shared_ptr<const Plan> list;
   std::uint64_t layout_number = 0;  // as in Call
   Layout layout;
@@ -24,18 +26,18 @@ struct OffloadTemplate {
   bool is_of(const Run& run) const;
 };
 
-// The last few of one communicator. Not for two threads at once.
+// The templates of one communicator that were used last. Two threads must not use it at once.
 class OffloadTemplates {
  public:
-  // Of a run that is bound. Allocates only where it is not known.
+  // Returns the template of a run that is bound. Allocates memory only if there is no template yet.
   std::shared_ptr<const OffloadTemplate> of(const Run& run);
 
  private:
-  // Of all that are kept: long lists have many.
+  // The number of tasks of all kept templates is limited, because long lists have many.
   static constexpr std::size_t kMostTasks = 1 << 16;
   static constexpr std::size_t kMost = 64;
 
-  std::vector<std::shared_ptr<const OffloadTemplate>> kept_;  // the one that was used last first
+  std::vector<std::shared_ptr<const OffloadTemplate>> kept_;  // the one used last comes first
   std::size_t tasks_ = 0;
 };
 

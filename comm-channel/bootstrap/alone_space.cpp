@@ -1,4 +1,4 @@
-// One rank, which nobody has started as one of several.
+// A space of one rank, for a process that was not started as one of several.
 #include <unistd.h>
 
 #include <cstdio>
@@ -43,8 +43,8 @@ class AloneSpace : public Space {
   std::map<std::string, std::string, std::less<>> pairs_;
 };
 
-// srun has started several, and offers them no PMI: each would be a world of its own, and say
-// nothing. One line for the whole step.
+// Warns if srun has started several tasks without PMI: each would silently be a world of its own.
+// One line is written for the whole step.
 void warn_of_many() {
   const char* const tasks = std::getenv("SLURM_STEP_NUM_TASKS");
   const char* const task = std::getenv("SLURM_PROCID");

@@ -27,8 +27,8 @@ bool is_set(const char* name) {
   return value != nullptr && *value != '\0';
 }
 
-// A launcher's socket that this process was started with: the innermost launcher's, since it would
-// not be open had another one started this process afterwards.
+// Returns whether this process was started with a launcher's socket. It is the innermost
+// launcher's, since it would not be open if another one had started this process afterwards.
 bool has_pmi_socket() {
   const char* const number = std::getenv("PMI_FD");
   struct stat status {};
@@ -63,8 +63,8 @@ Result<std::unique_ptr<Space>> open_space(SpaceKind kind) {
             "start this program with scela-run --pmi fd, mpiexec.hydra or srun --mpi=pmi2"});
 }
 
-// What ranks of one node have in common, and no others: they can open what the others have in
-// /proc.
+// Returns what ranks of one node have in common, and no others: they can open each other's
+// descriptors in /proc.
 std::string own_node() {
   char host[HOST_NAME_MAX + 1] = "";
   ::gethostname(host, sizeof host - 1);
@@ -141,7 +141,7 @@ Result<std::unique_ptr<Bootstrap>> Bootstrap::join() {
 
 Result<void> Bootstrap::find_nodes() {
   std::vector<std::string> names = space_->place().node_names;
-  // What one rank is told, all are: so all exchange, or nobody does.
+  // All ranks are told the same, so either all exchange or none does.
   if (names.empty()) {
     auto told = exchange(own_node());
     if (!told) return fail(std::move(told.error()));
@@ -218,7 +218,7 @@ bool Bootstrap::has_left(int rank) {
 
 void Bootstrap::abort(int code, std::string_view text) {
   const int status = (code & 255) == 0 ? 1 : code;  // an abort is no success
-  // First the words: a launcher may end this process before it hears the answer.
+  // The text comes first: a launcher may end this process before it reads the answer.
   if (!text.empty() && !(space_ && space_->shows_texts())) {
     std::fprintf(stderr, "%.*s\n", static_cast<int>(text.size()), text.data());
   }

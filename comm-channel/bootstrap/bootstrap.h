@@ -1,13 +1,13 @@
-// Who is where, and the few words that processes exchange before they can send messages: by the
-// launcher that has started them.
+// Tells a process its rank and the places of all ranks, by the launcher that has started them. It
+// also exchanges the few values that processes need before they can send messages.
 //
 //   auto joined = Bootstrap::join();
 //   Bootstrap& job = **joined;
 //   job.put("card", bytes); job.fence(); auto theirs = job.get(3, "card");
 //
-// Under scela-run, mpiexec.hydra, srun and mpirun alike: PMI-1, PMI-2 or PMIx, whichever the
-// environment speaks of; without a launcher a process is alone. Calls block. One thread at a time
-// calls; abort() may be called by any.
+// It works under scela-run, mpiexec.hydra, srun and mpirun alike, by PMI-1, PMI-2 or PMIx as the
+// environment says. Without a launcher a process is alone. Calls block. Only one thread at a time
+// may call; any thread may call abort().
 #pragma once
 
 #include <memory>
@@ -24,9 +24,8 @@ class Space;
 struct World {
   int rank = 0;
   int size = 1;
-  std::string job;           // what the launcher calls it; another one's name differs
-  std::vector<int> node_of;  // of each rank; nodes are numbered from 0 in the order of their first
-                             // ranks, without gaps
+  std::string job;           // the launcher's name; unique per job
+  std::vector<int> node_of;  // by rank, as numbered_by_first_ranks()
   int nodes = 1;
 
   int node() const { return node_of[static_cast<std::size_t>(rank)]; }
@@ -35,42 +34,46 @@ struct World {
   int local_size() const;
 };
 
-// Of any numbers of nodes, equal where ranks share one: those of World::node_of.
+// Converts names of nodes, one for each rank and equal if ranks share a node, to World::node_of.
+// Nodes are numbered from 0 in the order of their first ranks, without gaps.
 std::vector<int> numbered_by_first_ranks(const std::vector<std::string>& names);
 
 class Bootstrap {
  public:
-  // Blocks until the launcher answers. SCELA_BOOTSTRAP, in the environment, says which kind it must
-  // be: pmi1, pmi2, pmix, alone; empty or auto: by what the launcher has put into the environment.
-  // A process can join once: launchers speak with one party of each.
+  // Blocks until the launcher answers. SCELA_BOOTSTRAP in the environment says which kind it must
+  // be: pmi1, pmi2, pmix, alone. If it is empty or auto, the launcher's variables decide. A process
+  // can join once, since launchers talk to one party in each process.
   static Result<std::unique_ptr<Bootstrap>> join();
   Bootstrap(const Bootstrap&) = delete;
   Bootstrap& operator=(const Bootstrap&) = delete;
-  ~Bootstrap();  // leaves, if it has not been done
+  ~Bootstrap();  // leaves, if leave() was not called
 
   const World& world() const { return world_; }
-  std::string describe() const;  // "PMI-1 by PMI_FD 5, job x": for people
+  std::string describe() const;  // "PMI-1 by PMI_FD 5, job x"
 
-  // Any bytes, at most kMaxValue, under a key of at most kMaxKey letters, digits, '.' and '_' that
-  // was not used before.
+  // Puts any bytes, at most kMaxValue, under a key that was not used before. The key has at most
+  // kMaxKey letters, digits, '.' and '_'.
   Result<void> put(std::string_view key, std::string_view bytes);
-  // When it returns, all ranks have called it, and what they put before can be got.
+  // Blocks until all ranks have called it. What they put before can then be got.
   Result<void> fence();
   Result<std::string> get(int rank, std::string_view key);
-  // Puts, fences, gets: what each rank gives, by rank. All ranks must call it equally often.
+  // Puts, fences and gets. Returns what each rank has given, by rank. All ranks must call it
+  // equally often.
   Result<std::vector<std::string>> exchange(std::string_view bytes);
 
-  // Whether the launcher says that the rank has failed: a look at memory under scela-run and where
-  // PMIx events tell; where scela-run shares none, a question to it a few times a second. Always
-  // false under launchers that do not tell.
+  // Returns whether the launcher says that the rank has failed. This reads memory under scela-run
+  // and if PMIx events tell. If scela-run shares no memory, it asks the launcher a few times a
+  // second. It is always false under launchers that do not tell.
   bool has_failed(int rank);
-  // Whether it has ended or taken leave, also well, as far as the launcher knows by now: who wants
-  // to know asks again. scela-run (PMI) tells; elsewhere always false. A question to the launcher.
+  // Returns whether the rank has ended or left, also well, as far as the launcher knows by now. A
+  // caller that waits for it asks again. Only scela-run tells; otherwise it is false. Each call
+  // asks the launcher.
   bool has_left(int rank);
 
-  // Ends this process, and the job as far as the launcher can.
+  // Ends this process, and the job if the launcher can do so.
   [[noreturn]] void abort(int code, std::string_view text);
-  // The last words to the launcher: who ends without them has failed. Nothing can be called then.
+  // Tells the launcher that this process leaves: a process that ends without this has failed. No
+  // other function may be called afterwards.
   Result<void> leave();
 
   static constexpr std::size_t kMaxKey = 24;
@@ -81,7 +84,7 @@ class Bootstrap {
   Result<void> find_nodes();
   Error during(std::string_view what, Error error) const;
 
-  std::unique_ptr<Space> space_;  // none: has left
+  std::unique_ptr<Space> space_;  // null: has left
   std::string described_;
   World world_;
   int exchanges_ = 0;

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::string_view kAlphabet =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-// Pieces of one value; its bound is Bootstrap::kMaxValue, which is far below.
+// The most pieces of one value. The bound of values is Bootstrap::kMaxValue, which is far below.
 constexpr std::size_t kMaxPieces = 100'000;
 
 constexpr std::array<signed char, 256> values() {
@@ -57,7 +57,7 @@ std::optional<std::string> from_word(std::string_view word) {
       bytes += static_cast<char>(held >> bits & 255);
     }
   }
-  // What is left over is less than a character, and empty: else it was cut.
+  // The bits left over are less than a character, and zero; otherwise the text was cut.
   if (bits >= 6 || (held & ((1U << bits) - 1)) != 0) return std::nullopt;
   return bytes;
 }

@@ -1,8 +1,9 @@
-// Any bytes as the short words that PMI carries: letters, digits, '-' and '_', cut into pieces.
+// Encodes any bytes as short words that PMI carries: letters, digits, '-' and '_', cut into pieces.
 //
 //   first piece = number of pieces ":" characters      others = characters
 //
-// The characters are base64 with the alphabet of RFC 4648, section 5, without padding.
+// The characters are base64 with the alphabet of RFC 4648, section 5, without padding. The
+// functions are pure.
 #pragma once
 
 #include <cstddef>
@@ -19,14 +20,14 @@ std::string to_word(std::string_view bytes);
 std::optional<std::string> from_word(std::string_view word);
 
 inline constexpr std::size_t kLeastPiece = 16;
-// At least one piece, each of at most `most` characters; `most` is at least kLeastPiece.
+// Returns at least one piece, each of at most `most` characters. `most` is at least kLeastPiece.
 std::vector<std::string> cut(std::string_view bytes, std::size_t most);
 
-// Puts together what was cut. `piece(i)` gets one; the first says how many there are.
+// Joins what was cut. `piece(i)` returns one piece; the first one says how many there are.
 template <class Get>
 Result<std::string> join(Get&& piece);
 
-// How many pieces there are, by the first; takes the number off it. None: it does not begin so.
+// Removes the number of pieces from the first piece and returns it, or nothing if there is none.
 std::optional<std::size_t> count_of(std::string& first);
 
 template <class Get>

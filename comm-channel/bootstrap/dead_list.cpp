@@ -4,7 +4,7 @@
 
 namespace scela::channel {
 
-// To the tick: it is asked for of each rank whenever nothing has come.
+// This clock has the precision of a tick. It is read for each rank whenever nothing has come.
 std::chrono::nanoseconds DeadList::coarse_now() {
   timespec time{};
   ::clock_gettime(CLOCK_MONOTONIC_COARSE, &time);

@@ -1,5 +1,5 @@
-// Which ranks have failed, where no memory of the node's agent tells it (--pmi port, spawned ranks,
-// SCELA_SEGMENT=0): the launcher is asked, now and then.
+// Tells which ranks have failed if no memory of the node's agent tells it. That is so with --pmi
+// port, for spawned ranks and with SCELA_SEGMENT=0. It asks the launcher now and then.
 #pragma once
 
 #include <chrono>
@@ -12,11 +12,11 @@ namespace scela::channel {
 
 class DeadList {
  public:
-  // A question goes to the agent of this node and no further. Others of a job look as often, so a
-  // rank is named well within a second.
+  // A question goes to the agent of this node and no further. The other ranks ask as often, so a
+  // failed rank is known well within a second.
   static constexpr std::chrono::milliseconds kBetweenQuestions{250};
 
-  // `ask`: what the launcher says, "0,2-4"; none: it does not.
+  // `ask` returns what the launcher says, for example "0,2-4", or nothing if it does not say.
   template <class Ask>
   bool has(int rank, Ask ask) {
     const std::chrono::nanoseconds now = coarse_now();

@@ -14,7 +14,7 @@ namespace {
 using pmi::client::Connection;
 using pmi::client::Fields;
 
-// Slurm reads no longer line, whatever it says values may be.
+// Slurm reads no longer line, although it announces longer values.
 constexpr std::size_t kMaxLine = 1023;
 
 class Pmi1Space : public Space {
@@ -140,7 +140,7 @@ bool Pmi1Space::has_failed(int rank) {
   return is_of_scela_ && dead_.has(rank, [this] { return find("PMI_dead_processes"); });
 }
 
-// A scela-run that does not know the question says so, and then nothing is known.
+// If scela-run does not know the question, it says so, and then nothing is known.
 bool Pmi1Space::has_left(int rank) {
   if (!is_of_scela_) return false;
   const auto answer = connection_.ask(cat("cmd=scela_left rank=", rank), "scela_left_result");

@@ -98,7 +98,7 @@ Result<void> Pmi2Space::begin() {
   return {};
 }
 
-// An attribute of the job; none: it has no such.
+// Returns an attribute of the job, or nothing if it has none.
 std::optional<std::string> Pmi2Space::of_job(const char* key) {
   const auto told =
       ask(Pmi2Writer("info-getjobattr").add("key", key), "info-getjobattr", "learn of the job");
@@ -111,7 +111,7 @@ bool Pmi2Space::has_failed(int rank) {
   return is_of_scela_ && dead_.has(rank, [this] { return of_job("PMI_dead_processes"); });
 }
 
-// A scela-run that does not know the question says so, and then nothing is known.
+// If scela-run does not know the question, it says so, and then nothing is known.
 bool Pmi2Space::has_left(int rank) {
   if (!is_of_scela_) return false;
   const auto answer = ask(Pmi2Writer("scela-left").add("rank", static_cast<long long>(rank)),

@@ -1,4 +1,4 @@
-// Which of the two versions of PMI the server speaks.
+// Finds out which of the two versions of PMI the server supports.
 #include <cstdlib>
 #include <optional>
 #include <utility>
@@ -33,7 +33,7 @@ Error pmi_error(std::string what, std::string why, std::string hint) {
 
 namespace {
 
-// How the environment names the server.
+// Returns the variable that names the server, and its value.
 std::string named_by() {
   for (const char* name : {"PMI_FD", "PMI_PORT"}) {
     const char* const value = std::getenv(name);
@@ -42,7 +42,7 @@ std::string named_by() {
   return "";
 }
 
-// Whether the server speaks this version.
+// Returns whether the server supports this version.
 Result<bool> speaks(Connection& connection, int version) {
   const auto answer = connection.ask(
       cat("cmd=init pmi_version=", version, " pmi_subversion=", version == 1 ? 1 : 0),

@@ -13,19 +13,19 @@ namespace {
 
 struct Deaths {
   std::atomic<std::size_t> count{0};
-  std::mutex mutex;  // of what follows
+  std::mutex mutex;  // guards what follows
   std::string name_space;
   std::vector<pmix_rank_t> ranks;
   bool is_listening = false;
 };
 
 Deaths& deaths() {
-  static Deaths* const kept = new Deaths;  // no end of the program may be before the last event
+  static Deaths* const kept = new Deaths;  // events may come until the end
   return *kept;
 }
 
-// How launchers call it, which differs. Asked for by name, since a server does not tell a handler
-// of everything: that of an MPI would end its process.
+// The statuses by which launchers report a death, which differ. They are asked for by name, since a
+// server does not send everything to a handler: that of an MPI would end its process.
 constexpr pmix_status_t kDeaths[] = {
     PMIX_PROC_TERMINATED,         PMIX_ERR_PROC_TERM_WO_SYNC, PMIX_EVENT_PROC_TERMINATED,
     PMIX_ERR_PROC_ABORTED_BY_SIG, PMIX_ERR_EXIT_NONZERO_TERM,
@@ -50,7 +50,8 @@ void note(const pmix_proc_t& who) {
   all.count.store(all.ranks.size(), std::memory_order_release);
 }
 
-// If the attribute names the ranks that the event is about. False: it does not.
+// Notes the ranks if the attribute names those that the event is about. Returns false if it does
+// not.
 bool note_named(const pmix_info_t& info) {
   const auto is = [&](const char* key) {
     return std::strncmp(info.key, key, PMIX_MAX_KEYLEN) == 0;
@@ -70,7 +71,8 @@ bool note_named(const pmix_info_t& info) {
   return true;
 }
 
-// Some name the dead by the source, some by an attribute, and the source is who tells.
+// Some launchers name the dead rank as the source, and some by an attribute; then the source is the
+// reporter.
 void told(std::size_t, pmix_status_t status, const pmix_proc_t* source, pmix_info_t* infos,
           std::size_t count, pmix_info_t*, std::size_t, pmix_event_notification_cbfunc_fn_t next,
           void* data) {
@@ -92,7 +94,7 @@ bool listen_for_deaths(const PmixLibrary& library, const std::string& name_space
   }
   pmix_status_t codes[std::size(kDeaths)];
   std::ranges::copy(kDeaths, codes);
-  // The handler's number, or why there is none.
+  // The call returns the handler's number, or the reason why there is none.
   const bool listens = library.PMIx_Register_event_handler(codes, std::size(codes), nullptr, 0,
                                                            told, nullptr, nullptr) >= 0;
   const std::lock_guard lock(deaths().mutex);

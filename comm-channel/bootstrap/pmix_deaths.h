@@ -1,4 +1,4 @@
-// Which ranks have failed, as far as a launcher tells by PMIx events.
+// Tells which ranks have failed, as far as a launcher reports it by PMIx events.
 #pragma once
 
 #include <string>
@@ -7,11 +7,11 @@
 
 namespace scela::channel {
 
-// Of this process's one job. libpmix calls from a thread of its own, and may do so as long as it is
-// loaded: what it tells is kept for good. False: the server takes no handler, and nothing is told.
-// Called once for each PMIx connection of the process.
+// Registers for the PMIx events of this process's one job. It is called once for each connection.
+// libpmix calls from its own thread for as long as it is loaded. So the record is kept for good.
+// Returns false if the server takes no handler; nothing is reported then.
 bool listen_for_deaths(const PmixLibrary& library, const std::string& name_space);
-bool is_listening_for_deaths();  // what listen_for_deaths() returned last
+bool is_listening_for_deaths();  // what listen_for_deaths() returned
 bool is_told_dead(int rank);
 
 }  // namespace scela::channel

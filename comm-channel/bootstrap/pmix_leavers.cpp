@@ -20,18 +20,18 @@ struct Leavers {
 };
 
 Leavers& leavers() {
-  static Leavers* const kept = new Leavers;  // no end of the program may be before the last answer
+  static Leavers* const kept = new Leavers;  // answers may come until the end
   return *kept;
 }
 
-// libpmix does not copy it: it stays until the answer.
+// libpmix does not copy the query, so it must exist until the answer.
 struct Question {
   explicit Question(const pmix_proc_t& rank) : about(rank) {
     std::strncpy(key, PMIX_PROC_STATE_STATUS, sizeof key - 1);
     std::strncpy(qualifiers[0].key, PMIX_PROCID, PMIX_MAX_KEYLEN);
     qualifiers[0].value.type = PMIX_PROC;
     qualifiers[0].value.data.proc = &about;
-    // Else libpmix would give the first answer again.
+    // Without this, libpmix would return the first answer again.
     std::strncpy(qualifiers[1].key, PMIX_QUERY_REFRESH_CACHE, PMIX_MAX_KEYLEN);
     qualifiers[1].value.type = PMIX_BOOL;
     qualifiers[1].value.data.flag = true;

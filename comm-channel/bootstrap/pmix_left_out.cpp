@@ -1,4 +1,4 @@
-// Where libpmix's headers were not there when this was built.
+// The space of a build without libpmix's headers.
 #include "comm-channel/bootstrap/space.h"
 
 namespace scela::channel {

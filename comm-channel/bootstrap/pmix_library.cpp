@@ -23,7 +23,7 @@ Error cannot_load(const std::string& name, std::string why) {
 Result<PmixLibrary> load() {
   const char* const named = std::getenv("SCELA_LIBPMIX");
   const std::string name = named == nullptr || *named == '\0' ? "libpmix.so.2" : named;
-  // Its components look for its symbols among the program's.
+  // The library's components look for its symbols among the program's.
   void* const handle = ::dlopen(name.c_str(), RTLD_NOW | RTLD_GLOBAL);
   if (handle == nullptr) return fail(cannot_load(name, ::dlerror()));
   PmixLibrary library;

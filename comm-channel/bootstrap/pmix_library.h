@@ -1,4 +1,4 @@
-// The functions of libpmix that the bootstrap calls, by one list, loaded when they are needed.
+// The functions of libpmix that the bootstrap calls, in one list, loaded when they are needed.
 #pragma once
 
 #include <pmix.h>
@@ -28,8 +28,8 @@ struct PmixLibrary {
 #undef SCELA_PMIX_POINTER
 };
 
-// The one of this process; stays loaded, as threads of it may run. Loaded is what SCELA_LIBPMIX
-// names, else libpmix.so.2.
+// Returns the library of this process, which stays loaded since its threads may run. It is the file
+// that SCELA_LIBPMIX names, or libpmix.so.2.
 Result<const PmixLibrary*> pmix_library();
 
 }  // namespace scela::channel

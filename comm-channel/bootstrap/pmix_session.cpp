@@ -8,7 +8,7 @@
 namespace scela::channel {
 
 pmix_status_t PmixSession::join(pmix_proc_t& self) {
-  // Another library of this process, such as MPI, holds the connection for as long as it needs it.
+  // Another library of this process, such as MPI, keeps the connection for as long as it needs it.
   const bool is_first_user = pmix_.PMIx_Initialized() == 0;
   pmix_status_t status = pmix_.PMIx_Init(&self, nullptr, 0);
   if (status != PMIX_SUCCESS) return status;

@@ -1,11 +1,10 @@
-// This process's connection to the PMIx server of its node, which channels open one after the
-// other.
+// This process's connection to the PMIx server of its node. Channels use it one after the other.
 //
-// libpmix loses 157 kB each time that a process finalizes and initializes it again, and its server
-// may end the next fence of other ranks when it sees the old connection close. Under scela-pmix the
-// process therefore stays connected from its first join to its end, and tells the server when it
-// leaves and rejoins the job (common/core/pmix_directives.h). Another launcher's server knows no
-// such directives: there each leave is a PMIx_Finalize.
+// libpmix loses 157 kB each time that a process finalizes and initializes it again. Its server may
+// also end the next fence of other ranks when it sees the old connection close. Under scela-pmix
+// the process therefore stays connected from its first join to its end. It tells the server when it
+// leaves and rejoins the job (common/core/pmix_directives.h). Another launcher's server does not
+// know such directives: there each leave is a PMIx_Finalize.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +15,7 @@ namespace scela::channel {
 
 class PmixSession {
  public:
-  // The process has left the job, or not joined it, whenever join() is called.
+  // The process must have left the job, or not have joined it, whenever join() is called.
   explicit PmixSession(const PmixLibrary& library) : pmix_(library) {}
 
   // Blocks until the server has answered. Returns what PMIx_Init returns, and which rank of which
@@ -25,10 +24,12 @@ class PmixSession {
   // Blocks until the server has answered; the process may then end in any way without being
   // reported as failed. Returns what PMIx_Finalize or PMIx_Job_control returns.
   pmix_status_t leave();
-  // How often join() has succeeded: all ranks of a job join it equally often. Values of different
-  // joins have different keys, because the server keeps what was put as long as the connection.
+  // Returns how often join() has succeeded: all ranks of a job join it equally often. Values of
+  // different joins have different keys, because the server keeps what was put as long as the
+  // connection.
   std::size_t joins() const { return joins_; }
-  // True if the process kept its connection since an earlier join: its event handlers are there.
+  // Returns whether the process kept its connection since an earlier join: its event handlers are
+  // there.
   bool is_rejoined() const { return is_rejoined_; }
 
  private:
@@ -40,7 +41,7 @@ class PmixSession {
   bool is_rejoined_ = false;
 };
 
-// The session of this process; exists until the process ends.
+// Returns the session of this process, which exists until the process ends.
 PmixSession& pmix_session(const PmixLibrary& library);
 
 }  // namespace scela::channel

@@ -1,6 +1,6 @@
-// PMIx: the library's calls, and values as they are.
+// The space of a PMIx launcher: it calls the library and puts values as they are.
 //
-// Nothing of its headers but types and constants is used: what is a macro in one version is a
+// It uses only types and constants of the library's headers, because a macro of one version is a
 // function in the next.
 #include <cstdlib>
 #include <cstring>
@@ -27,7 +27,7 @@ pmix_info_t yes(const char* key) {
   return info;
 }
 
-// What a get has given.
+// A value that PMIx_Get has returned.
 class Value {
  public:
   explicit Value(pmix_value_t* value) : value_(value) {}
@@ -80,7 +80,7 @@ class PmixSpace : public Space {
     return Error{ErrorKind::protocol, what, "", cat("libpmix: ", pmix_.PMIx_Error_string(status)),
                  hint};
   }
-  // how: an attribute that says how far to look; none: as far as it takes.
+  // `how` is an attribute that says how far to look; null means as far as necessary.
   Result<Value> ask(std::uint32_t rank, const char* key, const char* how, const char* what,
                     const char* hint = "see what the launcher says") const;
   void find_nodes();
@@ -125,7 +125,8 @@ Result<void> PmixSpace::begin() {
   return {};
 }
 
-// By the node's number, or its name, of each rank; what is not told of all is not used.
+// Uses each rank's node number, or its node's name. If either is not known for all ranks, it is not
+// used.
 void PmixSpace::find_nodes() {
   for (const char* key : {PMIX_NODEID, PMIX_HOSTNAME}) {
     place_.node_names.clear();
@@ -154,7 +155,7 @@ Result<Value> PmixSpace::ask(std::uint32_t rank, const char* key, const char* ho
 }
 
 Result<void> PmixSpace::put(std::string_view key, std::string_view bytes) {
-  // It reads no empty object: one byte is before what is put.
+  // libpmix reads no empty object, so one byte precedes what is put.
   std::string given = cat("=", bytes);
   pmix_value_t value{};
   value.type = PMIX_BYTE_OBJECT;
@@ -180,7 +181,7 @@ Result<void> PmixSpace::fence() {
 
 Result<std::string> PmixSpace::get(int rank, std::string_view key) {
   const std::string name = name_of(key);
-  // The fence has collected it; what the server does not have was not put.
+  // The fence has collected the value; a value that the server does not have was not put.
   const auto value =
       ask(static_cast<std::uint32_t>(rank), name.c_str(), PMIX_IMMEDIATE, "get a value",
           "the rank puts it before the fence that all call; if it has, see what the "
@@ -194,7 +195,7 @@ Result<std::string> PmixSpace::get(int rank, std::string_view key) {
   return bytes->substr(1);
 }
 
-// Another launcher's server may not know the question, or ask all nodes.
+// Another launcher's server may not know the question, or may ask all nodes.
 bool PmixSpace::has_left(int rank) {
   if (!pmi::client::is_job_of_scela(place_.job)) return false;
   pmix_proc_t about = self_;

@@ -1,5 +1,5 @@
-// What a launcher gives to the ranks of a job, whatever it speaks: a place, pairs that can be read
-// after a fence, and an end.
+// The interface of a launcher, in any protocol, to the ranks of a job. It has a place, pairs that
+// can be read after a fence, and an end. The bootstrap uses it.
 #pragma once
 
 #include <memory>
@@ -15,7 +15,7 @@ struct Place {
   int rank = 0;
   int size = 1;
   std::string job;
-  std::vector<std::string> node_names;  // of each rank, equal on one node; none: it does not say
+  std::vector<std::string> node_names;  // by rank; empty: not told
 };
 
 class Space {
@@ -27,9 +27,9 @@ class Space {
   virtual Result<void> fence() = 0;
   virtual Result<std::string> get(int rank, std::string_view key) = 0;
   virtual bool has_failed(int) { return false; }
-  // Asks the launcher whether it knows yet that a rank has taken leave, or has ended.
+  // Asks the launcher whether it knows by now that a rank has left or ended.
   virtual bool has_left(int) { return false; }
-  // Whether the launcher shows the text of an abort to the user.
+  // Returns whether the launcher shows the text of an abort to the user.
   virtual bool shows_texts() const { return false; }
   virtual void abort(int code, std::string_view text) = 0;  // tells the launcher; returns
   virtual Result<void> leave() = 0;
@@ -37,12 +37,12 @@ class Space {
 
 enum class SpaceKind : unsigned char { by_environment, pmi1, pmi2, pmix, alone };
 
-// A process without a launcher: one rank.
+// Opens the space of a process without a launcher: one rank.
 std::unique_ptr<Space> open_alone();
-// By PMI_FD or PMI_PORT, in PMI-1, or PMI-2 where the server speaks nothing else; `kind` may say
-// which. No space: the environment names no server.
+// Uses PMI_FD or PMI_PORT, in PMI-1, or in PMI-2 if the server supports nothing else. `kind` may
+// say which. Returns null if the environment names no server.
 Result<std::unique_ptr<Space>> open_pmi(SpaceKind kind);
-// By libpmix.so.2, or what SCELA_LIBPMIX names.
+// Uses libpmix.so.2, or the file that SCELA_LIBPMIX names.
 Result<std::unique_ptr<Space>> open_pmix();
 
 }  // namespace scela::channel

@@ -1,4 +1,5 @@
-// What all modes share: datagrams, repeating, wake-ups, ends. See connection.h.
+// The parts of Machine that all modes share: datagrams, repeats, wake-ups and ends. See
+// connection.h.
 #include "comm-channel/core/connection.h"
 
 #include <algorithm>
@@ -56,16 +57,16 @@ void Machine::handle(const Event& event, Time now) {
   tell_wake();
 }
 
-// Nothing is kept of who is not, and nothing said to him: whoever reaches this port may say what he
-// likes, under any name.
+// Returns true if the sender belongs to the job. Any process that reaches this port may send
+// anything under any name. So a stranger's datagram leaves no state and gets no answer.
 bool Machine::is_of_job(const Handshake& shake) const {
   if (!is_secret(shake.secret, options_.secret)) return false;
   return options_.ranks == 0 ||
          (shake.from.name.job == self_.name.job && shake.from.name.rank < options_.ranks);
 }
 
-// Whether a datagram is for this process, and of who it says it is: not of an earlier life, and not
-// for one. Who was not known is now.
+// Returns true if a datagram is for this process in its present life, and is not from an earlier or
+// ended life of its sender. A sender that was not known is added.
 bool Machine::meet(const Handshake& shake, PeerId& peer) {
   if (shake.to != self_.name || shake.from.name == self_.name) return false;
   if (shake.to_life != 0 && shake.to_life != self_.life) return false;
@@ -121,7 +122,7 @@ void Machine::dispatch(PeerId peer, const Handshake& shake) {
     case Said::leave:
       return told_to_leave(peer, shake.number);
     case Said::confirm:
-      return;  // of RC only
+      return;  // RC only
     case Said::give_up:
     case Said::given_up:
       return;  // give_ups.h
@@ -134,8 +135,8 @@ void Machine::say(PeerId peer, Said said, std::uint32_t number, bool own, const 
   shake.said = said;
   shake.mode = options_.mode;
   shake.own = own;
-  // With RC nothing else tells that a process which closes does not come back, or that its queue
-  // pair has broken: the other would wait for answers to what it has posted.
+  // RC has no other message that tells the peer that a closing process does not come back, or that
+  // its queue pair has broken. Otherwise the peer would wait for answers to what it has posted.
   if (options_.mode == Mode::pairs && leaving_ && (said == Said::close || said == Said::closed))
     shake.refusal = Refusal::leaving;
   const Pair& pair = peers_[peer].pair;
@@ -260,7 +261,7 @@ void Machine::peer_ended(PeerId peer) {
 void Machine::node_lost(NodeKey key) {
   const auto node = table_.find_node(key);
   if (!node) return;
-  // First those that wait, so that nobody of the node is asked in their place.
+  // The waiting peers fail first, so that no peer of the lost node is asked in their place.
   for (const PeerId peer : table_.on_node(*node)) {
     if (peers_[peer].state == PeerState::waiting) fail(peer, Failure::ended);
   }

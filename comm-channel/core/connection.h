@@ -1,26 +1,31 @@
-// Who connects to which node, and when: the connections of one process (ScELA thesis, chapter 4).
+// The connection state machine of one process: it decides when queue pairs to which nodes are made
+// and closed (ScELA thesis, chapter 4). PortLinks (port_links.h) runs one machine for each port.
 //
 // XRC (Mode::shared, Mode::owned). A process has one send queue pair for each node that it sends
-// to, its *link*. It is made when something is first to be sent there: the peer concerned is asked
-// for a receive queue pair (it is the DIRECT one of the node); the others of that node (INDIRECT)
-// are asked for the number of their shared receive queue, and join: they hold the receive queue
-// pair too (ibv_open_qp), so that it lives until the last of them lets go, also when the direct
-// peer has ended. Without ibv_open_qp it ends with the direct peer, and the link is made anew with
-// another. Links are simplex: two nodes that connect to each other at once have two, as the
-// device's queue pairs have one direction, and those at the receiving end belong to the node and
-// not to a peer. So nobody waits for anybody, and there is nothing to resolve.
+// to: its *link*. The machine makes the link when the process first sends to that node. It asks the
+// peer concerned, the DIRECT peer of the node, for a receive queue pair. It asks the other peers of
+// that node, the INDIRECT peers, for the numbers of their shared receive queues.
 //
-// RC (Mode::pairs). Two processes have one queue pair each, for both directions. Where both ask at
-// once the request of the lower name counts, and the other answers it with the queue pair that it
-// has.
+// With ibv_open_qp (Mode::shared) the indirect peers join: they also hold the receive queue pair.
+// So it lives until its last holder lets go, even if the direct peer has ended. Without ibv_open_qp
+// (Mode::owned) the receive queue pair ends with the direct peer, and the link is made anew with
+// another peer.
 //
-// A request is repeated until it is answered; one that was seen is answered and not carried out
-// again. A process that ends without a word is told of by event::PeerEnded; one that leaves says
-// so, and waits until nobody sends to it any more. Beyond Options::most_links the link that was
-// used longest ago is drained and closed.
+// Links are simplex. Two nodes that connect to each other at the same time have two links, because
+// each XRC queue pair has one direction. The receiving queue pairs belong to the node and not to a
+// peer. So no process waits for another, and there is no conflict to resolve.
 //
-// Events in, actions out; no time but what it is told. Not for two threads at once. Copies are
-// independent. The table of states: connection_table.h.
+// RC (Mode::pairs). Two processes have one queue pair each, for both directions. If both ask at the
+// same time, the request of the lower name counts. The other process answers it with the queue pair
+// that it already has.
+//
+// A request is repeated until it is answered. A repeated request is answered again but not carried
+// out again. event::PeerEnded reports a process that ends without a word. A process that leaves
+// says so, and waits until no peer sends to it any more. Beyond Options::most_links the machine
+// drains and closes the least recently used link.
+//
+// The machine takes events, returns actions, and knows no time but what it is told. It is not
+// thread-safe. Copies are independent. The table of states is in connection_table.h.
 #pragma once
 
 #include <cstdint>
@@ -42,25 +47,25 @@ namespace scela::channel::connect {
 
 struct Options {
   Mode mode = Mode::shared;
-  std::uint64_t secret = 0;      // of the job: what is said without it is not heard
-  std::uint32_t ranks = 0;       // of the job: only they are heard; 0: whoever has the secret
-  std::uint32_t srq = 0;         // where this process receives (XRC)
-  std::uint8_t mtu = 3;          // of its port, as enum ibv_mtu
-  std::uint8_t reads = 1;        // that its device answers at a time
-  std::uint32_t most_links = 0;  // open at a time, of this process (RC: queue pairs); 0: any number
+  std::uint64_t secret = 0;      // the job's; other datagrams are dropped
+  std::uint32_t ranks = 0;       // size of the job; 0: any with the secret
+  std::uint32_t srq = 0;         // this process's SRQ number (XRC)
+  std::uint8_t mtu = 3;          // MTU of its port, as enum ibv_mtu
+  std::uint8_t reads = 1;        // RDMA reads its device answers at a time
+  std::uint32_t most_links = 0;  // links (RC: queue pairs); 0: any number
   Time first_wait = std::chrono::milliseconds(10);  // until a request is repeated; doubles
   Time longest_wait = std::chrono::seconds(1);
-  std::uint8_t tries = 12;  // a request that was sent so often is given up
+  std::uint8_t tries = 12;  // sends of a request before it is given up
 };
 
-// What a process has, for its accounts and for tests.
+// The counters of one process, for its statistics and for tests.
 struct Counts {
   std::uint32_t links = 0;                  // send queue pairs (RC: queue pairs)
-  std::uint32_t held = 0;                   // receive queue pairs that it made or opened
-  std::uint64_t requests = 0, repeats = 0;  // of the handshake
-  std::uint64_t joins = 0;                  // peers that share a link that was there
-  std::uint64_t closed_idle = 0;            // links that made room
-  std::uint64_t unheard = 0;                // datagrams of others than the job's processes
+  std::uint32_t held = 0;                   // receive queue pairs made or opened
+  std::uint64_t requests = 0, repeats = 0;  // handshake requests sent, and sent again
+  std::uint64_t joins = 0;                  // peers that share an existing link
+  std::uint64_t closed_idle = 0;            // links closed to make room for others
+  std::uint64_t unheard = 0;                // datagrams from outside the job, dropped
   friend bool operator==(const Counts&, const Counts&) = default;
 };
 
@@ -68,18 +73,21 @@ class Machine {
  public:
   Machine(const Card& self, const Options& options) : self_(self), options_(options) {}
 
-  // Makes a peer known (a card of a later life: it has started anew). Peers that speak first are
-  // known by that.
+  // Adds a peer, or returns the number of a known one. If the card has a later life, the peer has
+  // started anew: its earlier life is treated as ended. A peer that speaks first is added from its
+  // datagram.
   PeerId add(const Card& card);
   const PeerTable& peers() const { return table_; }
 
   void handle(const Event& event, Time now);
-  // What is to be done, in order; the caller empties it.
+  // The actions to carry out, in order. The caller empties the vector.
   std::vector<Action>& actions() { return actions_; }
-  // When event::Timer is due, also told by action::WakeMe.
+  // Returns when event::Timer is due, or std::nullopt if no request is pending. action::WakeMe
+  // tells the same time.
   std::optional<Time> next_wake() const;
 
-  // The way to a peer; none: say event::Wanted. Notes that its link is used.
+  // Returns the route to a peer and marks its link as used. If the route is empty, the caller gives
+  // event::Wanted.
   Route route(PeerId peer) {
     const Route route = table_.route(peer);
     if (route) *used_of(peer) = ++uses_;
@@ -92,11 +100,12 @@ class Machine {
   HoldState hold_of(PeerId peer) const { return peers_[peer].hold.state; }
   LinkState link_of(NodeIndex node) const { return links_[node].state; }
   bool is_direct(PeerId peer) const;
-  // All that it knows, with times as from `now`: machines with equal ones do the same from now on.
+  // Writes the state that decides what the machine does next, with times relative to `now`.
+  // Machines with equal snapshots act alike from then on.
   void snapshot(ByteWriter& out, Time now) const;
 
  private:
-  // connection.cpp: what all modes share
+  // connection.cpp: the parts that all modes share
   void take_datagram(std::string_view bytes);
   bool is_of_job(const Handshake& shake) const;
   bool meet(const Handshake& shake, PeerId& peer);
@@ -187,14 +196,14 @@ class Machine {
   Card self_;
   Options options_;
   PeerTable table_;
-  std::vector<Peer> peers_;    // by PeerId
-  std::vector<Link> links_;    // by NodeIndex
-  std::vector<QpOwner> qps_;   // by QpId
-  std::vector<PeerId> timed_;  // those with a slot that is active, and some that have none any more
+  std::vector<Peer> peers_;    // indexed by PeerId
+  std::vector<Link> links_;    // indexed by NodeIndex
+  std::vector<QpOwner> qps_;   // indexed by QpId
+  std::vector<PeerId> timed_;  // peers with an active slot, or stale
   std::vector<Action> actions_;
   Time now_{};
   std::optional<Time> told_wake_;
-  std::uint32_t numbers_ = 0;  // of requests
+  std::uint32_t numbers_ = 0;  // the last request number that was used
   std::uint64_t turns_ = 0, uses_ = 0;
   std::uint32_t open_links_ = 0;
   Counts counts_;

@@ -1,10 +1,13 @@
-// What happens to a process's connections, and what they want done.
+// Events that happen to a process's connections, and the actions that the machine asks for. The
+// shell (port_links.h) and Machine (connection.h) use them.
 //
-// The shell gives an event, then carries the actions out in their order. One about a queue pair
-// that has an answer (made, connected, failed) is answered when its turn comes, which adds actions
-// behind those that are left; other events wait until all are carried out. (Verbs that make and
-// change queue pairs wait for nobody.) CloseQp follows failures too, and does nothing where there
-// is nothing. Values only.
+// The shell gives an event, then carries out the actions in their order. An action on a queue pair
+// that has an answer (made, connected, failed) is answered when its turn comes. The answer adds
+// actions behind those that are left. Other events wait until all actions are carried out. (Verbs
+// that make and change queue pairs do not block on other processes.)
+//
+// CloseQp follows failures too, and does nothing if there is no queue pair. The types are plain
+// values.
 #pragma once
 
 #include <chrono>
@@ -18,49 +21,50 @@
 
 namespace scela::channel::connect {
 
-using Time = std::chrono::nanoseconds;  // since whenever the shell likes
+using Time = std::chrono::nanoseconds;  // since an epoch that the shell chooses
 
 enum class Failure : std::uint8_t {
   ended,        // the peer has ended, or its node is lost
-  unreachable,  // it did not answer
-  refused,      // its device gives no more
-  resources,    // this process's device gives no more
-  leaving,      // it is about to end, or this process is
-  mode,         // it uses queue pairs in another way
+  unreachable,  // the peer did not answer
+  refused,      // the peer's device has no more resources
+  resources,    // this process's device has no more
+  leaving,      // the peer or this process is about to end
+  mode,         // the peer uses another mode
 };
 std::string_view name_of(Failure failure);
 Failure failure_of(Refusal refusal);
-// For the user: what was tried, with whom, what happened, what to do.
+// Returns an error for the user: what was tried, with which rank, what happened, and what to do.
 Error explain(Failure failure, const Card& peer);
 
 namespace event {
 
-// Something is to be sent to a peer that has no route.
+// The process has something to send to a peer that has no route.
 struct Wanted {
   PeerId peer = kNone;
 };
 struct Datagram {
   std::string_view bytes;
 };
-struct Timer {};  // the time of action::WakeMe has come; early ones do nothing
-// Answers.
+struct Timer {};  // WakeMe's time has come; early: ignored
+// The next three events answer actions on queue pairs.
 struct QpMade {
   QpId qp = kNone;
-  std::uint32_t number = 0;  // the device's
-  std::uint32_t psn = 0;     // where it begins; of what was opened: nothing
+  std::uint32_t number = 0;  // the device's number of the queue pair
+  std::uint32_t psn = 0;     // first PSN; unused if it was opened
 };
 struct QpConnected {
   QpId qp = kNone;
 };
 struct QpFailed {
   QpId qp = kNone;
-  bool gone = false;  // of OpenReceiveQp: there is no such queue pair
+  bool gone = false;  // OpenReceiveQp: no such queue pair
 };
-// All that was posted for the peer is complete, without an error (else: Broken).
+// All requests that were posted for the peer are complete without an error. If one failed, the
+// shell gives Broken instead.
 struct Drained {
   PeerId peer = kNone;
 };
-// The queue pair is in the error state: a send has failed, or the device says so.
+// The queue pair is in the error state: a send has failed, or the device reports it.
 struct Broken {
   QpId qp = kNone;
 };
@@ -70,7 +74,7 @@ struct PeerEnded {
 struct NodeLost {
   NodeKey node = 0;
 };
-// This process is about to end. Answered by action::Left.
+// This process is about to end. The machine answers with action::Left.
 struct Leave {};
 
 }  // namespace event
@@ -86,55 +90,57 @@ struct SendDatagram {
   UdAddress to;
   std::string bytes;
 };
-// XRC_SEND, or RC with the shared receive queue; up to INIT. QpMade or QpFailed.
+// Creates an XRC_SEND queue pair, or an RC queue pair with the shared receive queue, and brings it
+// to INIT. QpMade or QpFailed answers.
 struct CreateSendQp {
   QpId qp = kNone;
 };
-// From INIT to RTS. QpConnected or QpFailed.
+// Brings the queue pair from INIT to RTS. QpConnected or QpFailed answers.
 struct ConnectQp {
   QpId qp = kNone;
   UdAddress at;
   QpEnd end;
 };
-// XRC_RECV, up to RTR. QpMade or QpFailed.
+// Creates an XRC_RECV queue pair and brings it to RTR. QpMade or QpFailed answers.
 struct CreateReceiveQp {
   QpId qp = kNone;
   UdAddress at;
   QpEnd end;
 };
-// One that another process of this node has made, by its number. QpMade or QpFailed.
+// Opens, by its number, a receive queue pair that another process of this node has made. QpMade or
+// QpFailed answers.
 struct OpenReceiveQp {
   QpId qp = kNone;
   std::uint32_t number = 0;
 };
-// Destroy it, or give back what was opened. Its QpId may be used again afterwards.
+// Destroys a queue pair, or gives back one that was opened. Its QpId may be used again afterwards.
 struct CloseQp {
   QpId qp = kNone;
 };
-// There is a route: what waits can be sent.
+// The peer has a route: messages that wait for it can be sent.
 struct Ready {
   PeerId peer = kNone;
 };
-// There is no route any more. Say Drained when all that was posted for the peer is complete; who
-// has more to send says Wanted.
+// The peer has no route any more. The shell gives Drained when all requests that were posted for
+// the peer are complete. If the process has more to send, the shell gives Wanted.
 struct Drain {
   PeerId peer = kNone;
 };
-// There is no route any more, and what was posted for the peer and is not complete may have arrived
-// or not: to be sent again, with its numbers, after Wanted and Ready.
+// The peer has no route any more. Requests that were posted for the peer and are not complete may
+// have arrived or not. They are sent again, with their numbers, after Wanted and Ready.
 struct Lost {
   PeerId peer = kNone;
 };
-// What waits for the peer fails. (Wanted tries anew, unless it has ended.)
+// Messages that wait for the peer fail. Wanted tries anew, unless the peer has ended.
 struct Failed {
   PeerId peer = kNone;
   Failure why = Failure::ended;
 };
-// The latest one counts.
+// The shell gives event::Timer at this time. Only the latest WakeMe counts.
 struct WakeMe {
   Time at{};
 };
-// Nothing is left: after event::Leave.
+// All connections are closed after event::Leave, so this process may end.
 struct Left {};
 
 }  // namespace action

@@ -1,9 +1,9 @@
-// The receiving side of XRC: what peers send through. See connection.h.
+// The receiving side of XRC: the queue pairs that peers send through. See connection.h.
 #include "comm-channel/core/connection.h"
 
 namespace scela::channel::connect {
 
-// A peer connects, or joins. Its requests have growing numbers, so a late one is known to be.
+// A peer connects or joins. The numbers of its requests grow, so a late request is recognized.
 void Machine::asked(PeerId peer, const Handshake& shake) {
   Hold& hold = peers_[peer].hold;
   const std::uint32_t number = shake.number;
@@ -14,7 +14,7 @@ void Machine::asked(PeerId peer, const Handshake& shake) {
   if (number <= hold.voided || (hold.state != HoldState::none && number < hold.number))
     return refuse(peer, number, Refusal::gone);
   if (leaving_) {
-    release_hold(peer);  // what came before is void
+    release_hold(peer);  // earlier requests are void
     hold.voided = number;
     return refuse(peer, number, Refusal::leaving);
   }
@@ -26,14 +26,14 @@ void Machine::asked_anew(PeerId peer, const Handshake& shake) {
   const bool join = shake.said == Said::join;
   const bool owned = options_.mode == Mode::owned;
   if (join && hold.state == HoldState::held && hold.qp != kNone && hold.target == shake.end.qpn) {
-    hold.number = shake.number;  // it is held already
+    hold.number = shake.number;  // this process holds it already
     return answer_hold(peer);
   }
   release_hold(peer);
   hold.number = shake.number;
   hold.made = !join;
   if (join && owned) {
-    hold.state = HoldState::held;  // by whoever made it; this process will say when it leaves
+    hold.state = HoldState::held;  // the maker holds it; we say when we leave
     return answer_hold(peer);
   }
   hold.state = HoldState::making;
@@ -82,7 +82,7 @@ void Machine::release_hold(PeerId peer) {
   hold.voided = number;
 }
 
-// The peer sends nothing more by its requests up to this number.
+// The peer sends nothing more under its requests up to this number.
 void Machine::close_hold(PeerId peer, std::uint32_t number) {
   Hold& hold = peers_[peer].hold;
   if (hold.state == HoldState::none || number >= hold.number) {
@@ -92,7 +92,8 @@ void Machine::close_hold(PeerId peer, std::uint32_t number) {
   say(peer, Said::closed, number, false);
 }
 
-// Who sends through what this process holds is asked to let go first, so that nothing is lost.
+// Peers that send through queue pairs of this process are asked to let go first, so that no message
+// is lost.
 void Machine::leave_holds() {
   for (PeerId peer = 0; peer < peers_.size(); ++peer) {
     Hold& hold = peers_[peer].hold;

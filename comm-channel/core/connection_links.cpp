@@ -1,11 +1,11 @@
-// The sending side of XRC: a link for each node. See connection.h.
+// The sending side of XRC: one link for each node. See connection.h.
 #include <algorithm>
 
 #include "comm-channel/core/connection.h"
 
 namespace scela::channel::connect {
 
-// Somebody of the node waits.
+// A peer of the node waits for the link.
 void Machine::advance(NodeIndex node) {
   Link& link = links_[node];
   if (link.state == LinkState::ready) return join_waiting(node);
@@ -15,7 +15,7 @@ void Machine::advance(NodeIndex node) {
   pump();
 }
 
-// Makes the links whose turn it is, and room for those that wait.
+// Makes the queued links in the order of their turns, and makes room for those that wait.
 void Machine::pump() {
   for (;;) {
     Link* next = nullptr;
@@ -34,8 +34,8 @@ void Machine::pump() {
   }
 }
 
-// Drains the link that was used longest ago, if more wait than are draining. One that somebody is
-// still joining stays until he is through: else he might never be.
+// Drains the least recently used link, if more links are queued than draining. A link that a peer
+// is joining stays until the peer is through; otherwise it might never be.
 bool Machine::make_room() {
   std::size_t queued = 0, draining = 0;
   Link* oldest = nullptr;
@@ -94,7 +94,7 @@ void Machine::accepted(PeerId peer, const Handshake& shake) {
     link.state = LinkState::connecting;
     actions_.push_back(action::ConnectQp{link.qp, table_.card(peer).address, shake.end});
   } else if (!(p.registered && p.number == shake.number) && shake.number <= p.number) {
-    say(peer, Said::close, shake.number, true);  // of a request that was given up
+    say(peer, Said::close, shake.number, true);  // answers a request that was given up
   }
 }
 
@@ -111,7 +111,7 @@ void Machine::link_failed(NodeIndex node) {
   if (link.state == LinkState::connecting) {
     const PeerId direct = link.direct;
     fail(direct, Failure::resources);
-    return end_link(node);  // who else waits tries with another
+    return end_link(node);  // other waiting peers try another direct
   }
   const std::vector<PeerId> there = table_.on_node(node);
   for (const PeerId peer : there) {
@@ -120,8 +120,8 @@ void Machine::link_failed(NodeIndex node) {
   end_link(node);
 }
 
-// The link is there. Where nobody needs to hold its other end, who has told its queue's number
-// before is asked for nothing.
+// The link is ready, so the waiting peers join it. With Mode::owned they need not hold its far end.
+// So a peer that told its shared receive queue's number before is not asked again.
 void Machine::join_waiting(NodeIndex node) {
   for (const PeerId peer : table_.on_node(node)) {
     Peer& p = peers_[peer];
@@ -169,13 +169,13 @@ void Machine::refused(PeerId peer, const Handshake& shake) {
   p.out.active = false;
   p.registered = p.member = false;
   if (shake.refusal == Refusal::gone && asked_for == Said::join) {
-    // The far end went with the last who held it. What is on its way is waited for all the same.
+    // The far end went away with its last holder. Requests that are under way are still waited for.
     p.state = PeerState::waiting;
     links_[node].prefer = peer;
     return drain_link(node);
   }
   if (shake.refusal == Refusal::gone && p.out.tries + 1 < options_.tries) {
-    const std::uint8_t tries = p.out.tries;  // an old number: once more with a new one
+    const std::uint8_t tries = p.out.tries;  // the number was old: ask with a new one
     ask(peer, Said::connect);
     p.out.tries = static_cast<std::uint8_t>(tries + 1);
     return;
@@ -186,21 +186,21 @@ void Machine::refused(PeerId peer, const Handshake& shake) {
 }
 
 void Machine::unanswered(PeerId peer, Said said) {
-  if (said == Said::close) return;  // it holds nothing that is of use to anybody
+  if (said == Said::close) return;  // the peer holds nothing of use
   fail(peer, Failure::unreachable);
   farewell(peer);  // the answer may have been lost
   const NodeIndex node = table_.node_of(peer);
   said == Said::connect ? choose_direct(node) : settle(node);
 }
 
-// It may let go of what it holds for us.
+// Tells the peer that it may let go of what it holds for this process.
 void Machine::farewell(PeerId peer) {
   Peer& p = peers_[peer];
   p.registered = p.member = false;
   if (!p.ended) repeat(peer, p.out, Said::close, p.number, true);
 }
 
-// The peer is about to end.
+// Handles `leave`: the peer is about to end.
 void Machine::told_to_leave(PeerId peer, std::uint32_t number) {
   Peer& p = peers_[peer];
   const NodeIndex node = table_.node_of(peer);
@@ -220,7 +220,7 @@ void Machine::told_to_leave(PeerId peer, std::uint32_t number) {
   if (p.state == PeerState::draining) return;
   if (p.state == PeerState::waiting) fail(peer, Failure::leaving);
   if (options_.mode == Mode::owned && p.member && links_[node].state == LinkState::ready)
-    return drain_link(node);  // its queue pair serves the others
+    return drain_link(node);  // its queue pair serves the other peers
   if (links_[node].state == LinkState::draining && p.member) return;
   farewell(peer);
   settle(node);
@@ -255,7 +255,7 @@ void Machine::drained(PeerId peer) {
   p.wanted = false;
   if (p.state == PeerState::waiting && (p.leaving || leaving_)) fail(peer, Failure::leaving);
   if (links_[node].state == LinkState::draining) return finish_drained(node);
-  farewell(peer);  // it alone leaves
+  farewell(peer);  // only this peer leaves the link
   settle(node);
 }
 
@@ -266,7 +266,7 @@ void Machine::finish_drained(NodeIndex node) {
   end_link(node);
 }
 
-// What was posted and is not complete is lost.
+// Ends a broken link. Requests that were posted and are not complete are reported as lost.
 void Machine::break_link(NodeIndex node) {
   for (const PeerId peer : table_.on_node(node)) {
     Peer& p = peers_[peer];
@@ -284,7 +284,7 @@ void Machine::break_link(NodeIndex node) {
   end_link(node);
 }
 
-// Nobody uses the link any more.
+// Closes a link that no peer uses any more. If peers of the node wait, the link is made anew.
 void Machine::end_link(NodeIndex node) {
   Link& link = links_[node];
   close_qp(link.qp);
@@ -302,7 +302,7 @@ void Machine::end_link(NodeIndex node) {
   pump();
 }
 
-// A link whose far end nobody holds any more is none.
+// Ends a link if no peer holds its far end any more.
 void Machine::settle(NodeIndex node) {
   if (links_[node].state != LinkState::ready) return;
   const auto& there = table_.on_node(node);
@@ -312,7 +312,7 @@ void Machine::settle(NodeIndex node) {
   of_use ? pump() : end_link(node);
 }
 
-// The peer has ended, and was in that state.
+// Removes a peer that has ended from its link. `before` is the state that the peer was in.
 void Machine::lose_member(PeerId peer, PeerState before) {
   Peer& p = peers_[peer];
   const NodeIndex node = table_.node_of(peer);

@@ -1,4 +1,5 @@
-// What states and failures are called, what users are told of them, and what explorers compare.
+// The names of states and failures, the errors that users see, and the snapshots that the explorers
+// of tests compare.
 #include "comm-channel/core/connection.h"
 #include "common/core/bytes.h"
 
@@ -145,7 +146,7 @@ void Machine::snapshot(ByteWriter& out, Time now) const {
     out.u32(link.prefer);
     out.u32(link.target);
   }
-  // Of turns and uses their order counts.
+  // Only the order of turns and uses matters, not their values.
   for (const Link& link : links_) {
     for (const Link& other : links_)
       out.flag(link.turn < other.turn), out.flag(link.used < other.used);

@@ -1,14 +1,14 @@
-// RC: a queue pair of each two processes. See connection.h.
+// The RC mode: one queue pair at each end for each two processes. See connection.h.
 //
-//   asks     connect ──▶          Whoever wants to send first. Where both ask, the request of the
-//            ◀── accept           lower name counts, and the other's is void.
-//            confirm ──▶          Who has accepted sends nothing before.
+//   asks     connect ──▶      The process that wants to send first asks. If both ask, the request
+//            ◀── accept       of the lower name counts, and the other request is void.
+//            confirm ──▶      The process that has accepted sends nothing before `confirm`.
 //
-//   closes   close ──▶            Each has drained before it says so: what was sent has arrived.
-//            ◀── closed           A process that is about to end says that too, and is not asked.
-//                                 Of a queue pair that has broken, close says that it is gone:
-//                                 nothing that the other has posted is answered, so the other does
-//                                 not drain.
+//   closes   close ──▶        Each end drains before it says so: all that was sent has arrived.
+//            ◀── closed       A process that is about to end says that too, and is not asked.
+//                             If a queue pair has broken, its end says in `close` that it is gone.
+//                             No request that the other end has posted is then answered, so the
+//                             other end does not drain.
 #include <algorithm>
 
 #include "comm-channel/core/connection.h"
@@ -103,7 +103,7 @@ void Machine::pair_failed(PeerId peer) {
   if (!pair.mine) {
     refuse(peer, pair.number, Refusal::resources);
   } else if (pair.state == PairState::connecting) {
-    say(peer, Said::close, pair.number, true);  // it finds out by its repeats where this is lost
+    say(peer, Said::close, pair.number, true);  // if lost, the peer learns by its repeats
   }
   if (pair.wanted) fail(peer, Failure::resources);
   peers_[peer].pair.wanted = false;
@@ -129,7 +129,7 @@ void Machine::pair_dispatch(PeerId peer, const Handshake& shake) {
     case Said::join:
     case Said::joined:
     case Said::leave:
-      return;  // of XRC only
+      return;  // XRC only
     case Said::give_up:
     case Said::given_up:
       return;  // give_ups.h
@@ -148,11 +148,11 @@ void Machine::pair_asked(PeerId peer, const Handshake& shake) {
     return refuse(peer, shake.number, Refusal::gone);
   if (leaving_) return refuse(peer, shake.number, Refusal::leaving);
   if (pair.state == PairState::asking && self_.name < table_.card(peer).name)
-    return say_again(peer, p.out);  // ours counts, and may have been lost
+    return say_again(peer, p.out);  // our request counts; it may be lost
   adopt(peer, shake);
 }
 
-// Their request counts. Of what was there before nothing is left at their end.
+// Adopts the peer's request, which counts. The peer has nothing left of an earlier connection.
 void Machine::adopt(PeerId peer, const Handshake& shake) {
   Peer& p = peers_[peer];
   Pair& pair = p.pair;
@@ -166,7 +166,7 @@ void Machine::adopt(PeerId peer, const Handshake& shake) {
   pair.mine = pair.asked = false;
   pair.number = shake.number;
   pair.far = shake.end;
-  if (before == PairState::asking) {  // the queue pair that was to be theirs is ours
+  if (before == PairState::asking) {  // our own new queue pair is used for it
     pair.state = PairState::connecting;
     actions_.push_back(action::ConnectQp{pair.qp, table_.card(peer).address, pair.far});
     return;
@@ -187,19 +187,19 @@ void Machine::pair_accepted(PeerId peer, const Handshake& shake) {
     pair.state = PairState::connecting;
     actions_.push_back(action::ConnectQp{pair.qp, table_.card(peer).address, pair.far});
   } else if (current && pair.state >= PairState::connecting) {
-    // Not where the queue pair is gone already, which it is told again and again; and not before it
-    // is connected.
+    // The confirmation is not sent before the queue pair is connected. It is not sent either if the
+    // queue pair is gone already: the peer is told so by repeats of `close`.
     if (pair.state >= PairState::ready && pair.qp != kNone)
       say(peer, Said::confirm, pair.number, true);
   } else if (shake.number <= numbers_) {
-    say(peer, Said::close, shake.number, true);  // of a request that was given up
+    say(peer, Said::close, shake.number, true);  // answers a request that was given up
   }
 }
 
 void Machine::pair_confirmed(PeerId peer, const Handshake& shake) {
   const Pair& pair = peers_[peer].pair;
   if (pair.number != shake.number || pair.mine) {
-    // Of an acceptance that was given up: nothing is there at this end.
+    // The acceptance was given up: this end has nothing left of it.
     if (shake.number <= pair.voided) say(peer, Said::close, shake.number, false);
   } else if (pair.state == PairState::answering) {
     pair_ready(peer);
@@ -217,8 +217,8 @@ void Machine::pair_ready(PeerId peer) {
   pump_pairs();
 }
 
-// The number is void at the other end: once more with a new one. False: that was tried often
-// enough.
+// The number is void at the other end, so this end asks again with a new one. Returns false if it
+// has asked often enough.
 bool Machine::ask_pair_anew(PeerId peer) {
   Peer& p = peers_[peer];
   const auto tries = static_cast<std::uint8_t>(p.out.tries + 1);
@@ -254,7 +254,7 @@ void Machine::pair_drained(PeerId peer) {
   drop_pair(peer);
 }
 
-// The other is told, again and again until it has drained too; until then it may send.
+// The peer is told repeatedly until it has drained too; until then it may send.
 void Machine::close_pair(PeerId peer) {
   Peer& p = peers_[peer];
   p.pair.state = PairState::closing;
@@ -273,7 +273,7 @@ void Machine::pair_close(PeerId peer, const Handshake& shake) {
   }
   say(peer, Said::closed, shake.number, !shake.own);
   if (current && pair.state == PairState::asking) {
-    // It had accepted, or was about to, and that means nothing any more.
+    // The peer had accepted, or was about to, but its acceptance no longer counts.
     if (peers_[peer].leaving) return drop_pair(peer);
     if (!ask_pair_anew(peer)) pair_unanswered(peer, Said::connect);
     return;
@@ -299,10 +299,11 @@ void Machine::pair_broken(PeerId peer) {
     return drop_pair(peer);
   }
   close_qp(pair.qp);
-  close_pair(peer);  // the other may not have noticed
+  close_pair(peer);  // the peer may not have noticed
 }
 
-// Nothing is left of it at this end.
+// Drops the pair: this end has nothing left of it. If a route is still wanted, a new pair is
+// queued; if either process is leaving, the wait fails.
 void Machine::drop_pair(PeerId peer) {
   Peer& p = peers_[peer];
   Pair& pair = p.pair;
@@ -350,7 +351,7 @@ void Machine::leave_pairs() {
     if (pair.state == PairState::ready) drain_pair(peer);
     const bool unconnected = pair.state == PairState::asking || pair.state == PairState::connecting;
     if (unconnected) close_qp(pair.qp);
-    // A process that has been accepted may be sending already.
+    // A peer that has been accepted may be sending already.
     if (unconnected || pair.state == PairState::answering) close_pair(peer);
   }
 }

@@ -1,5 +1,5 @@
-// What a process remembers of each peer and each node (connection.h). Values, and what their states
-// are called.
+// The state that Machine (connection.h) keeps for each peer and each node, and the names of the
+// states. The types are plain values.
 #pragma once
 
 #include <cstdint>
@@ -11,46 +11,46 @@
 
 namespace scela::channel::connect {
 
-// The send queue pair for a node.
+// The state of the send queue pair for a node (XRC).
 enum class LinkState : std::uint8_t {
   none,
-  queued,  // waits until another makes room
+  queued,  // waits until another link makes room
   making,
-  asking,  // the direct peer, for a receive queue pair
+  asking,  // asks the direct peer for a receive QP
   connecting,
   ready,
   draining,
 };
 
-// What a process is to who sends.
+// The state of a peer as a destination of this process's messages (XRC).
 enum class PeerState : std::uint8_t {
   idle,
-  waiting,  // for the link
-  asking,   // it is the direct peer to be
+  waiting,  // waits for the link
+  asking,   // is asked to become the direct peer
   joining,
   ready,
   draining,
 };
 
-// A receive queue pair that a peer sends through.
+// The state of a receive queue pair that a peer sends through (XRC).
 enum class HoldState : std::uint8_t {
   none,
-  making,  // or opening
+  making,  // is being made or opened
   held,
   leaving,  // the peer was asked to let go
 };
 
-// The queue pair for a peer with RC.
+// The state of the queue pair for a peer (RC).
 enum class PairState : std::uint8_t {
   none,
   queued,
   making,
   asking,
   connecting,
-  answering,  // has accepted, waits for the confirmation
+  answering,  // has accepted, waits for `confirm`
   ready,
   draining,
-  closing,  // has drained, waits for the other
+  closing,  // has drained, waits for the other end
 };
 
 std::string_view name_of(LinkState state);
@@ -58,7 +58,7 @@ std::string_view name_of(PeerState state);
 std::string_view name_of(HoldState state);
 std::string_view name_of(PairState state);
 
-// What is said again until it is answered.
+// A request that is repeated until the peer answers it.
 struct Slot {
   bool active = false;
   Said said = Said::connect;
@@ -68,20 +68,21 @@ struct Slot {
   Time at{};
 };
 
-// What a peer sends through. Its requests up to `voided` are void.
+// The receive queue pair that a peer sends through. Requests of the peer numbered up to `voided`
+// are void.
 struct Hold {
   HoldState state = HoldState::none;
-  bool made = false;  // by this process, and not opened
+  bool made = false;  // this process made it, not opened it
   std::uint32_t number = 0, voided = 0;
-  std::uint32_t target = 0;  // the device's number
-  QpId qp = kNone;           // none: it is held by another (Mode::owned)
+  std::uint32_t target = 0;  // the device's number of the queue pair
+  QpId qp = kNone;           // kNone: another holds it (Mode::owned)
   Slot slot;
 };
 
 struct Pair {
   PairState state = PairState::none;
-  bool mine = false;   // the request was this process's
-  bool asked = false;  // draining: the other wants it too
+  bool mine = false;   // this process sent the request
+  bool asked = false;  // the peer has sent `close` too
   bool wanted = false;
   std::uint32_t number = 0, voided = 0;
   std::uint32_t qpn = 0, psn = 0;
@@ -92,12 +93,12 @@ struct Pair {
 
 struct Peer {
   PeerState state = PeerState::idle;
-  bool wanted = false;      // again, while it drains
-  bool ended = false;       // so it was told, or the peer is of an earlier life
-  bool leaving = false;     // so it said
-  bool registered = false;  // it knows of us: `number` is what it knows us by
-  bool member = false;      // it holds the link's receive queue pair
-  bool timed = false;       // is in timed_
+  bool wanted = false;      // a route is wanted again after draining
+  bool ended = false;       // the peer has ended
+  bool leaving = false;     // the peer said that it is leaving
+  bool registered = false;  // the peer has answered request `number`
+  bool member = false;      // holds the link's receive queue pair
+  bool timed = false;       // the peer is in Machine::timed_
   std::uint32_t number = 0;
   std::uint32_t srq = 0;
   Slot out;
@@ -108,17 +109,17 @@ struct Peer {
 struct Link {
   LinkState state = LinkState::none;
   QpId qp = kNone;
-  std::uint32_t number = 0, psn = 0;  // the device's, of our end
+  std::uint32_t number = 0, psn = 0;  // the device's, of this end
   PeerId direct = kNone;
-  PeerId prefer = kNone;     // who is to be asked first
-  std::uint32_t target = 0;  // the device's number of the other end
+  PeerId prefer = kNone;     // the peer to be asked first
+  std::uint32_t target = 0;  // the device's number of the far end
   std::uint64_t used = 0, turn = 0;
 };
 
 enum class QpUse : std::uint8_t { none, link, hold, pair };
 struct QpOwner {
   QpUse use = QpUse::none;
-  std::uint32_t index = 0;  // a node or a peer
+  std::uint32_t index = 0;  // a NodeIndex or a PeerId
 };
 
 }  // namespace scela::channel::connect

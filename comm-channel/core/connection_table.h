@@ -1,16 +1,17 @@
-// The table of states of a connection machine: which object goes from which state to which, by
-// what.
+// The transition table of a connection machine: which object goes from which state to which, on
+// which event.
 //
-// It says what has been seen to happen in every order of events of a few processes; a test fails
-// where something else is seen, or something no more.
+// The table lists the transitions that were observed in every order of events of a few processes. A
+// test fails if it observes another transition, or if a listed one no longer occurs.
 #pragma once
 
 #include <string_view>
 
 namespace scela::channel::connect {
 
-// Lines of a table in Markdown: object, state, what happens (a datagram by what it says), next
-// state. An end of anything may come of what happens to another that depends on it.
+// Returns the rows of a Markdown table: object, state, event, next state. A datagram is named by
+// what it says. A change of an object may be caused by the end of another object that it depends
+// on.
 std::string_view table_of_states();
 
 }  // namespace scela::channel::connect

@@ -1,5 +1,5 @@
-// A set of contexts, kept as runs of neighbours: contexts are given out one after the other, and
-// given up so, mostly.
+// A set of contexts, stored as runs of neighbours, since contexts are mostly allocated and released
+// in order. Matcher uses it (matching.h). It is not thread-safe.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace scela::channel {
 
 class ContextSet {
  public:
-  // From the first to the last, both inclusive.
+  // A range of contexts; both ends are inclusive.
   struct Run {
     std::uint32_t first = 0;
     std::uint32_t last = 0;
@@ -29,12 +29,12 @@ class ContextSet {
     return above != runs_.begin() && std::prev(above)->second >= context;
   }
 
-  // Returns those that were not in it, in order.
+  // Returns the contexts that were not in the set before, in ascending order.
   std::vector<Run> add(Run added) {
     std::vector<Run> news;
     std::uint64_t next = added.first;
     auto at = runs_.upper_bound(added.first);
-    // The run before belongs to it as well if it touches it.
+    // The previous run is merged too if it touches the added one.
     if (at != runs_.begin() && std::uint64_t{std::prev(at)->second} + 1 >= added.first) --at;
     while (at != runs_.end() && at->first <= std::uint64_t{added.last} + 1) {
       if (at->first > next) news.push_back({static_cast<std::uint32_t>(next), at->first - 1});
@@ -59,7 +59,7 @@ class ContextSet {
   }
 
  private:
-  std::map<std::uint32_t, std::uint32_t> runs_;  // by the first: the last
+  std::map<std::uint32_t, std::uint32_t> runs_;  // first context of a run -> its last
 };
 
 }  // namespace scela::channel

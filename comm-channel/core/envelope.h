@@ -1,11 +1,12 @@
-// What a message is matched by, and what it is called between two processes. Values.
+// The envelope that a message is matched by, and the pattern that a receive names. Both are plain
+// values.
 #pragma once
 
 #include <cstdint>
 
 namespace scela::channel {
 
-inline constexpr std::int32_t kAny = -1;  // as a source or a tag that a receive names
+inline constexpr std::int32_t kAny = -1;  // a receive's wildcard source or tag
 
 struct Envelope {
   std::uint32_t context = 0;
@@ -16,7 +17,7 @@ struct Envelope {
   friend bool operator==(const Envelope&, const Envelope&) = default;
 };
 
-// What a receive takes.
+// The messages that a receive accepts; the source and the tag may be kAny.
 struct Pattern {
   std::uint32_t context = 0;
   std::int32_t source = kAny;

@@ -38,7 +38,8 @@ void Flow::disconnect(Peer& peer) {
   serve();
 }
 
-// What a peer brought with it when it came goes when it goes, as soon as it is free.
+// The buffers that a peer added to the pool when it connected leave the pool when they are free
+// after it has gone.
 void Flow::settle() {
   const std::uint32_t paid = std::min(free_, debt_);
   free_ -= paid;
@@ -68,12 +69,13 @@ bool Flow::take_credit(Peer& peer) {
 }
 
 Room Flow::room_for_answer(Peer& peer) {
-  // What waits for credit goes first: answers have their own room.
+  // Messages that wait for credit go first: answers have room of their own.
   if (peer.credits_ > 0 && !peer.blocked_ && !peer.woken_) {
     --peer.credits_;
     return Room::credit;
   }
-  // And so does what others wait for: it is one message, so answers are not kept back for long.
+  // Messages about credit go first in the reserved room. There is only one of them, so answers are
+  // not kept back for long.
   if (peer.unacknowledged_ || peer.to_ask_ || peer.to_return_) return Room::none;
   peer.unacknowledged_ = true;
   return Room::reserved;
@@ -132,7 +134,7 @@ void Flow::arrived(Peer& peer, const Header& header, const Credit* body) {
     peer.hungry_ = true;
     hungry_.push_back(&peer);
   }
-  if (peer.due_ > 0) list(peer);  // it may be time to tell
+  if (peer.due_ > 0) list(peer);  // it may be time to tell the credits
   serve();
 }
 
@@ -158,7 +160,8 @@ void Flow::reposted(Peer& peer, Room room) {
   --peer.held_;
   settle();
   serve();
-  // What is left when everybody has what he needs: so that who speaks on does not run dry.
+  // Free buffers that no other peer needs are granted ahead, so that a peer that keeps sending does
+  // not run out of credit.
   if (!hungry_.empty() || peer.held_ > peer.target_ / 2) return;
   peer.target_ = std::min(peer.target_ * 2, limits_.most);
   grant(peer, std::min(peer.target_ - std::min(peer.held_, peer.target_), free_));
@@ -173,7 +176,8 @@ void Flow::grant(Peer& peer, std::uint32_t count) {
   list(peer);
 }
 
-// In the order in which they said so; who is alone gets all that it may have.
+// Serves the peers without credit in the order in which they asked. A peer that is alone gets as
+// much as it may have.
 void Flow::serve() {
   while (free_ > 0 && !hungry_.empty()) {
     Peer& peer = *hungry_.front();
@@ -188,8 +192,9 @@ void Flow::serve() {
   if (!hungry_.empty()) ask_back();
 }
 
-// Of whom most is not used, as far as is known here: one for each that is without. What was
-// granted and not yet told is taken at once.
+// Asks for credits back from the peers with the most unused ones, as far as this side knows. It
+// asks one peer for each peer that is without. Unused credits here include those that were granted
+// and not yet told.
 void Flow::ask_back() {
   while (asks_ < hungry_.size()) {
     Peer* richest = nullptr;
@@ -232,7 +237,7 @@ std::optional<Flow::Note> Flow::next() {
 
 std::optional<Flow::Note> Flow::note_for(Peer& peer) {
   const bool wants = peer.blocked_ && !peer.told_ && peer.credits_ == 0;
-  // Mostly credits ride along with messages: they are told on their own when the peer, as far as it
+  // Credits mostly ride along with messages. They are told on their own if the peer, as far as it
   // knows, has few.
   const std::uint32_t known = peer.held_ - peer.arrived_ - peer.due_;
   const bool due = peer.due_ > 0 && (peer.urgent_ || known <= peer.target_ / 4);
@@ -246,7 +251,7 @@ std::optional<Flow::Note> Flow::note_for(Peer& peer) {
       note.body.says |= kAsks;
       peer.to_ask_ = false;
       peer.asked_ = true;
-      peer.dry_ = true;  // until it is granted more: it will have returned or used all it has
+      peer.dry_ = true;  // it then has none until granted more
     }
     if (peer.to_return_) {
       note.body.says |= kAnswers;

@@ -76,7 +76,7 @@ bool GiveUps::take(std::string_view bytes, Time now) {
   } else if (one != nullptr && !goes_on(*one) &&
              (shake->said == Said::connect || shake->said == Said::join)) {
     say(Said::give_up, one->card,
-        one->number);  // it was heard, and forgotten, or is heard only now
+        one->number);  // heard and forgotten, or heard only now
     one->at = now;
   }
   return is_ours || one != nullptr;

@@ -1,10 +1,12 @@
-// Peers that this process has given up although they live, because its own device has failed. This
-// process tells them, since they may wait for what never comes, and nothing else would tell them.
+// Tells peers that this process has given them up although they live, because this process's own
+// device has failed. Otherwise these peers may wait for messages that never come, and nothing else
+// would tell them. PortLinks uses it (port_links.h).
 //
-// A peer is told again until it has said that it heard, or has been told often enough: it may have
-// ended, or nothing gets there. Whatever it says of connections later is answered with the same.
+// A peer is told again until it answers, or until it has been told often enough: it may have ended,
+// or no datagram reaches it. If the peer then asks for a connection, it is told once more.
 //
-// Datagrams in and out; no time but what it is told. Values only.
+// Datagrams go in and out. The class knows no time but what it is told. It is a plain value and not
+// thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -22,11 +24,11 @@ class GiveUps {
  public:
   struct Rules {
     Mode mode = Mode::shared;
-    std::uint64_t secret = 0;  // of the job: what is said without it is not heard
-    Time first_wait = std::chrono::milliseconds(10);  // until it is said again; doubles
+    std::uint64_t secret = 0;  // the job's; other datagrams are dropped
+    Time first_wait = std::chrono::milliseconds(10);  // until the first repeat; doubles
     Time longest_wait = std::chrono::seconds(1);
     std::uint8_t tries = 12;
-    std::uint8_t tries_of_leaving = 5;  // who ends waits for no more than that
+    std::uint8_t tries_of_leaving = 5;  // a process that ends waits no longer
   };
   struct Saying {
     Card to;
@@ -37,17 +39,18 @@ class GiveUps {
   GiveUps(const Card& self, const Rules& rules) : self_(self), rules_(rules) {}
 
   void give_up(const Card& peer, Time now);
-  // What is due.
+  // Repeats the notices that are due.
   void wake(Time now);
   std::optional<Time> next_wake() const;
-  // Whether all that were given up know, or were told so often that this process may end.
+  // Returns true if every peer that was given up knows, or was told so often that this process may
+  // end.
   bool settled() const;
 
-  // Whether the datagram was for this class, and nobody else needs to see it.
+  // Takes a datagram. Returns true if it was for this class, so that no other part needs to see it.
   bool take(std::string_view bytes, Time now);
-  // To be sent, in order; the caller empties it.
+  // The datagrams to send, in order. The caller empties the vector.
   std::vector<Saying>& sayings() { return sayings_; }
-  // Who has given this process up since the last call.
+  // Returns the peers that have given this process up since the last call.
   std::vector<Card> take_those_that_did();
 
  private:
@@ -67,7 +70,7 @@ class GiveUps {
   Card self_;
   Rules rules_;
   std::vector<One> given_up_;
-  std::vector<Card> gave_up_;  // this process
+  std::vector<Card> gave_up_;  // peers that gave this process up
   std::vector<Card> told_;
   std::vector<Saying> sayings_;
   std::uint32_t numbers_ = 0;

@@ -5,7 +5,7 @@
 namespace scela::channel::connect {
 namespace {
 
-constexpr std::uint32_t kMagic = 0x6C634576;  // also the version: another has another
+constexpr std::uint32_t kMagic = 0x6C634576;  // also the version number
 constexpr std::uint32_t kQpnBits = 0x00ff'ffff;
 constexpr std::uint8_t kOwn = 1, kGone = 2;  // bits of one byte
 constexpr std::uint8_t kLargestMtu = 5;      // IBV_MTU_4096
@@ -44,7 +44,8 @@ Card card_from(ByteReader& in) {
   return card;
 }
 
-// What is said has the fields that it needs, and no others, so that it has one form.
+// Returns true if the handshake has the fields that its kind needs and no others, so that it has
+// one form.
 bool is_whole(const Handshake& shake) {
   const bool has_end = shake.said == Said::connect || shake.said == Said::accept;
   const bool has_srq = shake.said == Said::accept || shake.said == Said::joined;
@@ -79,7 +80,7 @@ Watchword watchword_of(std::span<const std::uint8_t, kWatchwordBytes> drawn) {
   return word;
 }
 
-// One comparison of all that differs, and none of its parts.
+// The two are compared as a whole and not in parts, so the time does not depend on their values.
 bool is_secret(std::uint64_t said, std::uint64_t secret) {
   return (said ^ secret) == 0;
 }

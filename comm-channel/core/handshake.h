@@ -1,19 +1,20 @@
-// What processes say to each other by datagrams so that connections come to be, and end.
+// The datagrams by which processes make and end connections. Machine (connection.h) and GiveUps
+// (give_ups.h) use them.
 //
-// A request has a number, which its sender never uses again; an answer repeats it. So a datagram
-// that is late, or comes twice, is known to be. A connection is called by the number of the request
-// that made it.
+// A request has a number, which its sender never uses again, and an answer repeats it. So a late or
+// duplicate datagram is recognized. A connection is named by the number of the request that made
+// it.
 //
-//   request            answers           said by
-//   connect            accept, refuse    who wants to send to a node (XRC), or to a process (RC)
-//   accept             confirm           RC only: who has accepted may send when it is confirmed
-//   join               joined, refuse    XRC: who has a connection to the node, to one more there
-//   close              closed            who wants no more by it, or holds it no longer
-//   leave              close             XRC: a process of the node, which is about to end
-//   give_up            given_up          who lives, and whose device has failed for that process
+//   request    answers         sent by
+//   connect    accept, refuse  The process that wants to send to a node (XRC), or a process (RC).
+//   accept     confirm         RC: the process that accepts. It may send when it is confirmed.
+//   join       joined, refuse  XRC: a process with a connection to the node, to another peer there.
+//   close      closed          A process that wants no more of the connection, or has let it go.
+//   leave      close           XRC: a process of the node, which is about to end.
+//   give_up    given_up        A process that lives, but its device has failed for that peer.
 //
-// Every datagram has one length, and every value one form, and the job's secret in it: without it
-// nothing that it says is believed. Values only.
+// Every datagram has the same length, and every value has one form. Each datagram carries the job's
+// secret; without it nothing in the datagram is believed. The types are plain values.
 #pragma once
 
 #include <array>
@@ -26,24 +27,25 @@
 
 namespace scela::channel::connect {
 
-// How queue pairs are used. All processes of a job have the same.
+// The way in which queue pairs are used. All processes of a job use the same mode. With `owned` a
+// receive queue pair ends with the process that made it.
 enum class Mode : std::uint8_t {
-  shared,  // XRC: all who are reached through a receive queue pair hold it (ibv_open_qp)
-  owned,   // XRC where the device has no ibv_open_qp: it ends with the process that made it
-  pairs,   // RC: a queue pair for each two processes, of each of them
+  shared,  // XRC: all receivers hold it (ibv_open_qp)
+  owned,   // XRC without ibv_open_qp: its maker's
+  pairs,   // RC: one QP at each end for two processes
 };
 
-// A process. Those of another job, spawned or not, may have the same rank.
+// The name of a process. Processes of another job, spawned or not, may have the same rank.
 struct Name {
   std::uint64_t job = 0;
   std::uint32_t rank = 0;
   auto operator<=>(const Name&) const = default;
 };
 
-// A node, called the same by every job that runs there.
+// The key of a node. All jobs that run there use the same key.
 using NodeKey = std::uint64_t;
 
-// A port, and a queue pair for datagrams there.
+// The address of a port and of its queue pair for datagrams (UD).
 struct UdAddress {
   std::array<std::uint8_t, 16> gid{};
   std::uint16_t lid = 0;
@@ -51,34 +53,35 @@ struct UdAddress {
   friend bool operator==(const UdAddress&, const UdAddress&) = default;
 };
 
-// What others need to know of a process before they can say anything to it.
+// The data that other processes need before they can send a datagram to a process.
 struct Card {
   Name name;
-  std::uint64_t life = 0;  // grows from one process of this name to the next; 0: not known
+  std::uint64_t life = 0;  // grows with each restart; 0: not known
   NodeKey node = 0;
   UdAddress address;
   friend bool operator==(const Card&, const Card&) = default;
 };
 
-// The far end of a connection; the port is that of the card.
+// One end of a connection. Its port is that of the process's card.
 struct QpEnd {
   std::uint32_t qpn = 0;
   std::uint32_t psn = 0;
-  std::uint8_t mtu = 0;    // as enum ibv_mtu; both ends use the smaller
-  std::uint8_t reads = 0;  // RDMA reads and atomics that it answers at a time
+  std::uint8_t mtu = 0;    // enum ibv_mtu; both use the smaller
+  std::uint8_t reads = 0;  // RDMA reads and atomics at a time
   friend bool operator==(const QpEnd&, const QpEnd&) = default;
 };
 
-// What the processes of a job have in common, and nobody else: without the key a device gives a
-// datagram to nobody, and without the secret nobody hears it. Of bytes that somebody has drawn.
+// The shared secret of a job's processes, made of random bytes. Without the key a device delivers a
+// datagram to no queue pair. Without the secret no process accepts it.
 struct Watchword {
-  std::uint32_t key = 0;  // the Q_Key of the queue pairs for datagrams
+  std::uint32_t key = 0;  // the Q_Key of the UD queue pairs
   std::uint64_t secret = 0;
 };
 inline constexpr std::size_t kWatchwordBytes = 12;
-// Keys with the highest bit are the system's: devices send another in their place, or refuse them.
+// Makes a watchword of random bytes. The key's highest bit is cleared, because such keys are the
+// system's: devices send another key in their place, or refuse them.
 Watchword watchword_of(std::span<const std::uint8_t, kWatchwordBytes> drawn);
-// Takes as long wherever the two differ.
+// Returns true if the two are equal. The comparison takes constant time.
 bool is_secret(std::uint64_t said, std::uint64_t secret);
 
 enum class Said : std::uint8_t {
@@ -98,33 +101,34 @@ std::string_view name_of(Said said);
 
 enum class Refusal : std::uint8_t {
   none,
-  gone,       // the queue pair or the request is not there any more
-  resources,  // the other's device gives no more
-  leaving,    // the other is about to end
-  mode,       // the other uses queue pairs in another way
+  gone,       // the QP or the request no longer exists
+  resources,  // the refuser's device has no more
+  leaving,    // the refuser is about to end
+  mode,       // the refuser uses another mode
 };
 
 struct Handshake {
   std::uint64_t secret = 0;
   Said said = Said::connect;
   Mode mode = Mode::shared;
-  Refusal refusal = Refusal::none;  // refuse; with RC also: leaving of close and closed
-  bool own = false;                 // the number is the sender's, not the receiver's
-  bool gone = false;                // close with RC: the sender's queue pair is there no more
+  Refusal refusal = Refusal::none;  // refuse; RC close/closed: none or leaving
+  bool own = false;                 // the number is the sender's own
+  bool gone = false;                // RC close: the sender's QP is gone
   Card from;                        // the sender
   Name to;                          // the receiver
-  std::uint64_t to_life = 0;        // 0: whichever
+  std::uint64_t to_life = 0;        // 0: any life
   std::uint32_t number = 0;
-  std::uint32_t voided = 0;  // accept: the sender's requests to the receiver up to this are void
-  std::uint32_t srq = 0;     // accept, joined: where the sender receives
-  QpEnd end;                 // connect, accept: the sender's; join: the node's, by its number
+  std::uint32_t voided = 0;  // accept: sender's requests to here: void
+  std::uint32_t srq = 0;     // accept, joined: the sender's SRQ
+  QpEnd end;                 // connect, accept: sender's; join: node's
   friend bool operator==(const Handshake&, const Handshake&) = default;
 };
 
 inline constexpr std::size_t kHandshakeBytes = 108;
 
 std::string encode(const Handshake& handshake);
-// None: not one of ours, of another version, or not in its only form.
+// Returns std::nullopt if the bytes are not a handshake, are of another version, or are not in the
+// one valid form.
 std::optional<Handshake> decode(std::string_view bytes);
 
 }  // namespace scela::channel::connect

@@ -114,8 +114,8 @@ Unexpected* Matcher::find(const Pattern& pattern) {
   return any_.find(pattern);
 }
 
-// Each message is put into an index once at most before all are gone, so this costs a message no
-// more than keeping the index up always would.
+// Each message enters an index once at most before all messages are gone. So this costs a message
+// no more than if the index were always kept up.
 void Matcher::index_messages(Wild wild) {
   indexed_[static_cast<std::size_t>(wild)] = true;
   for (Unexpected* message = messages_.first(); message != nullptr; message = after(*message)) {
@@ -163,7 +163,7 @@ void Matcher::forget(Unexpected& message) {
   if (indexed_[3]) any_.remove(message);
   message.waiting_ = false;
   counts_.bytes -= message.kept;
-  // Who looks for a kind of pattern once should not make every later message dearer.
+  // A single search by one kind of pattern should not make every later message more expensive.
   if (--counts_.unexpected == 0) indexed_ = {true, false, false, false};
 }
 

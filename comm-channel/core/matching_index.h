@@ -1,9 +1,10 @@
-// What the matcher finds receives and messages by: lists of items that have the same key, in the
-// order in which they were added, by a hash of the key; and all items in that order.
+// The containers in which Matcher (matching.h) finds receives and messages. Index is a hash table
+// that has, for each key, a list of items in the order of their addition. Order lists all items in
+// that order.
 //
-// Intrusive: the items hold the links and belong to somebody else. The first item of each key
-// stands in its bucket's chain, the others hang on it; so a search passes one item for each key
-// that shares the bucket, however many items there are.
+// Both are intrusive: the items hold the links and belong to the caller. The first item of each key
+// is in its bucket's chain, and the others hang on the first. So a search passes one item for each
+// key that shares the bucket, however many items there are. Neither class is thread-safe.
 #pragma once
 
 #include <cstddef>
@@ -18,23 +19,26 @@ namespace scela::channel {
 
 template <class Item>
 struct IndexLinks {
-  Item* chain = nullptr;  // of the first of a key: the next key in its bucket
-  Item** at = nullptr;    // what points to it there; none: it is not the first of its key
-  Item* next = nullptr;   // of the same key, as a ring
+  Item* chain = nullptr;  // first of a key: next key in its bucket
+  Item** at = nullptr;    // its pointer there; null: not the first
+  Item* next = nullptr;   // next item of the same key, as a ring
   Item* previous = nullptr;
 };
 
-// The bucket table doubles when there are more keys than buckets; where there is no memory for
-// that, it stays and chains become longer. A key that is alone stands beside it and is found by
-// looking: mostly there is one message under way between two ranks, or many of a kind.
+// The bucket table doubles if there are more keys than buckets. If no memory is left for that, the
+// table stays and chains become longer.
 //
-// By: Item, `static IndexLinks<Item>& links(Item&)` and `static Pattern key(const Item&)`.
+// A single key is kept beside the table and is found by one comparison. This is the common case:
+// two ranks mostly have one message under way, or many of a kind.
+//
+// The parameter By has Item, `static IndexLinks<Item>& links(Item&)` and `static Pattern key(const
+// Item&)`.
 template <class By>
 class Index {
  public:
   using Item = typename By::Item;
 
-  // The first of this key, or none.
+  // Returns the first item of this key, or nullptr.
   Item* find(const Pattern& key) const {
     if (alone_ != nullptr) return By::key(*alone_) == key ? alone_ : nullptr;
     if (keys_ == 0) return nullptr;
@@ -44,7 +48,7 @@ class Index {
     return item;
   }
 
-  // Behind all others of its key.
+  // Adds an item behind all others of its key.
   void add(Item& item) {
     const Pattern key = By::key(item);
     auto& links = By::links(item);
@@ -65,7 +69,7 @@ class Index {
     push(buckets_[bucket_of(key)], item);
   }
 
-  // Before another of its key.
+  // Adds an item before another of its key.
   void add_before(Item& item, Item& other) {
     auto& links = By::links(item);
     auto& others = By::links(other);
@@ -103,7 +107,7 @@ class Index {
     links = {};
   }
 
-  // The next of the same key, or none behind the last.
+  // Returns the next item of the same key, or nullptr behind the last.
   static Item* after(Item& item) {
     Item* next = By::links(item).next;
     return By::links(*next).at != nullptr ? nullptr : next;
@@ -149,8 +153,8 @@ class Index {
 
   std::size_t keys_ = 0;
   std::size_t size_ = 1;   // a power of two
-  Item* alone_ = nullptr;  // the first of the only key, unless it has had company
-  Item* only_ = nullptr;   // the bucket while there is no table
+  Item* alone_ = nullptr;  // first item of a key that came alone
+  Item* only_ = nullptr;   // the only bucket while there is no table
   std::unique_ptr<Item*[]> owned_;
   Item** buckets_ = &only_;
 };
@@ -161,7 +165,8 @@ struct OrderLinks {
   Item* previous = nullptr;
 };
 
-// All items, as they were added. By: as above, without the key.
+// All items in the order of their addition. The parameter By has Item and `static OrderLinks<Item>&
+// order(Item&)`.
 template <class By>
 class Order {
  public:

@@ -1,6 +1,8 @@
-// Numbers for what goes on between two processes: each says the other's, and finds its own by them
-// in constant time. A number is used again only when 4,095 others in its place have been, so one
-// that comes late is known to be old.
+// Numbers for the transfers between two processes. Each side sends the other side's number, and
+// finds its own objects by theirs in constant time. Messenger uses them (messenger.h).
+//
+// A place goes through 4,095 numbers before it uses one again, so a number that arrives late is
+// recognized as old. The class is not thread-safe.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +16,7 @@ class Numbers {
  public:
   static constexpr std::uint32_t kPlaceBits = 20;
 
-  // 0: there is no place left (a million are under way).
+  // Assigns a number to an item. Returns 0 if no place is left (2^20 items are under way).
   std::uint32_t add(Item& item) {
     std::uint32_t place = free_;
     if (place != kNone) {
@@ -29,7 +31,7 @@ class Numbers {
     return places_[place].life << kPlaceBits | place;
   }
 
-  // None: it is not, or no longer, a number of anything.
+  // Returns the item of a number, or nullptr if it is not, or no longer, a number of an item.
   Item* find(std::uint32_t number) const {
     const std::size_t place = number & kMask;
     if (place >= places_.size() || places_[place].life != number >> kPlaceBits) return nullptr;
@@ -49,7 +51,7 @@ class Numbers {
   }
 
   bool empty() const { return count_ == 0; }
-  // In any order; at the cost of all that there ever were at a time.
+  // Returns all items, in any order. The cost grows with the most items there ever were at a time.
   std::vector<Item*> all() const {
     std::vector<Item*> items;
     items.reserve(count_);

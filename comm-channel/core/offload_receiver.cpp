@@ -68,7 +68,7 @@ Unexpected* OffloadReceiver::take(const Pattern& pattern, Deeds& deeds) {
 }
 
 // Messages of one source and context have an order whatever their tags are, and the matcher does
-// not see those in channels. So a context in which somebody asks for any tag does without.
+// not see those in channels. So a context in which any tag is asked for does without channels.
 void OffloadReceiver::hear_of_any_tag(const Pattern& pattern, Deeds& deeds) {
   plain_.insert(pattern.context);
   for (Channel& channel : channels_)
@@ -81,7 +81,7 @@ bool OffloadReceiver::quiet(std::uint32_t context) const {
   });
 }
 
-// No channels are opened there.
+// Returns true if no channel may be opened in this context.
 bool OffloadReceiver::does_without(std::uint32_t context) const {
   return most_ == 0 || plain_.contains(context) || matcher_.is_unwanted(context);
 }
@@ -138,13 +138,14 @@ void OffloadReceiver::began(std::int32_t source, const Agreement& agreement, Dee
   if (channel == nullptr || channel->state != State::accepted) return;
   channel->state = State::open;
   arm_more(*channel, deeds);
-  // Somebody may have asked for what the matcher would not see since the channel was accepted.
+  // Since the channel was accepted, a receive or probe may have asked for messages that the matcher
+  // would not see.
   const bool wild = matcher_.first_wild(channel->envelope) != nullptr;
   if (wild || does_without(channel->envelope.context)) recall(*channel, deeds);
 }
 
-// Receives are armed in their order, so that the channel's next message is always for the receive
-// that the matcher would choose.
+// Receives are armed in their order. So the channel's next message is always for the receive that
+// the matcher would choose.
 void OffloadReceiver::arm_more(Channel& channel, Deeds& deeds) {
   while (channel.slots.size() < kMostParked) {
     Posted* next = channel.slots.empty()
@@ -195,8 +196,8 @@ void OffloadReceiver::left(std::int32_t source, const Agreement& agreement,
   if (channel == nullptr || channel->state == State::left) return;
   channel->state = State::left;
   channel->count = std::max(agreement.count, channel->received);
-  // What went by the channel is the armed receives' now, before what comes outside of it; what they
-  // are too many for waits as all others do.
+  // Messages that went by the channel belong to the armed receives, before any message that comes
+  // outside of it. Receives that were armed beyond these wait as all others do.
   const std::uint64_t expected = channel->count - channel->received;
   while (channel->slots.size() > expected) {
     Deed deed = deed_of(Deed::What::disarm, channel->slots.back().receive);
@@ -209,8 +210,8 @@ void OffloadReceiver::left(std::int32_t source, const Agreement& agreement,
     slot.receive = matcher_.arrived(channel->envelope);
     slot.claimed = true;
   }
-  // And what nothing was armed for is offered, each in its place among what its source has sent.
-  // Only of the last of them is it said what they are, however many there are said to be.
+  // Messages without an armed receive are offered, each in its place among the messages of its
+  // source. The sender describes only the last of them, however many it claims there are.
   const std::uint64_t first =
       channel->count - std::min<std::uint64_t>(channel->count, parked.size());
   const std::uint64_t armed = channel->received + channel->slots.size();
@@ -225,7 +226,8 @@ void OffloadReceiver::park(Channel& channel, std::uint64_t index, const Parked& 
   ParkedMessage& message = messages_.emplace_back();
   message.parked = true;
   message.envelope = channel.envelope;
-  // No more than was agreed on: so much memory may be taken for it.
+  // The length is capped at the agreed limit, because so much memory may be allocated for the
+  // message.
   message.envelope.length = std::min<std::uint64_t>(parked.length, channel.envelope.length);
   message.after = parked.after;
   message.turn = parked.turn;
@@ -265,9 +267,10 @@ void OffloadReceiver::fetch(ParkedMessage& message, Posted* receive, Deeds& deed
     arrived_parked(message, deeds);
     return;
   }
-  if (message.fetched) return;  // its bytes are on their way to memory of the owner's
+  if (message.fetched) return;  // its bytes go to the owner's memory
   Channel* channel = find(message.source, {message.channel, message.life, 0, 0, 0});
-  // The channel gives messages in its order: those before this one come to memory of the owner's.
+  // The channel delivers messages in its order. So the messages before this one go to the owner's
+  // memory.
   for (ParkedMessage& other : messages_) {
     const bool earlier = other.source == message.source && other.channel == message.channel &&
                          other.life == message.life && other.index < message.index;
@@ -335,13 +338,14 @@ void OffloadReceiver::peer_ended(std::int32_t source, Deeds& deeds) {
     ParkedMessage& lost = *message++;
     if (lost.source != source || lost.here) continue;
     lost.lost = true;
-    // On its way: its receive has failed above. Who is offered it later learns then.
+    // If it was on its way, its receive has failed above. If not, a receive that gets it later
+    // fails then.
     if (lost.receive != nullptr || lost.dropped) forget(lost);
   }
   release(deeds);
 }
 
-// Once all channels of a context are left, receives that were held back go on in their order.
+// If all channels of a context are left, receives that were held back go on in their order.
 void OffloadReceiver::release(Deeds& deeds) {
   std::erase_if(holding_, [&](std::uint32_t context) {
     if (!quiet(context)) return false;

@@ -1,15 +1,17 @@
-// The receiving side of offloaded channels (docs/channel.md, Offloaded channels): one per process,
-// between the program's receives and the matcher.
+// The receiving side of offloaded channels (docs/channel.md, Offloaded channels). Each process has
+// one, between the program's receives and the matcher; Offloader owns it (offloader.h).
 //
-// While a channel is open, each receive that names its source, context and tag is *armed*: its
-// buffer is posted to the channel, and the sender's adapter told, which then sends without its
-// program. Such a receive goes on waiting in the matcher, which so remains the only one to decide
-// who gets what. What the matcher would have to know of messages that it cannot see (a receive or a
-// probe with a wildcard, a buffer that is too small) makes the receiver recall the channel: the
+// While a channel is open, each receive that names its source, context and tag is *armed*. Its
+// buffer is posted to the channel and the sender's adapter is told, which then sends without its
+// program. An armed receive goes on waiting in the matcher, so the matcher alone decides which
+// receive gets which message.
+//
+// The matcher cannot see the messages in a channel. A receive or probe with a wildcard, or a buffer
+// that is too small, would need to know them. In these cases the receiver recalls the channel: the
 // sender says how many messages went by it, and sends the next ones as any others.
 //
-// A process without channels that does not use offloading needs none of this: idle() is then true,
-// and the matcher may be asked directly, but for receives of any tag.
+// If a process has no channels and does not use offloading, idle() is true. The matcher may then be
+// asked directly, except for receives of any tag. The class is not thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -28,35 +30,36 @@ namespace scela::channel {
 struct ParkedMessage : Unexpected {
   std::int32_t source = 0;
   std::uint32_t channel = 0, life = 0;
-  std::uint64_t index = 0;    // in the channel, from 0
-  std::uint64_t turn = 0;     // among all that its source has sent
-  Posted* receive = nullptr;  // that gets it
-  bool fetched = false;       // it is on its way: to the receive, or to memory of our own
-  bool bounced = false;       // to memory of our own
-  bool here = false;          // and there
-  bool dropped = false;       // nobody wants it
+  std::uint64_t index = 0;    // its place in the channel, from 0
+  std::uint64_t turn = 0;     // its place among its source's messages
+  Posted* receive = nullptr;  // the receive that gets it
+  bool fetched = false;       // its bytes are requested
+  bool bounced = false;       // its bytes go to the owner's memory
+  bool here = false;          // its bytes have arrived
+  bool dropped = false;       // it was dropped: no receive gets it
   bool lost = false;          // its sender has died
 };
 
-// What the owner is to do, in this order.
+// An action for the owner to carry out, in the order of the list. A `complete` deed takes the
+// message of `bytes` bytes from the owner's memory if `parked` is set. `arm_own` needs `bytes`
+// bytes of the owner's memory.
 struct Deed {
   enum class What : std::uint8_t {
-    say,       // to the source; takes the room of an answer
-    arm,       // post the receive's buffer to the channel, and tell the sender's adapter
-    arm_own,   // the same with memory of the owner's, of `bytes`, for `parked`
-    disarm,    // the receive is no longer in the channel; it waits as others do
-    complete,  // the receive has its message, of `bytes`; from the owner's memory where parked is
-               // set
-    matched,   // the receive, which was held, got this message, as post() says it
+    say,       // send `saying` in an answer's room
+    arm,       // post the buffer, tell the sender
+    arm_own,   // post owner's memory for `parked`
+    disarm,    // the receive waits outside of channels
+    complete,  // the receive has its message
+    matched,   // a held receive got `message`
     fail,      // the receive's source has died
-    forget,    // the owner's memory for `parked` is not needed any more
-    reset,     // nothing moves in the channel any more: its queue pair is to be made new
+    forget,    // release the memory for `parked`
+    reset,     // replace the idle channel's queue pair
   };
   What what = What::say;
   std::int32_t source = 0;
   std::uint32_t channel = 0;
   Posted* receive = nullptr;
-  Unexpected* message = nullptr;  // matched
+  Unexpected* message = nullptr;  // set for `matched`
   ParkedMessage* parked = nullptr;
   std::uint64_t bytes = 0;
   Saying saying;
@@ -72,41 +75,47 @@ class OffloadReceiver {
 
   bool idle() const { return channels_.empty() && messages_.empty() && held_.empty(); }
 
-  // As Matcher::post: the message that the receive gets. None: it waits, is held back for a moment,
-  // or gets a parked message; its end comes by a deed, or by the matcher.
+  // Posts a receive, as Matcher::post does, and returns the message that it gets. Returns nullptr
+  // if the receive waits, is held back for a moment, or gets a parked message. It is then completed
+  // by a deed, or by the matcher.
   Unexpected* post(Posted& receive, Deeds& deeds);
-  // As of the matcher. None also where it is not known yet; then it will be, so ask again.
+  // These act as Matcher::probe and take do. They also return nullptr if the answer is not known
+  // yet. It becomes known later, so the caller asks again.
   Unexpected* probe(const Pattern& pattern, Deeds& deeds);
   Unexpected* take(const Pattern& pattern, Deeds& deeds);
-  // A parked message that was taken is received, or dropped (none).
+  // Fetches a parked message that was taken from the matcher: for `receive`, or to drop it if
+  // `receive` is nullptr.
   void fetch(ParkedMessage& message, Posted* receive, Deeds& deeds);
-  // `later`: it is armed; ask again after `disarm` or `complete`.
+  // Cancels a receive. Returns `later` if it is armed: the caller asks again after `disarm` or
+  // `complete`.
   Cancelled cancel(Posted& receive, Deeds& deeds);
 
-  // The matcher has been told that these contexts are unwanted: their channels are recalled, so
-  // that what is in them is parked, and told of by the matcher.
+  // Recalls the channels of these contexts, which the matcher was told are unwanted. The messages
+  // in these channels are then parked, and the matcher reports them.
   void discard(ContextSet::Run contexts, Deeds& deeds);
-  // Whether receives of that context are held back, so that it is not known yet which messages are
-  // theirs. The matcher tells of an unwanted context again when it is known.
+  // Returns true if receives of that context are held back, so it is not known yet which messages
+  // they get. The matcher reports an unwanted context again when it is known.
   bool holds(std::uint32_t context) const { return holding_.contains(context); }
-  // This process ends: all channels are recalled, and no other is opened.
+  // Recalls all channels, and opens no other, because this process ends.
   void refuse(Deeds& deeds);
 
-  // The owner keeps messages outside of channels in the matcher; `after` says how many of their
-  // source's came before, outside of channels.
+  // opening(), began() and left() handle the source's messages about a channel. The owner keeps
+  // messages that come outside of channels in the matcher. Their `after` says how many of their
+  // source's messages came before, outside of channels.
   void opening(std::int32_t source, std::uint32_t context, std::int32_t tag,
                const Agreement& agreement, Deeds& deeds);
-  // A channel that was accepted cannot be made: the owner has said no instead.
+  // Removes an accepted channel that cannot be made. The owner has refused it instead.
   void not_opened(std::int32_t source, const Agreement& agreement);
   void began(std::int32_t source, const Agreement& agreement, Deeds& deeds);
   void left(std::int32_t source, const Agreement& agreement, const std::vector<Parked>& parked,
             Deeds& deeds);
-  // The channel's next message has come, of so many bytes.
+  // Records that the channel's next message has come, of `bytes` bytes.
   void came(std::int32_t source, std::uint32_t number, std::uint64_t bytes, Deeds& deeds);
-  // Its receives that wait in the matcher are the owner's to take, after this.
+  // Ends the channels of a source that has died. Afterwards the owner takes its receives that wait
+  // in the matcher.
   void peer_ended(std::int32_t source, Deeds& deeds);
 
-  // Parked messages that deeds spoke of may go: they were all done.
+  // Destroys the parked messages that finished deeds referred to.
   void sweep() { over_.clear(); }
 
   std::uint32_t channels() const { return static_cast<std::uint32_t>(channels_.size()); }
@@ -116,17 +125,17 @@ class OffloadReceiver {
   enum class State : std::uint8_t { accepted, open, recalled, left };
   struct Slot {
     Posted* receive = nullptr;
-    ParkedMessage* parked = nullptr;  // after `left`: what comes is this message
+    ParkedMessage* parked = nullptr;  // after `left`: the message that comes
     bool claimed = false;             // the receive has left the matcher
   };
   struct Channel {
     std::int32_t source = 0;
     std::uint32_t number = 0, life = 0;
-    Envelope envelope;  // with the limit as its length
+    Envelope envelope;  // its length is the channel's limit
     State state = State::accepted;
     std::uint64_t received = 0;
-    std::uint64_t count = 0;  // of messages, once it is left
-    std::deque<Slot> slots;   // armed, and nothing has come yet
+    std::uint64_t count = 0;  // messages in all, once it is left
+    std::deque<Slot> slots;   // armed, and without a message yet
   };
 
   Channel* find(std::int32_t source, const Agreement& agreement);
@@ -149,9 +158,10 @@ class OffloadReceiver {
   std::deque<Channel> channels_;
   std::list<ParkedMessage> messages_;
   std::list<ParkedMessage> over_;
-  // Contexts in which any tag was asked for: no channels are opened there any more.
+  // Contexts in which a receive or probe has asked for any tag. No channel is opened there any
+  // more.
   std::set<std::uint32_t> plain_;
-  std::set<std::uint32_t> holding_;  // those of them whose receives are held back
+  std::set<std::uint32_t> holding_;  // contexts with receives held back
   std::deque<Posted*> held_;
 };
 

@@ -29,7 +29,8 @@ OffloadSender::Path OffloadSender::send(std::uint32_t context, std::int32_t tag,
       channel->under_way.push_back({length, ordinary_, ticks_});
       return {true, channel->number};
     }
-    // Far longer than before: worth another at once, and often it does not happen.
+    // A message twice as long as the limit or longer is worth a new channel at once, and this does
+    // not happen often.
     const bool grown = by == By::choice && length / 2 >= channel->limit;
     leave(*channel, sayings, grown ? Again::soon : Again::later);
     if (by == By::choice) candidate(context, tag).longest = length;
@@ -68,11 +69,11 @@ void OffloadSender::try_open(std::uint32_t context, std::int32_t tag, std::uint6
   sayings.push_back(saying);
 }
 
-// Of the channels to this peer, the one that was not used for longest, if nothing moves in it.
+// Returns the least recently used channel of this peer if nothing moves in it, or nullptr.
 OffloadSender::Channel* OffloadSender::longest_idle() {
   Channel* oldest = nullptr;
   for (Channel& channel : channels_) {
-    if (channel.state == State::leaving) return nullptr;  // one is on its way already
+    if (channel.state == State::leaving) return nullptr;  // one is being left already
     if (channel.state != State::open || !channel.under_way.empty()) continue;
     if (oldest == nullptr || channel.used < oldest->used) oldest = &channel;
   }
@@ -95,8 +96,9 @@ void OffloadSender::leave(Channel& channel, Sayings& sayings, Again again) {
   saying.body = {channel.number, channel.life, channel.count,
                  static_cast<std::uint32_t>(saying.parked.size()), 0};
   sayings.push_back(std::move(saying));
-  // Who gave it up once may do so again: it is worth trying, but not as soon. And what it was
-  // opened for may be over: the next is as long as what comes until then.
+  // A tag that lost its channel may lose the next one too. It is worth trying again, but not as
+  // soon. The messages that it was opened for may be over, so the next limit is the longest message
+  // that comes until then.
   Candidate& next = candidate(channel.context, channel.tag);
   if (again == Again::later) next.needed = std::min(next.needed * 2, kMostNeeded);
   next.uses = again == Again::later ? 0 : next.needed - 1;
@@ -126,7 +128,7 @@ void OffloadSender::opened(const Agreement& agreement, Sayings& sayings) {
 
 void OffloadSender::recall(const Agreement& agreement, Sayings& sayings) {
   Channel* channel = find(agreement);
-  // It may have been left meanwhile, for a reason of our own.
+  // The sender may have left the channel meanwhile, for a reason of its own.
   if (channel != nullptr && channel->state == State::open) leave(*channel, sayings);
 }
 

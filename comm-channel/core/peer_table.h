@@ -1,7 +1,9 @@
-// The processes that one process knows: by name, by node, and the way to each.
+// The processes that one process knows: by name, by node, and the route to each. Machine
+// (connection.h) owns one.
 //
-// Peers are numbered in the order in which they became known, and keep their numbers. route() is
-// what each send asks: a look into an array. Values; knows nothing of how connections come to be.
+// Peers are numbered in the order in which they became known, and keep their numbers. Each send
+// calls route(), which is one array access. The table is a plain value and knows nothing about how
+// connections are made. It is not thread-safe.
 #pragma once
 
 #include <cstddef>
@@ -15,11 +17,11 @@ namespace scela::channel::connect {
 
 using PeerId = std::uint32_t;
 using NodeIndex = std::uint32_t;
-using QpId = std::uint32_t;  // what a queue pair is called between the machine and its shell
+using QpId = std::uint32_t;  // names a QP to machine and shell
 inline constexpr std::uint32_t kNone = ~std::uint32_t{0};
 
-// How to send to a peer: the queue pair, and the number of its shared receive queue (XRC; ignored
-// with RC).
+// The route to a peer: the queue pair, and the number of the peer's shared receive queue (XRC;
+// ignored with RC).
 struct Route {
   QpId qp = kNone;
   std::uint32_t srq = 0;
@@ -29,7 +31,8 @@ struct Route {
 
 class PeerTable {
  public:
-  // Of a name that is known already: the same number; what the card says new is taken over.
+  // Adds a peer and returns its number. If the name is known already, the card is replaced and the
+  // number stays.
   PeerId add(const Card& card);
   std::optional<PeerId> find(const Name& name) const;
   std::size_t size() const { return cards_.size(); }
@@ -38,7 +41,7 @@ class PeerTable {
   std::size_t nodes() const { return nodes_.size(); }
   std::optional<NodeIndex> find_node(NodeKey node) const;
   NodeIndex node_of(PeerId peer) const { return node_of_[peer]; }
-  // In the order of their numbers.
+  // Returns the peers of a node, in the order of their numbers.
   const std::vector<PeerId>& on_node(NodeIndex node) const { return nodes_[node].peers; }
   NodeKey key_of(NodeIndex node) const { return nodes_[node].key; }
 
@@ -55,9 +58,9 @@ class PeerTable {
   std::vector<Card> cards_;
   std::vector<NodeIndex> node_of_;
   std::vector<Route> routes_;
-  std::vector<PeerId> by_name_;    // sorted
-  std::vector<Node> nodes_;        // in the order in which they became known
-  std::vector<NodeIndex> by_key_;  // sorted
+  std::vector<PeerId> by_name_;    // sorted by name
+  std::vector<Node> nodes_;        // indexed by NodeIndex
+  std::vector<NodeIndex> by_key_;  // sorted by key
 };
 
 }  // namespace scela::channel::connect

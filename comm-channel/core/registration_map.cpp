@@ -18,7 +18,8 @@ std::optional<RegistrationMap::Id> RegistrationMap::use(const Range& range) {
 }
 
 RegistrationMap::Id RegistrationMap::add(const Range& range, bool kept) {
-  // Those that it covers are not looked for any more; nor is it, if one covers it already.
+  // Registrations that the new one covers are hidden from use(). The new one is hidden if an older
+  // one covers it already.
   for (auto at = by_begin_.lower_bound(range.begin); kept && at != by_begin_.end();) {
     const Id other = at->second;
     Entry& entry = entries_.at(other);
@@ -60,7 +61,7 @@ void RegistrationMap::invalidate(const Range& range) {
     at = std::prev(at);
     const Id id = at->second;
     Entry& entry = entries_.at(id);
-    if (!entry.range.overlaps(range)) break;  // nor do those before it, which end before it
+    if (!entry.range.overlaps(range)) break;  // earlier ones end even before it
     at = by_begin_.erase(at);
     entry.found = false;
     if (entry.uses == 0) drop(id);
@@ -81,7 +82,7 @@ void RegistrationMap::hide(Entry& entry) {
   entry.found = false;
 }
 
-// One that nobody uses, or finds.
+// Drops a registration that has no uses and that use() does not find.
 void RegistrationMap::drop(Id id) {
   const auto at = entries_.find(id);
   unused_.erase(at->second.place);

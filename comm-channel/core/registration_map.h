@@ -1,8 +1,9 @@
-// Which ranges of memory are registered: looked up by address, kept while they are used, and as
-// long afterwards as there is room, the least recently used going first ("Offloading collective
-// communication", the registration cache).
+// The registration cache: which ranges of memory are registered, found by address. A registration
+// is kept while it is in use. Afterwards it is kept as long as there is room; the least recently
+// used one goes first ("Offloading collective communication", the registration cache).
 //
-// Knows ranges and numbers only: who registers and gives back does so by take_dropped().
+// The map knows ranges and numbers only. Registrations (verbs/registrations.h) registers memory,
+// and deregisters what take_dropped() returns. The map is not thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -25,28 +26,30 @@ class RegistrationMap {
     bool covers(const Range& other) const { return begin <= other.begin && other.end <= end; }
   };
 
-  // max_bytes: of what is kept and not used. Smaller: memory is registered again and again; larger:
-  // more memory is locked.
+  // `max_bytes` limits the bytes that are kept without a use. With a smaller value memory is
+  // registered again and again; with a larger one more memory is locked.
   explicit RegistrationMap(std::uint64_t max_bytes) : max_bytes_(max_bytes) {}
 
-  // One that covers the range, used once more from now on.
+  // Returns a registration that covers the range, and counts one more use. Returns std::nullopt if
+  // there is none.
   std::optional<Id> use(const Range& range);
-  // A new one, in use. kept: it may be found, and stay when it is not used; else it goes with its
-  // use.
+  // Adds a registration with one use. If `kept` is true, use() may find it, and it may stay without
+  // a use. Otherwise it is dropped with its use.
   Id add(const Range& range, bool kept);
-  // One use less.
+  // Ends one use.
   void release(Id id);
-  // What is at these addresses is not what was registered: nobody finds it any more. Who uses it
-  // still does until he releases it.
+  // Invalidates the registrations that overlap the range, because the memory there is no longer
+  // what was registered. use() finds them no more. Their users may still use them until they
+  // release them.
   void invalidate(const Range& range);
-  // The same for all.
+  // Invalidates all registrations.
   void invalidate_all();
-  // Whether one that may be found overlaps it.
+  // Returns true if a registration that use() may find overlaps the range.
   bool overlaps(const Range& range) const;
-  // What the owner must give back, since the last call.
+  // Returns the registrations that the owner must deregister since the last call.
   std::vector<Id> take_dropped() { return std::exchange(dropped_, {}); }
 
-  std::uint64_t bytes() const { return bytes_; }  // of all that was not dropped
+  std::uint64_t bytes() const { return bytes_; }  // all registrations not yet dropped
   std::uint64_t unused_bytes() const { return unused_bytes_; }
   std::size_t size() const { return entries_.size(); }
 
@@ -54,8 +57,8 @@ class RegistrationMap {
   struct Entry {
     Range range;
     std::uint64_t uses = 0;
-    bool found = false;             // in by_begin_
-    std::list<Id>::iterator place;  // in unused_ if there are no uses, else in used_
+    bool found = false;             // is in by_begin_, so use() may find it
+    std::list<Id>::iterator place;  // in unused_ if uses is 0, else in used_
   };
   void hide(Entry& entry);
   void drop(Id id);
@@ -64,11 +67,12 @@ class RegistrationMap {
   std::uint64_t bytes_ = 0, unused_bytes_ = 0;
   Id next_ = 1;
   std::unordered_map<Id, Entry> entries_;
-  // None of these covers another, so they are in the order of their ends too; the one to cover a
-  // range is the last that begins before it.
+  // Registrations that use() may find. No one of them covers another, so they are in the order of
+  // their ends too. If one covers a range, it is the last that begins at or before the range's
+  // begin.
   std::map<std::uint64_t, Id> by_begin_;
-  std::list<Id> unused_;  // the least recently used first
-  std::list<Id> used_;    // so that who is used again and again needs no new place
+  std::list<Id> unused_;  // least recently used first
+  std::list<Id> used_;    // so that reuse allocates no list node
   std::vector<Id> dropped_;
 };
 

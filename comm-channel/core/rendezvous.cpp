@@ -44,7 +44,7 @@ Steps SendTransfer::ready(const Ready& ready) {
 }
 
 Steps SendTransfer::done(const Done& done) {
-  // While it is being written only the writing's end makes the buffer free.
+  // During an RDMA write the buffer becomes free only when the write ends.
   if (state_ != State::offered && state_ != State::pieces) return {};
   taken_ = std::min(done.bytes, length_);
   return finish(done.outcome);
@@ -100,7 +100,7 @@ ReceiveTransfer::ReceiveTransfer(const Offer& offer, std::uint64_t room, std::ui
 Steps ReceiveTransfer::start() {
   if (take_ == 0) return finish(Outcome::none, true);
   if (ways_ == 0) return finish(Outcome::device, true);
-  // The cheapest first: a copy, a read, a write, pieces.
+  // The cheapest way is chosen, in this order: a copy, a read, a write, pieces.
   std::uint32_t chosen = way::kPieces;
   for (const std::uint32_t way : {way::kWrite, way::kRead, way::kCopy})
     if ((ways_ & way) != 0) chosen = way;
@@ -133,7 +133,7 @@ Steps ReceiveTransfer::refuse(Outcome outcome) {
 }
 
 Steps ReceiveTransfer::fetched(Outcome outcome) {
-  // What is here is here, though nobody is left to be told.
+  // The bytes that have arrived count, though no peer is left to be told.
   if (state_ == State::orphaned)
     return finish(outcome == Outcome::none ? outcome : Outcome::peer_ended, false);
   if (state_ != State::fetching) return {};
@@ -160,7 +160,7 @@ Steps ReceiveTransfer::piece_lost() {
 }
 
 Steps ReceiveTransfer::done(const Done& done) {
-  // Of a write that failed, bytes may still be under way.
+  // If a write failed, some of its bytes may still be under way.
   if (state_ == State::awaits_write)
     return done.outcome == Outcome::none ? finish(Outcome::none, false) : revoke(done.outcome);
   if (state_ == State::awaits_pieces && done.outcome != Outcome::none)
@@ -178,7 +178,7 @@ Steps ReceiveTransfer::peer_ended() {
       state_ = State::orphaned;
       break;
     case State::awaits_write:
-      // What the peer wrote before it ended may still be under way.
+      // Bytes that the peer wrote before it ended may still be under way.
       return revoke(Outcome::peer_ended);
     case State::idle:
     case State::awaits_pieces:

@@ -1,5 +1,5 @@
-// How a message that is not sent at once moves: the two sides of one transfer, each a state
-// machine.
+// The rendezvous protocol: the two sides of a message that is not sent at once, each a state
+// machine. Messenger uses them (messenger.h).
 //
 //   way      receiver                                  sender
 //   read     RDMA read, done                           -
@@ -7,14 +7,17 @@
 //   write    ready                                     RDMA write, done
 //   pieces   ready                                     pieces, of which the last is the end
 //
-// The sender offers in all ways that it can; the receiver, once the offer has met its receive,
-// chooses. It takes what its buffer holds: the message is then truncated, which only it need know.
-// Where the kernel refuses a copy, the receiver asks for pieces instead.
+// The sender offers all ways that it supports. The receiver chooses one when the offer has met its
+// receive. It takes as much as its buffer holds; if the message is truncated, only the receiver
+// needs to know. If the kernel refuses a copy, the receiver asks for pieces instead.
 //
-// Pure: what happens comes in by the functions, which return what is to be done, in that order; the
-// owner tells of each `write`, `read`, `copy` and `revoke` when it is over. A buffer is the
-// program's again with `complete`, which comes exactly once, and after which nothing touches it,
-// whoever died meanwhile. Messages that make no sense where they come are taken for a failure.
+// The classes do no input or output. Events come in by the functions, which return the steps to
+// carry out, in that order. The owner reports when each `write`, `read`, `copy` and `revoke` is
+// over.
+//
+// `complete` gives the buffer back to the program. It comes exactly once; after it nothing touches
+// the buffer, even if a process has died. A message that makes no sense in its state counts as a
+// failure or is ignored. The classes are not thread-safe.
 #pragma once
 
 #include <array>
@@ -29,22 +32,22 @@ enum class Act : std::uint8_t {
   say_offer,
   say_ready,
   say_done,
-  write,   // bytes of the own buffer to remote, key
-  read,    // bytes from remote, key to the own buffer
-  copy,    // the same, from a process of the node
-  pieces,  // bytes of the own buffer, as pieces; see piece_sent()
-  revoke,  // the other's writes must not reach the buffer any more
+  write,   // own buffer to remote, key
+  read,    // remote, key to own buffer
+  copy,    // like read, from a process of the node
+  pieces,  // own buffer in pieces; see piece_sent()
+  revoke,  // end the peer's access to the buffer
   complete,
 };
 
 struct Step {
   Act act = Act::complete;
-  Outcome outcome = Outcome::none;  // complete, say_done
-  bool truncated = false;           // complete, of a receiver
-  std::uint32_t way = 0;            // say_ready
+  Outcome outcome = Outcome::none;  // set for complete, say_done
+  bool truncated = false;           // set for a receiver's complete
+  std::uint32_t way = 0;            // set for say_ready
   std::uint32_t key = 0;
   std::uint64_t remote = 0;
-  std::uint64_t bytes = 0;  // that move; complete: that were taken
+  std::uint64_t bytes = 0;  // bytes to move; complete: bytes taken
 };
 
 class Steps {
@@ -67,14 +70,14 @@ class SendTransfer {
   Steps ready(const Ready& ready);
   Steps done(const Done& done);
   Steps written(Outcome outcome);
-  // So many bytes more have been sent in pieces.
+  // Records that `bytes` more bytes have been sent in pieces.
   Steps piece_sent(std::uint64_t bytes);
-  // The next piece cannot be read: the buffer is not there.
+  // Ends the transfer because the next piece cannot be read: the buffer is not there.
   Steps piece_lost();
   Steps peer_ended();
 
   bool complete() const { return state_ == State::complete; }
-  // Of what goes in pieces: where the next begins, and how much is left.
+  // For a transfer in pieces: where the next piece begins, and how many bytes are left.
   std::uint64_t offset() const { return sent_; }
   std::uint64_t left() const { return state_ == State::pieces ? taken_ - sent_ : 0; }
 
@@ -85,31 +88,33 @@ class SendTransfer {
   std::uint64_t length_;
   std::uint32_t ways_;
   State state_ = State::idle;
-  std::uint64_t taken_ = 0;  // that the receiver takes
+  std::uint64_t taken_ = 0;  // bytes that the receiver takes
   std::uint64_t sent_ = 0;
 };
 
 class ReceiveTransfer {
  public:
-  // `room`: of the receive. `ways`: those that this side can, and `prefer` one of them.
+  // `room` is the size of the receive's buffer in bytes. `ways` are the ways that this side
+  // supports, and `prefer` is one of them.
   ReceiveTransfer(const Offer& offer, std::uint64_t room, std::uint32_t ways, std::uint32_t prefer);
 
   Steps start();
-  // Instead: the message is not received (memory cannot be registered, or nobody wants it).
+  // Called instead of start() if the message is not received: memory cannot be registered, or no
+  // receive wants it.
   Steps refuse(Outcome outcome);
-  // Of `read` and `copy`.
+  // Records the end of a `read` or `copy`.
   Steps fetched(Outcome outcome);
-  // The copy cannot be made at all: the kernel refuses it.
+  // The kernel refuses to copy at all. The receiver asks for pieces if both sides support them.
   Steps copy_refused();
   Steps piece(std::uint64_t offset, std::uint64_t bytes);
-  // The piece that came cannot be written: the buffer is not there.
+  // Ends the transfer because the piece that came cannot be written: the buffer is not there.
   Steps piece_lost();
   Steps done(const Done& done);
   Steps revoked();
   Steps peer_ended();
 
   bool complete() const { return state_ == State::complete; }
-  // Where the bytes of the next piece belong; whether so many fit.
+  // Returns the offset in bytes at which the next piece belongs.
   std::uint64_t received() const { return received_; }
 
  private:
@@ -133,7 +138,7 @@ class ReceiveTransfer {
   std::uint32_t ways_;
   std::uint32_t prefer_;
   State state_ = State::idle;
-  Outcome outcome_ = Outcome::none;  // once writes are revoked
+  Outcome outcome_ = Outcome::none;  // reported once writes are revoked
   std::uint64_t received_ = 0;
 };
 

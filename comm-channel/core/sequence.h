@@ -1,9 +1,10 @@
-// Numbers of the messages of one process to another, so that one that is sent again, because nobody
-// knows whether it has come, is received once.
+// Sequence numbers of the messages from one process to another. A message that is sent again,
+// because the sender does not know if it arrived, is received once. NetworkLink uses them
+// (network_link.h).
 //
-// A connection keeps the order of what it carries, and what it did not carry for certain is sent
-// again by the next one before anything else. So whatever comes is the next message, or a copy.
-// Pure; a value.
+// A connection keeps the order of its messages. Messages that it did not carry for certain are sent
+// again by the next connection before anything else. So an arriving message is the next one, or a
+// copy. The class is a pure value and not thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -15,14 +16,14 @@ class Sequence {
   enum class Seen : std::uint8_t {
     next,
     copy,    // it was received before
-    missing  // one before it was not: the sender is of another mind, or another
+    missing  // an earlier message has not arrived
   };
 
-  // Of the message that is sent next.
+  // Returns the number of the message that is sent next.
   std::uint32_t number() { return sent_++; }
-  // Of each that comes.
+  // Classifies an arriving message by its number.
   Seen arrived(std::uint32_t number) {
-    const auto ahead = static_cast<std::int32_t>(number - received_);  // numbers begin anew
+    const auto ahead = static_cast<std::int32_t>(number - received_);  // numbers wrap around
     if (ahead != 0) return ahead < 0 ? Seen::copy : Seen::missing;
     ++received_;
     return Seen::next;

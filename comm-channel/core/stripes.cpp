@@ -5,7 +5,7 @@
 namespace scela::channel {
 namespace {
 
-// Pieces begin where pages do, if the message does.
+// Shares begin on page boundaries if the message does.
 constexpr std::uint64_t kGrain = 4096;
 
 bool has(unsigned set, std::size_t port) {
@@ -14,7 +14,8 @@ bool has(unsigned set, std::size_t port) {
 
 }  // namespace
 
-// What each port has carried when these bytes are gone, if those that have carried more carry none.
+// Returns how many bytes each port has carried after these bytes, if ports that have carried more
+// than that carry none of them.
 std::uint64_t Stripes::after(std::uint64_t bytes, unsigned usable) const {
   std::array<std::uint64_t, kMostPorts> sorted{};
   std::size_t count = 0;
@@ -36,7 +37,7 @@ Stripes::Shares Stripes::cut(std::uint64_t bytes, unsigned usable) {
     most = std::max(most, went);
   for (std::uint64_t& went : went_)
     if (most - went > kMostOwed) went = most - kMostOwed;
-  // Who has carried least; of equals the next in turn.
+  // The port that has carried least is chosen; of equal ports, the next in turn.
   std::size_t least = kMostPorts;
   for (std::size_t i = 1; i <= kMostPorts; ++i) {
     const std::size_t port = (last_ + i) % kMostPorts;

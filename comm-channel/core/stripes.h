@@ -1,7 +1,8 @@
-// Which bytes of large messages to one peer go by which of several ports: so that each port carries
-// as much as the others, whatever the messages' sizes, and whatever else goes by one of them.
+// Stripes the bytes of large messages to one peer over several ports. Each port carries as much as
+// the others, whatever the messages' sizes and whatever else goes by one of them. NetworkLink uses
+// it (network_link.h).
 //
-// Pure; a value.
+// The class is a pure value and not thread-safe.
 #pragma once
 
 #include <array>
@@ -14,25 +15,25 @@ inline constexpr std::size_t kMostPorts = 4;
 
 class Stripes {
  public:
-  using Shares = std::array<std::uint64_t, kMostPorts>;  // by port
-  // What is shorter goes by one port: a request more costs more than the other port saves.
+  using Shares = std::array<std::uint64_t, kMostPorts>;  // bytes, by port
+  // A shorter message goes by one port: another request costs more than the other port saves.
   static constexpr std::uint64_t kLeastCut = 65536;
   static constexpr std::uint64_t kLeastShare = 16384;
-  // A port that could not be used for long makes up for so much, and no more: meanwhile the others
-  // are idle.
+  // A port that could not be used for long makes up for at most so many bytes, since the other
+  // ports are idle meanwhile.
   static constexpr std::uint64_t kMostOwed = std::uint64_t{64} << 20;
 
-  // So many bytes have gone by it.
+  // Records that so many bytes have gone by the port.
   void went(std::size_t port, std::uint64_t bytes) { went_[port] += bytes; }
-  // How many of these bytes shall go by each of `usable`, a set of ports that is not empty; one
-  // after the other.
+  // Returns how many of these bytes go by each port of `usable`, a bit set of ports that is not
+  // empty. The shares follow one another in the order of the ports.
   Shares cut(std::uint64_t bytes, unsigned usable);
 
  private:
   std::uint64_t after(std::uint64_t bytes, unsigned usable) const;
 
   Shares went_{};
-  std::size_t last_ = kMostPorts - 1;  // that a whole message went by
+  std::size_t last_ = kMostPorts - 1;  // the port that took the last remainder
 };
 
 }  // namespace scela::channel

@@ -69,7 +69,7 @@ bool is_sound(const Agreement& agreement) {
          agreement.unused == 0;
 }
 
-// A queue pair's number and a packet's have 24 bits; there are five sizes of packets.
+// Queue pair numbers and packet numbers have 24 bits. There are five packet sizes (MTUs).
 bool is_sound(const LaneEnd& end) {
   return (end.queue_pair | end.first_packet) >> 24 == 0 && end.mtu >= 1 && end.mtu <= 5 &&
          end.unused == decltype(end.unused){};

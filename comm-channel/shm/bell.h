@@ -1,10 +1,11 @@
-// Sleeping until somebody has something for one.
+// Sleeping until another rank has something for this one.
 //
-// Who wants to sleep says so, makes everybody's stores visible, looks once more, and sleeps. Who
-// has something publishes it, then looks whether the other sleeps. Were the sender's store still in
-// its processor's buffer when it looks, both could miss each other; a fence for each message would
-// cost a good part of its time. So the sleeper, who has time, has the kernel run a fence on every
-// processor that runs one of the ranks (membarrier). Where the kernel does not, senders fence.
+// A rank that wants to sleep says so, makes all stores of the other ranks visible, looks once more,
+// and sleeps. A sender publishes its message, then looks whether the receiver sleeps. If the store
+// were still in the sender's store buffer at that look, both could miss each other. A fence for
+// each message would cost a good part of its time. So the sleeper, which has time, has the kernel
+// run a fence on each processor that runs one of the ranks (membarrier). If the kernel does not
+// support this, senders fence.
 #pragma once
 
 #include <atomic>
@@ -12,12 +13,12 @@
 
 namespace scela::channel::shm {
 
-// True: whoever sleeps at it must be woken.
+// Returns true if the rank that sleeps at the word must be woken.
 template <class Word>
 bool ring(Word& asleep, bool fence) {
   std::uint32_t seen = 0;
   if (fence) {
-    // An exchange of both sides with the same word: one of them sees what the other did before.
+    // Both sides exchange the same word, so one of them sees what the other did before.
     seen = asleep.fetch_add(0, std::memory_order_seq_cst);
   } else {
     std::atomic_signal_fence(std::memory_order_seq_cst);
@@ -26,7 +27,7 @@ bool ring(Word& asleep, bool fence) {
   return seen != 0 && asleep.exchange(0, std::memory_order_seq_cst) != 0;
 }
 
-// False: there is something already.
+// Returns false if there is something already.
 template <class Word, class Everybody, class Something>
 bool may_sleep(Word& asleep, Everybody everybody_sees, Something something) {
   asleep.exchange(1, std::memory_order_seq_cst);
@@ -36,12 +37,12 @@ bool may_sleep(Word& asleep, Everybody everybody_sees, Something something) {
   return false;
 }
 
-// This process's part in making everybody's stores visible.
+// This process's part in making the stores of all ranks visible.
 class Barrier {
  public:
-  // Registers this process, and tries.
+  // Registers this process with the kernel, and tries the fence.
   static Barrier make();
-  // No: stores of others must be fenced by themselves.
+  // If this returns false, the other ranks must fence their stores themselves.
   bool works() const { return works_; }
   void everybody_sees() const;
 

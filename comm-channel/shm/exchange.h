@@ -1,14 +1,15 @@
-// A rank's end of its node's memory: messages to the others' inboxes and fast boxes, and from its
-// own, each pair's in the order in which they were sent.
+// A rank's end of its node's memory. It sends messages to the inboxes and fast boxes of the others,
+// and receives from its own. Each pair's messages keep the order in which they were sent.
 //
-// One thread at a time. A template of what stands for std::atomic, and of what the system does:
+// One thread at a time may call it. The template parameters are a stand-in for std::atomic, and a
+// class of system functions:
 //
-//   bool gone(rank, tries)      whether the rank has ended; asked again and again, of one that has
-//                               reserved a cell and not published it
-//   void everybody_sees()       all ranks' stores until now are visible to this one (Barrier)
-//   void wake(rank, word)       of who may sleep on the word (futex_wake), or by other means
-//   bool make_box(number)       gives this rank's own box its memory. False: there is none
-//   static void point()         nothing; tests end processes there
+//   bool gone(rank, tries)      whether the rank has ended; asked again and again about a rank that
+//                               has reserved a cell and not published it
+//   void everybody_sees()       makes all ranks' stores until now visible to this one (Barrier)
+//   void wake(rank, word)       wakes a rank that may sleep on the word (futex_wake or other means)
+//   bool make_box(number)       gives this rank's own box its memory; false: there is none
+//   static void point()         does nothing; tests end processes there
 #pragma once
 
 #include <algorithm>
@@ -26,10 +27,10 @@
 
 namespace scela::channel::shm {
 
-// When a sender is given a box, and how often it is looked whether others come more.
+// When a sender is given a box, and how often the receiver checks whether others send more.
 struct Habits {
   std::uint32_t often = 8;     // messages through the inbox
-  std::uint32_t epoch = 1024;  // messages through the inbox, from anybody
+  std::uint32_t epoch = 1024;  // messages through the inbox, from all
 };
 
 template <template <class> class A, class System>
@@ -51,12 +52,12 @@ class Exchange {
   Exchange(const Exchange&) = delete;
   Exchange& operator=(const Exchange&) = delete;
 
-  // What this rank sends to the peer, and reads from it, needs no fence of its own.
+  // Messages to the peer and from it need no fence of this rank.
   void trust_barrier(std::uint32_t peer) { to_[peer].fence = false; }
-  // Of any rank: this one fences when it has made room.
+  // All ranks have working barriers, so this rank need not fence when it has made room.
   void trust_all_barriers() { fence_room_ = false; }
 
-  // False: there is no room at the peer now. A payload of at most Shape::payload.
+  // Returns false if the peer has no room now. The payload has at most Shape::payload bytes.
   bool send(std::uint32_t peer, const Header& header, std::span<const std::byte> payload) {
     Receiver& to = to_[peer];
     if (to.has_box) [[likely]] {
@@ -73,8 +74,9 @@ class Exchange {
     return send_by_inbox(peer, to, header, payload);
   }
 
-  // handle(rank, header, payload) for each message that is there, up to a number; the payload is
-  // shared memory and may be used until it returns. It may send. How many there were.
+  // Calls handle(rank, header, payload) for each message that is there, up to a fixed number, and
+  // returns how many there were. The payload is in shared memory and is valid until the handler
+  // returns. The handler may send.
   template <class Handle>
   std::uint32_t poll(Handle&& handle) {
     if (polling_) return 0;
@@ -90,7 +92,7 @@ class Exchange {
     return count;
   }
 
-  // Whether poll() would find something, or what was blocked could be sent.
+  // Returns whether poll() would find something, or a blocked message could be sent.
   bool something() {
     for (std::uint32_t i = 0; i < used_slots_; ++i) {
       const Slot& slot = slots_[i];
@@ -104,7 +106,8 @@ class Exchange {
                        [&](const Blocked& one) { return room_at(one.peer, one.bytes); });
   }
 
-  // Before sleeping on asleep() for as long as it is 1. False: there is something; don't.
+  // Called before sleeping on asleep() for as long as it is 1. If it returns false, there is
+  // something, and the caller must not sleep.
   bool arm() {
     areas_[self_].mailbox->blocked.store(blocked_.empty() ? 0 : 1, std::memory_order_relaxed);
     const bool sleeps = may_sleep(
@@ -124,13 +127,13 @@ class Exchange {
   }
   A<std::uint32_t>& asleep() { return areas_[self_].mailbox->asleep; }
 
-  // Wakes the rank, whatever there is for it.
+  // Wakes the rank, even if there is nothing for it.
   void wake(std::uint32_t rank) {
     areas_[rank].mailbox->asleep.exchange(0, std::memory_order_seq_cst);
     system_.wake(rank, areas_[rank].mailbox->asleep);
   }
 
-  // How many of this rank's boxes are given.
+  // Returns how many of this rank's boxes are given to senders.
   std::uint32_t boxes_given() const {
     return static_cast<std::uint32_t>(
         std::count_if(slots_.begin(), slots_.end(),
@@ -142,13 +145,13 @@ class Exchange {
   static constexpr std::uint32_t kInboxBatch = 32;
   static constexpr std::uint32_t kNoMoreTries = ~std::uint32_t{0};
 
-  struct Receiver {  // whom this rank sends to
+  struct Receiver {  // a rank that this one sends to
     BoxWriter<A> box;
     std::uint32_t number = 0;  // of the next message
     bool has_box = false;
     bool fence = true;
   };
-  struct Sender {                // whom this rank hears from
+  struct Sender {                // a rank that sends to this one
     std::uint32_t expected = 0;  // the number of the next message
     std::uint32_t came = 0;      // through the inbox, of late
     std::int32_t slot = -1;
@@ -260,7 +263,7 @@ class Exchange {
       const std::uint32_t owner = owner_of(word);
       if (state_of(word) == CellState::reserved) {
         if (!system_.gone(owner, ++tries_)) return count;
-        // It may have published the cell before it ended.
+        // The owner may have published the cell before it ended.
         word = cell.word.load(std::memory_order_acquire);
       }
       tries_ = 0;
@@ -278,7 +281,7 @@ class Exchange {
     return count;
   }
 
-  // What the sender has sent before is in its box.
+  // Messages that the sender has sent before this one are in its box.
   template <class Handle>
   bool in_order(std::uint32_t owner, std::uint32_t number, std::uint32_t& count, Handle& handle) {
     Sender& from = from_[owner];
@@ -288,7 +291,7 @@ class Exchange {
     return from.expected == number;
   }
 
-  // Somebody who waits for room may be asleep.
+  // A rank that waits for room may be asleep.
   void tell_room() {
     auto& wanted = areas_[self_].mailbox->wants_room;
     if (fence_room_) {
@@ -308,9 +311,9 @@ class Exchange {
     }
   }
 
-  // ---- whose the boxes are ----
+  // ---- assigning the boxes ----
 
-  // The rank has come through the inbox.
+  // Counts a message of the rank that came through the inbox.
   void consider(std::uint32_t rank) {
     Sender& from = from_[rank];
     ++from.came;
@@ -332,7 +335,7 @@ class Exchange {
     }
   }
 
-  // Whose box was used least gives way to who came most without one.
+  // Takes back the least used box if a sender without a box has sent more than twice as much.
   void end_epoch() {
     in_epoch_ = 0;
     const Sender* most = nullptr;
@@ -362,7 +365,7 @@ class Exchange {
       if (areas_[rank].mailbox->writing.load(std::memory_order_seq_cst) == self_ + 1 &&
           !system_.gone(rank, ++tries_))
         continue;
-      // Nobody writes to it any more.
+      // The old owner writes to the box no more.
       if (!slot.reader.empty()) continue;
       sender(slot).slot = -1;
       sender(slot).came = 0;

@@ -1,4 +1,4 @@
-// What the channel sees of shared memory on a node.
+// The interface of shared memory on a node for the channel.
 //
 //   rank 0 of the node:  auto segment = make_segment(shape);   tell the others segment->place()
 //   the others:          auto segment = open_segment(place, shape);
@@ -26,11 +26,11 @@ inline Result<std::unique_ptr<NodeLink>> join_node(SharedSegment segment, std::u
   return NodeLink::join(std::move(segment), rank, sleeps_by);
 }
 
-// A place as text, for the job's bootstrap: three numbers.
+// Converts a place to text, for the job's bootstrap: three numbers.
 std::string text_of(const Place& place);
 Result<Place> place_of(std::string_view text);
 
-// The sizes for a node of so many ranks and messages of up to so many bytes.
+// Returns the sizes for a node with this number of ranks and messages of up to `payload` bytes.
 Shape shape_for(std::uint32_t ranks, std::size_t payload);
 
 }  // namespace scela::channel::shm

@@ -1,11 +1,11 @@
-// A small ring of one sender at one receiver. A message of up to 24 bytes is one line of the cache,
-// and one store publishes it; longer ones have their bytes in a second ring beside it.
+// A small ring from one sender to one receiver. A message of up to 24 bytes is one cache line, and
+// one store publishes it. Longer messages have their bytes in a second ring beside it.
 //
-// The receiver gives a box to a sender, and takes it back when others come more. The sender does
-// not hear of that but looks: it says that it writes, then looks whether the box is still its own.
-// The receiver says that it is not, makes everybody's stores visible (bell.h), then looks whether
-// the sender writes. So a sender that never sends again does not keep its box, and one that sends
-// pays no fence.
+// The receiver gives a box to a sender, and takes it back when others send more. The sender is not
+// told, but looks: it says that it writes, then looks whether the box is still its own. The
+// receiver says that the box is not, makes all stores visible (bell.h), then looks whether the
+// sender writes. So a sender that never sends again does not keep its box, and one that sends pays
+// no fence.
 #pragma once
 
 #include <atomic>
@@ -16,7 +16,7 @@
 
 namespace scela::channel::shm {
 
-// Where a box is, for either side.
+// The location of a box, as either side has it.
 template <template <class> class A>
 struct Box {
   BoxControl<A>* control = nullptr;
@@ -27,13 +27,14 @@ struct Box {
 
   Line<A>& line(std::uint64_t at) const { return lines[at & (line_count - 1)]; }
   std::byte* place(std::uint64_t at) const { return bytes + (at & (byte_count - 1)); }
-  // No line holds the same value in two turns, nor is it ever 0.
+  // A line never holds the same stamp in two turns, and no stamp is 0.
   std::uint64_t stamp(std::uint64_t at) const {
     return static_cast<std::uint32_t>(at / line_count + 1);
   }
 };
 
-// Where the payload of a message begins that comes at `at`: in one piece.
+// Returns where the payload of a message begins if the ring stands at `at`. A payload is in one
+// piece.
 inline std::uint64_t begin_of(std::uint64_t at, std::uint32_t length, std::uint32_t ring) {
   const std::uint64_t rest = ring - (at & (ring - 1));
   return length <= rest ? at : at + rest;
@@ -46,7 +47,7 @@ template <template <class> class A>
 class BoxWriter {
  public:
   BoxWriter() = default;
-  // The sender has seen that it was given to it.
+  // The sender has seen that the box was given to it.
   explicit BoxWriter(const Box<A>& box)
       : box_(box),
         at_(box.control->consumed_lines.load(std::memory_order_relaxed)),
@@ -54,8 +55,8 @@ class BoxWriter {
         lines_end_(at_ + box.line_count),
         bytes_end_(bytes_at_ + box.byte_count) {}
 
-  // `writing` is the sender's own word, in which it says where it writes (`place`, not 0). False:
-  // the box is not this rank's any more. True: leave() must follow.
+  // `writing` is the sender's own word, in which it says where it writes (`place`, not 0). Returns
+  // false if the box is not this rank's any more. If it returns true, leave() must follow.
   static bool enter(const Box<A>& box, A<std::uint32_t>& writing, std::uint32_t place,
                     std::uint32_t self, bool fence) {
     const auto& given = box.control->given;
@@ -76,7 +77,7 @@ class BoxWriter {
     return box_.control->given.load(std::memory_order_acquire) == self + 1;
   }
 
-  // False: there is no room.
+  // Returns false if there is no room.
   bool write(std::uint32_t number, const Header& header, std::span<const std::byte> payload) {
     if (at_ == lines_end_ && !look_for_room(payload.size())) return false;
     std::byte* elsewhere = nullptr;
@@ -95,7 +96,7 @@ class BoxWriter {
     return true;
   }
 
-  // Whether a message of this size could be written, by what the receiver has told.
+  // Returns whether a message of this size could be written, as far as the receiver has told.
   bool look_for_room(std::size_t size) {
     lines_end_ = box_.control->consumed_lines.load(std::memory_order_acquire) + box_.line_count;
     bytes_end_ = box_.control->consumed_bytes.load(std::memory_order_acquire) + box_.byte_count;
@@ -117,7 +118,7 @@ class BoxReader {
   BoxReader() = default;
   explicit BoxReader(const Box<A>& box) : box_(box) {}
 
-  // Whether the next message is there and has this number.
+  // Returns whether the next message is there and has this number.
   bool has(std::uint32_t number) const {
     return box_.line(at_).word.load(std::memory_order_acquire) == (box_.stamp(at_) << 32 | number);
   }
@@ -125,11 +126,11 @@ class BoxReader {
     return box_.line(at_).word.load(std::memory_order_acquire) >> 32 != box_.stamp(at_);
   }
 
-  // handle(header, payload), with the message that is there.
+  // Calls handle(header, payload) with the message that is there.
   template <class Handle>
   void take(std::uint32_t most, Handle handle) {
     const Line<A>& line = box_.line(at_);
-    // Of many that wait each costs a line of the sender's cache: two are fetched at a time.
+    // If many messages wait, each costs a line of the sender's cache: two are fetched at a time.
     __builtin_prefetch(&box_.line(at_ + 2));
     std::uint64_t begin = bytes_at_;
     const std::uint32_t length = length_of(line, most);
@@ -139,8 +140,8 @@ class BoxReader {
     }
     handle(line.header, payload_of(line, box_.place(begin), length));
     ++at_;
-    // Told now and then only: each time costs the sender a line of its cache. What is not told
-    // is too little to make the sender wait for ever.
+    // The receiver tells the sender only now and then, since each time costs the sender a line of
+    // its cache. What is not told is too little to make the sender wait for ever.
     if (at_ - lines_told_ >= box_.line_count / 4 || bytes_at_ - bytes_told_ >= box_.byte_count / 4)
       tell();
   }
@@ -157,7 +158,7 @@ class BoxReader {
     tell();
     box_.control->given.store(rank + 1, std::memory_order_release);
   }
-  // Then everybody's stores must be made visible; then the sender may still be writing, or have
+  // After this, all stores must be made visible. Then the sender may still be writing, or may have
   // written.
   void take_back() { box_.control->given.exchange(0, std::memory_order_seq_cst); }
 

@@ -1,9 +1,9 @@
-// The ring of cells that any rank puts messages into and one reads.
+// The inbox: a ring of cells that any rank puts messages into and one rank reads.
 //
-// A cell is reserved by writing into its word whose it is, so that the reader knows whom to wait
-// for: a cell whose owner was killed before it was published is passed over. Where the next cell is
-// stands in the tail, which is only a hint: who finds the cell there taken helps it on. So nobody
-// waits for anybody who was killed, whenever that was.
+// A sender reserves a cell by writing its number into the cell's word, so the reader knows which
+// rank it waits for. If the owner was killed before it published the cell, the reader passes the
+// cell over. The tail says which cell is next, but only as a hint: a sender that finds that cell
+// taken advances it. So no rank waits for a rank that was killed, at whatever point that happened.
 #pragma once
 
 #include <atomic>
@@ -14,7 +14,7 @@
 
 namespace scela::channel::shm {
 
-// free: in this turn nobody has it yet. The next turn begins when the reader has taken it.
+// A cell that is free has no owner in this turn. The next turn begins when the reader has taken it.
 enum class CellState : std::uint64_t { free, reserved, published };
 
 inline constexpr std::uint32_t kOwnerBits = 22;
@@ -41,7 +41,8 @@ struct Inbox {
   std::uint64_t turn(std::uint64_t at) const { return at >> shift; }
 };
 
-// The number of a cell that is the caller's until it is published. None: all are taken.
+// Returns the number of a cell that is the caller's until it is published, or nothing if all are
+// taken.
 template <template <class> class A>
 std::optional<std::uint64_t> reserve(const Inbox<A>& inbox, std::uint32_t owner) {
   std::uint64_t at = inbox.tail->load(std::memory_order_acquire);
@@ -54,7 +55,8 @@ std::optional<std::uint64_t> reserve(const Inbox<A>& inbox, std::uint32_t owner)
     const bool mine =
         free && word.compare_exchange_strong(seen, cell_word(turn, CellState::reserved, owner),
                                              std::memory_order_acq_rel);
-    // Taken, by whomever: the hint goes on. Where that fails, somebody else has helped.
+    // The cell is taken, by this rank or another one, so the hint advances. If the exchange fails,
+    // another rank has advanced it.
     if (mine || !free) {
       std::uint64_t hint = at;
       inbox.tail->compare_exchange_strong(hint, at + 1, std::memory_order_acq_rel);
@@ -70,14 +72,14 @@ void publish(const Inbox<A>& inbox, std::uint64_t at, std::uint32_t owner) {
                             std::memory_order_release);
 }
 
-// The reader has taken what stood there, or passes it over.
+// The reader has taken the cell's message, or passes the cell over.
 template <template <class> class A>
 void free_cell(const Inbox<A>& inbox, std::uint64_t at) {
   inbox.cell(at).word.store(cell_word(inbox.turn(at) + 1, CellState::free, 0),
                             std::memory_order_release);
 }
 
-// Whether somebody who sends would find a cell.
+// Returns whether a sender would find a free cell.
 template <template <class> class A>
 bool has_room(const Inbox<A>& inbox) {
   const std::uint64_t at = inbox.tail->load(std::memory_order_acquire);

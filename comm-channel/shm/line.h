@@ -1,8 +1,8 @@
-// What stands in the memory that a node's ranks share: a message's first line, and what each rank
-// has there for the others.
+// The layout of the memory that a node's ranks share: a message's first line, and the structures
+// that each rank has there for the others.
 //
-// Templates of what stands for std::atomic: tests/unit/comm-channel/shm/interleavings_test.cpp runs
-// the steps over these in every order.
+// The templates take a stand-in for std::atomic: tests/unit/comm-channel/shm/interleavings_test.cpp
+// runs the steps over these in every order.
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@
 
 namespace scela::channel::shm {
 
-// What a message says of itself; nothing here looks into it.
+// The header of a message; nothing in this folder interprets it.
 struct Header {
   std::array<std::uint64_t, 3> words{};
 
@@ -25,50 +25,53 @@ Value value_of(const Header& header) {
   return std::bit_cast<Value>(header);
 }
 
-// So many bytes stand in the line itself: a message of eight costs one line of the cache.
+// This number of bytes stands in the line itself: a message of eight bytes costs one cache line.
 inline constexpr std::uint32_t kInline = 24;
 inline constexpr std::uint32_t kLineBytes = 64;
 
 template <template <class> class A>
 struct Line {
-  // In a box: when it was written, and the message's number. In the inbox: its turn, state, owner.
+  // In a box: when the line was written, and the message's number. In the inbox: its turn, state
+  // and owner.
   alignas(kLineBytes) A<std::uint64_t> word;
-  std::uint32_t number;  // of the messages from its sender to this receiver; in the inbox only
+  std::uint32_t number;  // counts per sender; inbox only
   std::uint32_t length;  // of the payload, in bytes
   Header header;
   std::array<std::byte, kInline> bytes;
 };
 
-// How much each rank has. Powers of two, except `payload` (a multiple of a line) and `boxes`.
+// The sizes of each rank's area. They are powers of two, except `payload` (a multiple of a line)
+// and `boxes`.
 struct Shape {
   std::uint32_t ranks = 0;
   std::uint32_t cells = 32;         // of the inbox
-  std::uint32_t payload = 4096;     // the most that a message carries
-  std::uint32_t boxes = 4;          // senders who have one
+  std::uint32_t payload = 4096;     // the most bytes of a message
+  std::uint32_t boxes = 4;          // one for each of so many senders
   std::uint32_t box_lines = 64;     // messages in it
-  std::uint32_t box_bytes = 32768;  // of longer messages' payload in it
+  std::uint32_t box_bytes = 32768;  // for payloads above kInline
 
   friend bool operator==(const Shape&, const Shape&) = default;
 };
 
-// One sender's ring at a receiver. Each line of it is written by one side only.
+// The control words of a box, which is one sender's ring at a receiver. Each line of it is written
+// by one side only.
 template <template <class> class A>
 struct BoxControl {
-  alignas(kLineBytes) A<std::uint32_t> given;           // to which rank, plus 1. The receiver's
-  alignas(kLineBytes) A<std::uint64_t> consumed_lines;  // as told to the sender. The receiver's
+  alignas(kLineBytes) A<std::uint32_t> given;           // the owner's rank plus 1
+  alignas(kLineBytes) A<std::uint64_t> consumed_lines;  // as told to the sender
   A<std::uint64_t> consumed_bytes;
 };
 
 template <template <class> class A>
 struct Mailbox {
-  alignas(kLineBytes) A<std::uint64_t> tail;    // of the inbox: a hint that senders help on
-  alignas(kLineBytes) A<std::uint32_t> asleep;  // a futex: 1 while the rank sleeps, or is about to
-  A<std::uint32_t> blocked;                     // it also waits for room somewhere
-  alignas(kLineBytes) A<std::uint32_t> wants_room;  // somebody waits for room here
-  alignas(kLineBytes) A<std::uint32_t> writing;  // the rank writes to a box of this one's, plus 1
+  alignas(kLineBytes) A<std::uint64_t> tail;        // of the inbox, a hint
+  alignas(kLineBytes) A<std::uint32_t> asleep;      // futex; 1: asleep, or about to be
+  A<std::uint32_t> blocked;                         // it also waits for room somewhere
+  alignas(kLineBytes) A<std::uint32_t> wants_room;  // another rank waits for room here
+  alignas(kLineBytes) A<std::uint32_t> writing;     // writes to a box of rank (value - 1)
 };
 
-// Where a rank's things are.
+// The addresses of a rank's structures.
 template <template <class> class A>
 struct Area {
   Mailbox<A>* mailbox = nullptr;
@@ -83,7 +86,7 @@ inline constexpr std::uint32_t log2_of(std::uint32_t power) {
   return static_cast<std::uint32_t>(std::countr_zero(power));
 }
 
-// Of a few bytes, mostly; a call costs more than eight of them.
+// Copies mostly a few bytes; a call of memcpy costs more than eight of them.
 inline void copy_bytes(std::byte* to, const std::byte* from, std::size_t size) {
   if (size == 8)
     std::memcpy(to, from, 8);
@@ -100,14 +103,16 @@ void fill(Line<A>& line, std::byte* elsewhere, const Header& header,
              payload.size());
 }
 
-// Read once: what was looked at is what is used, whatever its writer does meanwhile.
+// Reads the length once: the value that was checked is the one used, whatever its writer does
+// meanwhile.
 template <template <class> class A>
 std::uint32_t length_of(const Line<A>& line, std::uint32_t most) {
   const std::uint32_t length = *static_cast<const volatile std::uint32_t*>(&line.length);
   return length < most ? length : most;
 }
 
-// Of a line that was published. A sender that says more than can be is not believed.
+// Returns the payload of a line that was published. `length` is that of length_of(), which does not
+// believe a sender that says more than can be.
 template <template <class> class A>
 std::span<const std::byte> payload_of(const Line<A>& line, const std::byte* elsewhere,
                                       std::uint32_t length) {

@@ -21,12 +21,12 @@ namespace scela::channel::shm {
 
 namespace {
 
-// Whoever was to wake a sleeper may have been killed before it did: so nobody sleeps for longer
-// without looking.
+// The process that was to wake a sleeper may have been killed before it did so. So no rank sleeps
+// longer than this without looking.
 constexpr std::chrono::milliseconds kSlice{100};
 // How often poll() may find a cell reserved before the system is asked about its owner.
 constexpr std::uint32_t kTriesPerQuestion = 4096;
-// Before who waits sleeps, where others than ranks need the processor.
+// The yields before a rank sleeps if processes other than ranks need the processor.
 constexpr std::uint32_t kYieldsToOthers = 8;
 
 timespec moment_in(std::chrono::nanoseconds time) {
@@ -71,7 +71,7 @@ NodeLink::NodeLink(std::shared_ptr<const Segment> segment, std::uint32_t rank)
   segment_->member(rank_).pipe = -1;
 }
 
-// Before its probe is gone.
+// Marks the rank as left before its probe is gone.
 NodeLink::~NodeLink() {
   segment_->member(rank_).joined.store(kLeft, std::memory_order_release);
 }
@@ -91,8 +91,8 @@ Result<void> NodeLink::make_pipe_to_sleep_by() {
   return {};
 }
 
-// By /proc, as the segment: who does not let others look there does not get here. Open for both
-// ends, so that a reader who has ended is no signal for who writes.
+// Opens the pipe by /proc, like the segment: a rank that may not look there does not get here. The
+// descriptor is open for both ends, so that the end of the reader is no signal for the writer.
 int NodeLink::pipe_of(std::uint32_t rank) {
   const Member& member = segment_->member(rank);
   if (member.pipe < 0) return -1;
@@ -114,12 +114,12 @@ int NodeLink::pipe_of(std::uint32_t rank) {
 void NodeLink::wake(std::uint32_t rank, SharedAtomic<std::uint32_t>& word) {
   const int pipe = pipe_of(rank);
   if (pipe < 0) return futex_wake(word_of(word));
-  // A pipe that is full wakes as well.
+  // If the pipe is full, the rank wakes as well.
   static_cast<void>(retry([&] { return ::write(pipe, "", 1); }));
 }
 
 void NodeLink::join_in() {
-  // Where only a process's ancestors may look at it (yama), the other ranks may as well.
+  // If only a process's ancestors may look at it (yama), this lets the other ranks do so as well.
   ::prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
   Member& member = segment_->member(rank_);
   member.pid = ::getpid();
@@ -168,8 +168,8 @@ void NodeLink::share_processors() {
   waiting_ = Waiting(patience);
 }
 
-// By the next rank that is still there: of one that has left or ended nothing can be read, and that
-// says nothing.
+// Tries the next rank that is still there. A rank that has left or ended cannot be read, which says
+// nothing about the others.
 void NodeLink::find_out_whether_it_can_read() {
   can_read_ = true;
   for (std::uint32_t i = 1; i < std::max(ranks(), 2u); ++i) {
@@ -183,8 +183,8 @@ void NodeLink::find_out_whether_it_can_read() {
   }
 }
 
-// Whether the ranks that may run where this one does are more than the processors there. A rank
-// that may run on several is a part of one on each.
+// Returns whether more ranks may run on this rank's processors than there are of these. A rank that
+// may run on several processors counts as a part of one on each.
 bool NodeLink::is_crowded() const {
   const auto& own = segment_->member(rank_).cpus;
   const auto count = [](const auto& cpus) {
@@ -194,7 +194,7 @@ bool NodeLink::is_crowded() const {
     return total;
   };
   const int here = count(own);
-  if (here == 0) return false;  // processors that are not told of
+  if (here == 0) return false;  // its processors are not known
   double load = 0;
   for (std::uint32_t peer = 0; peer < ranks(); ++peer) {
     std::array<std::uint64_t, kCpuWords> both = segment_->member(peer).cpus;
@@ -244,7 +244,7 @@ bool NodeLink::doze_beside(int descriptor, std::optional<std::chrono::nanosecond
   const auto whole = std::chrono::duration_cast<std::chrono::seconds>(most);
   const timespec time{whole.count(), (most - whole).count()};
   ::ppoll(watched.data(), watched.size(), &time, nullptr);
-  // Also what somebody has written late, for the sleep before.
+  // Reads also a byte that another rank has written late, for the sleep before.
   std::array<std::byte, 64> ignored;
   if (watched[0].revents != 0)
     static_cast<void>(::read(pipe_.get(), ignored.data(), ignored.size()));

@@ -1,7 +1,7 @@
-// A rank's link to the others of its node: small messages at once, large ones copied by their
-// receiver, and waiting.
+// A rank's link to the others of its node: small messages, large messages that their receiver
+// copies, and waiting. The messenger uses it.
 //
-// One thread at a time, but for doze() and wake_self().
+// One thread at a time may call it, except for doze(), doze_beside() and wake_self().
 #pragma once
 
 #include <cassert>
@@ -24,19 +24,19 @@
 
 namespace scela::channel::shm {
 
-// Who waits for other things besides its node's ranks sleeps by a pipe (poll), others on a word of
-// shared memory (futex), which is somewhat faster.
+// A rank that waits for other things besides its node's ranks sleeps by a pipe (poll). Other ranks
+// sleep on a word of shared memory (futex), which is somewhat faster.
 enum class SleepsBy : unsigned char { word, pipe };
 
 class NodeLink {
  public:
-  // Ranks here are the node's own, from 0. Once every rank has joined (the job's bootstrap knows),
-  // each calls settle(); then messages may be sent.
+  // Ranks here are those of the node, from 0. Once every rank has joined (the job's bootstrap
+  // knows), each calls settle(); then messages may be sent.
   static Result<std::unique_ptr<NodeLink>> join(std::shared_ptr<const Segment> segment,
                                                 std::uint32_t rank,
                                                 SleepsBy sleeps_by = SleepsBy::word);
   void settle();
-  // Others besides the ranks need their processors: who waits leaves them to those.
+  // Processes other than the ranks need the processors, so ranks that wait leave these to them.
   void share_processors();
   NodeLink(const NodeLink&) = delete;
   NodeLink& operator=(const NodeLink&) = delete;
@@ -44,18 +44,19 @@ class NodeLink {
 
   std::uint32_t rank() const { return rank_; }
   std::uint32_t ranks() const { return segment_->shape().ranks; }
-  // That the rank could run on when it joined; none: it has not.
+  // Returns the processors on which the rank could run when it joined; empty if it has not joined.
   std::vector<int> processors_of(std::uint32_t rank) const;
   std::size_t most() const { return segment_->shape().payload; }  // bytes of a payload
 
-  // False: there is no room now; try again after poll() or sleep(). The payload may be used again
-  // at once.
+  // Returns false if there is no room now; the caller tries again after poll() or sleep(). The
+  // payload may be reused at once.
   bool send_small(std::uint32_t peer, const Header& header, std::span<const std::byte> payload) {
     assert(payload.size() <= most());
     return exchange_.send(peer, header, payload);
   }
-  // handle(peer, header, payload) for each message that is there, a few dozen at most; the payload
-  // is the sender's no longer than until it returns. It may send. How many there were.
+  // Calls handle(peer, header, payload) for each message that is there, a few dozen at most, and
+  // returns how many there were. The payload is valid until the handler returns. The handler may
+  // send.
   template <class Handle>
   std::uint32_t poll(Handle&& handle) {
     const std::uint32_t count = exchange_.poll(handle);
@@ -63,8 +64,8 @@ class NodeLink {
     return count;
   }
 
-  // poll() found nothing. Looks again at once, yields or sleeps, by what suits: to be called again
-  // and again, with poll() in between. Sleeps no longer than the limit.
+  // Called after poll() found nothing, again and again with poll() in between. It looks again at
+  // once, yields or sleeps, as suits. It does not sleep longer than the limit.
   void wait(std::optional<std::chrono::nanoseconds> limit = {}) {
     switch (waiting_.next(monotonic_ns)) {
       case Waiting::Step::look:
@@ -75,63 +76,65 @@ class NodeLink {
         sleep(limit);
     }
   }
-  // What Step::look stands for, for a moment: shorter than poll(), and so sooner there.
+  // Carries out Step::look for a moment: it costs less than poll(), and so notices a message
+  // sooner.
   void look() {
     for (std::uint32_t looks = 0; looks < kLooks && !exchange_.something(); ++looks) {
     }
   }
-  // Something went on other than by poll(): what is waited for begins anew.
+  // Something went on other than by poll(): the time of waiting begins anew.
   void moved() { waiting_.over(); }
-  // A message of so many bytes is about to be copied by another rank; 0: none any more.
+  // A message of this many bytes is about to be copied by another rank; 0: there is none any more.
   void expect_copy(std::uint64_t bytes) { waiting_.expect(bytes); }
-  // What wait() would do next: for who waits elsewhere as well.
+  // Returns what wait() would do next, for a caller that waits elsewhere as well.
   Waiting::Step next_step() { return waiting_.next(monotonic_ns); }
   void yield() { yielded(timed_yield()); }
-  // The same in parts: nanoseconds, without what guards the link; and what it took is counted, or
-  // nobody would ever come to sleep.
+  // These are the parts of yield(). timed_yield() needs no lock and returns nanoseconds. yielded()
+  // counts them; otherwise the rank would never come to sleep.
   static std::uint64_t timed_yield();
   void yielded(std::uint64_t took_ns) { waiting_.yielded(took_ns); }
-  // Until there is something, room for what was refused, news of a death, or the limit is over; or
-  // somewhat earlier.
+  // Blocks until there is something, room for a refused message, news of a death, or the limit is
+  // over. It may return somewhat earlier.
   void sleep(std::optional<std::chrono::nanoseconds> limit = {});
-  // The same in parts. arm(): false, do not sleep. Any thread may call doze(), without what guards
-  // the link, and wake_self(). disarm() says whether nobody woke it: the limit was over.
+  // These are the parts of sleep(). If arm() returns false, the caller must not sleep. Any thread
+  // may call doze() and wake_self() without the lock of the link. After doze(), the caller must
+  // call disarm().
   bool arm();
   void doze(std::optional<std::chrono::nanoseconds> limit);
-  // By the pipe; also until the descriptor is readable, and says whether it is.
+  // Sleeps by the pipe, also until the descriptor is readable, and returns whether it is.
   bool doze_beside(int descriptor, std::optional<std::chrono::nanoseconds> limit);
-  // `woken`: by something else than the node.
+  // `woken` says that something other than the node has woken the rank.
   void disarm(bool woken = false);
   void wake_self() { exchange_.wake(rank_); }
 
-  // Whether large messages can be copied by their receiver; why not, for the user.
+  // Returns whether receivers can copy large messages; why_not() is the reason for the user.
   bool can_read() const { return can_read_; }
   const Error& why_not() const { return why_not_; }
-  // Whether this rank is to tell the user that large messages are not copied: the first of the node
-  // that asks.
+  // Returns whether this rank is to tell the user that large messages are not copied. It is true
+  // for the first rank of the node that asks.
   bool is_to_say_why_not() const { return !can_read_ && (segment_->said().fetch_or(1) & 1) == 0; }
   Copied read_from(std::uint32_t peer, std::uint64_t address, std::span<std::byte> to) {
     return processes_.read(peer, address, to);
   }
 
-  // Whether the rank is known to have ended. What it had sent is found by poll() all the same; when
-  // that finds nothing, nothing comes from it any more.
+  // Returns whether the rank is known to have ended. poll() still finds what it had sent; once
+  // poll() finds nothing, nothing comes from it any more.
   bool dead(std::uint32_t peer) const {
     return segment_->ended(peer).load(std::memory_order_acquire) != 0;
   }
-  // How many are: differs when somebody else has ended.
+  // Returns how many ranks are known to have ended; it differs if another rank has ended.
   std::uint32_t deaths() const { return segment_->deaths().load(std::memory_order_acquire); }
-  // Asks the system about the rank, or about all. sleep() does so now and then.
+  // Asks the system about the rank, or about all ranks. sleep() does so now and then.
   bool find_out(std::uint32_t peer);
   void find_out();
-  // Told by whoever knows.
+  // Records that the rank has ended, on behalf of a caller that knows.
   void tell_ended(std::uint32_t peer);
 
   bool crowded() const { return crowded_; }
   std::uint32_t boxes_given() const { return exchange_.boxes_given(); }
   std::uint64_t sleeps() const { return sleeps_; }
   std::uint64_t sleeps_woken() const { return sleeps_woken_; }
-  std::uint64_t shared_bytes() const;  // of this rank, as far as they cost memory
+  std::uint64_t shared_bytes() const;  // of this rank, as far as allocated
   std::string describe() const;
 
  private:
@@ -170,7 +173,7 @@ class NodeLink {
   std::uint64_t sleeps_ = 0, sleeps_woken_ = 0;
   std::uint32_t boxes_made_ = 0;
   Fd pipe_;                // this rank's, to read
-  std::vector<Fd> pipes_;  // to write; of others, once they were woken
+  std::vector<Fd> pipes_;  // to write; of others, once woken
 };
 
 }  // namespace scela::channel::shm

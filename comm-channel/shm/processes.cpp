@@ -25,9 +25,9 @@ namespace scela::channel::shm {
 
 namespace {
 
-// No machine makes as many processes as there are numbers in this time, so that one's number is not
-// another's sooner. A small part of a system call for each copy is all that it saves, but that is
-// as much as a copy of 2 KiB.
+// No machine creates as many processes as there are numbers within this time, so a process's number
+// is not reused sooner. That saves only a small part of a system call for each copy, but this is as
+// much as a copy of 2 KiB.
 constexpr std::uint64_t kNumbersLastNs = 1'000'000;
 
 Fd pidfd_of(pid_t pid) {
@@ -45,7 +45,8 @@ ssize_t read_memory(pid_t pid, std::uint64_t address, std::span<std::byte> to) {
   return ::process_vm_readv(pid, &here, 1, &there, 1, 0);
 }
 
-// Of a process whose first thread has ended: by another of its threads, which all have the memory.
+// Reads by another thread of a process after its first thread has ended. All threads share the
+// memory.
 ssize_t read_by_a_thread(pid_t pid, std::uint64_t address, std::span<std::byte> to) {
   std::error_code error;
   for (std::filesystem::directory_iterator at(cat("/proc/", pid, "/task"), error), end;
@@ -57,7 +58,8 @@ ssize_t read_by_a_thread(pid_t pid, std::uint64_t address, std::span<std::byte> 
   return -1;
 }
 
-// Has ended and was not waited for yet. Its first thread alone may have.
+// Returns whether the process has ended and was not waited for yet. Its first thread alone may have
+// ended.
 bool is_zombie(pid_t pid) {
   ProcessFacts facts;
   if (!facts_of(pid, facts) || facts.state != 'Z') return false;
@@ -70,7 +72,7 @@ bool is_zombie(pid_t pid) {
 
 std::uint64_t start_of(pid_t pid) {
   const std::string text = read_small_file(cat("/proc/", pid, "/stat").c_str());
-  // The name, in brackets, may hold anything; what follows is 20 fields before the one wanted.
+  // The name, in brackets, may contain anything. Behind it, 20 fields precede the wanted one.
   std::size_t at = text.rfind(')');
   for (int field = 0; field < 20 && at != std::string::npos; ++field)
     at = text.find(' ', at + 1);
@@ -90,11 +92,11 @@ Processes::Known Processes::look_at(std::uint32_t rank) {
     return process.known;
   Fd fd = pidfd_of(member.pid);
   const bool gone = !fd && errno == ESRCH;
-  // After the descriptor was made: what has this start now is what the descriptor is of.
+  // Read after the descriptor was made: the process with this start is the one of the descriptor.
   const std::uint64_t started = gone ? 0 : start_of(member.pid);
   if (gone || (started != 0 && started != member.started)) return process.known = Known::ended;
   process.fd = std::move(fd);
-  // Without a descriptor (a container that forbids it, or there are no more), by its number.
+  // Without a descriptor (a container forbids it, or there are no more), the number is used.
   return process.known = process.fd ? Known::by_descriptor : Known::by_number;
 }
 
@@ -131,8 +133,8 @@ std::vector<std::uint32_t> Processes::newly_ended() {
   return found;
 }
 
-// What a rank keeps for others to look at is there as long as anything of it is. The memory of a
-// process goes before the process does, and all of it when it becomes another program.
+// The value that a rank keeps for others to read is there while any of its memory is. A process
+// loses its memory before it ends, and loses all of it when it runs another program.
 bool Processes::has_memory(std::uint32_t rank) const {
   const Member& member = segment_->member(rank);
   std::uint64_t found = 0;
@@ -168,8 +170,8 @@ Copied Processes::failed(std::uint32_t rank, std::uint64_t address, std::size_t 
   return copied;
 }
 
-// The number may be another process's once this one was waited for, and all other numbers were
-// given away since.
+// The number may be another process's if this process was waited for and all other numbers were
+// used since.
 bool Processes::is_still_there(std::uint32_t rank) {
   const Known known = look_at(rank);
   if (known != Known::by_descriptor) return known != Known::ended;

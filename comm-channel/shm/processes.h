@@ -1,8 +1,9 @@
 // The processes of a node's ranks: whether they have ended, and copies out of their memory.
+// NodeLink uses it.
 //
-// A process is known by its descriptor, which is asked for when somebody first wonders, and which
-// is checked against when the process was started: so another one of its number is not taken for
-// it. One thread at a time.
+// A process is known by its descriptor (pidfd), which is opened at the first question about it. It
+// is checked against the time at which the process was started. So another process with the same
+// number is not taken for it. One thread at a time may call it.
 #pragma once
 
 #include <sys/types.h>
@@ -18,15 +19,16 @@
 
 namespace scela::channel::shm {
 
-// When a process was started, in ticks since boot; 0: it is not there, or /proc does not say.
+// Returns when a process was started, in ticks since boot; 0 if there is none or /proc does not
+// say.
 std::uint64_t start_of(pid_t pid);
 
 struct Copied {
   enum class Why : unsigned char {
     done,
-    ended,    // the process has, or is about to: it has no memory any more
-    fault,    // not all of it is memory that can be read there, or written here
-    refused,  // by the kernel: the message must come in pieces
+    ended,    // it has no memory any more
+    fault,    // not readable there, or writable here
+    refused,  // by the kernel: pieces are needed
   };
   Why why = Why::done;
   Error error;  // in words, unless done
@@ -38,14 +40,14 @@ class Processes {
  public:
   Processes(std::shared_ptr<const Segment> segment, std::uint32_t self);
 
-  // Asks the system. Of a rank that has not joined: no.
+  // Asks the system. Returns false for a rank that has not joined.
   bool has_ended(std::uint32_t rank);
-  // All who have, and of whom that was not known.
+  // Returns all ranks that have ended and were not known to have.
   std::vector<std::uint32_t> newly_ended();
 
-  // Single copy, by process_vm_readv.
+  // Copies once, by process_vm_readv.
   Copied read(std::uint32_t rank, std::uint64_t address, std::span<std::byte> to);
-  // Whether that works: reads what the rank has put at its Member::probe.
+  // Checks whether that works: reads what the rank has put at its Member::probe.
   Copied probe(std::uint32_t rank);
   static std::uint64_t probe_value(std::uint64_t nonce, std::uint32_t rank) {
     return nonce ^ (rank + 1);
@@ -56,7 +58,7 @@ class Processes {
   struct Process {
     Known known = Known::nothing;
     Fd fd;
-    std::uint64_t there_at = 0;  // when it was seen to be there (monotonic_ns)
+    std::uint64_t there_at = 0;  // last seen there (monotonic_ns)
   };
 
   Known look_at(std::uint32_t rank);

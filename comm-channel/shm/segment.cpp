@@ -21,11 +21,11 @@ namespace scela::channel::shm {
 namespace {
 
 constexpr std::uint64_t kMagic = 0x6c656e6e61686373;  // "schannel"
-constexpr std::uint32_t kVersion = 4;                 // of everything that stands in the memory
+constexpr std::uint32_t kVersion = 4;                 // of everything in the memory
 constexpr std::uint64_t kPage = 4096;
 constexpr std::uint32_t kMaxRanks = 1u << 16;
 
-// The first page; then a byte for each rank (has it ended?), then the ranks' areas.
+// The first page; a byte for each rank (has it ended?) follows, then the ranks' areas.
 struct Front {
   std::uint64_t magic;
   std::uint32_t version;
@@ -33,13 +33,13 @@ struct Front {
   std::uint64_t nonce;
   Shape shape;
   alignas(kLineBytes) SharedAtomic<std::uint32_t> deaths;
-  SharedAtomic<std::uint32_t> said;  // a bit for each thing that one rank says for all
+  SharedAtomic<std::uint32_t> said;  // a bit per thing one rank says for all
 };
 static_assert(sizeof(Front) <= kPage);
 static_assert(sizeof(Line<SharedAtomic>) == kLineBytes);
 static_assert(SharedAtomic<std::uint64_t>::is_always_lock_free);
 
-// Begins a rank's area; behind it, the controls of its boxes.
+// The beginning of a rank's area. The controls of its boxes follow.
 struct Desk {
   Member member;
   Mailbox<SharedAtomic> mailbox;
@@ -49,7 +49,7 @@ constexpr std::uint64_t pages(std::uint64_t bytes) {
   return (bytes + kPage - 1) / kPage * kPage;
 }
 
-// Where things stand in an area.
+// The offsets of the parts of an area.
 struct Plan {
   explicit Plan(const Shape& shape)
       : cells(pages(sizeof(Desk) + shape.boxes * sizeof(BoxControl<SharedAtomic>))),
@@ -74,7 +74,7 @@ bool sound(const Shape& shape) {
          shape.payload >= kLineBytes && shape.payload <= 1u << 24 && shape.boxes <= 64 &&
          power(shape.box_lines) && shape.box_lines >= 4 && shape.box_lines <= 1u << 16 &&
          power(shape.box_bytes) && shape.box_bytes <= 1u << 28 &&
-         // However little of it was told to be free, a message fits (fast_box.h).
+         // A message fits however little free room the sender was told of (fast_box.h).
          std::uint64_t{shape.payload} * 8 <= std::uint64_t{shape.box_bytes} * 3;
 }
 
@@ -93,7 +93,7 @@ Segment::Segment(SealedMemory memory, const Place& place, const Shape& shape)
 Result<Segment> Segment::make(const Shape& shape) {
   if (!sound(shape))
     return fail(cannot(kMake, "its sizes cannot be", "set SCELA_CHANNEL_EAGER_SHM to less"));
-  // Beyond, the kernel would kill this process (SIGXFSZ).
+  // Beyond this limit, the kernel would kill this process (SIGXFSZ).
   rlimit files{};
   if (::getrlimit(RLIMIT_FSIZE, &files) == 0 && files.rlim_cur < bytes_of(shape))
     return fail(cannot(
@@ -214,10 +214,11 @@ SharedAtomic<std::uint32_t>& Segment::deaths() const {
   return reinterpret_cast<Front*>(base())->deaths;
 }
 
-// Its pages come from the memory node of the processor that this runs on, or of which the rank's
-// policy says; whoever touches them later.
+// The pages come from the memory node of the processor that this runs on, or from that of the
+// rank's policy. It does not matter which rank touches them later.
 bool Segment::reserve(std::uint64_t at, std::uint64_t bytes) const {
-  // The mapping has no descriptor any more in who has opened it: populating it is the same.
+  // A rank that has opened the memory has no descriptor for it any more. Populating the mapping has
+  // the same effect.
   constexpr int kPopulateWrite = 23;  // MADV_POPULATE_WRITE, since Linux 5.14
   if (::madvise(base() + at, bytes, kPopulateWrite) == 0) return true;
   if (errno != EINVAL) return false;
@@ -240,7 +241,7 @@ bool Segment::allocate_box(std::uint32_t rank, std::uint32_t number) const {
   const Plan plan(shape_);
   const std::uint64_t area = areas_begin(shape_) + rank * plan.end;
   const std::uint64_t lines = std::uint64_t{shape_.box_lines} * kLineBytes;
-  // Pages that the ends of two boxes share are the same ones' anyway.
+  // Pages shared by the ends of two boxes belong to the same rank anyway.
   const auto whole = [&](std::uint64_t at, std::uint64_t bytes) {
     return reserve(at / kPage * kPage, pages(at + bytes) - at / kPage * kPage);
   };

@@ -1,11 +1,12 @@
 // The memory that a node's ranks share.
 //
-// The node's first rank makes it, without a name; the others are told its process, the descriptor's
-// number there, and a number that nobody else knows, and open it by /proc. So nothing is left
-// behind, whoever is killed when. The first rank keeps it open, for as long as it lives.
+// The node's first rank makes it, without a name. The others are told that rank's process, the
+// number of its descriptor there and a secret number, and open the memory by /proc. So nothing is
+// left behind, whichever rank is killed, and whenever. The first rank keeps the descriptor open
+// while it lives.
 //
-// What each rank has there it allocates itself, on its own memory node, before anybody writes to
-// it: a machine without memory is an error here and not a signal later. Boxes cost memory once they
+// Each rank allocates its own part, on its own memory node, before other ranks write to it. So a
+// machine without memory gives an error here, and not a signal later. Boxes cost memory once they
 // are given.
 #pragma once
 
@@ -25,7 +26,7 @@ namespace scela::channel::shm {
 template <class Value>
 using SharedAtomic = std::atomic<Value>;
 
-// How the others find it.
+// Tells the other ranks how to find the memory.
 struct Place {
   pid_t pid = 0;
   int fd = -1;
@@ -34,19 +35,19 @@ struct Place {
   friend bool operator==(const Place&, const Place&) = default;
 };
 
-inline constexpr std::uint32_t kCpuWords = 16;  // processors beyond 1023 are not told of
+inline constexpr std::uint32_t kCpuWords = 16;  // processors up to 1023
 
 inline constexpr std::uint32_t kJoined = 1, kLeft = 2;
 
-// What a rank tells of itself when it joins.
+// The data that a rank publishes when it joins.
 struct Member {
-  SharedAtomic<std::uint32_t> joined;  // kJoined; kLeft: what it told of may be gone
+  SharedAtomic<std::uint32_t> joined;  // kJoined; kLeft: the rest may be gone
   std::int32_t pid;
-  std::uint64_t started;  // of the process, as /proc has it: another one of that number differs
-  std::uint64_t probe;    // an address of the process, where the nonce and the rank stand (copy.h)
-  std::uint32_t barrier;  // it is registered for and can make others' stores visible (bell.h)
+  std::uint64_t started;  // the process's start, as in /proc
+  std::uint64_t probe;    // address of the nonce and rank
+  std::uint32_t barrier;  // membarrier works (bell.h)
   std::array<std::uint64_t, kCpuWords> cpus;
-  // Of a rank that sleeps by a pipe: which, in its process; -1: it sleeps on its word.
+  // The descriptor of a rank that sleeps by a pipe, in its process; -1: it sleeps on its word.
   std::int32_t pipe;
   std::uint64_t pipe_inode;
 };
@@ -54,7 +55,7 @@ struct Member {
 class Segment {
  public:
   static Result<Segment> make(const Shape& shape);
-  // `shape` is what the maker must have had.
+  // `shape` must equal that of the maker.
   static Result<Segment> open(const Place& place, const Shape& shape);
 
   const Place& place() const { return place_; }
@@ -64,15 +65,15 @@ class Segment {
   Area<SharedAtomic> area(std::uint32_t rank) const;
   std::vector<Area<SharedAtomic>> areas() const;
   Member& member(std::uint32_t rank) const;
-  // 1 once the rank has ended; and how many have.
+  // The first is 1 once the rank has ended; the second counts the ranks that have.
   SharedAtomic<std::uint8_t>& ended(std::uint32_t rank) const;
   SharedAtomic<std::uint32_t>& deaths() const;
   SharedAtomic<std::uint32_t>& said() const;  // what one rank has said for all
 
-  // The rank's own memory, but for its boxes.
+  // Allocates the rank's own memory, except for its boxes.
   Result<void> allocate(std::uint32_t rank) const;
   bool allocate_box(std::uint32_t rank, std::uint32_t number) const;
-  // Bytes of a rank, with and without all of its boxes.
+  // Returns the bytes of a rank, with or without all of its boxes.
   static std::uint64_t bytes_of_rank(const Shape& shape, bool boxes);
 
  private:

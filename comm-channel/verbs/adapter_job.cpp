@@ -1,4 +1,4 @@
-// How the adapter learns of its job where no agent of ScELA has told it.
+// Tells the adapter about its job if no agent of ScELA has told it.
 #include <sys/random.h>
 
 #include <cerrno>

@@ -36,7 +36,7 @@ bool is_mapped_ipv4(const ibv_gid& gid) {
   return std::memcmp(gid.raw, kPrefix, sizeof kPrefix) == 0;
 }
 
-// On Ethernet: the GID of an IPv4 address that is routed (RoCE v2), else any of RoCE v2.
+// On Ethernet, returns the RoCE v2 (routed) GID of an IPv4 address, otherwise any RoCE v2 GID.
 std::optional<ibv_gid_entry> ethernet_gid(const Symbols& symbols, const Context& context,
                                           std::uint8_t port, int entries) {
   if (symbols._ibv_query_gid_table == nullptr || entries < 1) return std::nullopt;
@@ -79,7 +79,8 @@ std::vector<Port> active_ports(const Symbols& symbols, const Context& context, i
   return active;
 }
 
-// RC with a shared receive queue, made and given back. Empty: it works.
+// Makes and destroys an RC queue pair with a shared receive queue. Returns an empty string if it
+// works, otherwise the reason.
 std::string try_rc(const Symbols& symbols, const Context& context, const Pd& pd) {
   auto cq = create_cq(symbols, context, 1, {});
   if (!cq) return cq.error().text();
@@ -89,8 +90,8 @@ std::string try_rc(const Symbols& symbols, const Context& context, const Pd& pd)
   return qp ? "" : qp.error().text();
 }
 
-// A domain, a queue and both ends of XRC, made and given back. Empty: it works. `no_open_qp`: why
-// the far end cannot be opened.
+// Makes and destroys an XRC domain, a queue and both ends. Returns an empty string if it works,
+// otherwise the reason. `no_open_qp` gets the reason why the far end cannot be opened.
 std::string try_xrc(const Symbols& symbols, const Context& context, const Pd& pd,
                     std::string& no_open_qp) {
   auto xrcd = open_xrcd(context, -1);
@@ -135,7 +136,7 @@ Limits limits_of(const ibv_device_attr& device) {
 
 }  // namespace
 
-// A request holds no longer ones than of 2 GiB, whatever the port says.
+// A request holds at most 2 GiB, even if the port says more.
 std::uint64_t longest_message(const std::vector<Port>& ports) {
   std::uint64_t longest = std::uint64_t{1} << 31;
   for (const Port& port : ports)
@@ -165,7 +166,8 @@ Capability probe(const Symbols& symbols, const Context& context) {
     found.reason = pd.error().text();
     return found;
   }
-  // The bit first, so that a driver without XRC is not asked for it; then the deed.
+  // The capability bit is checked first, so that a driver without XRC is not asked for it. Then XRC
+  // is tried.
   std::string no_xrc = cat(found.device, " shows no XRC");
   if ((device.device_cap_flags & IBV_DEVICE_XRC) != 0) {
     no_xrc = try_xrc(symbols, context, *pd, found.reason);

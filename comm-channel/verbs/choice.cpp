@@ -1,4 +1,4 @@
-// Which library, and which device of it.
+// Chooses the library, and the device of it.
 #include <cerrno>
 #include <cstdlib>
 #include <optional>
@@ -17,7 +17,7 @@ std::string chosen(const std::string& option, const char* variable) {
   return !option.empty() || value == nullptr ? option : value;
 }
 
-// A list of devices, which is given back.
+// A list of devices, which is freed at its end.
 class Devices {
  public:
   explicit Devices(const Symbols& symbols)
@@ -53,7 +53,7 @@ Result<Context> open_one(const Symbols& symbols, ibv_device* device) {
   return Context(context, symbols.ibv_close_device);
 }
 
-// None: `why` says what each of them lacks.
+// Returns nothing if no device is viable; `why` then says what each of them lacks.
 std::optional<Device> first_viable(const Symbols& symbols, const std::string& device,
                                    std::string& why) {
   const std::string wanted = chosen(device, "SCELA_CHANNEL_DEVICE");
@@ -101,7 +101,7 @@ Result<const Symbols*> choose_library(const std::string& library) {
                       cat("'", wanted, "' is none of system, scela, auto, nor a path"),
                       "set SCELA_CHANNEL_VERBS to one of them"});
   }
-  // The system's, if it has what will do: then it is hardware, or the kernel's.
+  // The system's library is chosen if it has a viable device, which is hardware or of the kernel.
   auto system = load_symbols(kSystemLibrary);
   std::string why;
   if (system) {

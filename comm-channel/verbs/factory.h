@@ -1,8 +1,9 @@
-// What the channel sees of this room: a device of whichever library, what it can do, and handles.
+// The interface of this folder for the channel: a device of some library, what it can do, and
+// handles.
 //
 //   auto opened = open_device({});                 // by the environment, see symbols.h
-//   opened->capability.mode                        // xrc, or rc; none: opened is an error that
-//   says why auto pd = alloc_pd(*opened->symbols, opened->context);
+//   opened->capability.mode                        // xrc or rc; opened is an error if it is none
+//   auto pd = alloc_pd(*opened->symbols, opened->context);
 #pragma once
 
 #include <array>
@@ -19,8 +20,8 @@
 namespace scela::channel::verbs {
 
 struct Choice {
-  std::string library;  // system, scela, auto, or a path; empty: SCELA_CHANNEL_VERBS, else auto
-  std::string device;   // its name; empty: SCELA_CHANNEL_DEVICE, else the first that will do
+  std::string library;  // system, scela, auto, path or empty
+  std::string device;   // a name or empty
 };
 
 struct Device {
@@ -29,18 +30,20 @@ struct Device {
   Capability capability;
 };
 
-// The first device that is viable, of the first library that has one: the system's, which is
-// skipped if none of its devices has an active port, then libscela-ibverbs. Error: "not viable: "
-// and each reason.
+// Returns the first viable device of the first library that has one. The system's library comes
+// first, and is skipped if none of its devices is viable, for example has no active port.
+// libscela-ibverbs is next. The error is "not viable: " and each reason.
 Result<Device> open_device(const Choice& choice);
 
-// The same in two steps, between which the adapter is told of the job if it needs that.
+// These are the two steps of open_device(). Between them, the adapter is told of the job if it
+// needs that.
 Result<const Symbols*> choose_library(const std::string& library);
 Result<Device> open_device_of(const Symbols& symbols, const std::string& device);
 
-// Engines of the adapter speak to those of other nodes if they know of the job (scela/hca_job.h).
-// Under scela-run the agent tells them. Elsewhere every rank does, before the device is opened,
-// with the same key: one draws it, the others get it by the bootstrap. Nodes are the bootstrap's.
+// Engines of the adapter exchange data with those of other nodes if they know of the job
+// (scela/hca_job.h). Under scela-run the agent tells them. Otherwise every rank does so before it
+// opens the device, with the same key: one rank draws it, the others get it by the bootstrap. Node
+// numbers are the bootstrap's.
 using JobKey = std::array<unsigned char, SCELA_HCA_KEY_BYTES>;
 bool needs_job(const Symbols& symbols);
 Result<void> draw(std::span<unsigned char> secret);

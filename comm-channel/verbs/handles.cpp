@@ -10,7 +10,7 @@ namespace scela::channel::verbs {
 
 namespace {
 
-// What was made, or the error that the verb left in errno.
+// Returns the object, or the error that the verb left in errno.
 template <class Object>
 Result<Handle<Object>> made(Object* object, const char* what, const ibv_context* context,
                             int (*destroy)(Object*), typename Handle<Object>::Keeps keeps) {

@@ -1,8 +1,8 @@
-// Objects of verbs that end with their handles, in the right order: each keeps what it was made of,
-// so a domain is given back after the last region, and a device closed after the last domain,
-// whatever the order in which the handles go.
+// Objects of verbs that are destroyed with their handles, in the right order. Each handle keeps the
+// objects that it was made of. So a domain is destroyed after its last region, and a device is
+// closed after its last domain, in whatever order the handles are destroyed.
 //
-// A handle is moved, not copied. What is made by hand (attributes) is the caller's.
+// A handle is moved, not copied. Structures that callers fill in (attributes) stay theirs.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -35,9 +35,9 @@ class Handle {
   Object* get() const { return owned_ ? owned_->object : nullptr; }
   Object* operator->() const { return get(); }
   explicit operator bool() const { return owned_ != nullptr; }
-  // The object goes, once nothing that was made of it is left.
+  // Lets go of the object, which is destroyed once nothing that was made of it is left.
   void reset() { owned_.reset(); }
-  // For what is made of it.
+  // Returns a reference that objects made of this one hold.
   std::shared_ptr<const void> keep() const { return owned_; }
 
  private:
@@ -48,7 +48,7 @@ class Handle {
     Owned& operator=(const Owned&) = delete;
     ~Owned() { destroy(object); }
 
-    Keeps keeps;  // goes after the object
+    Keeps keeps;  // destroyed after the object
     Object* object;
     int (*destroy)(Object*);
   };
@@ -65,7 +65,8 @@ using Xrcd = Handle<ibv_xrcd>;
 using Qp = Handle<ibv_qp>;
 using Ah = Handle<ibv_ah>;
 
-// Error of a verb that left `number`, on a device: which, where, why, and what to do.
+// Returns the error of a verb that failed with `number` on a device: which verb, where, why, and
+// what to do.
 Error verbs_error(const std::string& what, const ibv_context* context, int number);
 std::string hint_of(int number);  // what to do about it; may be empty
 
@@ -73,15 +74,16 @@ Result<Pd> alloc_pd(const Symbols& symbols, const Context& context);
 Result<Mr> reg_mr(const Symbols& symbols, const Pd& pd, void* address, std::size_t bytes,
                   int access);
 Result<CompChannel> create_comp_channel(const Symbols& symbols, const Context& context);
-// channel: may be none.
+// `channel` may be empty.
 Result<Cq> create_cq(const Symbols& symbols, const Context& context, int entries,
                      const CompChannel& channel);
-// For RC and UD queue pairs.
+// Makes a shared receive queue for RC and UD queue pairs.
 Result<Srq> create_srq(const Symbols& symbols, const Pd& pd, std::uint32_t requests);
-// The domain of a file, which processes of a node share by opening the same one; -1: this
-// process's own.
+// Opens the XRC domain of a file, which processes of a node share by opening the same file. With -1
+// the domain is this process's own.
 Result<Xrcd> open_xrcd(const Context& context, int file);
-// Found by its number (ibv_get_srq_num); `completions` gets those of its receives.
+// Makes an XRC receive queue, which senders name by its number (ibv_get_srq_num). `completions`
+// gets the completions of its receives.
 Result<Srq> create_xrc_srq(const Symbols& symbols, const Pd& pd, const Xrcd& xrcd,
                            const Cq& completions, std::uint32_t requests);
 
@@ -90,13 +92,14 @@ struct QueueSizes {
   std::uint32_t send_pieces = 1, receive_pieces = 1;
   std::uint32_t inline_bytes = 0;
 };
-// RC or UD. srq: may be none.
+// Makes an RC or UD queue pair. `srq` may be empty.
 Result<Qp> create_qp(const Symbols& symbols, const Pd& pd, ibv_qp_type type, const Cq& sends,
                      const Cq& receives, const Srq& srq, const QueueSizes& sizes);
 Result<Qp> create_xrc_send_qp(const Symbols& symbols, const Pd& pd, const Cq& sends,
                               const QueueSizes& sizes);
 Result<Qp> create_xrc_recv_qp(const Symbols& symbols, const Context& context, const Xrcd& xrcd);
-// Another process's XRC_RECV queue pair: it lives until the last that made or opened it lets go.
+// Opens the XRC_RECV queue pair of another process. It lives until the last process that made or
+// opened it lets go.
 Result<Qp> open_xrc_recv_qp(const Symbols& symbols, const Context& context, const Xrcd& xrcd,
                             std::uint32_t number);
 Result<Ah> create_ah(const Symbols& symbols, const Pd& pd, ibv_ah_attr attributes);

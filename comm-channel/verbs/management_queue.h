@@ -1,5 +1,5 @@
 // A queue that takes tasks only (scela/verbs_ext.h), and the queue pairs and completion queues that
-// tasks have to do with, by whoever executes tasks for the device.
+// tasks work on. The device's engine or a thread executes the tasks.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,9 @@
 
 namespace scela::channel::verbs {
 
-// What tasks wait for; and queue pairs that take tasks or hold their requests: `flags` of
-// scela_qp_create_flags. channel: none where a thread executes tasks.
+// Make a completion queue that tasks wait for, and a queue pair that takes tasks or holds their
+// requests. `flags` are those of scela_qp_create_flags. `channel` is null if a thread executes
+// tasks.
 Result<Cq> create_task_cq(const Capability& capability, const Context& context, int entries,
                           const CompChannel* channel = nullptr);
 Result<Qp> create_task_qp(const Capability& capability, const Pd& pd, ibv_qp_type type,
@@ -20,10 +21,10 @@ Result<Qp> create_task_qp(const Capability& capability, const Pd& pd, ibv_qp_typ
 
 class ManagementQueue {
  public:
-  // Completions of tasks that ask for one come to `completions`, a task's completion queue.
+  // `completions` is a task completion queue. It gets the completions of tasks that ask for one.
   static Result<ManagementQueue> make(const Capability& capability, const Pd& pd,
                                       const Cq& completions, std::uint32_t max_tasks);
-  // All, or those before the one that the error speaks of.
+  // Posts all tasks, or those before the one that the error names.
   Result<void> post(std::span<scela_task> tasks);
   const Qp& queue_pair() const { return qp_; }
 
@@ -33,7 +34,7 @@ class ManagementQueue {
   Qp qp_;
 };
 
-// To the send queue of any queue pair that takes tasks.
+// Posts to the send queue of any queue pair that takes tasks.
 Result<void> post_tasks(const TaskSymbols& symbols, const Qp& qp, std::span<scela_task> tasks);
 
 }  // namespace scela::channel::verbs

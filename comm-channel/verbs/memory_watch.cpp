@@ -58,7 +58,7 @@ Result<std::unique_ptr<MemoryWatch>> MemoryWatch::start() {
   Fd stop(::eventfd(0, EFD_CLOEXEC));
   if (!stop) return fail(os_error(ErrorKind::io, "make an eventfd", errno));
   std::unique_ptr<MemoryWatch> made(new MemoryWatch(std::move(faults), std::move(stop)));
-  // A program's signals are not for this thread.
+  // The program's signals must not be handled in this thread.
   sigset_t all, before;
   ::sigfillset(&all);
   ::pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -83,13 +83,13 @@ MemoryWatch::~MemoryWatch() {
 bool MemoryWatch::watch(std::uint64_t begin, std::uint64_t end) {
   uffdio_register asked{};
   asked.range = {begin, end - begin};
-  // What takes this mode is shared memory.
+  // Only shared memory can be registered in this mode.
   asked.mode = UFFDIO_REGISTER_MODE_MINOR | UFFDIO_REGISTER_MODE_WP;
   if (::ioctl(faults_.get(), UFFDIO_REGISTER, &asked) == 0) {
     forget(begin, end);
     return false;
   }
-  asked.mode = UFFDIO_REGISTER_MODE_WP;  // of which nothing will be: there are no faults, only news
+  asked.mode = UFFDIO_REGISTER_MODE_WP;  // only for news, never for faults
   return ::ioctl(faults_.get(), UFFDIO_REGISTER, &asked) == 0;
 }
 
@@ -98,8 +98,8 @@ void MemoryWatch::forget(std::uint64_t begin, std::uint64_t end) {
   ::ioctl(faults_.get(), UFFDIO_UNREGISTER, &range);
 }
 
-// The kernel refuses this while somebody unmaps what is watched, before it looks at the range,
-// which is empty and so refused too.
+// The kernel refuses this while a thread unmaps watched memory. It does so before it looks at the
+// range, which is empty and refused too.
 bool MemoryWatch::is_changing() const {
   uffdio_writeprotect nothing{};
   return ::ioctl(faults_.get(), UFFDIO_WRITEPROTECT, &nothing) != 0 && errno == EAGAIN;
@@ -146,8 +146,8 @@ void MemoryWatch::write_down(const uffd_msg& message) {
 
 void MemoryWatch::run() {
   read_all();
-  // Before another thread joins this one: joining may unmap what is watched, and the kernel would
-  // block it for ever, as nothing is read any more.
+  // This precedes the join by another thread. Joining may unmap watched memory, and the kernel
+  // would block it for ever, as nothing is read any more.
   faults_.reset();
 }
 
@@ -156,13 +156,13 @@ void MemoryWatch::read_all() {
   for (;;) {
     if (::poll(looked, 2, -1) < 0 && errno != EINTR) return;
     if ((looked[1].revents & POLLIN) != 0) {
-      // What was done before the end of the watch is known to this thread from here on.
+      // From here on, this thread knows what was done before the end of the watch.
       std::uint64_t told = 0;
       (void)!::read(stop_.get(), &told, sizeof told);
       return;
     }
     const std::lock_guard held(held_);
-    // Before the news are read, since then whoever unmapped goes on.
+    // This precedes reading the news, since the thread that unmapped then goes on.
     writing_.store(1, std::memory_order_seq_cst);
     uffd_msg message{};
     while (::read(faults_.get(), &message, sizeof message) == sizeof message)
@@ -172,7 +172,7 @@ void MemoryWatch::read_all() {
   }
 }
 
-// Whether the news since the last call speak of this range.
+// Returns whether the news since the last call cover this range.
 bool MemoryWatch::is_told(std::uint64_t begin, std::uint64_t end) {
   if (!is_quiet()) return false;
   AllNews news;
@@ -187,7 +187,7 @@ Result<void> MemoryWatch::prove() {
   const auto not_told = [](const char* of) {
     return fail(cannot(cat("the kernel does not tell of ", of)));
   };
-  // What goes in one of the ways is told of when the call has returned.
+  // Each of these ways to unmap must be reported by the time its call has returned.
   const std::pair<const char*, std::function<void(void*)>> ways[] = {
       {"munmap", [](void* at) { ::munmap(at, kProofBytes); }},
       {"mremap",
@@ -213,7 +213,8 @@ Result<void> MemoryWatch::prove() {
     way(pages);
     if (!is_told(number_of(pages), number_of(pages) + kProofBytes)) return not_told(name);
   }
-  // What free gives back to the system. Where malloc keeps it, the same pages stay: no news.
+  // This checks memory that free gives back to the system. If malloc keeps it, the same pages stay,
+  // and there are no news.
   void* const block = std::malloc(kProofBytes);
   if (block == nullptr) return not_told("memory that there is not");
   const std::uint64_t page = (number_of(block) + 4095) & ~std::uint64_t{4095};
@@ -222,7 +223,7 @@ Result<void> MemoryWatch::prove() {
   unsigned char seen = 0;
   const bool gone = ::mincore(reinterpret_cast<void*>(page), 4096, &seen) != 0 && errno == ENOMEM;
   if (gone && !is_told(page, page + 4096)) return not_told("free");
-  // And it says that memory changes, until the news of it have been read.
+  // The kernel must also say that memory changes until the news of it have been read.
   void* const pages = map_pages();
   if (pages == nullptr || !watch(number_of(pages), number_of(pages) + kProofBytes)) {
     return not_told("anonymous memory");

@@ -1,14 +1,17 @@
-// Whether memory that was looked at is still the same memory: munmap, mremap, madvise, brk and a
-// mapping over it are seen, whoever calls them and by whatever way (free, a run-time library, a
-// bare system call), because the kernel tells (userfaultfd, UFFD_EVENT_UNMAP and others).
+// Tells whether registered memory is still the same memory. Registrations uses it.
 //
-// The kernel holds who unmaps until the news of it have been read. Between unmapping and that,
-// another thread can get the same addresses anew; then the kernel says that the memory is changing
-// (EAGAIN of UFFDIO_WRITEPROTECT). So who asks `is_quiet()` and then takes the news has all that
-// happened before. The thread that reads allocates and frees nothing: it would wait for itself.
+// It sees munmap, mremap, madvise, brk and a mapping over the memory, because the kernel reports
+// them (userfaultfd, UFFD_EVENT_UNMAP and others). The caller does not matter: free, a run-time
+// library, a bare system call.
 //
-// Only anonymous memory of this process can be watched (heap, stack, mmap without a file): of what
-// is shared, shmdt and truncation are not told.
+// The kernel holds the thread that unmaps until its report has been read. Between unmapping and
+// that, another thread can get the same addresses anew. The kernel then says that the memory is
+// changing (EAGAIN of UFFDIO_WRITEPROTECT). So a caller of `is_quiet()` that then takes the news
+// has all that happened before. The thread that reads allocates and frees nothing: it would wait
+// for itself.
+//
+// Only anonymous memory of this process can be watched (heap, stack, mmap without a file). For
+// shared memory, shmdt and truncation are not reported. Any thread may call it.
 #pragma once
 
 #include <linux/userfaultfd.h>
@@ -30,32 +33,34 @@ class MemoryWatch {
  public:
   struct News {
     std::uint64_t begin = 0, end = 0;
-    bool emptied = false;  // madvise: the addresses stay, their pages go, at a moment not told
+    bool emptied = false;  // madvise: its pages go, some time later
   };
   static constexpr std::size_t kMaxNews = 256;
   struct AllNews {
     std::array<News, kMaxNews> news;
     std::size_t count = 0;
-    bool lost = false;  // there were more: anything may have changed
+    bool lost = false;  // too many: anything may have changed
   };
 
-  // Error: this kernel, or this user, cannot (sysctl vm.unprivileged_userfaultfd), or does not tell
-  // what it must: found out by unmapping, freeing, moving and emptying memory of its own.
+  // Returns an error if this kernel or this user cannot do it (sysctl vm.unprivileged_userfaultfd),
+  // or if the kernel does not report what it must. That is found out by unmapping, freeing, moving
+  // and emptying memory of its own.
   static Result<std::unique_ptr<MemoryWatch>> start();
   MemoryWatch(const MemoryWatch&) = delete;
   MemoryWatch& operator=(const MemoryWatch&) = delete;
   ~MemoryWatch();
 
-  // Whole pages. False: it is not memory that can be watched.
+  // The range is of whole pages. watch() returns false if it is not memory that can be watched.
   bool watch(std::uint64_t begin, std::uint64_t end);
   void forget(std::uint64_t begin, std::uint64_t end);
 
-  // Waits for news that are being written down. False: memory is changing at this moment.
+  // Blocks until reports that are being recorded are there. Returns false if memory is changing at
+  // this moment.
   bool is_quiet() const;
-  // Waits for them only, without a system call where there are none: then what the calling thread
-  // itself has unmapped is among the news.
+  // Only blocks until they are recorded, without a system call if there are none. Afterwards, the
+  // news include what the calling thread itself has unmapped.
   void wait_until_written() const;
-  // Grows with each of the news; equal: there are none new.
+  // Returns a number that grows with each of the news. If it is unchanged, there are none new.
   std::uint64_t generation() const { return generation_.load(std::memory_order_seq_cst); }
   void take(AllNews& into);
 
@@ -69,10 +74,10 @@ class MemoryWatch {
   void write_down(const uffd_msg& message);
 
   Fd faults_, stop_;
-  std::mutex held_;  // the thread reads nothing while somebody has it: for the proof
+  std::mutex held_;  // the thread reads nothing meanwhile
   mutable std::atomic<std::uint32_t> writing_{0};
   std::atomic<std::uint64_t> generation_{0};
-  std::mutex mutex_;  // of all_
+  std::mutex mutex_;  // guards all_
   AllNews all_;
   std::thread thread_;
 };

@@ -11,7 +11,8 @@ namespace scela::channel::verbs {
 
 namespace {
 
-// Beyond it nothing is kept: programs that empty so many places would pay for looking at them all.
+// Above this number, nothing is kept: programs that empty so many places would pay for a check of
+// them all.
 constexpr std::size_t kMaxEmptied = 64;
 
 constexpr int kAccess = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
@@ -70,10 +71,11 @@ Registration Registrations::use(RegistrationMap::Id id) {
   return used;
 }
 
-// What has happened to memory since the last time: nobody finds it any more. Under the mutex.
+// Takes the news about memory since the last time, so that changed memory is not found any more.
+// The caller holds the mutex.
 void Registrations::take_news() {
   if (watch_ == nullptr || watch_->generation() == generation_) return;
-  generation_ = watch_->generation();  // first: what comes now is seen the next time
+  generation_ = watch_->generation();  // first: later news are seen next time
   MemoryWatch::AllNews news;
   watch_->take(news);
   if (news.lost) map_.invalidate_all();
@@ -96,8 +98,8 @@ bool Registrations::may_keep(const Range& range) const {
                       [&](const Range& other) { return other.overlaps(range); });
 }
 
-// What the map has dropped, to be given back by the caller when he has let go of the mutex: what
-// that frees may be memory that is watched.
+// Returns what the map has dropped. The caller frees it after it has released the mutex, since that
+// may unmap watched memory.
 std::vector<Registrations::Kept> Registrations::take_dropped() {
   std::vector<Kept> gone;
   for (const RegistrationMap::Id id : map_.take_dropped()) {
@@ -110,7 +112,7 @@ std::vector<Registrations::Kept> Registrations::take_dropped() {
   return gone;
 }
 
-// Nobody looks at the range any more, unless another one needs it. Under the mutex.
+// Stops watching the range, unless another one needs it. The caller holds the mutex.
 void Registrations::forget(const Range& range) {
   if (map_.overlaps(range)) return;
   watch_->forget(range.begin, range.end);
@@ -131,10 +133,10 @@ Result<Registration> Registrations::get(void* address, std::size_t bytes, For wh
   const auto at = static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(address));
   const Range range{at / page * page,
                     (at + std::max<std::size_t>(bytes, 1) + page - 1) / page * page};
-  std::vector<Kept> gone;  // with the mutex's end
+  std::vector<Kept> gone;  // freed after the mutex is released
   Looked looked;
   {
-    // Not under the mutex: it may wait.
+    // This may block, so it is called without the mutex.
     const bool quiet = watch_ != nullptr && watch_->is_quiet();
     const std::lock_guard lock(mutex_);
     take_news();
@@ -148,7 +150,7 @@ Result<Registration> Registrations::get(void* address, std::size_t bytes, For wh
     looked = {generation_, forgotten_,
               quiet && may_keep(range) && watch_->watch(range.begin, range.end)};
   }
-  // Whole pages, so that what is found later is all of them.
+  // Whole pages are registered, as a later lookup covers whole pages.
   auto mr = reg_mr(symbols_, pd_, reinterpret_cast<void*>(range.begin), range.bytes(), kAccess);
   looked.watched = looked.watched && mr.has_value();
   if (!mr && what == For::sending) mr = reg_mr(symbols_, pd_, address, bytes, 0);
@@ -156,8 +158,8 @@ Result<Registration> Registrations::get(void* address, std::size_t bytes, For wh
   return enter(std::move(*mr), range, looked);
 }
 
-// A new region. What has changed since its memory was watched may have changed before it was
-// registered, or after: then it is not kept.
+// Enters a new region. News since its memory was watched may concern a change before or after the
+// registration: it is not kept then.
 Registration Registrations::enter(Mr mr, const Range& range, const Looked& looked) {
   const bool quiet = looked.watched && watch_->is_quiet();
   const std::lock_guard lock(mutex_);

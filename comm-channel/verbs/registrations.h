@@ -1,8 +1,9 @@
-// Registered memory for messages: by a cache where it can be right, else for each message.
+// Registered memory for messages: from a cache if that is safe, otherwise for each message.
 //
-// Right means that a registration is found only while its addresses are the memory that was
-// registered; a MemoryWatch tells when they are not, and proves first that it does. Where it
-// cannot, nothing is kept: why() says so. SCELA_CHANNEL_REGISTRATION_CACHE=0 turns it off too.
+// The cache is safe if a registration is found only while its addresses are the memory that was
+// registered. A MemoryWatch tells when they are not, and proves first that it does. If it cannot,
+// no registration is kept, and why() says why. SCELA_CHANNEL_REGISTRATION_CACHE=0 turns the cache
+// off too.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +23,7 @@ namespace scela::channel::verbs {
 
 class Registrations;
 
-// One use of registered memory. Ends before its Registrations.
+// One use of registered memory. It must end before its Registrations.
 class Registration {
  public:
   Registration() = default;
@@ -33,8 +34,8 @@ class Registration {
   std::uint32_t rkey() const { return rkey_; }
   explicit operator bool() const { return owner_ != nullptr; }
   void reset();
-  // Its memory is not to stay registered for later uses: others know its key, and could reach it
-  // when it belongs to the program again.
+  // The memory must not stay registered for later uses. Other processes know its key, and could
+  // reach it when it belongs to the program again.
   void keep_not() { kept_ = false; }
 
  private:
@@ -45,27 +46,27 @@ class Registration {
   std::uint32_t lkey_ = 0, rkey_ = 0;
 };
 
-// Any thread may call.
+// Any thread may call it.
 class Registrations {
  public:
-  // max_unused: bytes that stay registered though nobody uses them.
+  // `max_unused` is the number of bytes that stay registered although they are not in use.
   Registrations(const Symbols& symbols, const Pd& pd, std::uint64_t max_unused);
   Registrations(const Registrations&) = delete;
   Registrations& operator=(const Registrations&) = delete;
 
   enum class For : unsigned char {
-    sending,   // read by this device only: memory may be read-only
+    sending,   // read by this device only
     transfer,  // also written, and reached by others
   };
   Result<Registration> get(void* address, std::size_t bytes, For what);
-  // Gives back what is no longer there: cheap if there is nothing new. For who has nothing better
-  // to do; get() does it too.
+  // Deregisters memory that is no longer mapped; it costs little if there is nothing new. It is for
+  // callers with nothing better to do, since get() does it too.
   void settle();
 
   bool caches() const { return watch_ != nullptr; }
-  const std::string& why() const { return why_; }  // not: why it does not cache
+  const std::string& why() const { return why_; }  // the reason, if it does not cache
   struct Counts {
-    std::uint64_t found = 0, made = 0, given_back = 0, gone = 0;  // gone: by news of the memory
+    std::uint64_t found = 0, made = 0, given_back = 0, gone = 0;  // gone: by news
     std::uint64_t bytes = 0;                                      // registered now
   };
   Counts counts() const;
@@ -84,7 +85,7 @@ class Registrations {
     bool watched = false;
   };
   std::vector<Kept> take_dropped();
-  struct Looked {  // when a range was begun to be watched
+  struct Looked {  // when the watch of a range began
     std::uint64_t generation = 0, forgotten = 0;
     bool watched = false;
   };
@@ -94,12 +95,12 @@ class Registrations {
   const Pd& pd_;
   std::unique_ptr<MemoryWatch> watch_;
   std::string why_;
-  mutable std::mutex mutex_;  // of all that follows
+  mutable std::mutex mutex_;  // guards all that follows
   RegistrationMap map_;
   std::unordered_map<RegistrationMap::Id, Kept> regions_;
   std::uint64_t generation_ = 0;  // of the news that were taken
-  std::uint64_t forgotten_ = 0;   // ranges: what was watched meanwhile may be among them
-  // Emptied by madvise, at a moment that nobody knows: not kept any more.
+  std::uint64_t forgotten_ = 0;   // counts ranges not watched any more
+  // Ranges that madvise emptied, at a moment that is unknown: they are not kept any more.
   std::vector<Range> emptied_;
   bool too_many_emptied_ = false;
   Counts counts_;

@@ -14,8 +14,9 @@ namespace scela::channel::verbs {
 
 namespace {
 
-// With a slash: that file. Else where the linker looks, and then beside this code, or in the lib
-// directory beside its directory, which is where a build tree and an installation have it.
+// A name with a slash is that of a file. Otherwise the linker's directories are searched, then the
+// directory of this code, and then the lib directory beside that. A build tree and an installation
+// have it in these places.
 void* open_library(const std::string& name, std::string& why) {
   void* found = ::dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (found != nullptr) return found;
@@ -37,12 +38,12 @@ void* open_library(const std::string& name, std::string& why) {
 
 template <class Function>
 bool find(void* handle, const char* name, Function& function) {
-  // The default version: what a program that is linked today gets.
+  // The default version is found, which a program that is linked today gets.
   function = reinterpret_cast<Function>(::dlsym(handle, name));
   return function != nullptr;
 }
 
-// The name of what is missing; null: nothing.
+// Returns the name of a function that is missing, or null if all are there.
 const char* find_all(void* handle, TaskSymbols& tasks) {
   const char* missing = nullptr;
 #define SCELA_FIND(name) \

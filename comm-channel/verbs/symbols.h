@@ -1,7 +1,7 @@
-// The exported functions of libibverbs that the channel calls, by one list, loaded at run time.
+// The exported functions of libibverbs that the channel calls, in one list, loaded at run time.
 //
-// What infiniband/verbs.h has as an inline function goes through a context's own tables and needs
-// no symbol, as long as it calls none of these: ibv_poll_cq, ibv_post_send, ibv_post_recv,
+// An inline function of infiniband/verbs.h uses a context's own tables and needs no symbol, as long
+// as it calls none of these. That is so for ibv_poll_cq, ibv_post_send, ibv_post_recv,
 // ibv_post_srq_recv, ibv_req_notify_cq, ibv_open_xrcd, ibv_close_xrcd, ibv_open_qp,
 // ibv_get_srq_num.
 #pragma once
@@ -48,7 +48,7 @@
   X(ibv_wc_status_str)           \
   X(ibv_event_type_str)
 
-// Management queues (scela/verbs_ext.h): all, or none.
+// Management queues (scela/verbs_ext.h). A library has all of these functions or none.
 #define SCELA_TASK_FUNCTIONS(X) \
   X(scela_create_cq)            \
   X(scela_destroy_cq)           \
@@ -58,7 +58,7 @@
   X(scela_post_task)            \
   X(scela_create_mq)
 
-// Null where the library is too old, or another.
+// These are null if the library is too old or another one.
 #define SCELA_OPTIONAL_FUNCTIONS(X) \
   X(_ibv_query_gid_table)           \
   X(scela_hca_join)
@@ -70,13 +70,13 @@ struct TaskSymbols {
   SCELA_TASK_FUNCTIONS(SCELA_POINTER)
 };
 
-// Call what is a macro of verbs.h too with the name in parentheses: (symbols.ibv_reg_mr)(...).
+// If verbs.h also has the name as a macro, call it in parentheses: (symbols.ibv_reg_mr)(...).
 struct Symbols {
   SCELA_VERBS_FUNCTIONS(SCELA_POINTER)
   SCELA_OPTIONAL_FUNCTIONS(SCELA_POINTER)
 #undef SCELA_POINTER
   std::string library;                 // the file
-  bool is_adapter = false;             // libscela-ibverbs, or under another name the same
+  bool is_adapter = false;             // libscela-ibverbs, by any name
   const TaskSymbols* tasks = nullptr;  // of this library
 };
 
@@ -84,10 +84,10 @@ inline constexpr char kSystemLibrary[] = "libibverbs.so.1";
 inline constexpr char kAdapterLibrary[] = "libscela-ibverbs.so.1";
 inline constexpr char kTasksLibrary[] = "libscela-verbs-tasks.so.1";
 
-// The library stays loaded for good: it has threads and hands out pointers into itself. Error: it
-// is not there, or lacks one of the functions.
+// Loads the library for good, since it has threads and hands out pointers into itself. Returns an
+// error if it is not there or lacks one of the functions. Any thread may call it.
 Result<const Symbols*> load_symbols(const std::string& library);
-// Of libscela-verbs-tasks, which executes tasks for any device. Null: it is not there.
+// Loads libscela-verbs-tasks, which executes tasks for any device. Returns null if it is not there.
 const TaskSymbols* load_thread_tasks();
 
 }  // namespace scela::channel::verbs

@@ -15,7 +15,7 @@ namespace scela::hca {
 
 namespace {
 
-// Longer than any that makes sense.
+// No valid message is longer.
 constexpr std::size_t kLongest = 256;
 
 bool take_word(std::string_view& text, std::string_view word) {

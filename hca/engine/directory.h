@@ -1,14 +1,15 @@
-// Where an engine asks for the others of its job: a socket of datagrams, whose other end is its
-// agent's.
+// The socket by which an engine asks for the other engines of its job. Its other end is the agent
+// of this node. Messages are datagrams.
 //
-//   to the agent:    listening ADDRESS     programs can connect, and other engines, here
+//   to the agent:    listening ADDRESS     programs and other engines can connect here
 //                    where NODE
-//   from the agent:  peer NODE ADDRESS KEY there it listens, and with this key (64 digits) it is
-//                                          connected to; an engine that has the job's key needs
-//                                          no KEY
-//                    nobody NODE           none runs there
+//   from the agent:  peer NODE ADDRESS KEY the node listens there, and this key (64 digits) is that
+//                                          of connections to it; an engine that has the job's key
+//                                          needs no KEY
+//                    nobody NODE           no engine runs there
 //
-// An answer may never come: who asks asks again. Its end means that nobody is there to serve for.
+// An answer may never come, so the engine asks again. The end of the socket means that there is
+// nothing left to serve for.
 #pragma once
 
 #include <cstdint>
@@ -34,11 +35,11 @@ class Directory {
   struct Answer {
     std::uint32_t node = 0;
     std::optional<Endpoint> endpoint;
-    std::string key = {};  // empty: none was said
+    std::string key = {};  // empty: none was told
     ~Answer() { wipe(key); }
   };
   enum class Came : std::uint8_t { nothing, answer, end };
-  // What makes no sense is passed over.
+  // Returns the next message. Messages that make no sense are skipped.
   Came hear(Answer& answer) const;
 
  private:

@@ -18,15 +18,18 @@ namespace scela::hca {
 
 namespace {
 
-// From here a payload is written from where it stands, not kept for the end of the turn.
+// A payload from this size on is written at once from where it stands, not kept for the end of the
+// turn.
 constexpr std::size_t kDirect = 16u << 10;
-// Of one connection at a time, so that one that sends without end does not keep others waiting.
+// The bytes read from one connection at a time, so that one that sends without end does not keep
+// others waiting.
 constexpr std::size_t kReadAtOnce = 256u << 10;
 constexpr int kBacklog = 1024;
 constexpr int kLastReads = 64;
 constexpr std::uint64_t kFinishNs = 1'000'000'000;
 
-// What names the job in GIDs, the same on all nodes. It tells nothing of the key.
+// Returns the part of GIDs that names the job, which is the same on all nodes. It does not reveal
+// the key.
 std::uint32_t tag_of(const FabricRecord& record) {
   const std::string_view key = record.is_nodes ? std::string_view() : record.key;
   const std::string digest = hmac_sha256(key, "scela-hca address " + record.job);
@@ -79,7 +82,7 @@ bool Fabric::is_of(const FabricRecord& record) const {
 bool Fabric::encrypt() {
   if (identity_.encrypts) return true;
   if (connected()) return false;
-  // Who has not proved itself was not told of the wish; it comes again.
+  // A stranger has not proved itself and was not told of the wish; it connects again.
   while (!strangers_.empty())
     drop(*strangers_.begin());
   identity_.encrypts = true;
@@ -97,7 +100,7 @@ Settings Fabric::settings() const {
   }
   settings.gid = gid_of(address);
   settings.first_lid = first_lid_of(record_.node);
-  // Locally administered, and even: the second port has the next one.
+  // The number is locally administered, and even: the second port has the next one.
   settings.guid = std::uint64_t{2} << 56 | std::uint64_t{tag_} << 20 | 2 * record_.node;
   return settings;
 }
@@ -240,7 +243,7 @@ void Fabric::read(std::uint32_t id, PeerLink& link, Moment now) {
   });
   if (!good) return end(id, "it sent what is no frame", now);
   link.keep(bytes);
-  // Nothing more may come, which would say so.
+  // No further event may come that would report the end.
   if (link.has_ended()) read(id, link, now);
 }
 
@@ -258,7 +261,7 @@ void Fabric::end(std::uint32_t id, const std::string& why, Moment now) {
 
 void Fabric::lose(std::uint32_t node, OtherNode& peer, Moment now) {
   ++counts_.lost;
-  // Its successor listens elsewhere.
+  // If the node's engine is replaced, its successor listens at another address.
   const bool was_asked = std::exchange(peer.was_asked, false);
   if (was_asked && !record_.directory.contains(node)) peer.addresses.forget();
   peer.outbox.clear();
@@ -279,7 +282,7 @@ bool Fabric::attend(Moment now) {
     const auto found = links_.find(id);
     if (found == links_.end()) continue;
     const int error = found->second.failure();
-    // What the other has sent before it went is still to be taken.
+    // Frames that the other end has sent before it went must still be taken.
     for (int i = 0; i < kLastReads && error != 0 && links_.contains(id); ++i)
       read(id, found->second, now);
     end(id, error == 0 ? "it asks without listening" : errno_text(error), now);
@@ -314,12 +317,13 @@ void Fabric::finish() {
     }
     if (waits.empty()) return;
     static_cast<void>(::poll(waits.data(), waits.size(), 100));
-    // What still comes is not looked at; but were it left unread, the other end would not get what
-    // was sent last.
+    // Incoming data is not looked at, but it must be read. Otherwise the other end would not get
+    // what was sent last.
     for (std::size_t i = 0; i < ids.size(); ++i) {
       char bytes[4096];
       ssize_t got = 0;
-      // Not without end: who sends on and on has its turn, and is left at the end of the time.
+      // The number of reads is limited: an end that keeps sending has its turn, and is left when
+      // the time is over.
       int reads = 0;
       while (reads < kLastReads && (got = ::recv(waits[i].fd, bytes, sizeof bytes, 0)) > 0)
         ++reads;

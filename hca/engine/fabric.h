@@ -1,8 +1,9 @@
-// The engines of a job's other nodes: one TCP connection to each that is spoken with, made when it
-// is first needed.
+// The connections to the engines of a job's other nodes: one TCP connection to each node that is
+// used, made when it is first needed. The server owns the fabric, and the engine's one thread calls
+// it.
 //
-// What the interpreter asks of it (node_of, ready, send) calls nothing back; what happens on
-// connections is told to the interpreter from take() and attend(), which the loop calls.
+// The functions for the interpreter (node_of, ready, send) call nothing back. take() and attend(),
+// which the loop calls, tell the interpreter what happens on connections.
 #pragma once
 
 #include <map>
@@ -22,43 +23,48 @@ namespace scela::hca {
 
 class Fabric {
  public:
-  // Above this, no other frame is taken for a node; the interpreter is told at half of it.
+  // Above this many bytes, no other frame is taken for a node; the interpreter is told at half of
+  // it.
   static constexpr std::size_t kFull = 1u << 20;
-  // Answers are taken always. More of them than this is more than an engine can have asked for.
+  // Answers are always taken. More bytes of them than this is more than an engine can have asked
+  // for.
   static constexpr std::size_t kTooMuch = 64u << 20;
 
-  // Listens. Error: it cannot. `directory` answers what the record leaves open, or is not there.
+  // Listens, and returns an error if that fails. `directory` answers what the record leaves open;
+  // it may be absent.
   static Result<Fabric> listen(const FabricRecord& record, Directory directory = {});
-  // Whether this says the same of the job and of this node; it may have other addresses.
+  // Returns whether the record says the same about the job and this node; its addresses may differ.
   bool is_of(const FabricRecord& record) const;
-  // Whether it wishes what goes between nodes to be encrypted.
+  // Returns whether it wishes that traffic between nodes is encrypted.
   bool encrypts() const { return identity_.encrypts; }
-  // Wishes so from now on. False: it did not, and has spoken with others.
+  // Wishes so from now on. Returns false if it did not wish so before and has connections already.
   bool encrypt();
-  // What the interpreter is to say of this node.
+  // Returns the settings of this node for the interpreter.
   Settings settings() const;
-  // Begins to accept connections, and says that it does. All three outlive this.
+  // Begins to accept connections, and tells the directory. `poller` and `engine` must outlive this
+  // object. Returns false on failure.
   bool join(Poller& poller, Engine& engine);
 
-  // For the interpreter's machine. Its numbers of nodes are one more than ours.
+  // These are for the interpreter's machine. Its node numbers are one more than those of the
+  // fabric.
   std::optional<std::uint32_t> node_of(const Gid& gid, bool is_global, std::uint16_t lid);
   std::vector<std::uint32_t> known_nodes() const;
   bool ready(std::uint32_t node);
   bool send(std::uint32_t node, std::span<const std::byte> header,
             std::span<const std::byte> payload, Moment now);
 
-  // Something has come on a connection, by its number (0: the one that listens).
+  // Handles an event on the connection with this number (0: the listening socket).
   void take(std::uint32_t id, std::uint32_t events, Moment now);
-  // Something has come from the directory. False: its end.
+  // Handles a message of the directory. Returns false at its end.
   bool hear(Moment now);
-  // Sends what waits, and does what is due. True: the interpreter may have more to do.
+  // Sends what waits, and does what is due. Returns true if the interpreter may have more to do.
   bool attend(Moment now);
   std::optional<Moment> deadline() const;
   bool connected() const { return links_.size() > strangers_.size(); }
-  // Sends what is left, for a short time: this engine ends.
+  // Sends what is left, for a short time, since this engine ends. It may block for up to a second.
   void finish();
 
-  // By name: what --status says of it.
+  // Returns pairs of a name and a value for --status.
   std::vector<std::pair<std::string, std::string>> status() const;
 
  private:
@@ -77,7 +83,8 @@ class Fabric {
 
   OtherNode* peer_of(std::uint32_t node);  // by the interpreter's number
   bool knows_key_to(const OtherNode& peer) const;
-  // The key of connections that this node makes to the other; empty: it must be asked for.
+  // Returns the key of connections that this node makes to the other, or an empty string if it must
+  // be asked for.
   std::string key_to(std::uint32_t node, const OtherNode& peer) const;
   void accept_all(Moment now);
   bool make_room(Moment now);
@@ -96,9 +103,9 @@ class Fabric {
   void flush(OtherNode& peer);
   void watch(std::uint32_t id, PeerLink& link, const OtherNode& peer);
   void drop(std::uint32_t id);
-  // The connection that stands has ended.
+  // Handles the end of an established connection.
   void end(std::uint32_t id, const std::string& why, Moment now);
-  // What was given for the node is lost.
+  // Gives up the frames that wait for the node.
   void lose(std::uint32_t node, OtherNode& peer, Moment now);
   void run_timer(Timer timer, std::uint32_t id, Moment now);
   void retry(std::uint32_t node, Moment now);
@@ -113,7 +120,7 @@ class Fabric {
   Engine* engine_ = nullptr;
   std::map<std::uint32_t, OtherNode> peers_;  // by node
   std::map<std::uint32_t, PeerLink> links_;
-  std::set<std::uint32_t> strangers_;  // that were accepted, and have not proved themselves
+  std::set<std::uint32_t> strangers_;  // accepted, and not proved yet
   std::map<std::uint32_t, Moment> born_;
   std::uint32_t next_link_ = 1;
   std::set<std::tuple<Moment, Timer, std::uint32_t>> timers_;

@@ -1,5 +1,5 @@
-// How connections between nodes begin (peer_greeting.h, peer.h), and what is done with those that
-// do not get that far.
+// The beginning of connections between nodes (peer_greeting.h, peer.h), and the treatment of those
+// that fail before they are established.
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -13,18 +13,18 @@ namespace scela::hca {
 
 namespace {
 
-// From the first byte to the verdict; also how long frames wait for a connection.
+// The time from the first byte to the verdict; also how long frames wait for a connection.
 constexpr Moment kGreetingNs = 10'000'000'000;
-// Where the node has other addresses that are to be tried.
+// The time for one address if the node has others that are to be tried.
 constexpr Moment kOneOfManyNs = 1'000'000'000;
-// Of those who have not proved themselves. Older ones make room for others.
+// The number of connections that have not proved themselves. Older ones make room for others.
 constexpr std::size_t kMostStrangers = 128;
 constexpr Moment kYouthNs = 1'000'000'000;
 constexpr Moment kFullNs = 50'000'000;
-// After an attempt that failed, and while the other node's connection is awaited.
+// The pause after an attempt that failed, and the time to wait for the other node's connection.
 constexpr Moment kHoldOffNs = 100'000'000;
 constexpr Moment kCrossingNs = 200'000'000;
-// For an answer of the directory that may have been lost.
+// The time after which the directory is asked again, since an answer may be lost.
 constexpr Moment kAskAgainNs = 1'000'000'000;
 constexpr Moment kQuietNs = 1'000'000'000;
 
@@ -51,7 +51,7 @@ void Fabric::drop(std::uint32_t id) {
 
 bool Fabric::make_room(Moment now) {
   if (strangers_.size() < kMostStrangers) return true;
-  // Their numbers grow: the first is the oldest.
+  // Their numbers grow, so the first is the oldest.
   const std::uint32_t oldest = *strangers_.begin();
   if (born_.at(oldest) + kYouthNs > now) return false;
   fail_greeting(oldest, "it is slow, and others wait", now);
@@ -86,7 +86,7 @@ void Fabric::accept_all(Moment now) {
 bool Fabric::connect(std::uint32_t node, OtherNode& peer, Moment now) {
   if (now < peer.not_before) return false;
   if (peer.addresses.empty() || !knows_key_to(peer)) return ask(node, peer, now);
-  // The frames that wait are as old as the first try.
+  // The first try begins the time that frames may wait.
   if (peer.outbox.empty()) peer.give_up = now + kGreetingNs;
   peer.untried = peer.addresses.count();
   return try_next(node, peer, now);
@@ -111,7 +111,8 @@ bool Fabric::try_next(std::uint32_t node, OtherNode& peer, Moment now) {
   return false;
 }
 
-// Frames wait for the answer as for a connection. It may be lost, so this comes again (retry).
+// Frames wait for the answer as for a connection. It may be lost, so the question is repeated
+// (retry).
 bool Fabric::ask(std::uint32_t node, OtherNode& peer, Moment now) {
   if (!directory_.is_there()) return false;
   if (peer.outbox.empty()) peer.give_up = now + kGreetingNs;
@@ -176,15 +177,16 @@ void Fabric::greet(std::uint32_t id, PeerLink& link, Moment now) {
                                       : errno_text(error),
                          now);
   }
-  if (connecting && !link.connecting()) {  // what is sent fits; only answers are awaited
+  if (connecting && !link.connecting()) {  // what is sent fits; answers are awaited
     poller_->add(link.descriptor(), EPOLLIN, {Tag::Kind::fabric, id, 0});
   }
   if (link.greeting()->state() == Greeting::State::asked) return asked(id, link, now);
   if (link.greeting()->state() == Greeting::State::over) return greeted(id, link, now);
 }
 
-// Whether it hung up because another connection between the two has come before it, or before it
-// has said anything. So says who has proved nothing, and gets nothing by it.
+// Returns whether the other end hung up because another connection between the two was established
+// or begun first, or before it sent anything. It has proved nothing by then, and gains nothing by
+// it.
 bool Fabric::is_given_up(std::uint32_t id, const Greeting& greeting) const {
   if (greeting.connects()) return false;
   if (!greeting.has_heard()) return true;
@@ -194,7 +196,7 @@ bool Fabric::is_given_up(std::uint32_t id, const Greeting& greeting) const {
          (other->second.standing != 0 || other->second.trying != 0);
 }
 
-// Another node's engine, which has proved itself, would have its connection stand.
+// Another node's engine has proved itself and wants its connection to be established.
 void Fabric::asked(std::uint32_t id, PeerLink& link, Moment now) {
   const Hello other = link.greeting()->other();
   OtherNode& peer = peers_[other.from];
@@ -210,7 +212,7 @@ void Fabric::asked(std::uint32_t id, PeerLink& link, Moment now) {
   stand(id, link, other.from);
 }
 
-// There is a verdict about a connection that this node has begun.
+// Handles the verdict about a connection that this node has begun.
 void Fabric::greeted(std::uint32_t id, PeerLink& link, Moment now) {
   const Greeting& greeting = *link.greeting();
   const std::uint32_t node = greeting.other().from;
@@ -221,7 +223,7 @@ void Fabric::greeted(std::uint32_t id, PeerLink& link, Moment now) {
       peer.trying = 0;
       peer.addresses.proved();
       stand(id, link, node);
-      return read(id, link, now);  // what has come behind the verdict
+      return read(id, link, now);  // reads what has come behind the verdict
     case Greeting::Verdict::crossing:
       drop(id);
       peer.trying = 0;
@@ -259,7 +261,7 @@ void Fabric::fail_greeting(std::uint32_t id, const std::string& why, Moment now)
   peer.trying = 0;
   peer.addresses.failed();
   if (try_next(node, peer, now)) return;
-  // What programs have said may all be made up.
+  // The addresses that programs have said may all be wrong.
   if (!peer.was_asked && !peer.addresses.is_fixed() && ask(node, peer, now)) return;
   lose(node, peer, now);
 }
@@ -276,7 +278,7 @@ void Fabric::run_timer(Timer timer, std::uint32_t id, Moment now) {
   }
 }
 
-// The other node's connection, which should have come, has not, or is still on its way.
+// The other node's connection, which should have come, has not come or is still being made.
 void Fabric::retry(std::uint32_t node, Moment now) {
   OtherNode& peer = peers_[node];
   if (peer.standing != 0 || peer.trying != 0 || peer.outbox.empty()) return;

@@ -38,7 +38,7 @@ bool parse_number(std::string_view word, std::uint32_t& number) {
   return !word.empty() && parsed.ec == std::errc{} && parsed.ptr == end;
 }
 
-// Both forms of an address without a port.
+// Parses both forms of an address without a port.
 std::optional<Endpoint> parse_host(std::string_view word) {
   const bool bare_ipv6 = word.find(':') != word.npos && word.find('[') == word.npos;
   return Endpoint::parse(bare_ipv6 ? cat("[", word, "]:0") : cat(word, ":0"));
@@ -143,7 +143,7 @@ Result<FabricRecord> read_fabric_record(int descriptor) {
       error = errno_text(errno);
       break;
     }
-    // What grows leaves copies behind.
+    // A string that grows leaves copies behind, so the old bytes are wiped.
     if (text.capacity() < text.size() + sizeof part) {
       std::string larger;
       larger.reserve(2 * text.capacity() + sizeof part);

@@ -1,17 +1,18 @@
-// What an engine is told about its job, so that it can speak with the engines of other nodes.
+// The record that tells an engine about its job, so that it can connect to the engines of other
+// nodes.
 //
-// Lines of text, read to the end from the descriptor of --fabric-fd: the key is never an argument,
-// in the environment or in a file.
+// It consists of lines of text, read to the end from the descriptor of --fabric-fd. The key is
+// never an argument, in the environment or in a file.
 //
 //   job NAME                  up to 255 characters without spaces
-//   node 3                    this one's number in the job, from 0
+//   node 3                    this node's number in the job, from 0
 //   nodes 8                   how many there are; without it as many as have LIDs
 //   key HEX                   64 digits, the same on all nodes; or
 //   node-key HEX              64 digits, this node's own (common/crypto/engine_keys.h): the engine
 //                             asks for the keys of connections that it makes
 //   listen 192.0.2.4:0        or [2001:db8::4]:0; port 0: any
-//   address 192.0.2.4         what others reach it at, where that is not what it listens at
-//   encrypt yes               what goes between nodes; also if the other node alone says so
+//   address 192.0.2.4         what others reach it at, if that is not what it listens at
+//   encrypt yes               encrypts traffic between nodes; also if only the other node says so
 //   peer 0 192.0.2.1:7000     where another node's engine listens: so LIDs lead there without a
 //   ...                       GID, and nodes without an IPv4 address are found
 //   asks                      the last: the descriptor is a socket of datagrams, which stays open,
@@ -38,7 +39,7 @@ struct FabricRecord {
   std::uint32_t node = 0;
   std::uint32_t nodes = kMostNodes;
   std::string key;        // kEngineKeyBytes
-  bool is_nodes = false;  // the key is this node's own, not the job's
+  bool is_nodes = false;  // the key is this node's own
   Endpoint listen;
   Endpoint reached;  // its port is that of `listen`
   bool encrypt = false;
@@ -46,11 +47,11 @@ struct FabricRecord {
   bool asks = false;
 };
 
-// kEngineKeyBytes from hexadecimal digits. Returns false if they are anything else.
+// Converts hexadecimal digits to kEngineKeyBytes. Returns false if the text is anything else.
 bool parse_key(std::string_view hex, std::string& key);
-// Error (usage): it says which line is wrong, without the key.
+// Returns an error of kind usage that says which line is wrong, without the key.
 Result<FabricRecord> parse_fabric_record(std::string_view text);
-// To its end, or to "asks", which must come soon. The text is wiped from memory.
+// Reads to the end, or to "asks", which must come soon. The text is wiped from memory.
 Result<FabricRecord> read_fabric_record(int descriptor);
 
 }  // namespace scela::hca

@@ -1,5 +1,5 @@
-// An engine that was started by a program, and is told by one which node of which job it is
-// (scela_hca_join).
+// Handles scela_hca_join: a program tells an engine, which a program has started, its node and its
+// job.
 #include <cerrno>
 #include <memory>
 
@@ -10,8 +10,9 @@
 
 namespace scela::hca {
 
-// The first who tells counts; the others must say the same. Where whoever started the engine has
-// told it (an agent has), programs need not, and may: one program does for all launchers.
+// The first program that tells counts; the others must say the same. If the engine was told when it
+// was started (by an agent), programs need not tell, but may: one program works under all
+// launchers.
 bool Server::join(Served& served, std::string& record) {
   auto told = parse_fabric_record(record);
   wipe(record);
@@ -25,14 +26,14 @@ bool Server::join(Served& served, std::string& record) {
   }
   told->encrypt = told->encrypt || rules_.encrypt;
   if (was_told_) {
-    // Its addresses are those that it was started with; but nothing that is to be encrypted goes
-    // as it is.
+    // The engine keeps the addresses that it was started with. But nothing that is to be encrypted
+    // may be sent in the clear.
     if (told->encrypt && !fabric_->encrypt()) return refuse(served, EEXIST);
     tell_settings();
     return confirm(served);
   }
   if (fabric_) return fabric_->is_of(*told) ? confirm(served) : refuse(served, EEXIST);
-  // They were told addresses that would not be the node's any more.
+  // The attached programs were told addresses that would not be the node's any more.
   if (attached_ > 0) return refuse(served, EBUSY);
   leave_memory_out_of_core_files();  // there is a key in it
   auto made = Fabric::listen(*told);
@@ -46,7 +47,7 @@ bool Server::join(Served& served, std::string& record) {
   rules_.settings.guid = known.guid;
   rules_.settings.first_lid = known.first_lid;
   rules_.settings.gid = known.gid;
-  // Nobody is attached, so there is nothing in it but its settings.
+  // No program is attached, so the engine has nothing in it but its settings.
   std::destroy_at(&engine_);
   std::construct_at(&engine_, machine_, rules_.settings);
   if (trace_) engine_.watch(&*trace_);

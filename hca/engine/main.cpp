@@ -45,14 +45,14 @@ int print_status(const Options& options) {
   return std::fflush(stdout) == 0 ? 0 : failed(os_error(ErrorKind::io, "print the status", errno));
 }
 
-// A node that nobody has given an address: a link-local one, of a number drawn at random, and LIDs
-// of such a number. So what is sent by LID from another engine of this kind comes to nobody, and
-// not back to who has sent it.
+// Returns the settings of a node that was given no address: a link-local address of a random
+// number, and LIDs of such a number. So a message by LID from another engine of this kind reaches
+// no port, and does not come back to its sender.
 Settings of_no_fabric() {
   Settings settings;
   std::uint64_t number = 0;
   if (::getrandom(&number, sizeof number, 0) != sizeof number) number = monotonic_ns();
-  // Locally administered, and even: the second port has the next one.
+  // The number is locally administered, and even: the second port has the next one.
   settings.guid = (number | 0x0200'0000'0000'0000) & ~std::uint64_t{1};
   settings.first_lid = first_lid_of(static_cast<std::uint32_t>(number % kMostNodes));
   settings.gid.bytes[0] = 0xFE;
@@ -82,7 +82,7 @@ Result<std::unique_ptr<Fabric>> make_fabric(int descriptor, bool encrypt) {
   return std::make_unique<Fabric>(std::move(*made));
 }
 
-// What is inherited must be a socket that listens.
+// Checks that the inherited descriptor is a socket that listens.
 Result<Fd> inherited(int descriptor) {
   Fd socket(descriptor);
   int listens = 0;
@@ -96,7 +96,7 @@ Result<Fd> inherited(int descriptor) {
       Error{ErrorKind::usage, "use the descriptor of --listen-fd", "", "it does not listen", ""});
 }
 
-// What its environment asks of the engine.
+// Reads what the environment asks of the engine.
 Result<Server::Rules> make_rules(const Options& options) {
   Server::Rules rules;
   const auto value = [](Variable variable) { return environment(name_of(variable)); };
@@ -130,7 +130,7 @@ Result<Server::Rules> make_rules(const Options& options) {
   return rules;
 }
 
-// Where the engine is, as far as it was told.
+// Sets the engine's addresses, as far as it was told.
 void place(Settings& settings, const Fabric* fabric) {
   const Settings known = fabric != nullptr ? fabric->settings() : of_no_fabric();
   settings.guid = known.guid;
@@ -138,7 +138,7 @@ void place(Settings& settings, const Fabric* fabric) {
   settings.gid = known.gid;
 }
 
-// `home`: none if the socket is inherited.
+// `home` is null if the socket is inherited.
 int serve(const Options& options, Home* home) {
   ::signal(SIGPIPE, SIG_IGN);
   ::prctl(PR_SET_TIMERSLACK, 1UL);  // deadlines are to the microsecond
@@ -152,7 +152,7 @@ int serve(const Options& options, Home* home) {
   if (!fabric) return failed(fabric.error());
   place(rules->settings, fabric->get());
   Result<Fd> lock;
-  // Who started this one and waits for its byte has the lock.
+  // The process that started this one and waits for its byte has the lock.
   if (home != nullptr && options.ready_fd < 0) {
     lock = home->lock();
     if (!lock) return failed(lock.error());

@@ -1,4 +1,5 @@
-// What this engine knows of another node's, and which of several connections between the two stays.
+// The state that this engine keeps about another node's engine, and the rule for which of several
+// connections between the two stays. Fabric uses it.
 #pragma once
 
 #include <cstddef>
@@ -16,33 +17,33 @@ struct OtherNode {
   ~OtherNode() { wipe(key); }
 
   Addresses addresses;
-  // The key of connections that this node makes to it, as the directory has said. It stays empty if
-  // all nodes have one key.
+  // The key of connections that this node makes to it, as the directory has told it. It stays empty
+  // if all nodes have one key.
   std::string key;
   std::size_t untried = 0;  // addresses, of this round
-  bool was_asked = false;   // for an address: that is not believed any longer than it serves
+  bool was_asked = false;   // the directory, for an address
   Moment ask_again = 0;
   std::uint32_t standing = 0;  // the connection, 0: none
-  std::uint32_t trying = 0;    // one that this node has begun and that does not stand yet
+  std::uint32_t trying = 0;    // begun by this node, not established
   std::uint32_t attempts = 0;  // that this node has begun
-  // The other's connections of this instance up to this attempt are over, or stand.
+  // The other's connections of this instance up to this attempt have ended, or are established.
   std::uint64_t instance = 0;
   std::uint32_t seen = 0;
 
   Outbox outbox;
   bool full = false;   // it was too full for another frame
-  bool dirty = false;  // it is to be sent at the end of this turn
-  // While nothing stands: when the frames that wait are given up, and when to try (again).
+  bool dirty = false;  // it is sent at the end of this turn
+  // While no connection is established: when waiting frames are given up, and when to try again.
   Moment give_up = 0;
   Moment not_before = 0;
-  // Its engine has said all that it had to say, and closed the last connection: it ended with its
-  // programs. That it is spoken to in vain then is nothing that its owner must know.
+  // Its engine has sent all that it had to send and closed the last connection: it ended with its
+  // programs. If it does not answer then, the owner of this engine need not know.
   bool has_left = false;
 
-  // What to say to the other engine, which has proved itself. If both connect at once, the
-  // connection of the lower node stays: that node refuses the other's, and the other takes it
-  // instead of its own. A connection that was begun before one that stands is not taken for a new
-  // one.
+  // Returns the answer to the other engine, which has proved itself. If both connect at once, the
+  // connection of the lower node stays. That node refuses the other's, and the other takes it
+  // instead of its own. A connection that was begun before an established one is not taken for a
+  // new one.
   Greeting::Verdict verdict(std::uint32_t own_node, const Hello& other) const {
     if (other.instance == instance && other.attempt <= seen) return Greeting::Verdict::stale;
     if (trying != 0 && own_node < other.from) return Greeting::Verdict::crossing;

@@ -12,11 +12,11 @@ namespace scela::hca {
 namespace {
 
 constexpr std::string_view kEngine = "scela-hca";
-constexpr std::uint32_t kEncrypt = 1;  // of wishes
+constexpr std::uint32_t kEncrypt = 1;  // a bit of the wishes
 constexpr std::size_t kHelloBytes = 4 + 4 + 8;
 constexpr std::size_t kAnswerBytes = 4 + 4 + 4 + 8;
 
-// Of a job's name, which may be longer than a key's: 16 digits.
+// Returns 16 digits for a job's name, which may be longer than a key's name may be.
 std::string short_name(std::string_view job) {
   constexpr std::string_view kDigits = "0123456789abcdef";
   std::string name;
@@ -31,7 +31,7 @@ std::string key_name(std::string_view job, std::uint32_t from, std::uint32_t to)
   return cat(kEngine, " ", kWireVersion, " ", short_name(job), " ", from, " ", to);
 }
 
-// The last word of a key's name, which is a number; nothing if there is none.
+// Removes the last word of a key's name and returns it as a number, or nothing if it is none.
 std::optional<std::uint32_t> take_number(std::string_view& name) {
   const std::size_t space = name.rfind(' ');
   if (space == name.npos) return std::nullopt;
@@ -43,8 +43,8 @@ std::optional<std::uint32_t> take_number(std::string_view& name) {
   return number;
 }
 
-// Reads what a key's name says of the engine that connects. Returns why it is none for this engine;
-// empty: it is one.
+// Reads what a key's name says about the engine that connects. Returns an empty string if the name
+// is one for this engine, otherwise the reason why not.
 std::string read_name(std::string_view whole, const Identity& mine, Hello& other) {
   std::string_view name = whole;
   const auto to = take_number(name), from = take_number(name);
@@ -100,7 +100,7 @@ Greeting Greeting::accepting(const Identity& identity) {
   return made;
 }
 
-// The library may have none to offer.
+// The TLS library may have no session to offer.
 void Greeting::notice_failure() {
   if (session_.state() == TlsSession::State::failed) fail(cat("no TLS here: ", session_.why()));
 }

@@ -1,19 +1,20 @@
-// How two engines begin a connection: they prove to each other that they know its key, and agree
-// on whether the connection stays.
+// The beginning of a connection between two engines. They prove to each other that they know its
+// key, and agree on whether the connection stays. PeerLink and Fabric use it.
 //
 //   the node that connects                     the node that accepts
 //   TLS 1.3 under the connection's key (common/crypto/tls_session.h), which names both nodes
 //   hello: wish, attempt, instance ────────▶
 //                              ◀──────── answer: verdict, wish, attempts, instance
 //
-// The key is known to these two nodes only (common/crypto/engine_keys.h). Its name, which travels
-// in the clear, is "scela-hca VERSION JOB FROM TO": the version of what engines say, a digest of
-// the job's name, and the two nodes. Nothing else is looked at before both have proved the key.
+// Only these two nodes know the key (common/crypto/engine_keys.h). Its name is sent in the clear:
+// "scela-hca VERSION JOB FROM TO". These are the version of the engines' protocol, a digest of the
+// job's name, and the two nodes. Nothing else is looked at before both have proved the key.
 //
-// If either end wishes so, the frames that follow are encrypted by the same session. If not, both
-// ends go on with the bare connection.
+// If either end wishes so, the same session encrypts the frames that follow. If not, both ends go
+// on with the bare connection.
 //
-// Bytes in, bytes out: no socket, no clock. Not for threads.
+// A greeting takes and returns bytes, and has no socket and no clock. Only one thread at a time may
+// call it.
 #pragma once
 
 #include <cstdint>
@@ -28,19 +29,19 @@
 
 namespace scela::hca {
 
-// Which engine this is.
+// The identity of this engine.
 struct Identity {
   ~Identity() { wipe(key); }
 
   std::string job;
-  std::string key;  // this engine's own (common/crypto/engine_keys.h)
+  std::string key;  // its own (common/crypto/engine_keys.h)
   std::uint32_t node = 0;
   std::uint32_t nodes = 0;
-  std::uint64_t instance = 0;  // drawn at random when the engine begins
-  bool encrypts = false;       // it wishes so
+  std::uint64_t instance = 0;  // random, drawn when the engine begins
+  bool encrypts = false;       // it wishes encryption
 };
 
-// What one side says of itself. `attempt` counts its connections to the other node.
+// The statement of one side about itself. `attempt` counts its connections to the other node.
 struct Hello {
   std::uint32_t version = 0;
   std::uint32_t from = 0;
@@ -54,40 +55,41 @@ class Greeting {
  public:
   enum class Verdict : std::uint32_t {
     welcome = 1,
-    crossing = 2,  // wait: a connection the other way is about to stand
-    stale = 3,     // a newer one stands
+    crossing = 2,  // wait: the other connection comes
+    stale = 3,     // a newer one is established
   };
   enum class State : std::uint8_t {
     going_on,
-    asked,  // at the node that accepts: the other has proved itself, and waits for decide()
+    asked,  // accepting: waits for decide()
     over,   // there is a verdict
     failed,
   };
 
-  // `identity` outlives the greeting. `key` is that of connections to node `to`; `attempt`: which
-  // one of this engine's connections to it this is.
+  // `identity` must outlive the greeting. `key` is that of connections to node `to`. `attempt` is
+  // the number of this engine's connection to that node.
   static Greeting connecting(const Identity& identity, std::uint32_t to, std::uint32_t attempt,
                              std::string key);
   static Greeting accepting(const Identity& identity);
 
-  // Takes what has come from the other end.
+  // Takes bytes that came from the other end.
   void take(std::span<const std::byte> bytes);
-  // What is to be sent.
+  // Returns bytes that are to be sent.
   std::span<const std::byte> output() const { return session_.output(); }
   void sent(std::size_t count) { session_.sent(count); }  // of output()
-  // `attempts`: how many connections to the other node this one has begun.
+  // `attempts` is the number of connections to the other node that this one has begun.
   void decide(Verdict verdict, std::uint32_t attempts);
 
   State state() const { return state_; }
-  // Whether anything of the other has come.
+  // Returns whether any byte of the other end has come.
   bool has_heard() const { return has_heard_; }
-  const std::string& why() const { return why_; }  // it failed
+  const std::string& why() const { return why_; }  // why it failed
   bool connects() const { return connects_; }
-  // What the other end says of itself; proved once the state is asked or over.
+  // Returns what the other end says about itself. It is proved once the state is asked or over.
   const Hello& other() const { return *other_; }
   Verdict verdict() const { return verdict_; }
   std::uint32_t attempts() const { return attempts_; }  // of the node that accepted
-  // Once it is over: whether what follows is encrypted, and the session that it goes on with.
+  // Valid once the state is over: whether what follows is encrypted, and the session that
+  // continues.
   bool encrypts() const { return identity_->encrypts || other_->encrypts; }
   TlsSession take_session() { return std::move(session_); }
 
@@ -101,8 +103,8 @@ class Greeting {
   void say(std::string_view record);
 
   const Identity* identity_;
-  std::shared_ptr<Hello> other_;          // the session's lookup has it as well
-  std::shared_ptr<std::string> refusal_;  // what the lookup says of a stranger
+  std::shared_ptr<Hello> other_;          // shared with the session's lookup
+  std::shared_ptr<std::string> refusal_;  // the lookup's reason to refuse a key
   bool connects_;
   TlsSession session_;
   State state_ = State::going_on;

@@ -17,17 +17,17 @@ namespace scela::hca {
 
 namespace {
 
-// A node that has vanished is noticed within about ten seconds, whether something is on its way or
-// not.
+// A node that has vanished is noticed within about ten seconds, even if nothing is under way.
 constexpr unsigned kUserTimeoutMs = 10'000;
 constexpr int kKeepIdleS = 4;
 constexpr int kKeepIntervalS = 2;
 constexpr int kKeepCount = 3;
 constexpr std::size_t kKeptRoom = 256u << 10;
-// The longest frame, so that it leaves by one system call. Larger: more memory for what waits.
+// The longest frame fits, so that one system call sends it. A larger value costs memory for bytes
+// that wait.
 constexpr std::size_t kEncryptedAtOnce = 5 * TlsSession::kRecord;
 static_assert(kEncryptedAtOnce >= kLengthBytes + kLongestFrame);
-// More than one end's part of a greeting.
+// This is more than one end's part of a greeting.
 constexpr std::size_t kGreetingBytes = 4096;
 
 void set(int socket, int level, int name, int value) {
@@ -146,7 +146,7 @@ bool PeerLink::greet() {
       const auto out = greeting_->output();
       const ssize_t sent =
           retry([&] { return ::send(descriptor(), out.data(), out.size(), MSG_NOSIGNAL); });
-      // A few hundred bytes at the most, into an empty buffer.
+      // At most a few hundred bytes are sent, into an empty buffer.
       if (sent < 0) {
         if (greeting_->state() == Greeting::State::failed) return false;
         failure_ = would_block(errno) ? ENOBUFS : errno;
@@ -180,7 +180,7 @@ std::optional<std::size_t> PeerLink::write(std::span<const std::span<const std::
   return std::nullopt;
 }
 
-// False: the connection has ended.
+// Returns false if the connection has ended.
 bool PeerLink::send_encrypted() {
   while (!session_->output().empty()) {
     const auto waiting = session_->output();
@@ -192,8 +192,8 @@ bool PeerLink::send_encrypted() {
   return true;
 }
 
-// How many bytes of the pieces have left, or were encrypted and wait to leave: a few records at a
-// time, so that a connection that takes nothing holds no more than those.
+// Returns how many bytes of the pieces were sent, or were encrypted and wait to be sent. It
+// encrypts a few records at a time, so a connection that takes nothing holds no more than those.
 std::optional<std::size_t> PeerLink::encrypt(std::span<const std::span<const std::byte>> pieces) {
   std::span<const std::byte> rest[3];
   std::ranges::copy(pieces, rest);
@@ -243,11 +243,11 @@ std::optional<std::size_t> PeerLink::take(std::span<std::byte> room) {
   return std::nullopt;
 }
 
-// `room` has place for what comes twice: encrypted behind, and in the clear in front, which is
-// never longer. `looks`: whether more has come is asked.
+// `room` holds what comes twice: encrypted at its end, and decrypted in front, which is never
+// longer. `looks` says whether the socket is read.
 std::optional<std::size_t> PeerLink::decrypt(std::span<std::byte> room, bool looks) {
   const std::span<std::byte> sealed = room.last(room.size() / 2);
-  // Beside the record that has not come whole yet.
+  // A part of `sealed` is left for the record that has not come whole yet.
   const auto got = looks ? take(sealed.first(sealed.size() - TlsSession::kSealedRecord)) : 0;
   if (!got) return got;
   return session_->read(room.first(room.size() - sealed.size()), sealed.first(*got));
@@ -262,7 +262,7 @@ bool PeerLink::read(std::span<std::byte> room, std::span<const std::byte>& bytes
   if (has_ended()) return ended();
   std::ranges::copy(rest_, room.begin());
   const std::span<std::byte> free = room.subspan(rest_.size());
-  // What has come behind the greeting is here already. The connection may have ended since.
+  // Bytes behind the greeting are here already. The connection may have ended since.
   const bool looks = !std::exchange(is_new_, false);
   const auto got = session_ ? decrypt(free, looks) : looks ? take(free) : 0;
   if (!got) return false;

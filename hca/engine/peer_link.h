@@ -1,7 +1,7 @@
-// One TCP connection to another node's engine: bytes in and out, encrypted if so agreed
-// (peer_greeting.h), and what they are frames of.
+// One TCP connection to another node's engine: it moves bytes, encrypted if so agreed
+// (peer_greeting.h), and cuts them into frames. Fabric uses it, in the engine's one thread.
 //
-// Never blocks. A frame is its length (4 bytes, little-endian), a FrameHeader and a payload.
+// It never blocks. A frame is its length (4 bytes, little-endian), a FrameHeader and a payload.
 #pragma once
 
 #include <cstddef>
@@ -37,7 +37,7 @@ class Outbox {
   std::size_t taken_ = 0;
 };
 
-// A frame's bytes before its payload, in a piece.
+// The bytes of a frame before its payload, in one piece.
 struct FrameHead {
   FrameHead(std::span<const std::byte> header, std::size_t payload);
   std::span<const std::byte> bytes() const { return std::span(bytes_).first(size_); }
@@ -47,8 +47,8 @@ struct FrameHead {
   std::size_t size_;
 };
 
-// Cuts what comes into frames. `take(frame)` returns false if it is none; so does this, then and
-// where a length cannot be.
+// Cuts incoming bytes into frames. `take(frame)` returns false if the frame is invalid. This
+// function returns false then, and if a length is out of range.
 template <class Take>
 bool cut_frames(std::span<const std::byte>& bytes, Take&& take) {
   while (bytes.size() >= kLengthBytes) {
@@ -65,62 +65,62 @@ bool cut_frames(std::span<const std::byte>& bytes, Take&& take) {
 
 class PeerLink {
  public:
-  // Begins to connect. Error: it cannot even be tried.
+  // Begins to connect. Returns an error if it cannot even be tried.
   static Result<PeerLink> connect(const Endpoint& to, Greeting greeting);
   static PeerLink accepted(Fd socket, Greeting greeting);
 
   int descriptor() const { return socket_.get(); }
-  // Nothing once it stands.
+  // Returns nothing once the connection is established.
   std::optional<Greeting>& greeting() { return greeting_; }
-  // After a greeting that is over. What has come behind it already is read by read(), which is to
-  // be called for that.
+  // Establishes the connection after a greeting that is over. read() must follow, since it returns
+  // what has come behind the greeting already.
   void stand(std::uint32_t node);
   bool stands() const { return !greeting_; }
   bool encrypts() const { return session_.has_value(); }
-  std::uint32_t node() const { return node_; }  // that it leads to, once it stands
+  std::uint32_t node() const { return node_; }  // at the other end, once it stands
 
-  // Goes on with the greeting. False: it has failed, as its why() or failure() says.
+  // Continues the greeting. Returns false if it has failed; its why() or failure() says why.
   bool greet();
-  // Sends what it can of the outbox, then of the two pieces, and keeps what is left of these.
-  // False: the connection has ended.
+  // Sends what it can of the outbox, then of the two pieces, and adds the rest of these to the
+  // outbox. Returns false if the connection has ended.
   bool send(Outbox& outbox, std::span<const std::byte> head, std::span<const std::byte> payload);
-  // Whether all that was given to send() has left, and nothing waits in the outbox.
+  // Returns whether all that was given to send() has left, and nothing waits in the outbox.
   bool has_sent_all(const Outbox& outbox) const {
     return outbox.empty() && (!session_ || session_->output().empty());
   }
-  // Reads once, into `room` behind what was left the last time; empty: nothing came. False: the
-  // connection has ended, or what came is not what was sent (failure() is EBADMSG).
-  // `room` takes kReadAtOnce bytes beside a frame that has not come whole, and is twice as long if
-  // the connection is encrypted (Fabric::read).
+  // Reads once, into `room` behind what was left the last time; `bytes` is empty if nothing came.
+  // Returns false if the connection has ended, or if the bytes are not those that were sent
+  // (failure() is EBADMSG). `room` takes kReadAtOnce bytes beside an incomplete frame, and is twice
+  // as long if the connection is encrypted (Fabric::read).
   bool read(std::span<std::byte> room, std::span<const std::byte>& bytes);
-  // Whether the next read() returns false, though nothing more may come on the socket.
+  // Returns whether the next read() returns false although nothing more may come on the socket.
   bool has_ended() const { return session_ && session_->state() != TlsSession::State::open; }
-  // What of the bytes was no whole frame yet.
+  // Keeps the bytes that are no whole frame yet.
   void keep(std::span<const std::byte> rest) { rest_.assign(rest.begin(), rest.end()); }
 
   bool connecting() const { return connecting_; }
-  int failure() const { return failure_; }  // errno; 0: the other end has closed it
+  int failure() const { return failure_; }  // errno; 0: the other end closed it
   const std::string& name() const { return name_; }
   bool waits_to_write() const { return waits_to_write_; }
   void waits_to_write(bool waits) { waits_to_write_ = waits; }
-  // Says that nothing more is sent.
+  // Tells the other end that nothing more is sent.
   void shut() const;
 
  private:
   PeerLink(Fd socket, Greeting greeting);
   bool connected();
-  // How many bytes of the pieces have left.
+  // Returns how many bytes of the pieces were sent.
   std::optional<std::size_t> write(std::span<const std::span<const std::byte>> pieces);
   std::optional<std::size_t> encrypt(std::span<const std::span<const std::byte>> pieces);
   bool send_encrypted();
-  // Into `room`; 0: nothing came.
+  // Reads into `room`; returns 0 if nothing came.
   std::optional<std::size_t> take(std::span<std::byte> room);
   std::optional<std::size_t> decrypt(std::span<std::byte> room, bool looks);
 
   Fd socket_;
   std::optional<Greeting> greeting_;
-  std::optional<TlsSession> session_;  // of one that is encrypted
-  bool is_new_ = false;                // it stands, and nothing was read since
+  std::optional<TlsSession> session_;  // if it is encrypted
+  bool is_new_ = false;                // established, and not read since
   std::uint32_t node_ = 0;
   bool connecting_ = false;
   bool waits_to_write_ = false;

@@ -1,4 +1,7 @@
-// What an agent wants done. A shell carries actions out in order; none is answered synchronously.
+// What an agent's core asks its shell to do. The shell is nla/shell or the simulator (tests/sim).
+//
+// The shell carries the actions out in their order. No action has a synchronous answer: an answer
+// comes as an event (events.h). Values; no thread shares them.
 #pragma once
 
 #include <concepts>
@@ -19,37 +22,42 @@ struct Send {
   LinkId link = kParentLink;
   Message message;
 };
-// Start the agent of host `node`; what is sent on `link` is kept until it runs.
+// Start the agent of host `node`. The shell keeps what is sent on `link` until the agent runs.
 struct StartChild {
   LinkId link = 0;
   std::uint32_t node = 0;
-  std::uint32_t end = 0;  // of the slice that begins with it
+  std::uint32_t end = 0;  // one past its slice's last node
   std::string host;
-  bool attach = false;  // it runs, and waits for a new parent: this one
+  // The agent runs already and waits for a new parent, which is this agent.
+  bool attach = false;
 };
-// Give the link up: the stream is closed at once, LinkEnded does not follow (ChildGone does).
+// Give the link up. The shell closes the stream at once. LinkEnded does not follow, ChildGone does.
 struct CloseLink {
   LinkId link = 0;
 };
-struct StartRanks {  // all of this node, or those of a world; the shell has the job from
-                     // action::UseJob
+// Start these ranks: all of this node, or the node's ranks of a world. The shell has the job from
+// action::UseJob.
+struct StartRanks {
   RankSet ranks;
 };
-struct UseJob {  // comes before anything else about ranks
+struct UseJob {  // precedes all other actions about ranks
   Job job;
 };
-struct AddWorld {  // to the job; comes before its ranks are to be started
+// Add a world to the job. This action precedes the start of the world's ranks.
+struct AddWorld {
   World world;
 };
-struct EndRanks {  // kill those that run, do not start those that wait
+// Kill the ranks that run, and do not start the ranks that wait.
+struct EndRanks {
   RankSet ranks;
 };
-struct SignalRanks {  // to the process groups of the ranks that still run (SIGCONT follows SIGTERM,
-                      // SIGINT, SIGHUP)
+// Send the signal to the process groups of the ranks that still run. SIGCONT follows SIGTERM,
+// SIGINT and SIGHUP.
+struct SignalRanks {
   std::int32_t signo = 0;
 };
-// Ask (SIGTERM) or force (SIGKILL, again until nobody is left) every descendant of this node that
-// is not another node's agent. Answered by event::NodeEmpty.
+// Ask (SIGTERM) or force (SIGKILL) every descendant of this node to end, except the agents of other
+// nodes. The shell repeats SIGKILL until no descendant is left. event::NodeEmpty is the answer.
 struct EndLeftovers {
   bool force = false;
 };
@@ -63,63 +71,75 @@ struct CancelTimer {
 struct Reply {
   Rank rank = 0;
   RequestId id =
-      0;  // kUnasked: a message for who serves the rank, from the rank that parts[0] says
+      // If the id is kUnasked, this is a message for the server of the rank; parts[0] names the
+      // sender.
+      0;
   Response response;
 };
-struct ReadOutput {  // this many more bytes may be read from this node's ranks
+// Read this many more bytes from this node's ranks.
+struct ReadOutput {
   std::uint64_t bytes = 0;
 };
-struct DropStreams {};  // close every pipe of a rank that has not ended
-struct WriteStdin {     // to every local rank of Job::stdin_ranks
+struct DropStreams {};  // close each rank's pipe that is open
+struct WriteStdin {     // to each local rank of Job::stdin_ranks
   Chunk bytes;
   bool end = false;
 };
-struct ResizeTerminal {  // of the local rank of Job::terminal_ranks, which may not have started yet
+// Set the terminal size of the local rank of Job::terminal_ranks, which may not have started yet.
+struct ResizeTerminal {
   WindowSize size;
 };
-struct RanksFailed {  // of this job, wherever; ranks of this node may want to know
+// These ranks of the job failed, on any node. Ranks of this node may want to know.
+struct RanksFailed {
   RankSet ranks;
 };
-struct NodesLost {  // their agents are gone; ranks there that have failed were told of before
+// The agents of these nodes are gone. The ranks there that failed were reported before.
+struct NodesLost {
   RankSet nodes;
 };
-// These lost an agent that led to them, and have another: what was under way between them and all
-// others for who serves ranks (kServiceTags) may be lost, what is sent from now on arrives.
+// These ranks lost an agent on the way to them and now have another. Messages with a tag from
+// kServiceTags on that were in flight between these ranks and all others may be lost. Messages that
+// are sent from now on arrive.
 struct Reconnected {
   RankSet ranks;
 };
 // The link to the parent has ended and may be replaced: let another agent of this job attach to
-// this one. Received(kParentLink) tells what it says, LinkEnded that it is lost too. `still` false:
-// not any more, whoever has attached is let go.
+// this agent. Received(kParentLink) brings what the new parent says, and LinkEnded says that it is
+// lost too. If `still` is false, this agent waits no more, and the shell lets go any agent that has
+// attached.
 struct AwaitAdoption {
   bool still = true;
 };
 struct Finishing {
-};                 // the end is near: measure yourself, then send the trace if the job asks for it
-struct Finish {};  // leave when what was sent has left
+  // The end is near. The shell measures this process, then sends the trace if the job asks for one.
+};
+struct Finish {};  // leave once all that was sent has left
 
-// Root only: what the person sees.
+// Root only: these actions say what the user sees.
 struct NodeFailed {
   msg::NodeFailed failure;
 };
-struct AllReady {  // every node has its agent or failed; answer with Launch or Stop
+// Every node has its agent or failed. The shell answers with Launch or Stop.
+struct AllReady {
   std::uint32_t agents = 0;
-  TopologyList topologies = {};  // of the nodes that were asked (msg::Hello)
+  TopologyList topologies = {};  // of the nodes that told one (msg::Hello)
 };
 struct AllLaunched {
   std::uint32_t ranks = 0;
 };
-struct Spawn {  // a rank asks for a world; answer with Planned
+// A rank asks for a world. The shell answers with Planned.
+struct Spawn {
   Rank rank = 0;
   RequestId id = 0;
   SpawnRequest request;
 };
-struct WorldLaunched {  // its ranks have been started; or one has not, and none of it counts
+// All ranks of the world have been started. If one could not be started, none of them counts.
+struct WorldLaunched {
   RankSet ranks;
-  std::string why;  // not empty: one has not
+  std::string why;  // not empty: a rank could not be started
 };
-// Every host of an AddHosts has its agent, which knows the job, or was reported with NodeFailed; or
-// the job is being ended.
+// Every host of an AddHosts has its agent, which knows the job, or was reported with NodeFailed.
+// This action also comes if the job is being ended.
 struct HostsAdded {
   Slice nodes;
 };
@@ -132,11 +152,13 @@ struct ShowOutput {
 struct ShowLog {
   LogRecord record;
 };
-struct FirstFailure {  // the failure that decides the job's exit status
+// This failure decides the job's exit status.
+struct FirstFailure {
   Rank rank = 0;
   Outcome outcome;
 };
-struct ReadStdin {  // this many more bytes may be read from standard input
+// Read this many more bytes from standard input.
+struct ReadStdin {
   std::uint64_t bytes = 0;
 };
 struct TracePiece {
@@ -144,7 +166,8 @@ struct TracePiece {
   bool last = false;
   Chunk bytes;
 };
-struct JobEnded {  // all verdicts are in, or nobody is left to give them
+// All verdicts are in, or no agent is left that could give the rest.
+struct JobEnded {
   std::vector<std::pair<Outcome, RankSet>> verdicts;
   Stats stats;
 };
@@ -162,8 +185,8 @@ using ActionKinds =
                  action::AddWorld, action::EndRanks, action::Spawn, action::WorldLaunched,
                  action::HostsAdded, action::NodesLost, action::Reconnected>;
 
-// What an agent has its shell do. Copying, moving and destroying one is compiled in one file: with
-// this many kinds it would be most of the compilation of every file that passes one on.
+// One action. Copying, moving and destroying it is compiled in actions.cpp alone: with this many
+// kinds it would be most of the compilation of every file that passes an action on.
 class Action : public ActionKinds {
  public:
   Action();

@@ -1,4 +1,5 @@
 // The inside of an Agent: its parts and the handlers of events and messages. Private to agent*.cpp.
+// One thread at a time uses it, as Agent says.
 #pragma once
 
 #include <map>
@@ -21,15 +22,16 @@
 
 namespace scela::nla {
 
-// Output the presenter may have in hand at the root: what a terminal or a disk is behind.
+// Bytes of output that the presenter at the root may hold at once, while a terminal or a disk is
+// behind.
 inline constexpr std::uint64_t kPresenterWindow = std::uint64_t{1024} * 1024;
-// ECANCELED, as event::RankNotStarted carries it.
+// event::RankNotStarted carries this value of ECANCELED.
 inline constexpr std::int32_t kCancelled = 125;
 
 struct Agent::State {
   State(Role role, cache::PolicyMaker maker);
 
-  // Events (agent.cpp).
+  // Handlers of events (agent.cpp).
   void on(const event::Begin& event);
   void on(const event::Launch& event);
   void on(const event::Received& event);
@@ -52,7 +54,7 @@ struct Agent::State {
   void on(const event::PairUsed& event);
   void on(const event::SendTrace& event);
   void on(const event::Say& event);
-  // To the user: at the root as it is, else by the parent.
+  // Shows a log record to the user. The root shows it, and another agent passes it to its parent.
   void tell(msg::Log said);
   void on(const event::Measured& event);
   void on(const event::UserSignal& event);
@@ -63,7 +65,8 @@ struct Agent::State {
   void on(const event::Planned& event);
   void on(const event::AddHosts& event);
 
-  // Messages from the parent, then from a child (agent_messages.cpp). False: protocol broken.
+  // Handlers of messages: first those from the parent, then those from a child
+  // (agent_messages.cpp). They return false if the message breaks the protocol.
   bool from_parent(const Message& message);
   bool from_child(Child& child, const Message& message);
   bool down(const msg::Start& message);
@@ -82,12 +85,13 @@ struct Agent::State {
   bool up(Child& child, const msg::NodesLost& message);
   bool up(Child& child, const msg::Log& message);
 
-  // Life (agent_life.cpp).
+  // The life of an agent (agent_life.cpp).
   void use_job(Job job);
   void terminate(std::int32_t signo, std::uint32_t grace_ms);
   void shut_down();
   void parent_lost(const std::string& why);
-  // Its own children may have lost only their parent: unless it was given up, they are adopted.
+  // The children of a lost child may have lost only their parent. This agent adopts them, unless it
+  // gave the child up.
   void child_ended(Child& child, const std::string& why, bool given_up = false);
   RankSet out_of_reach(const Child& lost, const std::vector<Child>& orphans);
   void tell_lost(const RankSet& nodes);
@@ -96,7 +100,7 @@ struct Agent::State {
   void ranks_over(const RankSet& ranks, const Outcome& outcome);
   void process_fail(Rank rank, const Outcome& said);
   void processes_lost(const RankSet& ranks, const Outcome& outcome);
-  // Nobody will say what became of these any more.
+  // No agent will report verdicts of these ranks any more.
   void lose(const RankSet& ranks, const std::string& why);
   void first_failure(Rank rank, const Outcome& outcome);
   void violation(LinkId link, const std::string& why);
@@ -112,7 +116,7 @@ struct Agent::State {
   void advance_end();
   std::uint32_t give_up_ms() const;
 
-  // Ranks that come later (agent_spawn.cpp).
+  // Ranks that are added while the job runs (agent_spawn.cpp).
   void tell_job(const Child& child);
   void bring_up_to_date(Child& child);
   void advance_growth();
@@ -122,7 +126,7 @@ struct Agent::State {
   Outcome softened(Rank rank, Outcome outcome);
   void tell_failed(Rank rank, RequestId id);
 
-  // Adoption (agent_adopt.cpp): the orphan's side, then the adopter's.
+  // Adoption (agent_adopt.cpp): first the orphan's side, then the adopter's.
   bool may_be_adopted() const;
   void orphaned();
   bool down(const msg::Adopt& message);
@@ -141,7 +145,7 @@ struct Agent::State {
 
   Context context;
   Children children;
-  Topologies topologies;  // of the nodes below, as far as they say
+  Topologies topologies;  // told by the nodes below
   Collectives collectives;
   Bulletin bulletin;
   Mailbox mailbox;
@@ -155,15 +159,21 @@ struct Agent::State {
   std::unique_ptr<cache::Policy> policy;
 
   Phase phase = Phase::waiting;
-  std::string names;      // of the slice's hosts, while they come
-  std::string job_bytes;  // while they come; later those of a world
+  std::string names;  // the slice's host names received so far
+  // Bytes of the job that were received so far; later those of a world.
+  std::string job_bytes;
   RankSet started;
-  RankSet streams_open[2];           // per Stream: ranks whose pipe has not ended
-  std::map<Rank, Outcome> aborted;   // asked for the end of the job; counts instead of how it exits
-  std::map<Rank, Outcome> reported;  // by PROCESS_FAIL from below, until Verdicts say the same
-  std::vector<Slice> growing;        // of AddHosts, until their agents are there
-  Stats below;                       // of children that are done
-  RankSet traced_nodes;              // of nodes below, not ranks: their trace came to its end
+  // By Stream: the ranks with a pipe that has not ended.
+  RankSet streams_open[2];
+  // The outcomes of ranks that asked for the end of the job. They count instead of how the rank
+  // exits.
+  std::map<Rank, Outcome> aborted;
+  // The outcomes that PROCESS_FAIL from below said, until Verdicts say the same.
+  std::map<Rank, Outcome> reported;
+  std::vector<Slice> growing;  // added slices whose agents are not there
+  Stats below;                 // totals of the children that are done
+  // Numbers of nodes below, not of ranks, from which the whole trace has come.
+  RankSet traced_nodes;
   std::uint32_t below_launched = 0;
   bool launched_sent = false;
   bool verdicts_begun = false;
@@ -171,17 +181,17 @@ struct Agent::State {
   bool failure_sent = false;
   bool terminating = false;
   bool guardian_lost = false;
-  bool timed_out = false;  // the ranks of this node were told to end by Timer::limit
+  bool timed_out = false;  // Timer::limit told the ranks to end
   bool shutdown = false;
   bool slow_armed = false;
   bool leftovers_asked = false;
   bool node_empty = false;
   bool node_empty_seen = false;
-  std::uint64_t drained = 0;  // bytes of output read when the drain timer was set
+  std::uint64_t drained = 0;  // output bytes read when drain was set
   bool gave_up = false;
-  RankSet lost_below;                // nodes that were told as lost to the root
-  std::optional<WindowSize> window;  // of the terminal, once it has changed
-  std::vector<msg::Seen> seen;       // by an adopter, while it says so
+  RankSet lost_below;                // nodes that were reported as lost
+  std::optional<WindowSize> window;  // terminal size, once it has changed
+  std::vector<msg::Seen> seen;       // from an adopter, until its last Adopt
 };
 
 }  // namespace scela::nla

@@ -1,7 +1,8 @@
-// The attributes of a node: pairs that its own ranks share, as PMI-2 has them.
+// The attributes of a node: key-value pairs that only the ranks of that node share, as PMI-2 has
+// them. The agent's core uses this part, and one thread at a time calls it.
 //
-// Nothing of them travels. A get that waits is parked until a rank of the node puts what it asks
-// for, or until the job goes on without one that might have.
+// No pair travels to another node. A get that waits is parked until a rank of the node puts the
+// key, or until the job goes on without a rank that might have put it.
 #pragma once
 
 #include <cstdint>
@@ -23,8 +24,8 @@ class Attributes {
   void ask(Rank rank, RequestId id, const ask::PutNode& put);
   void ask(Rank rank, RequestId id, const ask::GetNode& wanted);
   void ranks_ended(const RankSet& ranks);
-  // The job goes on without these ranks; if one is of this node, who waits is told: what it waits
-  // for may never come.
+  // The job goes on without these ranks. If one of them is of this node, every get that waits
+  // fails, because its pair may never come.
   void peers_failed(const RankSet& ranks);
   std::uint64_t held_bytes() const { return bytes_; }
 
@@ -33,8 +34,8 @@ class Attributes {
 
   Context& context_;
   std::map<std::string, std::string, std::less<>> pairs_;
-  std::uint64_t bytes_ = 0;                // of all pairs
-  std::map<std::string, Askers> waiting_;  // for a key
+  std::uint64_t bytes_ = 0;                // bytes of all keys and values
+  std::map<std::string, Askers> waiting_;  // askers by key
 };
 
 }  // namespace scela::nla

@@ -1,8 +1,9 @@
-// Which processors each rank of a node is bound to, and what is told of it.
+// The processors that each rank of a node is bound to, and the lines that report them.
 //
-// Its agent decides when ranks are about to start; scela-run, told of the node's topology, comes to
-// the same by the same means where it is to show it before. The rules are common/core/placement.h;
-// here is what a job chooses and what earlier ranks have taken.
+// The node's agent decides when ranks are about to start. If scela-run must show the binding
+// before, it is told the node's topology and computes the same places with this class. The rules
+// are common/core/placement.h. This part adds what the job chooses and what earlier ranks have
+// taken. It has no lock, and one thread at a time uses it.
 #pragma once
 
 #include <map>
@@ -21,15 +22,15 @@ class Binding {
  public:
   using Places = std::map<Rank, CpuSet>;
 
-  // `topology`: what the node may use, its share of a machine that simulated nodes share.
+  // `topology` is what the node may use: its share, if simulated nodes share a machine.
   explicit Binding(Topology topology) : topology_(std::move(topology)) {}
 
-  // Places of ranks that are about to start; those without one are not bound.
-  // `later`: ranks that others have asked for share processors if they must. Error: the node cannot
-  // give what the placement asks for.
+  // Returns the places of ranks that are about to start. A rank without a place is not bound. If
+  // `later` is true, other ranks asked for these, and they share processors if they must. Returns
+  // an error if the node cannot give what the placement asks for.
   Result<Places> place(const Job& job, const RankSet& ranks, bool later);
 
-  // A line for each of those ranks.
+  // Returns one line for each of these ranks.
   std::vector<std::string> report(const RankSet& ranks, const Places& places) const;
 
   const Topology& topology() const { return topology_; }
@@ -40,7 +41,7 @@ class Binding {
 
   Topology topology_;
   std::optional<Placer> placer_;
-  CpuSet chosen_;  // of ranks whose cores were chosen
+  CpuSet chosen_;  // CPUs of ranks with chosen cores
 };
 
 }  // namespace scela::nla

@@ -1,19 +1,20 @@
-// What a rank may make others hold.
+// Bounds on what one rank may make agents hold. The agent's core applies them.
 #pragma once
 
 #include <cstdint>
 
 namespace scela::nla {
 
-// Bytes that one rank of a node may have put without a fence of the whole job since, and that it
-// may bring into one collective operation with all that is written beside it. Twice what the
-// largest request of any protocol takes (pmi/protocol/pmgr.h). Smaller: those would fail; larger:
-// more memory for a rank that puts without end.
+// A rank of a node may have put this many bytes since the last fence of the whole job. A rank may
+// bring as many into one collective operation, together with all that is written beside them. The
+// value is twice what the largest request of any protocol takes (pmi/protocol/pmgr.h). If it were
+// smaller, such requests would fail. If it were larger, a rank that puts without end would take
+// more memory.
 inline constexpr std::uint64_t kRankBudget = std::uint64_t{32} * 1024 * 1024;
 
-// So many budgets of its ranks a child agent may have brought into operations that are not over.
-// Those that overlap may carry the same pairs. Smaller: they would be taken for an attack; larger:
-// more memory for one.
+// A child agent may have brought this many budgets of its ranks into operations that are not over.
+// Operations that overlap may carry the same pairs. If the value were smaller, such operations
+// would be taken for an attack. If it were larger, an attack would take more memory.
 inline constexpr std::uint64_t kOverlappingBudgets = 4;
 
 }  // namespace scela::nla

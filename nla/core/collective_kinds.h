@@ -1,4 +1,5 @@
-// What kinds of collective operations have in common, for both of their ways (collectives.h).
+// Properties of the kinds of collective operations. Both files that carry operations out, up and
+// down the tree, use them (collectives.h). Pure functions, for any thread.
 #pragma once
 
 #include "nla/core/messages.h"
@@ -20,10 +21,11 @@ inline bool has_root(CollectiveKind kind) {
          kind == CollectiveKind::scatter;
 }
 
-// Of what says how members disagree: it names a host and two operations.
+// The most bytes of the text that says how members disagree: it names a host and two operations.
 inline constexpr std::size_t kMaxMismatch = 1024;
 
-// Only fences have pairs to pack, and a clock, which the last word brings.
+// Returns false if the mismatch is too long, or if the message has what only a fence has: packed
+// pairs, and a clock, which the last piece brings.
 template <class M>
 bool may_say(const M& message) {
   const bool fence = message.kind == CollectiveKind::fence;

@@ -1,28 +1,32 @@
 // Collective operations over the tree: barrier, fence, gather, broadcast, allgather, scatter,
-// alltoall.
+// alltoall. The agent's core uses this part, and one thread at a time calls it.
 //
-// One engine for all (decision D5, thesis section 2.2.3). Contributions travel up as records and
-// turn round at the root of the tree; results travel down. Records are self-contained and at most a
-// piece long, so an agent forwards what has arrived before it holds the rest (cut through), merges
-// children by appending, and holds at most one piece per operation on the way up:
+// One engine carries out all of them (decision D5, thesis section 2.2.3). Contributions travel up
+// as records and turn round at the root of the tree; results travel down. A record is
+// self-contained and at most a piece long. So an agent forwards what has arrived before it holds
+// the rest (cut through), merges children by appending, and holds at most one piece for each
+// operation on the way up:
 //
 //   record := source:varint destination+1:varint (0: every member) total:varint offset:varint
 //   bytes:text
 //
-// A fence carries the cache's pairs instead of records, packed where that saves bytes: where a
-// piece begins its way, up or down, and not again by who forwards it. Operations synchronise: the
-// last piece goes down only after every member has entered, so a set has one operation in flight
-// and memory is bounded. A member that ends without entering is "missing": the operation completes
-// with an error for the others instead of hanging. A subtree whose members have all ended never
-// hears of an operation by itself, so a child that has told of ended ranks is sent an empty piece
-// (a probe) when one begins. Every operation carries its set and its number in that set.
+// A fence carries the cache's pairs instead of records. They are packed if that saves bytes. A
+// piece is packed where it begins its way, up or down, and the agents that forward it do not pack
+// it again. Operations synchronise: the last piece goes down only after every member has entered.
+// So a set has one operation in flight and memory is bounded. A member that ends without entering
+// is "missing": the operation completes with an error for the others instead of hanging. A subtree
+// whose members have all ended never hears of an operation by itself. So a child that has reported
+// ended ranks is sent an empty piece (a probe) when an operation begins. Every operation carries
+// its set and its number in that set.
 //
-// An agent that loses its parent and may be adopted (docs/protocol.md) turns the operations of its
-// own subtree round from then on: those with a member outside fail, as do those that were under way
-// above. To its new parent the subtree's members are missing in every operation.
+// An agent that loses its parent may be adopted (docs/protocol.md). From then on it turns the
+// operations of its own subtree round itself. Operations with a member outside fail, and so do
+// those that were in flight above. To the new parent, the subtree's members are missing in every
+// operation.
 //
-// A fence carries what the node has put since the last fence of the whole job that succeeded: one
-// that fails, or that not everybody takes part in, must not make pairs invisible to the next one.
+// A fence carries what the node has put since the last fence of the whole job that succeeded. A
+// fence that fails, or that not every rank takes part in, must not make pairs invisible to the next
+// one.
 #pragma once
 
 #include <cstdint>
@@ -42,7 +46,8 @@ class Bulletin;
 
 class Collectives {
  public:
-  // `policy` takes part in fences, and `bulletin` brings pairs to their owners.
+  // `policy` takes part in fences, and `bulletin` brings pairs to their owners. use() keeps both
+  // pointers, and the caller owns them.
   Collectives(Context& context, Children& children) : context_(context), children_(children) {}
   void use(cache::Policy* policy, Bulletin* bulletin) {
     policy_ = policy;
@@ -51,57 +56,62 @@ class Collectives {
 
   void ask(Rank rank, RequestId id, const ask::Collective& call);
   void ranks_ended(const RankSet& ranks);
-  // No rank of the child's subtree will enter anything any more; what it said before counts.
+  // No rank of the child's subtree will enter anything any more. Contributions that it sent before
+  // count.
   void child_ended(const Child& child);
-  // Child::some_ended was set.
+  // The caller has set Child::some_ended of a child. Probes the children that have ended ranks.
   void child_has_ended_ranks();
   // The parent was lost, and with it the way to the ranks outside the subtree.
   void cut_off();
 
-  // False: the message breaks the protocol; the link must end.
+  // Return false if the message breaks the protocol; the link must end then.
   bool receive_up(Child& child, const msg::CollectiveUp& message);
   bool receive_down(const msg::CollectiveDown& message);
 
-  // A fence was committed since the last call (waiting gets may be answerable).
+  // Returns true if a fence was committed since the last call; waiting gets may be answerable then.
   bool take_committed() { return std::exchange(committed_, false); }
   std::uint64_t held_bytes() const;
 
  private:
-  struct Assembly {  // one source's payload for one destination
+  struct Assembly {  // one source's payload to one destination
     std::uint64_t total = 0;
     std::uint64_t have = 0;
-    Chunk whole;          // when it came in one piece
-    std::string partial;  // else
+    Chunk whole;          // if it came in one piece
+    std::string partial;  // if it came in several pieces
   };
   struct Piece {
     Chunk bytes;
-    bool packed = false;  // a fence's (packing.h)
+    bool packed = false;  // only of a fence (packing.h)
   };
   struct Operation {
     CollectiveKind kind = CollectiveKind::barrier;
     Rank root = 0;
-    bool known = false;                 // kind and root were said by somebody
-    RankSet waiting_for;                // local members that have not entered
-    std::vector<LinkId> open_children;  // with members, their last piece has not come
+    bool known = false;  // some member has said kind and root
+    RankSet waiting_for;
+    // The children with members that have not sent their last piece.
+    std::vector<LinkId> open_children;
     std::vector<LinkId> member_children;
     RankSet missing;
     std::string mismatch;
-    std::string pending;  // records on their way up
+    std::string pending;
     bool sent_last = false;
-    bool went_up = false;  // in part at least
+    bool went_up = false;  // some piece was sent up
     std::vector<LinkId> probed;
-    LinkId begun_by = kParentLink;  // the child that it counts against; kParentLink: none
-    std::map<LinkId, std::uint64_t> contributed;  // bytes
-    std::uint64_t carried = 0;  // fence: cache::Policy::taken() of what it took along
-    cache::Stamp clock = 0;     // fence: the latest of those who have contributed
+    // The operation counts against this child's bound; kParentLink: against none.
+    LinkId begun_by = kParentLink;
+    std::map<LinkId, std::uint64_t> contributed;  // bytes by child
+    // If a fence: cache::Policy::taken() of the pairs that it took along.
+    std::uint64_t carried = 0;
+    // If a fence: the latest clock of the members that have contributed.
+    cache::Stamp clock = 0;
     std::vector<std::pair<Rank, RequestId>> callers;
-    std::vector<Piece> pieces;  // of the result, for this node
+    std::vector<Piece> pieces;  // parts of the result for this node
   };
   using Operations = std::map<CollectiveId, Operation>;
 
-  // What an operation takes at an agent beside its set, about.
+  // An operation takes about this many bytes at an agent beside its set.
   static constexpr std::uint64_t kBegunCost = 1536;
-  // What an operation's set takes, about.
+  // Returns about how many bytes an operation's set takes.
   static std::uint64_t bytes_of(const CollectiveId& id) {
     return 256 + id.set.ranges().size() * sizeof(RankSet::Range);
   }
@@ -139,9 +149,10 @@ class Collectives {
   cache::Policy* policy_ = nullptr;
   Bulletin* bulletin_ = nullptr;
   Operations operations_;
-  RankSet ended_ranks_;  // of this node
-  std::map<std::pair<RankSet, std::uint32_t>, std::map<Rank, std::uint64_t>> next_seq_;  // set, tag
-  std::uint64_t numbered_bytes_ = 0;  // what next_seq_ takes, about
+  RankSet ended_ranks_;  // on this node
+  // by set and tag, by rank
+  std::map<std::pair<RankSet, std::uint32_t>, std::map<Rank, std::uint64_t>> next_seq_;
+  std::uint64_t numbered_bytes_ = 0;  // about the bytes of next_seq_
   bool committed_ = false;
   bool cut_off_ = false;
   bool probing_ = false;  // some child has ended ranks

@@ -1,6 +1,8 @@
-// What the parts of an agent's core share: who this agent is, its job, and where its actions go.
+// The state that the parts of an agent's core share: the agent's identity, its job, and the list
+// that its actions go to.
 //
-// One Context per agent; parts hold a reference to it. `out` is set for the duration of one event.
+// Each agent has one Context, and its parts hold a reference to it. `out` is set for the duration
+// of one event. One thread at a time uses a Context.
 #pragma once
 
 #include <algorithm>
@@ -22,38 +24,41 @@ inline constexpr std::uint32_t kRootNode = UINT32_MAX;
 struct Context {
   Role role = Role::agent;
   std::uint32_t node = kRootNode;
-  Slice slice;                     // nodes this agent answers for, itself first (root: all)
-  RankSet handed_back;             // of those, the ones that the root was asked to start instead
-  std::vector<std::string> hosts;  // their names
-  std::uint32_t nodes = 0;         // in the whole host list
+  Slice slice;                     // its nodes, itself first (root: all)
+  RankSet handed_back;             // of these, those handed to the root
+  std::vector<std::string> hosts;  // their contacts, one line for each
+  std::uint32_t nodes = 0;         // number of nodes in the whole host list
   std::uint32_t degree = 1;
   std::uint32_t grace_ms = 0;
   std::string job_id;
   std::string settings;
-  std::uint32_t parent = kRootNode;  // its node
-  std::uint32_t adopt_ms = 0;        // event::Begin::adopt_ms
+  std::uint32_t parent = kRootNode;  // the parent's node
+  std::uint32_t adopt_ms = 0;        // see event::Begin::adopt_ms
   std::optional<Job> job;
-  RankSet own_ranks;                            // on this node
-  RankSet subtree_ranks;                        // on the nodes of the slice
-  RankSet failed_nodes;                         // reported as failed (numbers of nodes, not ranks)
-  RankSet never_ready;                          // of those, the ones whose slice was handed on
-  std::vector<msg::NodeFailed> failed_running;  // of those, the ones lost since the ranks run
-  RankSet lost_nodes;                           // as everybody is told (msg::NodesLost)
+  RankSet own_ranks;
+  RankSet subtree_ranks;
+  RankSet failed_nodes;  // node numbers that were reported failed
+  RankSet never_ready;   // of these, those with slices handed on
+  // The failures that this agent reported, if agents of lost parents are adopted and it is not the
+  // root.
+  std::vector<msg::NodeFailed> failed_running;
+  RankSet lost_nodes;  // as msg::NodesLost tells every agent
   bool parent_lost = false;
-  bool orphaned = false;  // it was lost too, but another may take its place
-  // At some time. The new parent speaks of ranks that are not below any more until it has heard.
+  bool orphaned = false;  // lost too, but another may replace it
+  // The agent was adopted at some time. The new parent speaks of ranks that are not below any more,
+  // until it has heard otherwise.
   bool adopted = false;
-  bool done = false;           // Done was sent: nothing follows it
-  std::uint64_t messages = 0;  // sent on links
+  bool done = false;           // Done was sent, and it is the last
+  std::uint64_t messages = 0;  // messages sent on links
   Actions* out = nullptr;
 
   bool is_root() const { return role == Role::root; }
-  // Agents whose parent is lost are adopted by its parent.
+  // Returns true if an agent that loses its parent is adopted by the parent of that parent.
   bool adopts() const { return adopt_ms > 0 && job && job->on_failure == OnFailure::wait; }
   const std::string& host(std::uint32_t index) const { return hosts[index - slice.first]; }
 
-  // How many of them count where a bound is so much for each rank: those that the job began with,
-  // or a rank could have more by asking for more ranks.
+  // Returns how many of `ranks` count if a bound is so much for each rank. These are the ranks that
+  // the job began with, at least 1. Otherwise a rank could get more by asking for more ranks.
   std::uint64_t shares(const RankSet& ranks) const {
     if (!job) return ranks.size();
     return std::max<std::uint64_t>(ranks.intersection(job->ranks_of_world(0)).size(), 1);

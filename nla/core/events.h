@@ -1,5 +1,5 @@
-// What happens to an agent. A shell (nla/shell, or the simulator) reports each as it happens, in
-// order.
+// The events that an agent's core handles. A shell (nla/shell, or the simulator) reports each as it
+// happens, in order. Values; no thread shares them.
 #pragma once
 
 #include <concepts>
@@ -18,23 +18,27 @@
 
 namespace scela::nla {
 
-// Links of one agent: 0 leads to the parent, children count from 1 in the order they are started
-// and are never reused.
+// The links of one agent. Link 0 leads to the parent. Children count from 1 in the order in which
+// they are started, and no number is reused.
 using LinkId = std::uint32_t;
 inline constexpr LinkId kParentLink = 0;
 
 enum class Timer : std::uint8_t {
-  grace,     // ranks were told to end and may now be killed
-  leftover,  // what ranks left behind was told to end and may now be killed
-  drain,     // the node is empty but a pipe does not end: somebody outside holds it
-  give_up,   // children do not report their end
-  limit,     // this node's ranks have run for Job::host_timeout_ms, and then for the grace
-  adopt,     // the parent was lost and nobody has taken its place
-  slow,      // all children are ready but some that have not answered yet
+  grace,  // ranks were told to end; now kill them
+  // Processes that ranks left behind were told to end and may now be killed.
+  leftover,
+  // The node is empty but a pipe does not end: a process outside the node's job holds it.
+  drain,
+  give_up,
+  // This node's ranks have run for Job::host_timeout_ms, and then for the grace.
+  limit,
+  adopt,  // no agent has adopted this one in time
+  // All children are ready, except some that have not answered yet.
+  slow,
 };
 inline constexpr int kTimers = 7;
 
-// Why the root ends a job that has not failed by itself.
+// The reason why the root ends a job that has not failed by itself.
 enum class StopCause : std::uint8_t { timeout, signal, output_failed, agents_missing, protocol };
 
 namespace event {
@@ -47,37 +51,37 @@ struct Begin {
   std::uint32_t grace_ms = 0;
   std::string settings;
   std::uint64_t clock_ns = 0;
-  // How long an agent whose parent was lost keeps its ranks (OnFailure::wait); 0: it does not.
+  // An agent that lost its parent keeps its ranks for this time (OnFailure::wait); 0: it does not.
   std::uint32_t adopt_ms = 0;
 };
-// Root only, after action::Ready: the job over the nodes that are there.
+// Root only, after action::AllReady: start the job on the nodes that are there.
 struct Launch {
   Job job;
 };
 struct Received {
   LinkId link = kParentLink;
   Message message;
-  std::uint64_t clock_ns = 0;  // only read for Start and Hello
+  std::uint64_t clock_ns = 0;  // the core ignores it
 };
-// The stream of a link ended or broke: no message will come from it, none can be sent. Once per
-// link.
+// The stream of a link ended or broke: no message will come from it, and none can be sent. Comes
+// once for each link.
 struct LinkEnded {
   LinkId link = kParentLink;
   std::string why;
 };
-// A child could not be started and nothing of it is left; neither LinkEnded nor ChildGone follows.
+// A child could not be started, and nothing of it is left. Neither LinkEnded nor ChildGone follows.
 struct ChildFailed {
   LinkId link = 0;
   StartPhase phase = StartPhase::connect;
   std::string why;
-  bool hand_back = false;  // this agent may not start it, the root may
+  bool hand_back = false;  // only the root may start it
 };
-// A child's session is on its way: it has waited for its turn, if it had to (--fanout). Before
-// anything else of that child; not of one that is adopted.
+// A child's session has begun. It has waited for its turn, if it had to (--fanout). Precedes all
+// other events of that child. Does not come for a child that is adopted.
 struct ChildBegun {
   LinkId link = 0;
 };
-// Nothing of the child's node is left; after its LinkEnded.
+// Nothing of the child's process is left. Follows its LinkEnded.
 struct ChildGone {
   LinkId link = 0;
 };
@@ -86,20 +90,24 @@ struct RankStarted {
 };
 struct RankNotStarted {
   Rank rank = 0;
-  std::int32_t error = 0;  // errno; ECANCELED: SignalRanks came before its turn
+  // An errno; ECANCELED says that SignalRanks came before the rank's turn.
+  std::int32_t error = 0;
   std::string why;
 };
-// None of this node's ranks will be started: it cannot hold so many. Answers StartRanks.
+// The shell starts no rank of the set that action::StartRanks named: the node cannot hold so many.
+// Answers StartRanks.
 struct RanksRefused {
-  RankSet ranks;           // of which action::StartRanks
-  std::int32_t error = 0;  // errno: what starting the first one too many would have given
+  RankSet ranks;  // the set of action::StartRanks
+  // The errno that the start of the first rank too many would have given.
+  std::int32_t error = 0;
   std::string why;
 };
-struct RankExited {  // reported after everything it asked of PMI
+struct RankExited {  // comes after all that it asked of PMI
   Rank rank = 0;
-  Outcome outcome;  // exited, signaled or unfinished
+  Outcome outcome;
 };
-struct RankOutput {  // at most kMaxPiece bytes, within the credit given by action::ReadOutput
+// At most kMaxPiece bytes, within the credit that action::ReadOutput gave.
+struct RankOutput {
   Rank rank = 0;
   Stream stream = Stream::out;
   Chunk bytes;
@@ -108,70 +116,74 @@ struct RankStreamEnded {
   Rank rank = 0;
   Stream stream = Stream::out;
 };
-// No descendant of this node is left (other than agents of other nodes). Only after EndLeftovers.
+// No descendant of this node is left, except agents of other nodes. Comes only after EndLeftovers.
 struct NodeEmpty {};
 struct TimerFired {
   Timer timer = Timer::grace;
 };
-struct Asked {  // a rank asks for a primitive
+struct Asked {
   Rank rank = 0;
   RequestId id = 0;
   Request request;
 };
 // The guardian of this agent is gone: end the job on this node.
 struct GuardianLost {};
-struct StdinTaken {  // bytes all local targets have taken since the start, in all
+// The bytes that all local targets have taken since the start, in all.
+struct StdinTaken {
   std::uint64_t bytes = 0;
 };
-struct StdinClosed {  // a rank that runs has closed its standard input; once a rank
+// A rank that runs has closed its standard input. Comes once for each rank.
+struct StdinClosed {
   Rank rank = 0;
 };
-struct PairUsed {  // a rank has read a pair of the cache in the memory that it shares with the
-                   // agent
+// A rank has read a pair of the cache in the memory that it shares with the agent.
+struct PairUsed {
   std::string key;
 };
-struct SendTrace {  // the shell's own trace, to be carried to the root; pieces of at most kMaxPiece
+// The shell's own trace, which goes to the root in pieces of at most kMaxPiece.
+struct SendTrace {
   bool last = false;
   Chunk bytes;
 };
-struct Say {  // the shell's own log record
+struct Say {
   LogRecord record;
 };
-// What the shell measured of this process, for Stats; the last answer to action::Finishing.
+// The shell's measurements of this process, for Stats. They are the last answer to
+// action::Finishing.
 struct Measured {
-  std::uint64_t sent_bytes = 0;  // written to links, frame headers included
+  std::uint64_t sent_bytes = 0;  // bytes to links, frame headers included
   std::uint64_t private_bytes = 0;
   std::uint64_t resident_bytes = 0;
 };
 
-// Root only.
-struct Planned {  // answers action::Spawn
+// Root only: the events from here on.
+struct Planned {
   Rank rank = 0;
   RequestId id = 0;
-  std::string why;  // not empty: it cannot be
+  std::string why;  // not empty: why it cannot be
   World world;
 };
-// More hosts, whose numbers follow those that there are: start their agents. Only while the ranks
-// run.
+// Start the agents of more hosts. Their numbers follow those of the present hosts. Only while the
+// ranks run.
 struct AddHosts {
   std::vector<std::string> hosts;
 };
-struct UserSignal {  // forward to all ranks
+struct UserSignal {  // forward the signal to all ranks
   std::int32_t signo = 0;
 };
-struct Stop {  // end the job
+struct Stop {
   StopCause cause = StopCause::signal;
-  std::int32_t signo = 15;     // what ranks get first
-  std::uint32_t grace_ms = 0;  // 0: SIGKILL at once
+  std::int32_t signo = 15;  // the first signal to the ranks
+  std::uint32_t grace_ms = 0;
 };
 struct StdinRead {
   Chunk bytes;
   bool end = false;
 };
-struct WindowChanged {  // the person's terminal has another size
+struct WindowChanged {  // the user's terminal has another size
   WindowSize size;
 };
-struct OutputWritten {  // the presenter has passed on this many bytes
+struct OutputWritten {  // the presenter has passed these on
   std::uint64_t bytes = 0;
 };
 
@@ -187,8 +199,8 @@ using EventKinds =
                  event::WindowChanged, event::ChildBegun, event::Planned, event::AddHosts,
                  event::PairUsed>;
 
-// What happens to an agent. Copying, moving and destroying one is compiled in one file: with this
-// many kinds it would be most of the compilation of every file that passes one on.
+// One event. Copying, moving and destroying it is compiled in events.cpp alone: with this many
+// kinds it would be most of the compilation of every file that passes an event on.
 class Event : public EventKinds {
  public:
   Event();

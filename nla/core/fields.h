@@ -1,15 +1,18 @@
-// One list of fields per struct, walked in both directions: what the wire and log formats of this
-// room are made of.
+// One list of fields for each struct, walked in both directions. The wire and log formats of
+// nla/core are made of these lists.
 //
-// A struct takes part by an overload of fields() in its own namespace that ties its members in the
-// order in which they are written. FieldWriter and FieldReader know the kinds of member: integers
-// of 16 bits are fixed, unsigned ones of 32 and 64 are varints, signed ones fixed, enumerations and
-// flags one byte, strings and lists with a varint count, rank sets as ranges. What a Chunk becomes
-// depends on the format: see the two constructors. Private to nla/core; knows no message and no
-// event.
+// A struct takes part by an overload of fields() in its own namespace. The overload ties the
+// members in the order in which they are written. FieldWriter and FieldReader know these kinds of
+// member: integers of 16 bits are fixed, unsigned ones of 32 and 64 bits are varints, and signed
+// ones are fixed. Enumerations and flags take one byte. Strings and lists begin with a varint
+// count, and rank sets are ranges. The format decides what becomes of a Chunk: see the two
+// constructors.
 //
-// Reading is strict: an enumeration out of its range, a flag other than 0 and 1, or a count that
-// the remaining bytes cannot hold fails the ByteReader, and everything after reads as zeros.
+// Reading is strict. An enumeration out of its range, a flag other than 0 and 1, or a count that
+// the remaining bytes cannot hold fails the ByteReader. Everything after reads as zeros.
+//
+// Private to nla/core. Knows no message and no event, has no lock, and one thread at a time uses a
+// writer or reader.
 #pragma once
 
 #include <concepts>
@@ -34,7 +37,7 @@ namespace scela::nla {
 template <class T, class Struct>
 concept Is = std::same_as<std::remove_cv_t<T>, Struct>;
 
-// Enumerations on a wire: values 0 to last_value(e), in the order of their declaration.
+// An enumeration on the wire has the values 0 to last_value(e), in the order of its declaration.
 constexpr Stream last_value(Stream) {
   return Stream::err;
 }
@@ -101,12 +104,12 @@ namespace scela::nla {
 
 class FieldWriter {
  public:
-  // A Chunk is written like a string: varint length and bytes.
+  // Writes a Chunk like a string: a varint length and the bytes.
   explicit FieldWriter(ByteWriter& out) : out_(out) {}
-  // The Chunk, which must be the last field, is not written but shared with `tail`.
+  // Does not write the Chunk, which must be the last field, but shares it with `tail`.
   FieldWriter(ByteWriter& out, Chunk& tail) : out_(out), tail_(&tail) {}
 
-  // All members of a struct, or those that a tuple ties.
+  // Writes all members of a struct, or the members that a tuple ties.
   template <class Struct>
   void all(const Struct& value) {
     each(fields(value));
@@ -160,9 +163,10 @@ class FieldWriter {
 
 class FieldReader {
  public:
-  // A Chunk is a copy of the string's bytes.
+  // Reads a Chunk as a copy of the string's bytes.
   explicit FieldReader(ByteReader& in) : in_(in) {}
-  // A Chunk is the window of `whole` from where `in`, which reads whole's bytes, has come to.
+  // Reads a Chunk as the window of `whole` that begins at the position of `in`; `in` reads the
+  // bytes of `whole`.
   FieldReader(ByteReader& in, const Chunk& whole) : in_(in), whole_(&whole) {}
 
   template <class Struct>
@@ -209,7 +213,8 @@ class FieldReader {
   void get(std::vector<Item>& items) {
     items.clear();
     const std::uint64_t count = in_.varint();
-    if (count > in_.rest().size()) in_.fail();  // an item takes a byte at least: no room for a lie
+    // An item takes at least one byte, so a larger count is wrong.
+    if (count > in_.rest().size()) in_.fail();
     for (std::uint64_t i = 0; in_.ok() && i < count; ++i)
       get(items.emplace_back());
   }

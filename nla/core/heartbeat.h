@@ -1,10 +1,10 @@
-// Whether the other end of one link is alive: when to say that we are, and when silence means that
-// it is not (decision D3).
+// Detects if the other end of one link is alive (decision D3): says when this end must send a beat,
+// and when silence means that the peer is lost. The link uses it.
 //
-// Counts ticks of the process's own timer, kTicksPerPeriod of them a period, and knows no clock. So
-// a tick that comes late, because the machine is overloaded or the process was stopped, or a clock
-// that jumps, makes the peer no older than one tick: a late timer of one's own extends the deadline
-// by as much as it was late. Values only, one per link.
+// It counts ticks of the process's own timer, kTicksPerPeriod of them a period, and knows no clock.
+// A tick may come late because the machine is overloaded or the process was stopped, and a clock
+// may jump. In each case the peer grows no older than one tick, so a late timer extends the
+// deadline by as much as it was late. Values only: one object for each link, one thread at a time.
 #pragma once
 
 #include <cstdint>
@@ -15,23 +15,24 @@ namespace scela::nla {
 class Heartbeat {
  public:
   static constexpr std::uint32_t kTicksPerPeriod = 4;
-  // What was heard or sent is only known to lie within the tick before. So that no beat comes more
-  // than a period after what was sent last, and silence is noticed no later than after three
-  // periods, each counts from the earlier end of that tick.
+  // The time of the last byte is known to one tick only. So each limit counts from the earlier end
+  // of that tick. No beat then comes more than a period after the last byte was sent, and silence
+  // is noticed after three periods at the latest.
   static constexpr std::uint32_t kIdleTicks = kTicksPerPeriod - 1;
   static constexpr std::uint32_t kLostTicks = 3 * kTicksPerPeriod - 1;
 
   struct Seen {
-    std::uint64_t heard = 0;  // bytes in all, of any kind
-    std::uint64_t sent = 0;   // bytes in all that the stream has taken
-    bool deaf = false;        // for some of the time since the last tick we read nothing
+    std::uint64_t heard = 0;  // bytes received in all, of any kind
+    std::uint64_t sent = 0;   // bytes that the stream took in all
+    // This end read nothing for some of the time since the last tick.
+    bool deaf = false;
   };
   enum class Verdict : std::uint8_t { nothing, beat, lost };
 
   Verdict tick(const Seen& seen);
-  // A sign of life that did not come over the link.
+  // The peer gave a sign of life that did not come over the link.
   void alive() { quiet_ = 0; }
-  // Nothing was heard for longer than a peer in good health is silent.
+  // Returns true if the peer has been silent for longer than a healthy peer is.
   bool overdue() const { return quiet_ > kTicksPerPeriod; }
 
  private:
@@ -41,12 +42,13 @@ class Heartbeat {
   std::uint32_t idle_ = 0;
 };
 
-// Whether a peer takes nothing of what waits for it, though it may say that it is alive: what waits
-// for one child holds up all links of its parent.
+// Detects a peer that takes nothing of what waits for it, though it may say that it is alive. Bytes
+// that wait for one child hold up all links of its parent.
 class Stall {
  public:
-  // Once for each tick. `waits`: more is queued for the peer than may be; `taken`: bytes in all
-  // that the stream has taken. True: the peer has taken nothing for more than `limit` ticks.
+  // The caller calls this once for each tick. `waits` says that more is queued for the peer than
+  // may be. `taken` is the number of bytes that the stream has taken in all. Returns true if the
+  // peer has taken nothing for more than `limit` ticks.
   bool tick(bool waits, std::uint64_t taken, std::uint32_t limit) {
     const bool moved = taken != std::exchange(taken_, taken);
     ticks_ = waits && !moved ? ticks_ + 1 : 0;

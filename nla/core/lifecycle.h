@@ -1,4 +1,5 @@
-// The phases of an agent's life, as a table: how each is entered and what ends it.
+// The phases of an agent's life, as a table of how each is entered and what ends it. agent*.cpp
+// follow it. Values only, for any thread.
 //
 //   phase      entered by                            ends when
 //   waiting    creation                              Start and all SliceHosts came (root: Begin)
@@ -10,9 +11,9 @@
 //   leaving    Done sent (root: JobEnded shown)      every child process is gone: Finish
 //   finished   Finish was given                      -
 //
-// Terminate (PROCESS_TERMINATE) may come in any phase: ranks get the signal, and SIGKILL after the
-// grace; their verdicts then end the job the usual way. Losing the parent is Terminate and Shutdown
-// at once, without anybody to report to.
+// Terminate (PROCESS_TERMINATE) may come in any phase. Ranks get the signal, and SIGKILL after the
+// grace; their verdicts then end the job the usual way. The loss of the parent is Terminate and
+// Shutdown at once, with no agent to report to.
 #pragma once
 
 #include <cstdint>

@@ -1,12 +1,12 @@
-// What agents say to each other, and the bytes it takes.
+// The messages between agents, and their encoding. Agents' cores and shells use this file.
 //
-// A frame (common/core/frame.h) carries one message: the frame's kind is the message's position in
-// the variant below plus one, its payload the fields in the order written here (integers
-// little-endian or varint, strings with a varint length, rank sets as ranges), then for messages
-// that end in a Chunk its bytes up to the end of the frame. Bulk data is cut into pieces of at most
-// kMaxPiece bytes; every piece can be forwarded on its own. docs/protocol.md has the reasons.
+// A frame (common/core/frame.h) carries one message. The frame's kind is the message's position in
+// the variant below plus one. Its payload is the fields in the order written here: integers
+// little-endian or varint, strings with a varint length, rank sets as ranges. If a message ends in
+// a Chunk, the Chunk's bytes fill the rest of the frame. Bulk data is cut into pieces of at most
+// kMaxPiece bytes, and every piece can be forwarded on its own. docs/protocol.md has the reasons.
 //
-// d: parent to child, u: child to parent.
+// In the comments, d is from parent to child, u from child to parent. Values only, for any thread.
 #pragma once
 
 #include <compare>
@@ -36,7 +36,7 @@ inline constexpr std::uint16_t kProtocolVersion = 1;
 
 enum class Stream : std::uint8_t { out, err };
 
-// Why a node has no agent. The phase decides the advice and the exit status.
+// The phase in which a node's agent failed. It decides the advice and the exit status.
 enum class StartPhase : std::uint8_t {
   resolve,
   connect,
@@ -59,9 +59,12 @@ enum class CollectiveKind : std::uint8_t {
 };
 std::string_view name_of(CollectiveKind kind);
 
-// await: a look-up that is answered once the name is published; give_up: not any more, if it still
-// waits. publish_once: of a name that is gone with the first look-up; publish_own: with its rank,
-// which has ended when it says withdraw.
+// What a rank asks about a name:
+//   await         a look-up that is answered once the name is published
+//   publish_once  the name is gone with its first look-up
+//   publish_own   the name is gone with its rank
+//   give_up       end an await, if it still waits
+//   withdraw      the rank has ended; its names of publish_own are gone
 enum class NameAct : std::uint8_t {
   publish,
   lookup,
@@ -73,11 +76,12 @@ enum class NameAct : std::uint8_t {
   withdraw
 };
 
-// Whom a name is for, or whose a look-up wants: of all ranks those that are of the same job, of the
-// same world, on the same node, or the rank itself.
+// The ranks that a name is for, or that a look-up accepts names of: all ranks, those of the same
+// world, those on the same node, or the rank itself.
 enum class NameRange : std::uint8_t { job, world, node, rank };
 
-// One collective operation: the seq-th (from 0) among the ranks of `set` that has this tag.
+// One collective operation: the operation number `seq` (from 0) among the ranks of `set` with this
+// tag.
 struct CollectiveId {
   RankSet set;
   std::uint64_t seq = 0;
@@ -89,129 +93,153 @@ struct CollectiveId {
 // Totals over a subtree, sent once with Done.
 struct Stats {
   std::uint32_t agents = 0;
-  std::uint64_t messages = 0;           // sent on links
-  std::uint64_t bytes = 0;              // payload of those
+  std::uint64_t messages = 0;           // messages sent on links
+  std::uint64_t bytes = 0;              // bytes sent on links, with frame headers
   std::uint64_t max_private_bytes = 0;  // largest of any agent
   std::uint64_t max_resident_bytes = 0;
   std::uint64_t cache_bytes = 0;       // largest of any agent
-  std::uint64_t root_cache_bytes = 0;  // of the root, which may hold what nobody else does
-  std::uint64_t output_bytes = 0;      // read from ranks
+  std::uint64_t root_cache_bytes = 0;  // The root may hold what no agent holds.
+  std::uint64_t output_bytes = 0;      // bytes read from ranks
   friend bool operator==(const Stats&, const Stats&) = default;
 };
 
 namespace msg {
 
-struct Start {  // d: first on every link: who you are and what you look after
+// d: the first message on every link: the receiver's identity and the slice that it looks after.
+struct Start {
   std::uint16_t version = kProtocolVersion;
   std::string job_id;
-  Slice slice;              // of the host list; the receiver runs on host slice.first
-  std::uint32_t nodes = 0;  // in the whole host list
+  // The slice of the host list; the receiver runs on host slice.first.
+  Slice slice;
+  std::uint32_t nodes = 0;  // number of nodes in the whole host list
   std::uint32_t degree = 0;
-  std::uint32_t output_window = 0;  // bytes of output the child may send before it gets credit
+  std::uint32_t output_window = 0;  // output bytes to send before credit
   std::uint64_t clock_ns = 0;       // the parent's clock when it sent this
-  std::uint32_t grace_ms = 0;       // used if the link ends before the job is known
-  std::string settings;             // for the shell (record file, node shares); opaque to the core
-  std::uint32_t parent = UINT32_MAX;  // node of the sender; UINT32_MAX: scela-run itself
-  std::uint32_t adopt_ms = 0;         // event::Begin::adopt_ms
+  std::uint32_t grace_ms = 0;       // used if the link ends before the job
+  // For the shell (record file, node shares); opaque to the core.
+  std::string settings;
+  // The node of the sender; UINT32_MAX: scela-run itself.
+  std::uint32_t parent = UINT32_MAX;
+  std::uint32_t adopt_ms = 0;  // see event::Begin::adopt_ms
   friend bool operator==(const Start&, const Start&) = default;
 };
-struct SliceHosts {  // d: names of the hosts of the slice, newline-separated, in order; fewer than
-                     // Start says: the slice ends there
+// d: the contacts of the slice's hosts (contact.h) in order, each with a newline. If there are
+// fewer than Start says, the slice ends there.
+struct SliceHosts {
   bool last = false;
   Chunk names;
   friend bool operator==(const SliceHosts&, const SliceHosts&) = default;
 };
-struct JobBytes {  // d: encode(Job) in pieces; the last piece starts the ranks
+// d: encode(Job) in pieces; the last piece starts the ranks.
+struct JobBytes {
   bool last = false;
   Chunk bytes;
   friend bool operator==(const JobBytes&, const JobBytes&) = default;
 };
-struct Signal {  // d: deliver to every rank
+struct Signal {  // d: deliver the signal to every rank
   std::int32_t signo = 0;
   friend bool operator==(const Signal&, const Signal&) = default;
 };
-struct Terminate {  // d: PROCESS_TERMINATE: signo to every rank, SIGKILL after the grace
+// d: PROCESS_TERMINATE: send signo to every rank, and SIGKILL after the grace.
+struct Terminate {
   std::int32_t signo = 15;
   std::uint32_t grace_ms = 0;
   friend bool operator==(const Terminate&, const Terminate&) = default;
 };
-struct Shutdown {  // d: every rank has its verdict: end what is left, report, leave
+// d: every rank has its verdict: end what is left, report, leave.
+struct Shutdown {
   friend bool operator==(const Shutdown&, const Shutdown&) = default;
 };
-struct CollectiveDown {  // d: a piece of the result
+struct CollectiveDown {
   CollectiveId id;
   CollectiveKind kind = CollectiveKind::barrier;
   Rank root = 0;
   bool last = false;
-  RankSet missing;  // with last: members that ended without taking part; not empty means it failed
-  std::string mismatch;  // with last: the members disagreed about the operation, and how
+  // With last: the members that ended without taking part. If it is not empty, the operation
+  // failed.
+  RankSet missing;
+  // With last: how the members disagreed about the operation; empty if they agreed.
+  std::string mismatch;
   Chunk records;
-  bool packed = false;      // the records are (nla/core/packing.h): a fence's only
-  std::uint32_t clock = 0;  // with last, of a fence: the latest of its members' (cache/store.h)
+  // The records are packed (nla/core/packing.h). Only a fence's are.
+  bool packed = false;
+  // With last, of a fence: the latest clock of its members (cache/store.h).
+  std::uint32_t clock = 0;
   friend bool operator==(const CollectiveDown&, const CollectiveDown&) = default;
 };
-struct Answer {  // d: to a Get; u: to one that came down
+struct Answer {  // d: answers a Get; u: one that came down
   std::string key;
-  bool wait = false;  // as in the Get
+  bool wait = false;
   bool found = false;
-  bool lost = false;  // the node of its owner was (policy dht)
+  bool lost = false;  // the key's owner was lost (policy dht)
   Chunk value;
   friend bool operator==(const Answer&, const Answer&) = default;
 };
-struct Stdin {  // d: input for the ranks of Job::stdin_ranks
+// d: input for the ranks of Job::stdin_ranks
+struct Stdin {
   bool end = false;
   Chunk bytes;
   friend bool operator==(const Stdin&, const Stdin&) = default;
 };
-struct Credit {  // d: this many more bytes of output may be sent
+struct Credit {  // d: this many more bytes may be sent
   std::uint64_t bytes = 0;
-  // Bytes that this child has sent on this link, in all, and that have come to the root: they need
-  // not be kept for another parent.
+  // The bytes that this child has sent on this link and that have come to the root, in all. The
+  // child need not keep them for another parent.
   std::uint64_t past = 0;
   friend bool operator==(const Credit&, const Credit&) = default;
 };
 
-struct Hello {  // u: the agent runs
+struct Hello {
   std::uint16_t version = kProtocolVersion;
   std::uint32_t node = 0;
-  std::uint64_t parent_clock_ns = 0;  // Start::clock_ns
-  std::uint64_t clock_ns = 0;         // the child's clock when it sent this
-  std::string topology = {};          // of its machine, where it was asked: Topology::bytes()
+  std::uint64_t parent_clock_ns = 0;  // see Start::clock_ns
+  std::uint64_t clock_ns = 0;
+  // Topology::bytes() of its machine, if the settings ask for it.
+  std::string topology = {};
   friend bool operator==(const Hello&, const Hello&) = default;
 };
-struct NodeFailed {  // u: a node of the subtree has no agent (any more)
+// u: a node of the subtree has no agent, or has none any more.
+struct NodeFailed {
   std::uint32_t node = 0;
   StartPhase phase = StartPhase::connect;
   std::string why;
   friend bool operator==(const NodeFailed&, const NodeFailed&) = default;
 };
-struct Ready {  // u: every node of the subtree has its agent or was reported
+// u: every node of the subtree has its agent or was reported.
+struct Ready {
   std::uint32_t agents = 0;
-  TopologyList topologies = {};  // of the nodes below the sender: its own is in its Hello
+  // The topologies of the nodes below the sender; its own is in its Hello.
+  TopologyList topologies = {};
   friend bool operator==(const Ready&, const Ready&) = default;
 };
-struct Launched {           // u: every rank of the subtree was started or has its verdict
-  std::uint32_t ranks = 0;  // started
+// u: every rank of the subtree was started or has its verdict.
+struct Launched {
+  std::uint32_t ranks = 0;  // ranks that were started
   friend bool operator==(const Launched&, const Launched&) = default;
 };
-struct ProcessFail {  // u: PROCESS_FAIL, at once; the verdict follows in Verdicts all the same
+// u: PROCESS_FAIL, sent at once; the verdict follows in Verdicts all the same.
+struct ProcessFail {
   Rank rank = 0;
   Outcome outcome;
   friend bool operator==(const ProcessFail&, const ProcessFail&) = default;
 };
-struct Verdicts {  // u: verdicts of ranks of the subtree: when the first ended, and when all have
+// u: verdicts of ranks of the subtree, sent when the first has ended and when all have.
+struct Verdicts {
   std::vector<std::pair<Outcome, RankSet>> groups;
   friend bool operator==(const Verdicts&, const Verdicts&) = default;
 };
-struct Done {  // u: last: nothing of the job is left on the nodes of the subtree
+// u: the last message: nothing of the job is left on the nodes of the subtree.
+struct Done {
   Stats stats;
   friend bool operator==(const Done&, const Done&) = default;
 };
-struct CollectiveUp {  // u: a piece of the contributions of the subtree
+// u: a piece of the subtree's contributions
+struct CollectiveUp {
   CollectiveId id;
   CollectiveKind kind = CollectiveKind::barrier;
   Rank root = 0;
-  bool last = false;  // with last: every member in the subtree has taken part or is missing
+  // With last: every member in the subtree has taken part or is in `missing`.
+  bool last = false;
   RankSet missing;
   std::string mismatch;
   Chunk records;
@@ -219,62 +247,70 @@ struct CollectiveUp {  // u: a piece of the contributions of the subtree
   std::uint32_t clock = 0;
   friend bool operator==(const CollectiveUp&, const CollectiveUp&) = default;
 };
-struct Get {  // u: who has this key? d: one of its owner's subtree is asked (policy dht)
+// u: asks for the value of this key. d: asks an owner in the receiver's subtree (policy dht).
+struct Get {
   std::string key;
-  bool wait = false;  // no answer before it exists
+  bool wait = false;
   friend bool operator==(const Get&, const Get&) = default;
 };
-struct Put {  // u: a pair that travels at once (policy hcs)
+// u: a pair that travels at once (policy hcs)
+struct Put {
   std::string key;
   Chunk value;
   friend bool operator==(const Put&, const Put&) = default;
 };
-struct Output {  // u: bytes a rank wrote; end: nothing more will come from this stream
+// u: bytes that a rank wrote. `end`: nothing more will come from this stream.
+struct Output {
   Rank rank = 0;
   Stream stream = Stream::out;
   bool end = false;
   Chunk bytes;
   friend bool operator==(const Output&, const Output&) = default;
 };
-struct StdinTaken {         // u
-  std::uint64_t bytes = 0;  // of standard input that all targets of the subtree have taken, in all
-  bool last = false;        // none of them takes any more: nothing needs to be sent from now on
+struct StdinTaken {  // u
+  // The bytes of standard input that all targets of the subtree have taken, in all.
+  std::uint64_t bytes = 0;
+  // No target takes any more: nothing needs to be sent from now on.
+  bool last = false;
   friend bool operator==(const StdinTaken&, const StdinTaken&) = default;
 };
-struct Log {  // u: the root fills in the node's name
+struct Log {
   LogRecord record;
-  std::uint32_t node = 0;  // that says it
+  std::uint32_t node = 0;  // the node that says it
   friend bool operator==(const Log&, const Log&) = default;
 };
-struct Report {  // u: an agent's trace, in pieces (opaque to the core)
+// u: an agent's trace in pieces, which are opaque to the core.
+struct Report {
   std::uint32_t node = 0;
   bool last = false;
   Chunk bytes;
   friend bool operator==(const Report&, const Report&) = default;
 };
 
-struct Parcel {  // both ways: NLA_Send, routed by rank location; large payloads in pieces
+// Both ways: NLA_Send, routed by rank location. Large payloads travel in pieces.
+struct Parcel {
   Rank source = 0;
   Rank destination = 0;
   std::uint32_t tag = 0;
-  std::uint64_t total = 0;   // bytes of the whole payload
-  std::uint64_t offset = 0;  // of this piece
+  std::uint64_t total = 0;
+  std::uint64_t offset = 0;  // offset of this piece
   Chunk bytes;
   friend bool operator==(const Parcel&, const Parcel&) = default;
 };
 
-struct HandBack {  // u: these nodes of the slice this agent may not start; the root is to start
-                   // them
+// u: this agent may not start these nodes of its slice; the root is to start them.
+struct HandBack {
   Slice slice;
   friend bool operator==(const HandBack&, const HandBack&) = default;
 };
 
-struct PeersFailed {  // d: these ranks failed and the job goes on without them (OnFailure::wait)
+// d: these ranks failed and the job goes on without them (OnFailure::wait).
+struct PeersFailed {
   RankSet ranks;
   friend bool operator==(const PeersFailed&, const PeersFailed&) = default;
 };
 
-// What an adopter has of one stream: the orphan goes on behind it.
+// What an adopter has of one stream. The orphan goes on behind it.
 struct Seen {
   Rank rank = 0;
   Stream stream = Stream::out;
@@ -282,49 +318,59 @@ struct Seen {
   bool end = false;
   friend bool operator==(const Seen&, const Seen&) = default;
 };
-struct Adopt {  // d: first on the link to an agent whose parent was lost; in as many as it takes
+// d: the first messages on the link to an agent that lost its parent; `last` marks the last of
+// them.
+struct Adopt {
   std::uint16_t version = kProtocolVersion;
   std::string job_id;
-  std::uint32_t parent = UINT32_MAX;  // as in Start
-  Slice slice;                        // of the receiver, as far as the sender knows: at most this
+  std::uint32_t parent = UINT32_MAX;
+  // The slice of the receiver as far as the sender knows; the receiver has at most this.
+  Slice slice;
   std::uint32_t output_window = 0;
   std::vector<Seen> seen;
   bool last = false;
   friend bool operator==(const Adopt&, const Adopt&) = default;
 };
-struct Orphan {  // u: answers the last Adopt; what the lost parent may have kept to itself follows
-  Slice slice;   // of the sender, really: the rest of what Adopt said is not below it
-  std::uint32_t agents = 0;  // in its subtree
+// u: answers the last Adopt. The sender then repeats what the lost parent may not have passed on.
+struct Orphan {
+  // The sender's real slice: the rest of what Adopt said is not below it.
+  Slice slice;
+  std::uint32_t agents = 0;  // agents in its subtree
   std::uint64_t input_received = 0;
-  std::uint64_t input_taken = 0;  // as StdinTaken
+  std::uint64_t input_taken = 0;  // see StdinTaken
   bool input_last = false;
-  bool input_end = false;    // its end was received
-  std::uint32_t worlds = 0;  // that it knows of
+  bool input_end = false;    // the end of the input was received
+  std::uint32_t worlds = 0;  // number of worlds that it knows
   friend bool operator==(const Orphan&, const Orphan&) = default;
 };
-struct Below {  // u: the slices of the sender's children: what is to be adopted if it is lost
+// u: the slices of the sender's children: the agents to adopt if the sender is lost.
+struct Below {
   std::vector<Slice> slices;
   friend bool operator==(const Below&, const Below&) = default;
 };
-struct CutOff {  // both ways: an agent was lost; these ranks and all others cannot exchange
-                 // messages any more. Up to the root, then down to everybody
+// Both ways: an agent was lost, and these ranks and all others cannot exchange messages any more.
+// It travels up to the root, and from there down to every agent.
+struct CutOff {
   RankSet ranks;
-  bool now = false;  // from the orphan itself: what was under way to the root may be lost
+  // Sent by the orphan itself: messages in flight to the root may be lost.
+  bool now = false;
   friend bool operator==(const CutOff&, const CutOff&) = default;
 };
-struct NodesLost {  // both ways: their agents are gone and who of their ranks had not ended was
-                    // told of before. Up to the root, then down to everybody
-  RankSet nodes;    // numbers of nodes, not ranks
+// Both ways: the agents of these nodes are gone. Those of their ranks that failed were reported
+// before. It travels up to the root, and from there down to every agent.
+struct NodesLost {
+  RankSet nodes;  // node numbers, not ranks
   friend bool operator==(const NodesLost&, const NodesLost&) = default;
 };
-struct Resize {  // d: the size that the terminal of Job::terminal_ranks has now; the last one
-                 // counts
+// d: the present size of the terminal of Job::terminal_ranks. The last one counts.
+struct Resize {
   WindowSize size;
   friend bool operator==(const Resize&, const Resize&) = default;
 };
-struct NameAsked {  // u: a rank asks about a name; the root answers
+// u: a rank asks about a name. The root answers.
+struct NameAsked {
   Rank rank = 0;
-  std::uint64_t id = 0;  // of the rank's request
+  std::uint64_t id = 0;  // id of the rank's request
   NameAct act = NameAct::lookup;
   std::string name;
   std::string port;
@@ -335,17 +381,19 @@ struct NameAnswer {  // d
   Rank rank = 0;
   std::uint64_t id = 0;
   bool ok = true;
-  std::string text;  // the port; the error when !ok
+  std::string text;  // the port, or the error if not ok
   friend bool operator==(const NameAnswer&, const NameAnswer&) = default;
 };
 
-struct Pairs {  // d: pairs on their way to owners in the subtree (policy dht), as in an aggregate
+// d: pairs on their way to owners in the subtree (policy dht), encoded as in an aggregate.
+struct Pairs {
   Chunk pairs;
   friend bool operator==(const Pairs&, const Pairs&) = default;
 };
-struct SpawnAsked {  // u: a rank asks for more ranks; the root answers
+// u: a rank asks for more ranks. The root answers.
+struct SpawnAsked {
   Rank rank = 0;
-  std::uint64_t id = 0;  // of the rank's request
+  std::uint64_t id = 0;  // id of the rank's request
   SpawnRequest request;
   friend bool operator==(const SpawnAsked&, const SpawnAsked&) = default;
 };
@@ -353,23 +401,27 @@ struct SpawnAnswer {  // d
   Rank rank = 0;
   std::uint64_t id = 0;
   bool ok = true;
-  std::string text;   // the name of the new world; the error when !ok
-  std::string codes;  // when !ok: of every rank, 0 or 1, with commas; empty for very many ranks
+  std::string text;  // the new world's name, or the error
+  // If not ok: 0 (started) or 1 for every rank, separated by commas; empty for very many ranks.
+  std::string codes;
   friend bool operator==(const SpawnAnswer&, const SpawnAnswer&) = default;
 };
-struct WorldBytes {  // d: encode(World) in pieces; the last piece starts its ranks
+// d: encode(World) in pieces; the last piece starts its ranks.
+struct WorldBytes {
   bool last = false;
   Chunk bytes;
   friend bool operator==(const WorldBytes&, const WorldBytes&) = default;
 };
-struct WorldLaunched {  // u: every rank of the world in the subtree was started or will not be
+// u: every rank of the world in the subtree was started or will not be.
+struct WorldLaunched {
   std::uint32_t world = 0;
   RankSet started;
-  std::int32_t error = 0;  // of one that was not: errno, and why
+  std::int32_t error = 0;  // errno and reason of one that failed
   std::string why;
   friend bool operator==(const WorldLaunched&, const WorldLaunched&) = default;
 };
-struct EndRanks {  // d: kill these; that is no failure of theirs
+// d: kill these ranks. Their end is no failure.
+struct EndRanks {
   RankSet ranks;
   friend bool operator==(const EndRanks&, const EndRanks&) = default;
 };
@@ -386,8 +438,8 @@ using MessageKinds =
                  msg::NameAsked, msg::NameAnswer, msg::Pairs, msg::SpawnAsked, msg::SpawnAnswer,
                  msg::WorldBytes, msg::WorldLaunched, msg::EndRanks, msg::NodesLost>;
 
-// One message of the protocol. Copying, moving and destroying one is compiled in one file: with
-// this many kinds it would be most of the compilation of every file that passes one on.
+// One message of the protocol. Copying, moving and destroying it is compiled in messages.cpp alone:
+// with this many kinds it would be most of the compilation of every file that passes one on.
 class Message : public MessageKinds {
  public:
   Message();
@@ -404,8 +456,8 @@ class Message : public MessageKinds {
 
 std::string_view name_of(const Message& message);
 
-// A message ready for a link: `head` is the frame header and the fields, `tail` (possibly empty)
-// the bytes after them, not copied.
+// A message ready for a link. `head` is the frame header and the fields. `tail`, which may be
+// empty, is the bytes after them; they are shared, not copied.
 struct Encoded {
   std::string head;
   Chunk tail;
@@ -413,8 +465,9 @@ struct Encoded {
 };
 Encoded encode(const Message& message);
 
-// The inverse; the frame's payload is not copied where the message ends in a Chunk.
-// Error (protocol): unknown kind, short or overlong payload.
+// Decodes a frame. If the message ends in a Chunk, the Chunk takes over the frame's payload without
+// a copy. Returns a protocol error if the kind is unknown or the payload is short, overlong or
+// impossible.
 Result<Message> decode(Frame frame);
 
 }  // namespace scela::nla

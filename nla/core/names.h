@@ -1,13 +1,14 @@
-// The names of a job: who publishes one tells a port that others then look up by it.
+// The names of a job: a rank publishes a port under a name, and others look the port up. The
+// agent's core uses this part, and one thread at a time calls it.
 //
-// One table, at the root of the tree. A question goes up, its answer comes down by the rank that
-// has asked; agents on the way keep nothing of either. The asker's own agent knows what it waits
-// for: when the way to the root is lost, and with it perhaps a question or an answer, it says so,
-// and the rank cannot know whether what it asked was done. A look-up that waits does so at the
-// root.
+// There is one table, at the root of the tree. A question goes up, and its answer comes down to the
+// rank that has asked. Agents on the way keep nothing of either. The asker's own agent knows what
+// the rank waits for. If the way to the root is lost, a question or an answer may be lost with it.
+// The agent then says so, and the rank cannot know if its request was carried out. A look-up that
+// waits does so at the root.
 //
-// A name is published for a range of ranks, and there once in it: the same name may stand for
-// others elsewhere. A look-up finds what is for its asker, the narrowest range first.
+// A name is published for a range of ranks, once in each range: in other ranges the same name may
+// stand for other ports. A look-up finds what is for its asker, the narrowest range first.
 #pragma once
 
 #include <cstdint>
@@ -24,9 +25,9 @@
 
 namespace scela::nla {
 
-// Of a name and of what is published under it, as protocols allow them: PMI 1,024 bytes of each
-// (pmi/protocol/limits.h), PMIx any value. Smaller: addresses of many interfaces do not fit;
-// larger: more memory at the root.
+// The most bytes of a name and of what is published under it. PMI allows 1,024 bytes of each
+// (pmi/protocol/limits.h), PMIx any value. If they were smaller, addresses of many interfaces would
+// not fit. If they were larger, the root would need more memory.
 inline constexpr std::size_t kMaxName = 1024;
 inline constexpr std::size_t kMaxPublished = 16 * 1024;
 
@@ -35,34 +36,35 @@ class Names {
   Names(Context& context, Children& children) : context_(context), children_(children) {}
 
   void ask(Rank rank, RequestId id, const ask::Name& question);
-  // False: the message breaks the protocol; the link must end.
+  // Return false if the message breaks the protocol; the link must end then.
   bool receive(const Child& from, const msg::NameAsked& message);
   bool receive(const msg::NameAnswer& message);
   void ranks_ended(const RankSet& ranks);
-  // The root: nothing is kept for them, and nothing that can be had once is given to them; what
-  // goes with them is gone.
+  // At the root: these ranks failed. Their waiting look-ups are dropped, so that no name of
+  // publish_once goes to them, and their names of publish_own are gone.
   void askers_failed(const RankSet& ranks);
-  // The way to the root was lost, here or above: what was under way may be lost too.
+  // The way to the root was lost, here or above. Questions that are in flight fail, because they
+  // may be lost too.
   void cut_off();
 
  private:
   struct Key {
     std::string name;
     NameRange range = NameRange::job;
-    std::uint64_t where = 0;  // which of them
+    std::uint64_t where = 0;  // world, node or rank of this range
     friend auto operator<=>(const Key&, const Key&) = default;
   };
   struct Entry {
     std::string port;
     Rank owner = 0;
     bool once = false;
-    bool own = false;  // gone with its owner
+    bool own = false;  // it is gone with its owner
   };
   using Table = std::map<Key, Entry>;
   struct Asker {
     Rank rank = 0;
     RequestId id = 0;
-    NameRange range = NameRange::job;  // of those that it would hear
+    NameRange range = NameRange::job;  // the ranks it accepts names of
   };
 
   bool way_is_lost() const { return context_.orphaned || context_.parent_lost; }
@@ -79,11 +81,11 @@ class Names {
 
   Context& context_;
   Children& children_;
-  std::set<std::pair<Rank, RequestId>> waiting_;     // of this node
+  std::set<std::pair<Rank, RequestId>> waiting_;     // askers on this node
   Table table_;                                      // the root's
-  std::map<Rank, std::uint32_t> published_;          // the root's: names in it, by owner
-  std::map<std::string, std::deque<Asker>> parked_;  // the root's: who waits for a name
-  std::map<Rank, std::uint32_t> waits_;              // the root's: how many of those, by asker
+  std::map<Rank, std::uint32_t> published_;          // at the root: number of names, by owner
+  std::map<std::string, std::deque<Asker>> parked_;  // at the root: askers by name
+  std::map<Rank, std::uint32_t> waits_;              // at the root: number of waits, by asker
 };
 
 }  // namespace scela::nla

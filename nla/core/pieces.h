@@ -1,4 +1,4 @@
-// Bytes that travel in several messages.
+// Cuts bytes into the pieces that travel in several messages. A pure function, for any thread.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,8 @@
 
 namespace scela::nla {
 
-// Calls each(piece, offset, last) for pieces of at most `most` bytes in order; of no bytes, once.
+// Calls each(piece, offset, last) for pieces of at most `most` bytes, in order. If there are no
+// bytes, calls it once with an empty piece.
 template <class Each>
 void for_each_piece(const Chunk& bytes, std::size_t most, Each each) {
   std::size_t offset = 0;

@@ -1,12 +1,13 @@
-// Copies of what ranks write, for the PMIx servers of nodes whose tools want them
-// (PMIx_IOF_pull): a tool asks the server of its node, whose agent asks those of the others.
+// Copies of what ranks write, for tools that a PMIx server serves (PMIx_IOF_pull). A tool asks the
+// server of its node, and that node's agent asks the agents of the other nodes.
 //
-// The output itself never waits for them. Each node gives each other one a window of bytes; what
-// does not fit into it is left out, and the next copy of that stream says how much that was. A
-// server says what it has passed on, and the window opens again (docs/pmix.md). Who reads counts
-// too, and takes no more than the window of a node that does not keep to it.
+// The output itself never waits for copies. Each node gives each other node a window of bytes.
+// Output that does not fit into the window is left out, and the next copy of that stream says how
+// many bytes that was. When a server says what it has passed on, the window opens again
+// (docs/pmix.md). The reading node counts too, and takes no more than the window from a node that
+// does not keep to it.
 //
-// Pure, like PmixDesk (pmix_desk.h), whose part it is.
+// Pure, like PmixDesk (pmix_desk.h), which owns this part; one thread at a time calls it.
 #pragma once
 
 #include <cstdint>
@@ -21,33 +22,34 @@
 
 namespace scela::nla {
 
-// What a server may be told of all nodes before it has passed it on, and at least of each: smaller,
-// and a burst is cut where the tool would have kept up; larger: more memory of the server.
+// A server may be told this many bytes of all nodes together before it has passed them on, and at
+// least the second number of each node. If they were smaller, a burst would be cut although the
+// tool could keep up. If they were larger, the server would need more memory.
 inline constexpr std::uint64_t kCopiesWindow = std::uint64_t{4} * 1024 * 1024;
 inline constexpr std::uint64_t kLeastCopiesWindow = std::uint64_t{128} * 1024;
 
 class PmixCopies {
  public:
   struct Sides {
-    std::function<void(pmix::Message)> tell;  // the server
-    // To who serves `to` on its node.
+    std::function<void(pmix::Message)> tell;  // tells the server
+    // Sends to the agent that serves `to` on its node.
     std::function<void(std::uint32_t tag, Rank to, std::string bytes)> send;
   };
   PmixCopies(const Job& job, const RankSet& own, Sides sides);
 
-  // False: no server of this kind says that here.
+  // Return false if no server of this kind says that here.
   bool receive(pmix::msg::Pull& message);
   bool receive(pmix::msg::PullNoMore& message);
   bool receive(pmix::msg::Taken& message);
-  // What another node's has sent. False: it is not for this one.
+  // Takes a message of another node's agent. Returns false if the tag is not one of this part.
   bool heard(std::uint32_t tag, Rank from, std::string_view bytes);
 
-  // A rank of this node has written it.
+  // A rank of this node has written these bytes.
   void output(Rank rank, bool error, std::string_view bytes);
   bool wanted() const { return !readers_.empty(); }
-  // Of any node.
+  // Ranks of any node failed.
   void peers_failed(const RankSet& ranks);
-  // As of PmixDesk.
+  // The events of PmixDesk with these names.
   void nodes_lost(const RankSet& nodes);
   void reconnected(const RankSet& ranks);
 
@@ -58,23 +60,24 @@ class PmixCopies {
     bool empty() const { return out.empty() && err.empty(); }
     RankSet all() const;
   };
-  using Source = std::pair<Rank, bool>;             // a rank's standard error, or output
-  using LeftOut = std::map<Source, std::uint64_t>;  // bytes, since the last copy
-  struct Reader {                                   // a node
-    Rank to = 0;                                    // a rank there
+  using Source = std::pair<Rank, bool>;             // rank; true: standard error
+  using LeftOut = std::map<Source, std::uint64_t>;  // bytes since the last copy
+  struct Reader {                                   // a node that reads
+    Rank to = 0;
     Wanted wanted;
-    std::uint64_t generation = 0;  // of its question
+    std::uint64_t generation = 0;  // generation of its question
     std::uint64_t room = 0;
     LeftOut left_out;
   };
-  struct Asked {  // a node
+  struct Asked {  // a node that was asked
     Rank rank = 0;
-    // Of the question, anew after a way was lost: what was under way counts no more then, at
-    // neither end.
+    // The generation of the question, a new one after a way was lost. Bytes of older ones that are
+    // still in flight count at neither end.
     std::uint64_t generation = 0;
     std::uint64_t window = 0;
-    std::uint64_t held = 0;  // bytes that the server was told of and has not passed on
-    LeftOut left_out;        // here, as it did not keep to the window
+    // The bytes that the server was told of and has not passed on.
+    std::uint64_t held = 0;
+    LeftOut left_out;  // left out here, beyond the window
   };
 
   std::uint64_t window() const;
@@ -92,12 +95,12 @@ class PmixCopies {
   const Job& job_;
   const RankSet& own_;
   Sides sides_;
-  std::map<std::uint32_t, Reader> readers_;  // by node, this one too
-  Wanted pulled_;                            // by this node's server
-  std::map<std::uint32_t, Asked> asked_;     // other nodes
+  std::map<std::uint32_t, Reader> readers_;  // by node, including this one
+  Wanted pulled_;                            // wanted by this node's server
+  std::map<std::uint32_t, Asked> asked_;     // by node, without this one
   std::uint64_t generation_ = 0;
   RankSet failed_;
-  RankSet lost_;  // nodes
+  RankSet lost_;  // node numbers
 };
 
 }  // namespace scela::nla

@@ -1,8 +1,8 @@
-// What ranks have put, between nodes (direct modex): a server wants what a rank of another node has
-// put, whose agent asks that node's server, which answers once the rank has put it. Where the
-// question or its answer was with an agent that is lost, it is asked again.
+// Data that ranks have put, between nodes (direct modex). A server wants the data of a rank of
+// another node. Its agent asks that node's server, which answers once the rank has put the data. If
+// an agent is lost with the question or its answer, the question is asked again.
 //
-// Pure, like PmixDesk (pmix_desk.h), whose part it is.
+// Pure, like PmixDesk (pmix_desk.h), which owns this part; one thread at a time calls it.
 #pragma once
 
 #include <cstddef>
@@ -21,37 +21,38 @@ namespace scela::nla {
 class PmixData {
  public:
   struct Sides {
-    std::function<void(pmix::Message)> tell;  // the server
-    // To who serves `to` on its node.
+    std::function<void(pmix::Message)> tell;  // tells the server
+    // Sends to the agent that serves `to` on its node.
     std::function<void(std::uint32_t tag, Rank to, std::string bytes)> send;
   };
   PmixData(const Job& job, const RankSet& own, Sides sides);
 
-  // A server wants the data of a rank elsewhere, or has the data that this node was asked for.
+  // A server wants the data of a rank elsewhere, or has the data that this node was asked for. Both
+  // return true.
   bool receive(pmix::msg::DataWanted& message);
   bool receive(pmix::msg::Data& message);
-  // A rank here has waited for long enough. False: that question is not about data.
+  // A rank here has waited for long enough. Returns false if that question is not about data.
   bool give_up(pmix::Id id);
-  // What another node's has sent. False: it is not for this one.
+  // Takes a message of another node's agent. Returns false if the tag is not one of this part.
   bool heard(std::uint32_t tag, Rank from, Rank to, std::string_view bytes);
 
-  // The server knows so many worlds, from the first on.
+  // The server knows this many worlds, from the first on.
   void worlds_ready(std::size_t worlds);
-  // Of this node.
+  // A rank of this node has ended.
   void rank_ended(Rank rank);
-  // As of PmixDesk.
+  // The events of PmixDesk with these names.
   void peers_failed(const RankSet& ranks);
   void nodes_lost(const RankSet& nodes);
   void reconnected(const RankSet& ranks);
 
  private:
-  struct Visitor {  // another node that wants what a rank of this one has put
+  struct Visitor {  // another node's question
     Rank asker = 0;
-    pmix::Id id = 0;  // there
-    Rank rank = 0;    // here
-    std::string key;  // pmix::msg::DataAsked
+    pmix::Id id = 0;  // the question's id there
+    Rank rank = 0;    // a rank of this node
+    std::string key;  // see pmix::msg::DataAsked
   };
-  struct Wanted {  // of a rank elsewhere
+  struct Wanted {  // data wanted of a rank elsewhere
     Rank rank = 0;
     std::string key;
   };
@@ -71,14 +72,14 @@ class PmixData {
   const RankSet& own_;
   Sides sides_;
   std::size_t ready_worlds_ = 0;
-  RankSet ended_;   // of this node
-  RankSet failed_;  // anywhere
-  RankSet lost_;    // nodes
+  RankSet ended_;   // on this node
+  RankSet failed_;  // on any node
+  RankSet lost_;    // node numbers
   std::map<pmix::Id, Wanted> wanted_;
   std::map<pmix::Id, Visitor> visitors_;
   pmix::Id next_visitor_ = 1;
-  std::vector<Visitor> early_;                       // of worlds that are not ready
-  std::map<std::uint32_t, std::size_t> waiting_of_;  // visitors of each node, early ones too
+  std::vector<Visitor> early_;                       // about worlds that are not ready
+  std::map<std::uint32_t, std::size_t> waiting_of_;  // by node: visitors, early ones included
 };
 
 }  // namespace scela::nla

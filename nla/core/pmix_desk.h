@@ -1,26 +1,27 @@
-// What the PMIx server of a node asks, in terms of the collective primitives, and their answers in
-// its terms: a state machine between pmix/core/messages.h and nla/core/request.h.
+// Translates what the PMIx server of a node asks into the collective primitives, and their answers
+// back: a state machine between pmix/core/messages.h and nla/core/request.h. The shell uses it.
 //
-// A fence is an allgather among the lowest ranks that its set has on each node: each gives what its
-// node's server has collected. Its tag comes from the set, so that fences of different ranks on the
-// same nodes are apart, and each contribution names the set, so that equal tags are noticed. Fences
-// of one set follow each other, but those with a name (groups), which are apart and get a number
-// from the node of their lowest rank. A member that has ended fails the fence on every node:
+// A fence is an allgather among the lowest ranks that its set has on each node. Each gives what its
+// node's server has collected. The tag of a fence comes from the set, so that fences of different
+// ranks on the same nodes are apart. Each contribution names the set, so that equal tags are
+// noticed. Fences of one set follow each other. Fences with a name (groups) are apart and get a
+// number from the node of their lowest rank. A member that has ended fails the fence on every node:
 // libpmix would let it pass.
 //
-// libpmix waits in its fences for every rank of its node, until it loses the connection of one. One
-// that ends before it has connected has none to lose: a stand-in connects in its name and ends. It
-// is sent once others are connected, which may wait for it.
+// libpmix waits in its fences for every rank of its node, until it loses the connection of one. A
+// rank that ends before it has connected has no connection to lose, so a stand-in connects in its
+// name and ends. It is sent once other ranks are connected, because those may wait for it.
 //
-// Published values are in the job's table of names (names.h), which is told when a rank ends that
-// has published what goes with it. What ranks of other nodes have put: pmix_data.h; who looks on:
-// pmix_watch.h and pmix_copies.h.
+// Published values are in the job's table of names (names.h). When a rank ends, the table is told
+// if the rank has published names that go with it. pmix_data.h has the data that ranks of other
+// nodes have put; pmix_watch.h and pmix_copies.h serve tools.
 //
 // Each world of the job (job.h) is told to the server as a namespace, in order, before any of its
-// ranks starts here; sets may have ranks of several. Ranks that ask for more are heard as those of
-// the other protocols (spawns.h).
+// ranks starts here. A set may have ranks of several worlds. Ranks that ask for more ranks are
+// heard like those of the other protocols (spawns.h).
 //
-// Pure: no descriptor, no process. The shell feeds both sides and owns both ends (pmix_helper.h).
+// Pure: this part has no descriptor and no process. The shell feeds both sides and owns both ends
+// (pmix_helper.h). It has no lock, and one thread at a time calls it.
 #pragma once
 
 #include <cstdint>
@@ -45,48 +46,52 @@ namespace scela::nla {
 
 class PmixDesk {
  public:
-  // Called from within what is called here, never later.
+  // The callbacks are called only from within calls of the desk, never later.
   struct Sides {
-    std::function<void(pmix::Message)> tell;            // the server
-    std::function<void(Rank, RequestId, Request)> ask;  // the agent
-    // Whether the rank's process is on its way out, which the server may know before the agent is
-    // told; absent: none is.
+    std::function<void(pmix::Message)> tell;            // tells the server
+    std::function<void(Rank, RequestId, Request)> ask;  // asks the agent
+    // Returns true if the rank's process is on its way out; the server may know that before the
+    // agent is told. If absent, no process is.
     std::function<bool(Rank)> is_leaving = nullptr;
-    // Of a rank of this node: its process, 0 if it has none; a signal to it; text among its output,
-    // false if that has ended. Absent: there are no processes.
+    // For a rank of this node: process() returns its process id, or 0 if it has none. kill() sends
+    // it a signal. write() puts text among its output and returns false if that stream has ended.
+    // If they are absent, there are no processes.
     std::function<std::uint32_t(Rank)> process = nullptr;
     std::function<void(Rank, std::int32_t)> kill = nullptr;
     std::function<bool(Rank, bool error, std::string)> write = nullptr;
-    // A process that connects in the rank's name, which has ended, and ends; absent: there is none.
+    // Starts a process that connects in the name of a rank that has ended, and ends. If absent,
+    // there is none.
     std::function<void(Rank)> stand_in = nullptr;
   };
-  // `own`: the ranks of this node, which is `node`; both are borrowed, and grow.
+  // `own` are the ranks of this node, which is `node`. `job` and `own` are borrowed and grow.
   PmixDesk(const Job& job, const RankSet& own, std::uint32_t node, Sides sides);
 
-  // Tells the server of the worlds that the job has and it does not know yet; first of all, and
-  // whenever there are more.
+  // Tells the server of the worlds of the job that it does not know yet. The caller calls this
+  // first, and again whenever there are more worlds.
   void tell_worlds();
 
-  // False: no server of this kind says that here; it is not to be spoken to any more.
+  // Returns false if no server of this kind says that here; the shell must not speak to it any
+  // more.
   bool receive(pmix::Message message);
   void reply(const action::Reply& reply);
   void rank_ended(Rank rank);
-  // How, for those who ask: after rank_ended(), or of one that was not started.
+  // Notes how a rank ended, for servers that ask. The caller calls this after rank_ended(), or for
+  // a rank that was not started.
   void note_end(const pmix::Process& process);
-  // A rank of this node has written it: somebody's tool may want to see that.
+  // A rank of this node has written these bytes. A tool may want to see them.
   void output(Rank rank, bool error, std::string_view bytes) { copies_.output(rank, error, bytes); }
-  // Ranks of this job, wherever, that the job goes on without.
+  // Ranks of this job, on any node, failed and the job goes on without them.
   void peers_failed(const RankSet& ranks);
-  // Nodes whose agents are gone, after what is known of failures there.
+  // The agents of these nodes are gone. The caller reports known failures there before.
   void nodes_lost(const RankSet& nodes);
-  // What was under way between these ranks and all others may be lost (action::Reconnected).
+  // Messages in flight between these ranks and all others may be lost (action::Reconnected).
   void reconnected(const RankSet& ranks);
 
-  // Of the worlds whose ranks may start: so many from the first on.
+  // Returns the number of worlds, from the first on, that may start their ranks.
   std::size_t ready_worlds() const { return ready_worlds_; }
-  const std::string& fault() const { return fault_; }  // that the server has told instead
+  const std::string& fault() const { return fault_; }  // the failure that the server reported
   const std::vector<std::string>& environment(Rank rank) const;
-  // It said PMIx_Init and not PMIx_Finalize.
+  // Returns true if the rank called PMIx_Init and not PMIx_Finalize.
   bool unfinished(Rank rank) const { return connected_.contains(rank); }
 
  private:
@@ -94,12 +99,13 @@ class PmixDesk {
     pmix::Id id = 0;
     std::string blob;
   };
-  struct Gathering {  // whose fences follow each other
+  // Fences with the same set and name. They follow each other.
+  struct Gathering {
     RankSet ranks;
     std::string name;
     friend auto operator<=>(const Gathering&, const Gathering&) = default;
   };
-  struct Fences {  // of one gathering
+  struct Fences {  // the fences of one gathering
     RankSet leaders;
     std::uint32_t tag = 0;
     bool under_way = false;
@@ -107,10 +113,10 @@ class PmixDesk {
   };
   struct Question {
     pmix::Id id = 0;
-    Rank rank = 0;                                // in whose name it was asked
-    std::optional<Gathering> fence = {};          // of this one
-    pmix::Status refused = pmix::Status::failed;  // what a refusal means
-    std::string name = {};                        // that it waits for
+    Rank rank = 0;                                // the rank that the question is for
+    std::optional<Gathering> fence = {};          // the gathering, if it is a fence
+    pmix::Status refused = pmix::Status::failed;  // the status of a refusal
+    std::string name = {};                        // the name that it waits for
   };
 
   bool take(pmix::msg::Environment& message);
@@ -160,19 +166,21 @@ class PmixDesk {
   const RankSet& own_;
   const std::uint32_t node_;
   Sides sides_;
-  std::deque<RankSet> told_;  // of worlds, this node's ranks whose environment is to come
+  // By world: this node's ranks with an environment that is to come.
+  std::deque<RankSet> told_;
   std::size_t ready_worlds_ = 0;
   std::string fault_;
   std::map<Rank, std::vector<std::string>> environments_;
   RankSet connected_;
-  RankSet known_;   // have ever connected
-  RankSet absent_;  // have ended before they did, and no stand-in was sent
-  RankSet ended_;   // of this node
+  RankSet known_;  // ranks that have ever connected
+  // Ranks that ended before they connected, and for which no stand-in was sent.
+  RankSet absent_;
+  RankSet ended_;  // on this node
   std::map<Gathering, Fences> fences_;
-  std::uint32_t numbered_ = 0;  // fences with a name, of which this node had a part
+  std::uint32_t numbered_ = 0;  // number of named fences of this node
   std::map<RequestId, Question> asked_;
   RequestId next_ = 1;
-  RankSet publishers_;  // of what goes with them
+  RankSet publishers_;  // ranks with names that go with them
   PmixWatch watch_;
   PmixCopies copies_;
   PmixData data_;

@@ -1,13 +1,13 @@
-// What the PMIx server of a node asks to see, and to do, of ranks of any node: the table of
-// processes, events between servers, signals to ranks and text among their output.
+// What the PMIx server of a node asks about ranks of any node, and does to them: the table of
+// processes, events between servers, signals to ranks, and text among their output.
 //
-// Each agent knows the processes of its own node only. A table is asked of the agents of all nodes
-// that have a rank left, by messages to one rank of each (kServiceTags, request.h), and is answered
-// when all of them have said theirs or have been lost; the server limits how long it waits. What is
-// lost on its way when an agent is, is asked again. Events
-// and signals go the same way, to the nodes that they concern, and are never sent on.
+// Each agent knows only the processes of its own node. A table is asked of the agents of all nodes
+// that have a rank left, by a message to one rank of each (kServiceTags, request.h). It is answered
+// when each agent has answered or was lost; the server limits how long it waits. If an agent is
+// lost with a question or an answer on its way, the question is asked again. Events and signals go
+// in the same way to the nodes that they concern, and are never sent again.
 //
-// Pure, like PmixDesk (pmix_desk.h), whose part it is.
+// Pure, like PmixDesk (pmix_desk.h), which owns this part; one thread at a time calls it.
 #pragma once
 
 #include <cstdint>
@@ -24,48 +24,48 @@
 
 namespace scela::nla {
 
-// An event with what belongs to it, and text for a rank's output.
+// The most bytes of an event with what belongs to it, and of a text for a rank's output.
 inline constexpr std::size_t kMaxEvent = std::size_t{64} * 1024;
 inline constexpr std::size_t kMaxLog = std::size_t{16} * 1024;
-// Tables that a server may be waiting for.
+// The most tables that a server may wait for at once.
 inline constexpr std::size_t kMaxTables = 64;
 
 class PmixWatch {
  public:
   struct Sides {
-    std::function<void(pmix::Message)> tell;  // the server
-    // To who serves `to` on its node.
+    std::function<void(pmix::Message)> tell;  // tells the server
+    // Sends to the agent that serves `to` on its node.
     std::function<void(std::uint32_t tag, Rank to, std::string bytes)> send;
-    std::function<pmix::Process(Rank)> look;       // at a rank of this node that has not ended
-    std::function<void(Rank, std::int32_t)> kill;  // a rank of this node, if it runs, by a signal
-    // False: that stream takes no more.
+    std::function<pmix::Process(Rank)> look;       // a rank of this node that has not ended
+    std::function<void(Rank, std::int32_t)> kill;  // signals a rank of this node, if it runs
+    // Returns false if that stream takes no more.
     std::function<bool(Rank, bool error, std::string)> write;
   };
   PmixWatch(const Job& job, const RankSet& own, Sides sides);
 
-  // False: no server of this kind says that here.
+  // Return false if no server of this kind says that here.
   bool receive(pmix::msg::TableWanted& message);
   bool receive(pmix::msg::Notify& message);
   bool receive(pmix::msg::Control& message);
   bool receive(pmix::msg::Log& message);
-  // What another node's has sent. False: it is not for this one.
+  // Takes a message of another node's agent. Returns false if the tag is not one of this part.
   bool heard(std::uint32_t tag, Rank from, std::string_view bytes);
 
-  // Of this node; the first that is said of a rank stays.
+  // A rank of this node has ended. The first report of a rank stays.
   void ended(const pmix::Process& process);
-  // Of any.
+  // Ranks of any node failed.
   void peers_failed(const RankSet& ranks);
-  // As of PmixDesk.
+  // The events of PmixDesk with these names.
   void nodes_lost(const RankSet& nodes);
   void reconnected(const RankSet& ranks);
 
  private:
   struct Table {
     pmix::Id id = 0;
-    std::set<std::uint32_t> awaited;  // nodes
+    std::set<std::uint32_t> awaited;  // node numbers
     std::vector<pmix::Process> processes;
   };
-  using Nodes = std::map<std::uint32_t, Rank>;  // with a rank of each to send to
+  using Nodes = std::map<std::uint32_t, Rank>;  // a rank to send to, by node
 
   Nodes others(const RankSet& ranks) const;
   void ask(std::uint64_t number, Rank rank);
@@ -81,9 +81,9 @@ class PmixWatch {
   Sides sides_;
   std::map<Rank, pmix::Process> ended_;
   RankSet failed_;
-  RankSet lost_;                           // nodes
-  RankSet ended_well_;                     // on those
-  std::map<std::uint64_t, Table> tables_;  // by the number that other nodes know them by
+  RankSet lost_;                           // node numbers
+  RankSet ended_well_;                     // ranks of those nodes
+  std::map<std::uint64_t, Table> tables_;  // by the number that other nodes use
   std::uint64_t next_ = 1;
 };
 

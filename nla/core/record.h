@@ -1,18 +1,18 @@
-// The record of an agent's core: every event that it was given and a digest of what it answered.
+// The record of an agent's core: every event that it was given, and a digest of its answer.
 //
 //   log    := "ScELA-rec" version:u16 role:u8 entry*
 //   entry  := event:(varint length, bytes) digest:u64
 //   event  := kind:u8 (position in Event plus one), its members in the order of events.h
 //
 // A core is deterministic, so its events alone reproduce a run: replay() gives them to a fresh
-// agent and compares digests. Written by `scela-run --record FILE`, read by the simulator. Pure:
-// the writer appends to a string that a shell writes out, the reader borrows a string that a shell
-// has read.
+// agent and compares digests. `scela-run --record FILE` writes a record, and the simulator reads
+// it. Pure: the writer appends to a string that a shell writes out, and the reader borrows a string
+// that a shell has read. No lock: one thread at a time uses a writer or reader.
 //
-// What agents say to each other of the adapter's engines holds keys (engine_desk.h). A record has
-// zeros in their place, and the digest is made of these.
+// Messages between agents about adapter engines hold keys (engine_desk.h). A record has zeros in
+// their place, and the digest is made of the zeros.
 //
-// Version 1 of the format is bound to kProtocolVersion, since messages are recorded as they
+// Version 1 of the format is bound to kProtocolVersion, because messages are recorded as they
 // travelled.
 #pragma once
 
@@ -35,19 +35,21 @@ std::string_view name_of(const Event& event);
 std::string_view name_of(const Action& action);
 
 std::string encode(const Event& event);
-// Reads one event and leaves what follows it. Error (protocol): the bytes are no event.
+// Reads one event and leaves what follows it. Returns a protocol error if the bytes are no event.
 Result<Event> decode_event(ByteReader& in);
 
-// Over every member of every action in order; messages count as the bytes that they travel as.
+// Digests every member of every action, in order. Messages count as the bytes that travel, with
+// keys of engines as zeros.
 std::uint64_t digest(const Actions& actions);
 
 class RecordWriter {
  public:
   explicit RecordWriter(Role role);
-  // `actions`: all that the agent answered to `event`, nothing else.
+  // `actions` is all that the agent answered to `event`, and nothing else.
   void add(const Event& event, const Actions& actions);
   std::size_t size() const { return out_.size(); }
-  // What was added since the last call; the first time with the header in front.
+  // Returns the bytes that were added since the last call. The first call returns the header in
+  // front.
   std::string take();
 
  private:
@@ -61,13 +63,16 @@ class RecordReader {
     std::uint64_t digest = 0;
   };
 
-  // Error (usage): not a record, or of another version; both versions are named. Borrows `log`.
+  // Returns a usage error if `log` is no record or has another version; the error then names both
+  // versions. The reader borrows `log`.
   static Result<RecordReader> open(std::string_view log);
 
   Role role() const { return role_; }
-  // The next entry; empty at the end of the log. Error: the entry is malformed; final.
+  // Returns the next entry, and std::nullopt at the end of the log. Returns an error if the entry
+  // is malformed; the reader is then of no further use.
   Result<std::optional<Entry>> next();
-  // After the end: the last entry was not written to its end, as when the agent was killed.
+  // Call this after the end. Returns true if the last entry was not written to its end, for example
+  // because the agent was killed.
   bool cut_short() const { return cut_short_; }
 
  private:
@@ -80,18 +85,18 @@ class RecordReader {
 
 struct ReplayReport {
   struct Difference {
-    std::uint64_t index = 0;  // of the event, from 0
-    std::string event;        // its name
-    std::string actions;      // names of what the replay answered, for a person
+    std::uint64_t index = 0;  // position of the event, from 0
+    std::string event;        // name of the event
+    std::string actions;      // names of the replayed answers, to print
   };
   Role role = Role::agent;
-  std::uint64_t events = 0;  // replayed, the one that differed included
+  std::uint64_t events = 0;  // replayed, with the one that differed
   bool cut_short = false;
-  std::optional<Difference> difference;  // the first; nothing is replayed after it
-  std::string text() const;              // one line
+  std::optional<Difference> difference;  // the first; the replay ends there
+  std::string text() const;              // one line, to print
 };
 
-// Error: as RecordReader. A difference is a report, not an error.
+// Returns the errors of RecordReader. A difference is a report, not an error.
 Result<ReplayReport> replay(std::string_view log);
 
 }  // namespace scela::nla

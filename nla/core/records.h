@@ -1,4 +1,5 @@
-// Records of collective operations: the form described in collectives.h.
+// Records of collective operations, in the form that collectives.h describes. Pure functions and
+// values, for any thread.
 #pragma once
 
 #include <cstdint>
@@ -10,21 +11,22 @@
 namespace scela::nla {
 
 inline constexpr std::uint32_t kEverybody = UINT32_MAX;
-// Payload bytes of one record: with its header it stays within a piece.
+// The most payload bytes of one record: with its header it stays within a piece.
 inline constexpr std::size_t kRecordPayload = std::size_t{60} * 1024;
 
 struct Record {
   Rank source = 0;
   std::uint32_t destination = kEverybody;
-  std::uint64_t total = 0;   // of the whole payload
-  std::uint64_t offset = 0;  // of these bytes
+  std::uint64_t total = 0;   // bytes of the whole payload
+  std::uint64_t offset = 0;  // offset of these bytes
   Chunk bytes;
 };
 
 void append_record(std::string& out, Rank source, std::uint32_t destination, std::uint64_t total,
                    std::uint64_t offset, std::string_view bytes);
 
-// Calls each(record) for every record; false if the bytes are malformed.
+// Calls each(record) for every record. Returns false if the bytes are malformed; the records before
+// the fault have been passed to `each` then.
 template <class F>
 bool for_each_record(const Chunk& records, F&& each) {
   ByteReader in(records.view());

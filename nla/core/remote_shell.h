@@ -1,15 +1,16 @@
-// Starting an agent through a remote shell: the command that is given to the login shell of the
-// other node, and the lines that come back before the first frame.
+// Starting an agent through a remote shell: the command for the login shell of the other node, and
+// the lines that come back before the first frame. The launcher and agents use it to start agents
+// over ssh.
 //
-// The command is understood by sh, bash, dash, ksh, csh, tcsh, zsh and fish alike. The login shell
-// itself executes the agent where it is installed: a second shell would cost every node its start.
-// Else /bin/sh finds a directory that takes an executable file (not mounted noexec, with room for
-// it) and reads the agent from its standard input; its script is one word in single quotes, without
-// a backslash, '!' or newline in it. A command that does not look for an installed agent consists
-// of that alone, for shells that do not know '&&' either (fish before 3.0).
+// sh, bash, dash, ksh, csh, tcsh, zsh and fish all understand the command. If the agent is
+// installed, the login shell itself executes it: a second shell would cost every node its start.
+// Otherwise /bin/sh finds a directory that takes an executable file (not mounted noexec, with room
+// for it) and reads the agent from its standard input. Its script is one word in single quotes,
+// without a backslash, '!' or newline in it. A command that does not look for an installed agent
+// consists of that word alone, for shells that do not know '&&' (fish before 3.0).
 //
-// Whatever a shell prints of its own before is skipped: an answer is a line of its own that begins
-// with the magic word, and the command does not contain that word, so that a shell that echoes its
+// The scanner skips all that a shell prints of its own before. An answer is a line of its own that
+// begins with the magic word. The command does not contain that word, so a shell that echoes its
 // commands is not taken for an answer.
 //
 //   SCELA-NLA ready PROTOCOL BUILD      the agent runs; frames follow
@@ -17,7 +18,8 @@
 //   SCELA-NLA ship MACHINE              send the digest in hex, a newline and the agent's bytes
 //   SCELA-NLA refused WHY               it cannot be started
 //
-// Pure. Held bytes: one line of at most kMaxLine.
+// Pure, with no lock: one thread at a time uses a scanner. A scanner holds one line of at most
+// kMaxLine bytes and the last line of noise.
 #pragma once
 
 #include <cstdint>
@@ -30,18 +32,19 @@
 
 namespace scela::nla {
 
-// What the names of shipped files begin with; the rest is the token.
+// The names of shipped files begin with this; the rest is the token.
 inline constexpr std::string_view kShippedName = ".scela-nla-";
 
 struct RemoteAgent {
-  std::string path;        // absolute; empty: ship it without looking
-  std::string build;       // id of the right build, hexadecimal
-  std::uint64_t size = 0;  // bytes to be shipped
-  std::string token;       // letters and digits, unique per start: name of the shipped file
+  std::string path;        // absolute; empty: ship without looking
+  std::string build;       // hexadecimal id of the right build
+  std::uint64_t size = 0;  // bytes to ship
+  // Letters and digits, unique for each start; part of the shipped file's name.
+  std::string token;
   std::vector<std::string> words = {};  // further arguments
 };
 
-// Error (usage): a path or a name that cannot stand in the command.
+// Returns a usage error if a path, a name or an argument cannot stand in the command.
 Result<std::string> remote_command(const RemoteAgent& agent, std::string_view node);
 
 std::string ready_line(std::string_view build);
@@ -55,16 +58,17 @@ struct RemoteAnswer {
   friend bool operator==(const RemoteAnswer&, const RemoteAnswer&) = default;
 };
 
-// Looks for answers in what comes back.
+// Looks for answers in the bytes that come back.
 class AnswerScanner {
  public:
   static constexpr std::size_t kMaxLine = 4096;
   static constexpr std::size_t kMaxNoise = std::size_t{1} << 20;
 
-  // Takes bytes from the front of `bytes`, up to and with the next answer.
-  // Error (protocol): more noise than any login prints.
+  // Takes bytes from the front of `bytes`, up to and with the next answer. Returns std::nullopt if
+  // they hold no answer. Returns a protocol error if there is more noise than any login prints
+  // (kMaxNoise bytes).
   Result<std::optional<RemoteAnswer>> feed(std::string_view& bytes);
-  // The last line of noise, for the text of an error.
+  // Returns the last line of noise, for the text of an error.
   const std::string& noise() const { return noise_; }
 
  private:

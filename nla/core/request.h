@@ -1,8 +1,8 @@
 // The collective primitives, as a rank asks for them and is answered (thesis section 2.2.3).
 //
-// Protocols (PMI, PMGR, PMIx) translate into these; they know of no tree, and the tree of no
-// protocol. A rank has at most one collective per set and tag in flight; sends, puts and gets may
-// overlap it.
+// The protocols (PMI, PMGR, PMIx) translate into these primitives. The protocols know of no tree,
+// and the tree knows of no protocol. A rank has at most one collective for each set and tag in
+// flight; sends, puts and gets may overlap it. Values only, for any thread.
 #pragma once
 
 #include <cstdint>
@@ -18,28 +18,30 @@
 
 namespace scela::nla {
 
-using RequestId = std::uint64_t;  // chosen by the asker, unique per rank, not 0
-// Of what comes without having been asked for.
+using RequestId = std::uint64_t;  // chosen by the asker; unique in its rank
+// The id of a message that comes without having been asked for.
 inline constexpr RequestId kUnasked = 0;
-// Messages with this tag or a higher one are for who serves the destination on its node, not for
-// the rank itself: handed over at once, as a response with the parts source (varint), tag (varint)
-// and bytes, whether or not the rank has ended.
+// Messages with this tag or a higher one are for the server of the destination on its node, not for
+// the rank itself. They are handed over at once, as a response with the parts source (varint), tag
+// (varint) and bytes, even if the rank has ended.
 inline constexpr std::uint32_t kServiceTags = 0xfffffff0;
 
 namespace ask {
 
-// NLA_Put. Answered at once; visible on the node at once, everywhere after the next fence.
+// NLA_Put. Answered at once. The pair is visible on the node at once, and everywhere after the next
+// fence.
 struct Put {
   std::string key;
   Chunk value;
 };
-// NLA_Get. `wait`: answered when the pair becomes visible here, else at once with not found.
+// NLA_Get. If `wait` is true, it is answered when the pair becomes visible here. Otherwise it is
+// answered at once, perhaps with not found.
 struct Get {
   std::string key;
   bool wait = false;
 };
-// Barrier, fence (a barrier that makes puts visible), gather, broadcast, allgather, scatter,
-// alltoall among the ranks of `set`, all of whom must call with the same kind and root.
+// Barrier, fence (a barrier that makes puts visible), gather, broadcast, allgather, scatter or
+// alltoall among the ranks of `set`. All of them must call with the same kind and root.
 //   parts: barrier, fence: none. gather, allgather: one, the caller's. broadcast: one, root only.
 //   scatter: one per member in rank order, root only. alltoall: one per member in rank order.
 struct Collective {
@@ -47,21 +49,23 @@ struct Collective {
   RankSet set;
   Rank root = 0;
   std::vector<Chunk> parts;
-  std::uint32_t tag = 0;  // operations of one set with different tags are apart, and may overlap
+  // Operations of one set with different tags are apart and may overlap.
+  std::uint32_t tag = 0;
 };
-// NLA_Send: answered at once; delivered in order per source and tag.
+// NLA_Send. Answered at once; delivered in order for each source and tag.
 struct Send {
   Rank destination = 0;
   std::uint32_t tag = 0;
   Chunk bytes;
 };
-// NLA_Recv: answered when a matching message is there.
+// NLA_Recv. Answered when a matching message is there.
 struct Receive {
   Rank source = 0;
   std::uint32_t tag = 0;
 };
-// What the ranks of one node share and nobody else sees. Put: answered at once. Get: `wait`:
-// answered when a rank of the node has put it, else at once, found or not.
+// Pairs that the ranks of one node share and no other rank sees. PutNode is answered at once. If
+// `wait` is true, GetNode is answered when a rank of the node has put the pair; otherwise at once,
+// found or not.
 struct PutNode {
   std::string key;
   std::string value;
@@ -70,30 +74,31 @@ struct GetNode {
   std::string key;
   bool wait = false;
 };
-// Names of the whole job. An error: to publish one that is there, to look up or unpublish one that
-// is not. Await is answered when it is there, or was given up by a question with the same id. What
-// gives up or withdraws has no answer of its own.
+// Names of the whole job. It is an error to publish a name that is there, and to look up or
+// unpublish one that is not. Await is answered when the name is there, or when a question with the
+// same id gives it up. give_up and withdraw have no answer of their own.
 struct Name {
   NameAct act = NameAct::lookup;
   std::string name;
-  std::string port = {};  // publish
+  std::string port = {};  // only to publish
   NameRange range = NameRange::job;
 };
-// More ranks, as a world of their own (nla/core/job.h): answered when all of them have been
-// started, with its name, or when one could not be, with an error. Its part is then what became of
-// each, as numbers with commas: 0 for those that were started, and ended again.
+// More ranks, as a world of their own (nla/core/job.h). The answer comes when all of them have been
+// started, with the world's name, or with an error when one could not be started. The part of an
+// error says what became of each rank, as numbers with commas: 0 for a rank that was started, and
+// ended again. It is empty for very many ranks.
 struct Spawn {
   SpawnRequest request;
 };
-// Which ranks of the asker's world have failed and are known to: answered at once, as
+// Asks which ranks of the asker's world are known to have failed. Answered at once, as
 // RankSet::text() of their numbers in that world.
 struct Failed {};
-// PMI finalize was called or the rank asks for the end of the job.
+// The rank asks for the end of the job.
 struct Abort {
   std::int32_t code = 0;
   std::string why;
 };
-// The rank broke its protocol: the job ends with it named.
+// The rank broke its protocol. The job ends and names the rank.
 struct Violation {
   std::string why;
 };
@@ -106,12 +111,13 @@ using Request =
 
 struct Response {
   bool ok = true;
-  std::string error;   // when !ok, for a person
+  std::string error;   // if not ok: the reason, to print
   bool found = false;  // get
   // get: the value. lookup: the port. gather (root), allgather, alltoall: one per member in rank
   // order. broadcast, scatter, receive: one.
   std::vector<Chunk> parts;
-  bool disagreement = false;  // when !ok: members of the set asked for different things
+  // If not ok: members of the set asked for different things.
+  bool disagreement = false;
 };
 
 }  // namespace scela::nla

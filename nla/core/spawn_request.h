@@ -1,6 +1,5 @@
-// What a rank asks for when it asks for more ranks, whatever protocol it speaks.
-//
-// Values.
+// A rank's request for more ranks, in whatever protocol the rank speaks. spawns.h carries it to the
+// root, and the root's shell plans it. Values, for any thread.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +14,8 @@ using KeyValues = std::vector<std::pair<std::string, std::string>>;
 struct SpawnProgram {
   std::vector<std::string> argv;  // at least the program
   std::uint32_t ranks = 1;
-  KeyValues infos;                    // hints; those that are not known are no error
-  std::vector<std::string> env = {};  // "K=V", beside what the asker's program has
+  KeyValues infos;                    // hints; an unknown hint is no error
+  std::vector<std::string> env = {};  // "K=V", beside those of the asker's app
   friend bool operator==(const SpawnProgram&, const SpawnProgram&) = default;
 };
 

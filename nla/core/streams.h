@@ -1,5 +1,6 @@
 // Standard output, error and input across the tree, under credit (decision D8): nothing is lost and
-// nothing queues without bound. A slow reader at the root slows the writers at the leaves.
+// nothing queues without bound. A slow reader at the root slows the writers at the leaves. The
+// agent's core uses this part, and one thread at a time calls it.
 #pragma once
 
 #include <array>
@@ -13,35 +14,37 @@
 
 namespace scela::nla {
 
-// Upwards. What may be sent to the parent is limited by the credit it gave; what may come from
-// children and local ranks by the credit given to them when their bytes have left here.
+// Carries output upwards. The credit that the parent gave limits what may be sent to it. The credit
+// that this agent gave limits what may come from children and local ranks; it is given again when
+// their bytes have left here.
 //
-// Where a lost parent is replaced (Context::adopts) every byte still arrives once: the agent keeps
-// what it has sent until the root has it (Credit::past), whoever may be lost on the way, and sends
-// again what the adopter has not seen. That is at most the windows from here to the root.
+// If a lost parent is replaced (Context::adopts), every byte still arrives once, whichever agent is
+// lost on the way. The agent keeps what it has sent until the root has it (Credit::past), and sends
+// again what the adopter has not seen. It keeps at most the windows from here to the root.
 class OutputFlow {
  public:
   explicit OutputFlow(Context& context) : context_(context) {}
 
-  // The credit for the own parent (root: for the presenter).
+  // Sets the credit of this agent's parent, in bytes. At the root: the credit of the presenter.
   void open(std::uint64_t window) { credit_ = window; }
-  // Ranks of this node are about to run: let them be read.
+  // Ranks of this node are about to run. Asks the shell to read them.
   void start_reading();
 
   void local(const event::RankOutput& output);
   void local_end(Rank rank, Stream stream);
-  // False: the child sent more than its credit allows, or something after the end of a stream.
+  // Returns false if the child sent more than its credit allows, or something after the end of a
+  // stream.
   bool receive(const Child& child, const msg::Output& message, std::uint32_t window);
   void credit(std::uint64_t bytes, std::uint64_t past);
-  // It will send no more: what it sent is passed on, without credit for it.
+  // The child will send no more. What it sent is passed on, and it gets no credit for that.
   void child_ended(LinkId child) { from_children_[child].ended = true; }
-  // The parent is gone: what would be sent is dropped, so that ranks can still be drained.
+  // The parent is gone. All that would be sent is dropped, so that ranks can still be drained.
   void drop_all();
-  // The parent is lost: nothing is sent until another one has said what it has seen.
+  // The parent is lost. Nothing is sent until another parent has said what it has seen.
   void hold() { credit_ = 0; }
-  void forget();  // there will be no other parent
+  void forget();  // drops what is kept: no parent follows
   void go_on(std::uint64_t window, const std::vector<msg::Seen>& seen);
-  // What came from these ranks' streams.
+  // Returns what came from these ranks' streams.
   std::vector<msg::Seen> seen(const RankSet& ranks) const;
 
   bool empty() const { return queue_.empty(); }
@@ -50,9 +53,9 @@ class OutputFlow {
 
  private:
   struct Waiting {
-    LinkId from = kParentLink;  // kParentLink: a rank of this node
+    LinkId from = kParentLink;
     msg::Output output;
-    std::uint64_t offset = 0;  // in its stream
+    std::uint64_t offset = 0;  // offset in its stream
   };
   void pump();
   void forwarded(LinkId from, std::uint64_t bytes);
@@ -68,56 +71,57 @@ class OutputFlow {
   std::uint64_t held_ = 0;
   std::uint64_t read_bytes_ = 0;
   struct FromChild {
-    std::uint64_t in_use = 0;  // sent by the child, not yet credited back
-    std::uint64_t owed = 0;    // forwarded, not yet credited back
+    std::uint64_t in_use = 0;  // sent by the child, not credited yet
+    std::uint64_t owed = 0;    // forwarded, not credited yet
     std::uint32_t window = 0;
-    std::uint64_t past = 0;  // of what it sent, with the root
+    std::uint64_t past = 0;  // bytes of it that reached the root
     bool ended = false;
   };
   std::map<LinkId, FromChild> from_children_;
-  RankSet ended_[2];  // per Stream: ranks below whose stream has ended
+  // By Stream: the ranks below with a stream that has ended.
+  RankSet ended_[2];
   std::uint64_t owed_local_ = 0;
 
-  // For another parent, or as one.
+  // State for another parent, or for the role of one.
   struct Kept {
     msg::Output output;
     std::uint64_t offset = 0;
-    std::uint64_t end = 0;  // position behind it on the link to the parent
+    std::uint64_t end = 0;  // position behind it on the parent's link
   };
   struct OnItsWay {
     LinkId from = 0;
     std::uint64_t bytes = 0;
-    std::uint64_t end = 0;  // as above
+    std::uint64_t end = 0;
   };
-  std::map<Rank, std::array<std::uint64_t, 2>> counts_;  // bytes per Stream that came here
-  std::deque<Kept> kept_;                                // sent, perhaps not with the root
+  std::map<Rank, std::array<std::uint64_t, 2>> counts_;  // bytes by Stream that came here
+  std::deque<Kept> kept_;                                // sent, may not have reached the root
   std::uint64_t kept_bytes_ = 0;
-  std::deque<OnItsWay> on_their_way_;  // of children, perhaps not with the root
-  std::uint64_t sent_ = 0;             // bytes on the link to this parent
-  std::uint64_t taken_ = 0;            // by it
+  std::deque<OnItsWay> on_their_way_;  // of children, may not be at the root
+  std::uint64_t sent_ = 0;             // bytes sent on this parent's link
+  std::uint64_t taken_ = 0;            // bytes that this parent has credited
   RankSet ends_sent_[2];
   bool dropping_ = false;
 };
 
-// Downwards, to the ranks of Job::stdin_ranks: every agent reports how much all targets below it
-// have taken, and the root reads only so far ahead of the slowest. Who has no target left that
-// takes any is sent nothing more, and without any at all the root stops reading: the rest of the
-// input stays where it is.
+// Carries input downwards, to the ranks of Job::stdin_ranks. Every agent reports how much all
+// targets below it have taken, and the root reads only so far ahead of the slowest. A child with no
+// target left that takes input is sent nothing more. If no target is left at all, the root stops
+// reading, and the rest of the input stays unread.
 class InputFlow {
  public:
   InputFlow(Context& context, Children& children) : context_(context), children_(children) {}
 
-  void start();                              // root: the ranks run
-  void read(const event::StdinRead& input);  // root
+  void start();                              // at the root: the ranks run
+  void read(const event::StdinRead& input);  // at the root
   void receive(const msg::Stdin& message);
   void receive(LinkId child, const msg::StdinTaken& message);
   void local_taken(std::uint64_t bytes);
-  void ranks_closed(const RankSet& ranks);  // of this node: ended, or do not want any more
-  void child_ended();                       // some child does not serve any more
+  void ranks_closed(const RankSet& ranks);  // ended, or want no more input
+  void child_ended();                       // a child does not serve any more
 
-  // A child of a lost child is to be adopted.
+  // A child of a lost child is to be adopted. It takes over the progress of the lost child.
   void adopt(const Child& lost, const Child& orphan);
-  // It is: sends it what it lacks.
+  // The orphan is adopted. Sends it the input that it lacks.
   void resume(const Child& orphan, const msg::Orphan& state);
   void describe(msg::Orphan& self) const;
 
@@ -137,7 +141,8 @@ class InputFlow {
   std::uint64_t local_ = 0;
   bool last_told_ = false;
   bool ended_ = false;
-  std::deque<Chunk> kept_;  // for orphans: what the slowest target has not taken, up to received_
+  // For orphans: the input that the slowest target has not taken, up to received_.
+  std::deque<Chunk> kept_;
   std::uint64_t kept_from_ = 0;
   struct FromChild {
     std::uint64_t taken = 0;

@@ -1,9 +1,11 @@
-// The topologies of the nodes of a subtree, where the job asks: told with Hello, gathered with
-// Ready, needed by who places ranks. Nodes alike are one entry, so that a cluster of one kind of
-// machine is one, however large: its bytes travel over each link once. Nothing here reads them.
+// The topologies of the nodes of a subtree, if the job asks for them. They come with Hello, are
+// gathered with Ready, and go to the part that places ranks. Equal nodes share one entry. So a
+// cluster of one kind of machine is one entry, however large, and its bytes travel over each link
+// once. This part does not read the topologies.
 //
-// Children are not trusted: none takes the room of another, and what a node has said in its own
-// Hello is not said otherwise by those above it.
+// Children are not trusted. No child takes the room of another, and those above a node cannot
+// change what the node has said in its own Hello. The agent's core uses this part, and one thread
+// at a time calls it.
 #pragma once
 
 #include <cstddef>
@@ -18,34 +20,36 @@
 
 namespace scela::nla {
 
-// (Topology::bytes() of a machine, numbers of nodes that have it); nodes that do not say are in
-// none.
+// Pairs of Topology::bytes() of a machine and the numbers of the nodes that have it. Nodes that do
+// not say are in no pair.
 using TopologyList = std::vector<std::pair<std::string, RankSet>>;
-// What one message holds at 10 bytes for a range of nodes; nodes beyond it count as saying nothing.
+// The most bytes that one message holds, at 10 bytes for a range of nodes. Nodes beyond it count as
+// saying nothing.
 inline constexpr std::size_t kMostTopologyBytes = std::size_t{120} << 10;
-// Of one node: larger than that of any machine that is regular at all.
+// The most bytes of one node's topology: more than that of any regular machine.
 inline constexpr std::size_t kMostOwnTopology = std::size_t{16} << 10;
-// A line of the settings that all agents have (msg::Start): they are to tell.
+// If the settings of all agents (msg::Start) have this line, the agents tell their topologies.
 inline constexpr std::string_view kAskTopologies = "topology=1\n";
 
-// False: no node says that, whose agent keeps to the protocol.
+// Returns false if no agent that keeps to the protocol says that.
 bool are_topologies(const TopologyList& list, std::string_view settings);
 
 class Topologies {
  public:
-  // `child`: who is the next on the way to the node. `told`: as Hello has it; empty says nothing.
+  // `child` is the link of the next agent on the way to the node. `told` is as Hello has it; empty
+  // says nothing.
   void hello(std::uint32_t child, std::uint32_t node, const std::string& told);
-  // Of nodes below that child.
+  // Adds topologies of nodes below that child.
   void add(std::uint32_t child, const TopologyList& list);
-  // At most kMostTopologyBytes, of which each child has an equal share; what one leaves is for the
-  // others.
+  // Returns at most kMostTopologyBytes. Each child has an equal share, and what one leaves is for
+  // the others.
   TopologyList list() const;
 
  private:
   using Kinds = std::map<std::string, RankSet>;
 
   std::map<std::uint32_t, Kinds> kinds_;  // by child
-  RankSet told_;                          // nodes that are in it
+  RankSet told_;                          // nodes in it
 };
 
 }  // namespace scela::nla

@@ -1,9 +1,9 @@
-// Who has ended and how: one verdict per rank of the subtree, gathered until the subtree is
-// complete.
+// The verdicts of a subtree: one for each rank, gathered until the subtree is complete. The agent's
+// core uses this part, and one thread at a time calls it.
 //
-// Verdicts travel when the first has ended and when all have, grouped by outcome into rank sets, so
-// that a job of a million successes is one range. Failures that matter at once travel as
-// PROCESS_FAIL (agent.cpp).
+// Verdicts travel when the first rank has ended and when all have. They are grouped by outcome into
+// rank sets, so that a job of a million successes is one range. Failures that matter at once travel
+// as PROCESS_FAIL (agent_life.cpp).
 #pragma once
 
 #include <map>
@@ -20,7 +20,8 @@ class Verdicts {
   using Groups = std::vector<std::pair<Outcome, RankSet>>;
 
   void expect(const RankSet& ranks) { expected_.add(ranks); }
-  // The first verdict of a rank counts; later ones, and ranks nobody expects, are ignored.
+  // The first verdict of a rank counts. Later ones are ignored, and so are ranks that are not
+  // expected.
   void record(const RankSet& ranks, const Outcome& outcome) {
     const RankSet fresh = ranks.intersection(expected_).minus(given_);
     if (fresh.empty()) return;

@@ -1,8 +1,9 @@
 // The secret of one link, derived from the key of its child's node (node_keys.h), and the name by
-// which its two ends call it.
+// which its two ends call it. The shell and the TLS links use it.
 //
-// HKDF with SHA-256 (RFC 5869). Who parent and child are is part of the derivation, so no link's
-// secret opens another link, and none of them tells another, or the node's key. Values only.
+// HKDF with SHA-256 (RFC 5869). The numbers of parent and child are part of the derivation. So no
+// link's secret opens another link, and none of them reveals another, or the node's key. Values
+// only.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +13,7 @@
 
 namespace scela::nla {
 
-inline constexpr std::uint32_t kRootNode = UINT32_MAX;  // scela-run, where a node's index is asked
+inline constexpr std::uint32_t kRootNode = UINT32_MAX;  // scela-run, as a node's index
 
 struct LinkName {
   std::string job_id;

@@ -1,12 +1,13 @@
-// Links over direct TCP: TLS 1.3 with a pre-shared key (decision D3, RFC 8446 section 2.2).
+// Links over direct TCP: TLS 1.3 with a pre-shared key (decision D3, RFC 8446 section 2.2). The
+// shell uses it to change links to TCP.
 //
-// Both ends must know the link's key (link_key.h) before a byte of either is taken for more than a
-// handshake (common/crypto/tls_session.h).
+// Both ends must prove the link's key (link_key.h) before any byte of either is taken for more than
+// a handshake (common/crypto/tls_session.h).
 //
-// Event loop, one thread; never blocks. At most kMaxUnproven connections of peers that have proved
-// nothing are held, each for a part of the time for the whole, with what the TLS library takes for
-// a handshake (some 50 KiB). When one more comes, the oldest is closed: a parent proves the key at
-// once, and whoever holds many connections only has them closed.
+// Event loop, one thread; never blocks. At most kMaxUnproven connections of unproven peers are
+// held. Each has a part of the time limit for the whole, and costs what the TLS library takes for a
+// handshake (some 50 KiB). If one more comes, the oldest is closed. A parent proves the key at
+// once, so an attacker with many connections only has its own closed.
 #pragma once
 
 #include <chrono>
@@ -25,8 +26,9 @@ namespace scela::nla {
 // Fewer: strangers that connect all the time close the parent's connection before its handshake is
 // over, which takes two round trips; more: memory for strangers.
 inline constexpr int kMaxUnproven = 64;
-// What part of the time for the whole one stranger has. A handshake takes two round trips. Larger:
-// an overloaded parent stays on ssh; smaller: strangers that say nothing hold their places longer.
+// The time limit for one stranger is the limit for the whole, divided by this. A handshake takes
+// two round trips. Larger: an overloaded parent stays on ssh; smaller: strangers that say nothing
+// hold their places longer.
 inline constexpr int kUnprovenShare = 4;
 
 // `done` is called once, from the event loop, unless the object is destroyed before.
@@ -38,12 +40,12 @@ class TlsAttempt {
   virtual std::uint16_t port() const = 0;
 };
 
-// The parent's end.
+// Begins the parent's end: connects to the address and proves the key. `limit` is for all of it.
 std::unique_ptr<TlsAttempt> connect_tls(boost::asio::io_context& io, const Address& address,
                                         std::uint16_t port, SharedKey key,
                                         std::chrono::milliseconds limit, TlsDone done);
-// The child's: listens on the address at a port that the kernel chooses, takes the first that
-// proves the key, and closes the port. Error (io): the system refuses.
+// Begins the child's end: listens on the address at a port that the kernel chooses. Takes the first
+// connection that proves the key, and closes the port. Error (io): the system refuses.
 Result<std::unique_ptr<TlsAttempt>> accept_tls(boost::asio::io_context& io, Address address,
                                                SharedKey key, std::chrono::milliseconds limit,
                                                TlsDone done);

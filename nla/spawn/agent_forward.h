@@ -1,8 +1,10 @@
-// Lets programs at the other end of an ssh session use the ssh-agent of this end, as `ssh -A` does:
-// every channel that the server opens for it becomes a connection to the agent's socket.
+// Lets programs at the other end of an ssh session use the ssh-agent of this end, as `ssh -A` does.
+// Every channel that the server opens for it becomes a connection to the agent's socket. SshSession
+// uses it.
 //
-// Event loop, one thread; the session's packets are handled by whoever drives it. Bounded: a few
-// channels at a time, and what the agent does not take at once ends its channel.
+// Event loop, one thread; the owner of the session drives it and so handles its packets. Memory is
+// bounded: at most 16 channels exist at a time, and a channel ends if the ssh-agent does not take
+// its bytes at once.
 #pragma once
 
 #include <functional>
@@ -19,10 +21,10 @@ namespace scela::nla {
 
 class AgentForward {
  public:
-  // `written` is called when something was written to the session from outside its own turn.
+  // `written` is called if something was written to the session outside of the session's own turn.
   AgentForward(boost::asio::io_context& io, ssh_session_struct* session, std::string socket,
                std::function<void()> written);
-  // Before the session is freed.
+  // To be destroyed before the session is freed.
   ~AgentForward();
   AgentForward(const AgentForward&) = delete;
   AgentForward& operator=(const AgentForward&) = delete;

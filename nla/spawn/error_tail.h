@@ -1,7 +1,7 @@
-// The last of what a program that was started here writes to standard error, for the text of an
-// error. Reads all of it, so that the program never waits, and keeps at most 4 KiB.
+// The last output of a program to standard error, for the text of an error. ErrorTail reads all of
+// it, so that the program never waits, and keeps at most 4 KiB. The ways to start an agent use it.
 //
-// Event loop, one thread. Forgets its handlers when it is destroyed.
+// Event loop, one thread; never blocks. Pending handlers do nothing once the object is destroyed.
 #pragma once
 
 #include <unistd.h>
@@ -22,7 +22,7 @@ class ErrorTail {
 
   explicit ErrorTail(boost::asio::io_context& io) : io_(io) {}
 
-  // From now on what this pipe brings; what another brought is forgotten.
+  // Follows this pipe from now on. The text of an earlier pipe is dropped.
   void follow(Fd pipe) {
     text_.clear();
     set_nonblocking(pipe.get());
@@ -30,7 +30,7 @@ class ErrorTail {
     wait();
   }
 
-  // With what is in the pipe now.
+  // Returns the text, including what is in the pipe now.
   const std::string& text() {
     read();
     return text_;
@@ -45,7 +45,7 @@ class ErrorTail {
                       });
   }
 
-  // False: no more will come.
+  // Returns false if no more will come.
   bool read() {
     char bytes[512];
     while (pipe_) {
@@ -63,7 +63,7 @@ class ErrorTail {
   std::string text_;
 };
 
-// The last line that says something.
+// Returns the last line that is not blank, or an empty string.
 std::string last_line(const std::string& text);
 
 }  // namespace scela::nla

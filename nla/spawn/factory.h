@@ -1,4 +1,5 @@
-// The ways to start an agent.
+// Makes the ways to start an agent. The shells of scela-run and of agents use it; everything runs
+// on the shell's loop.
 #pragma once
 
 #include <functional>
@@ -11,36 +12,39 @@
 
 namespace scela::nla {
 
-// What scela-run may use to reach one node, and does not ship.
+// The credentials with which scela-run may reach one node. They are never sent to other nodes.
 struct SshAccess {
-  std::vector<std::string> identities;    // private key files in the order to try them
+  std::vector<std::string> identities;    // private key files, in order
   std::vector<std::string> certificates;  // of these keys, besides FILE-cert.pub
-  bool identities_only = false;           // no other keys of the ssh-agent, if these can be used
+  bool identities_only = false;           // no other keys of the ssh-agent
   std::string agent_socket;               // of an ssh-agent; empty: none
-  std::string proxy;                      // a command whose standard streams are the connection
+  std::string proxy;                      // command with the connection as its stdio
 };
 
 // What only the process itself knows of how it starts agents; the rest is in Settings.
 struct SpawnContext {
   std::string agent;  // path of scela-nla here
-  bool root = false;  // scela-run: may start what other nodes may not
-  // Root only; without it: the usual key files and $SSH_AUTH_SOCK.
+  bool root = false;  // scela-run: may start root_only nodes
+  // For the root only. Without it, the usual key files and $SSH_AUTH_SOCK are used.
   std::function<SshAccess(const std::string& node)> access_of;
-  // A key was met of a host of which any key is accepted, "TYPE BASE64". False: but not this one.
+  // Called with a host key, "TYPE BASE64", if any key of that host is accepted. Returns false if
+  // this one is not.
   std::function<bool(const Contact&, const std::string& key)> met_host_key;
 };
 
-// Starts each node's agent as its contact says: on this machine, in a session of its own and linked
-// by a socket pair (simulated nodes too); or over ssh, by the means that the settings name.
+// Starts each node's agent as its contact says. On this machine the agent has a session of its own
+// and is linked by a socket pair (simulated nodes too). Elsewhere it is started over ssh, by the
+// means that the settings name.
 std::unique_ptr<Spawner> make_spawner(boost::asio::io_context& io, SpawnContext context,
                                       const Settings& settings);
 
-// Where scela-run finds its own scela-nla: `wanted` (empty: none is), beside its own executable, in
-// ../libexec/scela. What is wanted must be here unless it may be meant for other machines.
-// Error (launch): nowhere; the text names the places.
+// Returns the path of scela-run's own scela-nla. The places are `wanted` (if it is not empty), the
+// directory of its own executable, and ../libexec/scela. `wanted` must exist here, unless
+// `elsewhere` says that it may be meant for other machines. Error (launch): it is in none of the
+// places, which the text names.
 Result<std::string> find_agent(const std::string& wanted, bool elsewhere);
 
-// On this machine only.
+// Starts agents on this machine only.
 std::unique_ptr<Spawner> make_local_spawner(boost::asio::io_context& io, std::string agent);
 
 }  // namespace scela::nla

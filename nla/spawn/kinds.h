@@ -1,4 +1,4 @@
-// The kinds of spawner, for factory.cpp only.
+// The kinds of spawner, for factory.cpp only. Used on the loop's thread.
 #pragma once
 
 #include "nla/agent_file.h"
@@ -7,7 +7,7 @@
 
 namespace scela::nla {
 
-// A session of one node, by libssh.
+// Makes a session of one node, by libssh.
 class SshIdentities;
 class AuthGate;
 std::unique_ptr<Executor> make_ssh_session(boost::asio::io_context& io, const Contact& contact,
@@ -15,7 +15,7 @@ std::unique_ptr<Executor> make_ssh_session(boost::asio::io_context& io, const Co
                                            AuthGate& gate, const Settings& settings,
                                            const SpawnContext& context);
 
-// By a program that takes "HOST COMMAND" as its last arguments, as ssh and rsh do.
+// Makes a session by a program that takes "HOST COMMAND" as its last arguments, as ssh and rsh do.
 std::unique_ptr<Executor> make_program_session(boost::asio::io_context& io, const Contact& contact,
                                                AuthGate& gate, const Settings& settings,
                                                const SpawnContext& context);

@@ -1,11 +1,11 @@
-// A timer that tells whether its handler runs long after it has expired. Then this process did not
-// run meanwhile (it was stopped, or its machine was), and an answer may have come long ago.
+// A timer that tells if its handler runs long after it has expired. In that case this process did
+// not run meanwhile (it was stopped, or its machine was), and an answer may have come long ago.
 //
 // The phases of starting an agent use it. If the limit of a phase passed while the process was
-// stopped, the phase gets its limit again: a user may stop scela-run with ctrl-Z while it starts. A
-// machine that is too slow to run timers in time makes a phase last four times its limit at most.
+// stopped, the phase gets its limit again: a user may stop scela-run with ctrl-Z while it starts.
+// If a machine is too slow to run timers in time, a phase lasts four times its limit at most.
 //
-// Runs on the loop of its timer.
+// Runs on the loop of its timer, in one thread.
 #pragma once
 
 #include <chrono>
@@ -19,7 +19,7 @@ class LateTimer {
   explicit LateTimer(boost::asio::io_context& io) : timer(io) {}
 
   void begin() { late_ = 0; }  // another phase begins
-  // Returns whether the phase gets its limit again. To be called when the timer has expired.
+  // Returns true if the phase gets its limit again. To be called when the timer has expired.
   bool may_wait_again() {
     return std::chrono::steady_clock::now() - timer.expiry() > kLate && ++late_ <= kMostLate;
   }

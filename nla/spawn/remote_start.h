@@ -1,8 +1,9 @@
-// From "a command can be executed on the node" to "its agent runs and its stream carries frames":
-// executes the command of nla/core/remote_shell.h, waits for the agent's first word, ships the
-// agent where it is not installed. The same over libssh, ssh and other remote shells.
+// From "a command can be executed on the node" to "its agent runs and its stream carries frames".
+// Executes the command of nla/core/remote_shell.h, waits for the agent's first answer, and ships
+// the agent to nodes without it. It works in the same way over libssh, ssh and other remote shells.
+// The spawner uses it.
 //
-// Event loop, one thread. Ends with one call of `done`.
+// Event loop, one thread; never blocks. Ends with one call of `done`.
 #pragma once
 
 #include <chrono>
@@ -22,27 +23,28 @@ class Executor {
  public:
   using Done = std::function<void(tl::expected<std::unique_ptr<Transport>, SpawnFailure>)>;
   virtual ~Executor() = default;
-  // `done` is called once, from the event loop. Again only after the transport of the last is gone.
+  // `done` is called once, from the event loop. To be called again only after the last command's
+  // transport is gone.
   virtual void execute(const std::string& command, Done done) = 0;
-  virtual std::string error_output() = 0;  // the last of what it wrote to standard error
-  virtual int exit_status() const = 0;     // of the last command, 128 + N: by signal N; -1: unknown
-  // Calls `handler` when the status of a command whose stream has ended is known, or never will be.
+  virtual std::string error_output() = 0;  // its last output to standard error
+  virtual int exit_status() const = 0;     // 128 + N: by signal N; -1: unknown
+  // Calls `handler` once the status of a command with an ended stream is known, or never will be.
   virtual void when_ended(const std::function<void()>& handler) { handler(); }
   virtual void answered() {}                     // the command runs on the node
-  virtual bool reached() const { return true; }  // false: it ended without having got there
-  virtual void abandon() {}                      // nobody waits for the command any more
-  virtual std::string described() const = 0;     // who was given the command, as a subject
-  // What it means that no agent could be started.
+  virtual bool reached() const { return true; }  // false: it ended on the way there
+  virtual void abandon() {}                      // the command is not needed any more
+  virtual std::string described() const = 0;     // the program it was given to, as subject
+  // Returns the failure that it means if no agent could be started.
   virtual SpawnFailure failure(std::string why) {
     return {StartPhase::start_agent, std::move(why), false};
   }
-  // Where a process of this machine stands for the command: that process, and news of its end.
+  // The process of this machine that stands for the command, or 0, and the report of its end.
   virtual pid_t pid() const { return 0; }
   virtual void reaped(int status) { static_cast<void>(status); }
 };
 
 struct RemoteStartSettings {
-  std::chrono::milliseconds limit{10000};  // for the command's first answer, and for each further
+  std::chrono::milliseconds limit{10000};  // for the first answer, and each further
   std::vector<std::string> words = {};     // further arguments of scela-nla
 };
 
@@ -50,12 +52,12 @@ class RemoteStart {
  public:
   virtual ~RemoteStart() = default;
   virtual void begin() = 0;
-  // Ends what is under way: `done` is called with a failure, from within, unless it was called.
+  // Ends the start. Calls `done` with a failure, from within, unless it was called before.
   virtual void cancel() = 0;
 };
 
-// `executor` and `agent` outlive the call of `done`, which comes once after begin(), from the event
-// loop.
+// `executor` and `agent` must outlive the call of `done`. After begin(), `done` is called once,
+// from the event loop.
 std::shared_ptr<RemoteStart> make_remote_start(boost::asio::io_context& io, Executor& executor,
                                                AgentFile& agent, const std::string& node,
                                                RemoteStartSettings settings, Executor::Done done);

@@ -1,7 +1,7 @@
-// Starting the agents of other nodes.
+// Starts the agents of other nodes. The shell uses it, in the thread of its loop.
 //
-// A spawner makes a process on the node and a stream to it; who the agent is, it learns over the
-// stream. Whoever owns the spawner reaps the process.
+// A spawner makes a process on the node and a stream to it. The agent learns its identity over the
+// stream. The owner of the spawner reaps the process.
 #pragma once
 
 #include <sys/types.h>
@@ -29,12 +29,12 @@ struct StartedAgent {
 struct SpawnFailure {
   StartPhase phase = StartPhase::start_agent;
   std::string why;
-  bool hand_back = false;  // this process may not start it; scela-run itself may
+  bool hand_back = false;  // scela-run itself may start it
 };
 
 struct Attach {
   std::vector<std::string> words;  // attach_words()
-  std::uint32_t limit_ms = 0;      // of each phase, if it is less than Settings::connect_ms
+  std::uint32_t limit_ms = 0;      // of each phase, at most connect_ms
 };
 
 class Spawner {
@@ -42,20 +42,21 @@ class Spawner {
   virtual ~Spawner() = default;
   using Begun = std::function<void()>;
   using Done = std::function<void(tl::expected<StartedAgent, SpawnFailure>)>;
-  // `done` is called exactly once, perhaps from within; `begun` before it, unless nothing is tried:
-  // when no others' turn comes first.
+  // `done` is called exactly once, perhaps from within. `begun` is called before it, when the start
+  // gets its turn, unless nothing is tried.
   virtual void start(const Contact& contact, Begun begun, Done done) = 0;
-  // The same with further arguments for scela-nla: it is to find the agent that runs there.
+  // Does the same with further arguments for scela-nla, which is to find the agent that runs there.
   virtual void attach(const Contact& contact, Attach how, Done done) = 0;
-  // Gives up what start() of this node has under way: `done` is called with a failure, perhaps from
-  // within, unless it was called before.
+  // Cancels a pending start of this node. `done` is called with a failure, perhaps from within,
+  // unless it was called before.
   virtual void cancel(const std::string& name) { static_cast<void>(name); }
-  // A child process of this one has ended, which no started agent stands for.
+  // A child process of this one has ended, and no started agent stands for it.
   virtual void reaped(pid_t pid, int status) {
     static_cast<void>(pid);
     static_cast<void>(status);
   }
-  // The sessions of the processes by which agents are being started: until `done` was called.
+  // Returns the sessions of the processes by which agents are being started, until `done` is
+  // called.
   virtual std::vector<pid_t> sessions() const { return {}; }
 };
 

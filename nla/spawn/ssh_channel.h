@@ -1,9 +1,10 @@
-// A command on the other side of an ssh session, from its request to its end: its streams, what it
-// says on standard error, how it ends.
+// A command on the other side of an ssh session, from its request to its end: its streams, its
+// standard error, its exit status. SshSession uses it.
 //
-// Nothing blocks, and libssh announces little by itself: every call that takes packets in may bring
-// what somebody waits for. So the session calls serve() whenever something may have changed, and is
-// asked (Needs) to do so again, or to listen to its socket.
+// One thread; nothing blocks. libssh announces little by itself, since every call that takes
+// packets in may bring what a handler waits for. So the session calls serve() whenever something
+// may have changed. By Needs the channel asks the session to do so again, or to listen to its
+// socket.
 #pragma once
 
 #include <libssh/callbacks.h>
@@ -22,29 +23,30 @@ class SshChannel : public std::enable_shared_from_this<SshChannel> {
  public:
   struct Needs {
     std::function<void()> serve;   // soon, not from within the call
-    std::function<void()> listen;  // to the socket, as far as somebody waits
+    std::function<void()> listen;  // to the socket, if handlers wait
   };
-  // The session outlives it, or end() is called before.
+  // The session must outlive the channel, or end() must be called before.
   SshChannel(ssh_session session, Needs needs) : session_(session), needs_(std::move(needs)) {}
   ~SshChannel() { end(); }
   SshChannel(const SshChannel&) = delete;
   SshChannel& operator=(const SshChannel&) = delete;
 
-  // SSH_OK, SSH_AGAIN (call it again when there are packets) or SSH_ERROR. In this order.
+  // Both return SSH_OK, SSH_AGAIN (call it again when there are packets) or SSH_ERROR. open() comes
+  // first.
   int open();
   int execute(const std::string& command);
-  // Between them: the command may use the ssh-agent on this side.
+  // To be called between them: the command may use the ssh-agent on this side.
   void offer_agent() { ::ssh_channel_request_auth_agent(channel_); }
 
-  // Calls whoever waits for what is there; any of them may end the channel.
+  // Calls the waiting handlers that can proceed. Any of them may end the channel.
   void serve();
   bool is_waited_for() const { return reader_ || writer_ || closer_; }
-  // The command hears that nobody is interested any more; it is not closed by that.
+  // Signals the command that its result is not needed any more; this does not close it.
   void abandon();
   void end();
   bool is_open() const { return channel_ != nullptr; }
 
-  // What a transport does (nla/transport.h).
+  // The functions of a transport (nla/transport.h).
   ssize_t read(char* bytes, std::size_t size);
   ssize_t write(const iovec* parts, int count);
   void wait_readable(Transport::Handler handler) { wait(reader_, std::move(handler)); }
@@ -53,7 +55,7 @@ class SshChannel : public std::enable_shared_from_this<SshChannel> {
   void end_writing();
   const std::string& trouble() const { return trouble_; }
 
-  // These stay after its end. The status: -1 while there is none.
+  // These stay valid after the channel's end. The status is -1 while there is none.
   int exit_status() const { return exit_status_; }
   const std::string& error_tail() const { return error_tail_; }
 

@@ -1,6 +1,7 @@
-// The key that an ssh server shows, against those that its contact accepts.
+// Checks the key that an ssh server shows against those that its contact accepts. SshSession uses
+// it.
 //
-// libssh stays inside the .cpp file. Keeps nothing.
+// libssh is used only in the .cpp file. The functions keep no state and do not block.
 #pragma once
 
 #include <functional>
@@ -12,12 +13,13 @@ struct ssh_session_struct;  // libssh's
 
 namespace scela::nla {
 
-// The signature algorithms by which the server can show one of the accepted keys.
+// Returns the signature algorithms by which the server can show one of the accepted keys, separated
+// by commas.
 std::string host_key_algorithms(const Contact& contact);
 
-// Why the key that the session's server has shown is not accepted; empty: it is. `where`: the
-// server, for people. `met` is called with a key that is about to be accepted because any is;
-// false: not this one.
+// Returns why the key that the session's server has shown is not accepted, or an empty string if it
+// is. `where` names the server, for people. `met` is called with a key that is about to be accepted
+// because any key is; it returns false to refuse this one.
 std::string host_key_problem(ssh_session_struct* session, const Contact& contact,
                              const std::string& where,
                              const std::function<bool(const std::string& key)>& met);

@@ -1,5 +1,6 @@
-// The keys a process offers to ssh servers, and the gate that keeps a process whose keys are
-// refused from being refused once per host. One thread; load() reads files.
+// The keys that a process offers to ssh servers, and the gate that keeps a process with refused
+// keys from being refused once per host. The spawner's sessions use both. One thread; load() reads
+// files.
 #pragma once
 
 #include <functional>
@@ -11,14 +12,14 @@ struct ssh_key_struct;  // libssh's
 
 namespace scela::nla {
 
-// The keys that a process offers: read once, shared by its sessions.
+// The keys that a process offers. They are read once and shared by its sessions.
 class SshIdentities {
  public:
-  // Private keys without a passphrase, each with its certificates: FILE-cert.pub and those of
-  // `certificates` that are for it. What cannot be used is noted, not refused.
+  // Loads private keys without a passphrase, each with its certificates: FILE-cert.pub, and those
+  // of `certificates` that are for it. A file that cannot be used is noted, and is no error.
   void load(const std::vector<std::string>& files, const std::vector<std::string>& certificates);
-  // The socket of an ssh-agent; empty: there is none. Its keys are offered, or it is only there to
-  // be forwarded.
+  // Sets the socket of an ssh-agent; an empty one means that there is none. If `offered` is false,
+  // the ssh-agent's keys are not offered, and it can only be forwarded.
   void use_agent(std::string socket, bool offered) {
     agent_socket_ = std::move(socket);
     agent_offered_ = offered;
@@ -26,7 +27,7 @@ class SshIdentities {
   const std::string& agent_socket() const { return agent_socket_; }
   bool has_agent() const { return agent_offered_ && !agent_socket_.empty(); }
   bool empty() const;  // neither key nor agent
-  // "~/.ssh/id_rsa: has a passphrase; ..."; empty if all went well.
+  // "~/.ssh/id_rsa: has a passphrase; ..."; empty if all files were used.
   const std::string& skipped() const { return skipped_; }
 
   struct Key {
@@ -44,20 +45,23 @@ class SshIdentities {
   bool agent_offered_ = false;
 };
 
-// The files that ssh tries by default, in its order, below $HOME/.ssh; those that exist.
+// Returns the files below $HOME/.ssh that ssh tries by default and that exist, in the order to try
+// them.
 std::vector<std::string> default_identities();
 
-// Who may not start agents should learn it once, not once per host: the first session of a process
-// authenticates alone, the others wait for its answer (their key exchange goes on meanwhile).
+// A process that may not start agents should learn it once, not once per host. So the first session
+// of a process authenticates alone. The others wait for its result, while their key exchange goes
+// on.
 class AuthGate {
  public:
-  // `once`: an agent's; a refusal of the first closes the gate. Else it is always open.
+  // `once` is true for an agent: if its first session is refused, the gate closes. Otherwise the
+  // gate is always open.
   explicit AuthGate(bool once) : open_(!once) {}
-  // Calls `go(true)` at once for the first, for others when the answer is known; go(false): do not
-  // try.
+  // Calls `go(true)` at once for the first session, and for others when the result is known.
+  // `go(false)` says that the session must not try.
   void enter(std::function<void(bool)> go);
-  void answer(bool accepted);  // of a session that went through
-  void left();                 // one that went through got no answer: the next tries
+  void answer(bool accepted);  // result of a session that went through
+  void left();                 // it got no answer: the next one tries
   bool closed() const { return closed_; }
 
  private:

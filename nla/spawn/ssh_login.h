@@ -1,8 +1,8 @@
-// Authenticating at an ssh server: behind the gate that all sessions of a process share, with one
-// key after the other, at last with those of an ssh-agent.
+// Authenticates at an ssh server, behind the gate that all sessions of a process share. It offers
+// one key after the other, at last those of an ssh-agent. SshSession uses it.
 //
-// Event loop, one thread; only the work of an ssh-agent is done in a thread of its own, because
-// libssh speaks its protocol in blocking calls. libssh stays inside the .cpp file.
+// Event loop, one thread. Only the work of an ssh-agent is done in a thread of its own, because
+// libssh speaks its protocol in blocking calls. libssh is used only in the .cpp file.
 #pragma once
 
 #include <chrono>
@@ -20,10 +20,10 @@ namespace scela::nla {
 class SshLogin {
  public:
   enum class Progress {
-    waiting,     // for the server: offer_keys() again when there is news
+    waiting,     // call offer_keys() when packets come
     asks_agent,  // ask_agent() is next
     accepted,
-    refused,  // all that there is: refusal() says it
+    refused,  // all keys; refusal() has the text
     failed    // the session's error says why
   };
 
@@ -31,25 +31,27 @@ class SshLogin {
            std::chrono::milliseconds limit)
       : identities_(identities), gate_(gate), limit_(limit), watch_(io) {}
 
-  // `passed` as AuthGate::enter() calls it; with true it calls passed_gate() first.
+  // `passed` is called as AuthGate::enter() does. If it gets true, it calls passed_gate() first.
   void enter_gate(std::function<void(bool)> passed) { gate_.enter(std::move(passed)); }
   void passed_gate() { through_gate_ = true; }
-  // It ends without an answer that others could go by: the next one tries.
+  // The session ends without a result that others could rely on, so the next one tries.
   void leave_gate() {
     if (through_gate_ && !accepted_) gate_.left();
   }
-  // Nobody else of this process was or will be accepted.
+  // Returns true if the gate is closed: no other session of this process was or will be accepted.
   bool gate_closed() const { return gate_.closed(); }
 
   Progress offer_keys(ssh_session_struct* session);
-  // Nothing else may touch the session until `answered` is called. False, with errno: it cannot be.
+  // Starts the thread that asks the ssh-agent. No other function may touch the session until
+  // `answered` is called. Returns false, with errno, if the thread cannot be watched.
   bool ask_agent(ssh_session_struct* session, std::function<void()> answered);
-  // What it has answered; once, from `answered` or later.
+  // Returns the result of the ssh-agent. To be called once, from `answered` or later.
   Progress agents_answer();
-  // Nobody waits for the ssh-agent any more. True: its thread has the session and frees it.
+  // Stops waiting for the ssh-agent. Returns true if its thread still has the session; the thread
+  // then frees it.
   bool let_go();
 
-  // `where` and `user`: who refuses whom, for people.
+  // Returns the text of a refusal: the server `where` refuses `user`.
   std::string refusal(const std::string& where, const std::string& user) const;
 
  private:

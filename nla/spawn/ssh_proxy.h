@@ -1,4 +1,5 @@
-// The command that leads to a host which is not reached directly (ProxyCommand of ssh).
+// The command that leads to a host which is not reached directly (ProxyCommand of ssh). The ssh
+// session uses it. It keeps no state.
 #pragma once
 
 #include <string>
@@ -9,11 +10,12 @@
 namespace scela::nla {
 
 struct Proxy {
-  Fd stream;  // to what the command connects to
-  Fd errors;  // what it says
+  Fd stream;  // to the host that the command reaches
+  Fd errors;  // its standard error
 };
 
-// Its process is reaped as any child.
+// Runs the command by /bin/sh. Blocks as start_child() does. Its process is reaped as any child.
+// Error (launch): it cannot be started.
 Result<Proxy> start_proxy(const std::string& command);
 
 }  // namespace scela::nla

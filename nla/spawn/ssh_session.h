@@ -1,10 +1,11 @@
-// One ssh connection to one node, over libssh: reach it, check its host key, authenticate, execute
-// a command whose standard input and output become a transport.
+// One ssh connection to one node, over libssh. It reaches the node, checks its host key,
+// authenticates, and executes a command. The command's standard input and output become a
+// transport. The spawner uses it.
 //
-// Non-blocking, many per process, one thread; only the work of an ssh-agent (whose protocol libssh
-// speaks in blocking calls) is done in a thread of its own. Nothing is read from ~/.ssh/config or
-// known_hosts: the contact says everything (nla/core/contact.h). Each phase has a time limit.
-// libssh stays inside the .cpp file.
+// Non-blocking, many per process, one thread. Only the work of an ssh-agent (libssh speaks its
+// protocol in blocking calls) is done in a thread of its own. Nothing is read from ~/.ssh/config or
+// known_hosts, since the contact says everything (nla/core/contact.h). Each phase has a time limit.
+// libssh is used only in the .cpp file.
 #pragma once
 
 #include <chrono>
@@ -18,8 +19,8 @@
 
 namespace scela::nla {
 
-// Everything given by reference outlives the session. Destroying it ends a connection that is not
-// used by a transport.
+// Everything given by reference must outlive the session. If a transport uses the connection, it
+// stays until the transport is gone; otherwise the destructor ends it.
 class SshSession final : public Executor {
  public:
   SshSession(boost::asio::io_context& io, Contact contact, const SshIdentities& identities,
@@ -28,12 +29,14 @@ class SshSession final : public Executor {
   SshSession(const SshSession&) = delete;
   SshSession& operator=(const SshSession&) = delete;
 
-  // Whoever executes commands there may use the ssh-agent of the identities. Before execute().
-  void forward_agent();
-  // A proxy's stream instead of a connection of its own, and its standard error. Before the first
+  // Allows programs on the node to use the ssh-agent of the identities. To be called before
   // execute().
+  void forward_agent();
+  // Uses a proxy's stream instead of a connection of its own; `errors` is the proxy's standard
+  // error. To be called before the first execute().
   void use_proxy(Fd stream, Fd errors);
-  // Called once, when a key is about to be accepted because any is; false: not this one.
+  // `met` is called once, with a key that is about to be accepted because any key is. It returns
+  // false to refuse this key.
   void on_host_key(std::function<bool(const std::string& key)> met);
 
   void execute(const std::string& command, Done done) override;

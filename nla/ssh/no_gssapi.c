@@ -1,8 +1,9 @@
-// Debian's libssh.a is built with GSSAPI (Kerberos), whose library exists for dynamic linking only.
-// These stand in for it where a program must load nothing at run time: each refuses, so that libssh
-// passes on to the next method. Kerberos is served by `--launch ssh-exec`, through the ssh client.
+// Debian's libssh.a is built with GSSAPI (Kerberos), and the GSSAPI library exists for dynamic
+// linking only. These functions stand in for it in programs that must load nothing at run time.
+// Each refuses, so that libssh passes on to the next method. Kerberos is served by `--launch
+// ssh-exec`, through the ssh client.
 //
-// The prototypes are not those of gssapi.h: no argument is looked at.
+// The prototypes are not those of gssapi.h, since no argument is looked at.
 
 enum { kFailure = 13 << 16 };  // GSS_S_FAILURE
 

@@ -1,6 +1,6 @@
-// The agent asks no name service (names are resolved by scela-run) and loads nothing at run time,
-// but the libraries in it refer to functions that would: with glibc, even a static program would
-// load the node's own libraries for these. Defined here, they refuse.
+// The agent asks no name service (scela-run resolves names) and loads nothing at run time. But the
+// libraries in it refer to functions that would do so. With glibc, even a static program would load
+// the node's own libraries for these functions. The functions defined here refuse instead.
 
 #include <stddef.h>
 

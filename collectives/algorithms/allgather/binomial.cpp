@@ -9,7 +9,7 @@ namespace scela::collectives {
 
 namespace {
 
-// What `rank` has not sent up itself, as up to two runs of ranks.
+// Returns the blocks that `rank` has not sent up itself, as up to two runs of ranks.
 std::vector<Stretch> not_below(const Tree& tree, int rank) {
   std::vector<Stretch> found;
   if (rank > 0) found.push_back({0, rank});
@@ -23,7 +23,7 @@ std::vector<Stretch> not_below(const Tree& tree, int rank) {
 TaskList allgather_binomial(const Shape& shape, int rank) {
   Writer list;
   const GatheredPlaces places(shape, rank);
-  // Rank 0's tree: subtrees are ranks that follow each other.
+  // The tree's root is rank 0, so each subtree is a run of ranks that follow each other.
   const Tree tree{Tree::Form::nomial, shape.ranks, 0, 2};
   const std::vector<int> below = children(tree, rank);
   const int above = parent(tree, rank);

@@ -1,5 +1,5 @@
-// Offload thesis, section 4.2.2 (digest 1.5), the other way round: blocks come from the ranks
-// ahead, so that scratch has the own block first and then those of the ranks that follow.
+// Offload thesis, section 4.2.2 (digest 1.5), in the other direction: blocks come from the ranks
+// ahead. So scratch has the rank's own block first and then those of the ranks that follow.
 #include <algorithm>
 
 #include "collectives/algorithms/allgather/allgather.h"
@@ -10,8 +10,8 @@ namespace scela::collectives {
 
 namespace {
 
-// Calls act(ahead, count) for each message of the round that begins with `distance` blocks: how far
-// ahead the rank is that sends it, and how many blocks it has.
+// Calls act(ahead, count) for each message of the round that begins with `distance` blocks. `ahead`
+// is how far ahead the sender is, and `count` is how many blocks the message has.
 template <typename Act>
 void each_message(const Shape& shape, int distance, Act act) {
   for (std::uint32_t i = 1; i < shape.radix; ++i) {

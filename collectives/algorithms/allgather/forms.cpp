@@ -17,8 +17,8 @@ class Eager {
   TaskList list(const TaskList& whole);
 
  private:
-  // The eager buffer of a block, wherever the list that is in one piece has it. Scratch begins with
-  // the rank's own blocks, then come those of the ranks behind it.
+  // Returns the eager buffer of a block, wherever the original list has the block. Scratch begins
+  // with the rank's own blocks, then come those of the ranks that follow it.
   Blocks buffer(Space space, std::uint32_t block) const {
     if (space != Space::output) return scratch(block, 1);
     const auto all = static_cast<std::uint32_t>(shape_.ranks) * shape_.segments;
@@ -38,7 +38,7 @@ class Eager {
   int rank_;
   GatheredPlaces places_;
   bool is_in_ = false;
-  std::map<int, std::deque<std::uint32_t>> coming_;  // blocks of the messages of each peer
+  std::map<int, std::deque<std::uint32_t>> coming_;  // per peer: blocks of each message
 };
 
 void Eager::copy_out() {
@@ -72,7 +72,7 @@ void Eager::task(const Task& task) {
     }
     case Kind::wait_sent:
       return list_.wait_sent(task.peer);
-    case Kind::copy:  // to the output, or into place: at the end
+    case Kind::copy:  // copy_out() does this at the end
     case Kind::reduce:
     case Kind::enable:
     case Kind::signal:
@@ -94,9 +94,9 @@ class Rendezvous {
 
  private:
   struct Peer {
-    std::uint32_t sends = 0;  // as many clearances come
+    std::uint32_t sends = 0;  // sends, each with one clearance
     std::uint32_t sent = 0;
-    std::uint32_t cleared = 0;  // waited for
+    std::uint32_t cleared = 0;  // clearances waited for
   };
   void post(const TaskList& whole);
   void task(const Task& task);
@@ -105,7 +105,7 @@ class Rendezvous {
   std::map<int, Peer> peers_;
 };
 
-// Clearances first, at both ends, so that they meet each other.
+// Both ends post clearances first, so that these meet each other.
 void Rendezvous::post(const TaskList& whole) {
   for (const Task& task : whole.tasks) {
     if (task.kind != Kind::send) continue;
@@ -130,7 +130,7 @@ void Rendezvous::task(const Task& task) {
       return list_.send(task.peer, task.from);
     }
     case Kind::wait_received: {
-      // Completions of a peer are counted in order: the clearances come before what it sends.
+      // Completions of a peer are counted in order, and its clearances come before what it sends.
       Peer& peer = peers_[task.peer];
       list_.wait_received(task.peer, peer.sends - peer.cleared + task.count);
       peer.cleared = peer.sends;

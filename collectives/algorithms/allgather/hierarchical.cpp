@@ -1,9 +1,9 @@
-// Offload thesis, section 4.4: a leader gathers from its team, leaders exchange, each tells its
-// listeners. The three phases of a leader end with a signal each; another rank's first signal says
-// that the leader has what it gives (the arrival flag).
+// Offload thesis, section 4.4: a leader gathers from its team, leaders exchange, and each leader
+// tells its listeners. Each of the three phases of a leader ends with a signal. Another rank's
+// first signal says that the leader has what the rank gives (the arrival flag).
 //
-// All blocks have the output's own places from the beginning, so that blocks of a team are a
-// message for each run of ranks that follow each other: one, where teams are such runs.
+// All blocks stand in the output's own places from the beginning. So the blocks of a team are a
+// message for each run of ranks that follow each other: one message if the team is such a run.
 #include <algorithm>
 #include <utility>
 #include <vector>
@@ -21,20 +21,20 @@ namespace {
 using Build = TaskList (*)(const Shape&, int);
 
 struct Team {
-  std::vector<int> members;  // its leader first, in the order of ranks
+  std::vector<int> members;  // in rank order; the first is leader
   int node = 0;
-  int circle = 0;  // leaders of one circle exchange with each other
+  int circle = 0;  // leaders exchange within their circle
   int leader() const { return members.front(); }
 };
 
 struct Teams {
   std::vector<Team> all;
-  // Leaders tell all of their node what their circle has, or their own team only.
+  // If true, a leader tells all ranks of its node what its circle has; if false, only its own team.
   bool for_all = false;
 };
 
-// Each node's ranks in `count` teams, of ranks that follow each other on the node; fewer, where a
-// node has fewer ranks.
+// Cuts each node's ranks into `count` teams of ranks that follow each other on the node. A node
+// with fewer ranks has as many teams as ranks.
 Teams cut(const Hierarchy& hierarchy, std::uint32_t count) {
   Teams teams;
   for (int node = 0; node < hierarchy.nodes().nodes(); ++node) {
@@ -56,11 +56,12 @@ class Phases {
   TaskList list(Build exchange);
 
  private:
-  // Teams that exchange with this rank's, its own included.
+  // Returns the teams that exchange with `team`, itself included.
   std::vector<const Team*> circle(const Team& team) const;
-  // Whom this rank hears from about a circle.
+  // Returns the teams with a leader that tells this rank what its circle has.
   std::vector<const Team*> speakers() const;
-  // The runs that a leader tells a listener of: all that its circle has, but the listener's own.
+  // Returns the runs that a leader tells a listener: all that its circle has, except the listener's
+  // own block.
   std::vector<Stretch> told(const Team& speaker, int listener) const;
   void exchange_by(Build exchange);
   void tell();
@@ -113,8 +114,8 @@ void Phases::exchange_by(Build exchange) {
   for (const Team* team : teams)
     leaders.push_back(team->leader());
   const auto number = static_cast<std::size_t>(std::ranges::find(leaders, rank_) - leaders.begin());
-  // Bruck's has its scratch turned, its own block first. Here nothing is turned: blocks that are on
-  // their way stand where they belong.
+  // Bruck's list has its scratch turned, its own block first. Here nothing is turned: blocks that
+  // pass through this rank stand in their final places.
   const Where where = [&](const Blocks& blocks) {
     std::vector<int> ranks;
     for (std::size_t block = blocks.first; block < blocks.first + blocks.count; ++block) {
@@ -185,7 +186,7 @@ TaskList by_nodes(const Shape& shape, int rank, Build exchange) {
   return Phases(shape, cut(Hierarchy(shape, Hierarchy::kNoRoot), 1), rank).list(exchange);
 }
 
-// `radix` is how many teams a node has; leaders have one port.
+// `radix` is the number of teams of a node here, so leaders exchange with one port.
 Shape single_port(const Shape& shape) {
   Shape found = shape;
   found.radix = 2;
@@ -212,7 +213,7 @@ TaskList allgather_multileader(const Shape& shape, int rank) {
 
 TaskList allgather_multigroup(const Shape& shape, int rank) {
   const Hierarchy hierarchy(shape, Hierarchy::kNoRoot);
-  // Every group has a leader on every node.
+  // Each group needs a leader on each node.
   std::size_t groups = shape.radix;
   for (int node = 0; node < hierarchy.nodes().nodes(); ++node)
     groups = std::min(groups, hierarchy.members(node).size());

@@ -10,13 +10,15 @@ TaskList allgather_neighbour_exchange(const Shape& shape, int rank) {
   const GatheredPlaces places(shape, rank);
   const int ranks = shape.ranks;
   const bool even = rank % 2 == 0;
-  // Even ranks have their partner of round 0 above them, odd ones below.
+  // In round 0 the partner of an even rank is the rank above it, and that of an odd rank the one
+  // below.
   const int first = even ? rank + 1 : rank - 1;
   const int second = even ? (rank - 1 + ranks) % ranks : (rank + 1) % ranks;
   const int pair = even ? rank : first;
-  // In round i a neighbour brings the pair that it got in the round before. That one came from as
-  // far on its side as rounds have passed, so what comes lies i / 2 pairs behind the neighbour,
-  // rounded up where the first round, in which both had the same pair, does not count.
+  // In round i a neighbour brings the pair that it got in the round before. That pair came from as
+  // far on the neighbour's side as rounds have passed. So what comes lies i / 2 pairs behind the
+  // neighbour. This is rounded up: the first round, in which both had the same pair, does not
+  // count.
   const auto brought = [&](int round) {
     const bool above = (round % 2 == 0) == even;
     const int pairs = (round + 1) / 2;

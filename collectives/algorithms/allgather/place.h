@@ -1,4 +1,5 @@
-// Where the blocks of an allgather are.
+// The places of an allgather's blocks, for the algorithms of this folder. The object does not
+// change, and any thread may read it.
 #pragma once
 
 #include <cstdint>
@@ -12,16 +13,16 @@ class GatheredPlaces {
  public:
   GatheredPlaces(const Shape& shape, int rank) : shape_(shape), rank_(rank) {}
 
-  // Where the contributions of `count` ranks from `first` on come to stand.
+  // Returns where the contributions of `count` ranks from `first` on stand in the output.
   Blocks of(int first, int count) const {
     return output(static_cast<std::uint32_t>(first) * shape_.segments,
                   static_cast<std::uint32_t>(count) * shape_.segments);
   }
-  // One segment of one rank's.
+  // Returns one segment of one rank's contribution in the output.
   Blocks segment(int of, std::uint32_t number) const {
     return output(static_cast<std::uint32_t>(of) * shape_.segments + number, 1);
   }
-  // Where this rank's contribution stands from the beginning.
+  // Returns where this rank's contribution stands at the beginning.
   Blocks given() const { return shape_.in_place ? of(rank_, 1) : input(0, shape_.segments); }
   void put_own(Writer& list) const {
     if (!shape_.in_place) list.copy(given(), of(rank_, 1));

@@ -1,4 +1,4 @@
-// Offload thesis, section 4.2.3.
+// The ring of the offload thesis, section 4.2.3.
 #include "collectives/algorithms/allgather/allgather.h"
 #include "collectives/algorithms/allgather/place.h"
 #include "collectives/algorithms/writer.h"
@@ -12,7 +12,7 @@ TaskList allgather_ring(const Shape& shape, int rank) {
   const auto ranks = static_cast<std::uint32_t>(shape.ranks);
   const int left = (rank + shape.ranks - 1) % shape.ranks;
   const int right = (rank + 1) % shape.ranks;
-  // What comes, and is sent on: segment by segment, the nearest rank's first.
+  // Returns the item that comes and is sent on: segment by segment, the nearest rank's first.
   const auto passing = [&](std::uint32_t item) {
     const int behind = static_cast<int>(item / shape.segments);
     return places.segment((rank - behind + shape.ranks) % shape.ranks, item % shape.segments);
@@ -21,7 +21,7 @@ TaskList allgather_ring(const Shape& shape, int rank) {
   Incoming incoming(list, left, items,
                     [&](std::uint32_t item) { return passing(item + shape.segments); });
   for (std::uint32_t item = 0; item < items; ++item) {
-    // Of what comes, an item has to be here only when it is sent on: the own ones go at once.
+    // An item that comes must be here only when it is sent on, so the rank's own items go at once.
     if (item >= shape.segments) incoming.next();
     list.send(right, passing(item));
   }

@@ -1,10 +1,11 @@
 // Offload thesis, section 4.2.1, in the form that its examples need, not its formula (digest 1.5
 // and 1.13): ranks exchange with ranks of their own group of d * b, in place.
 //
-// For counts of ranks that are no power of b, groups of 1 to b ranks take the places of ranks, and
-// the extra round comes first: all in a group tell each other. Then each of them is told what the
-// other groups have, by one of those. So an excess rank costs no round at the end, as it would if a
-// proxy told it the result: there are ceil(log_b N) rounds for every N (O19).
+// If the number of ranks is no power of b, groups of 1 to b ranks take the places of ranks. The
+// extra round comes first: all ranks of a group tell each other. After that, each of them learns
+// what the other groups have from one rank of each of those. So an excess rank costs no round at
+// the end, as it would if a proxy told it the result. There are ceil(log_b N) rounds for every N
+// (O19).
 #include "collectives/algorithms/allgather/allgather.h"
 #include "collectives/algorithms/allgather/place.h"
 #include "collectives/algorithms/groups.h"
@@ -27,20 +28,21 @@ class Exchange {
   TaskList list();
 
  private:
-  // The group that meets this one as the i-th of a round, which has `distance` groups' blocks.
+  // Returns the i-th group that this group meets in the round in which groups have `distance`
+  // groups' blocks.
   int other(int distance, int i) const {
     const int all = distance * radix_;
     const int first = group_ - group_ % all;
     return first + (group_ % all + i * distance) % all;
   }
-  // All blocks that a group has before the round.
+  // Returns all blocks that a group has before the round.
   Blocks held(int group, int distance) const {
     const int first = groups_.first(group - group % distance);
     return places_.of(first, groups_.first(group - group % distance + distance) - first);
   }
-  // Who of another group tells this rank.
+  // Returns the rank of another group that tells this rank.
   int teller(int group) const { return groups_.first(group) + member_ % groups_.size(group); }
-  // Those of the same group, in the extra round.
+  // Posts receives from the ranks of the same group, for the extra round.
   void post_first_round();
   void first_round();
   void round(int distance);

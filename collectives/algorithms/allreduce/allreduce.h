@@ -1,6 +1,7 @@
-// Allreduces, N ranks (mixed-mode thesis, section 1.6 of its digest, names recursive doubling).
+// Allreduce algorithms for N ranks (mixed-mode thesis, section 1.6 of its digest, names recursive
+// doubling). The functions are pure, and algorithms.cpp lists them.
 //
-// Counts that are no power of two are cut into groups of one or two ranks (groups.h): the second of
+// If N is no power of two, ranks are cut into groups of one or two (groups.h). The second rank of
 // two gives its contribution to the first, and gets the result.
 #pragma once
 
@@ -8,23 +9,24 @@
 
 namespace scela::collectives {
 
-// Groups exchange all that they have: log2 of the groups rounds, and two more where there are
-// groups of two. Neighbours first, so that operands stay in order.
+// Groups exchange all that they have: log2 of the groups rounds, and two more if there are groups
+// of two. Neighbours exchange first, so that operands stay in order.
 TaskList allreduce_recursive_doubling(const Shape& shape, int rank);
-// Rabenseifner's: reduce-scatter by halving, then allgather by doubling, parts of the message as
-// many as groups: twice the rounds, a part as often as it must. Neighbours first as well, so that
-// operands stay in order; whose parts end where matters to nobody, since all get all.
+// Rabenseifner's algorithm: a reduce-scatter by halving, then an allgather by doubling. The message
+// has as many parts as there are groups. It takes twice the rounds, and each part travels no more
+// often than it must. Neighbours exchange first here too, so that operands stay in order. It does
+// not matter at which rank a part ends, since all ranks get all parts.
 TaskList allreduce_rabenseifner(const Shape& shape, int rank);
 std::uint32_t rabenseifner_parts(const Shape& shape);
-// Up a binomial tree and down again.
+// Reduces up a binomial tree and broadcasts down again.
 TaskList allreduce_reduce_bcast(const Shape& shape, int rank);
 // Each of N parts is reduced on its way round a ring, and goes round again: 2 * (N - 1) rounds, two
-// peers. It begins at another rank for each part: not for reductions that do not commute.
+// peers. Each part begins at another rank, so this does not serve reductions that do not commute.
 TaskList allreduce_ring(const Shape& shape, int rank);
 std::uint32_t ring_parts(const Shape& shape);
 
-// Up a tree on each node, recursive doubling among the nodes' leaders, down the trees again.
-// Operands change places. Offload thesis, section 4.4.
+// Reduces up a tree on each node, by recursive doubling among the nodes' leaders, and broadcasts
+// down the trees again. Operands change places. Offload thesis, section 4.4.
 TaskList allreduce_hierarchical(const Shape& shape, int rank);
 
 }  // namespace scela::collectives

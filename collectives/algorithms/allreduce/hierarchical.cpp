@@ -1,6 +1,6 @@
-// Offload thesis, section 4.4, with sums for blocks: up a tree on each node, recursive doubling
-// among the leaders, down the trees again. A node's ranks need not follow each other, so operands
-// change places.
+// Offload thesis, section 4.4, with sums for blocks: a reduction up a tree on each node, recursive
+// doubling among the leaders, and a broadcast down the trees. A node's ranks need not follow each
+// other, so operands change places.
 #include <algorithm>
 
 #include "collectives/algorithms/allreduce/allreduce.h"
@@ -17,14 +17,15 @@ namespace {
 
 constexpr auto kScratch = static_cast<std::size_t>(Space::scratch);
 
-// A leader whom another one stands in for (groups.h) gets the result over what it had, so that what
-// its node has must stand elsewhere.
+// Returns whether another leader stands in for this one (groups.h). Such a leader receives the
+// result over what it had, so what its node has must stand elsewhere.
 bool is_ward(int leaders, int leader) {
   const Groups groups(leaders, 2);
   return leader != groups.first(groups.of(leader));
 }
 
-// The same places, but one space's in scratch, behind `before` blocks.
+// Returns a mapping that leaves blocks in their places, except that those of `space` stand in
+// scratch, behind `before` blocks.
 Where kept_apart(Space space, std::uint32_t before) {
   return [space, before](const Blocks& blocks) {
     if (blocks.space != space) return std::vector<Blocks>{blocks};

@@ -6,7 +6,7 @@ namespace scela::collectives {
 
 namespace {
 
-// Scratch has two rows of a message each: what is reduced so far, and what has come to it.
+// Scratch has two rows of a message each: one for what is reduced so far, one for what is received.
 class Halving {
  public:
   Halving(const Shape& shape, int rank)
@@ -18,7 +18,8 @@ class Halving {
     int first = 0;
     int count = 0;
   };
-  // The parts that this group has after `rounds`; those that it has given away in the last one.
+  // kept() returns the parts that this group has after `rounds`; given() returns those that it has
+  // given away in the last of them.
   Range kept(int rounds) const;
   Range given(int rounds) const;
   Blocks at(Space space, int row, Range range) const {
@@ -30,10 +31,10 @@ class Halving {
   Blocks own(Range range) const {
     return at(shape_.in_place ? Space::output : Space::input, 0, range);
   }
-  // What this rank has reduced of these parts.
+  // Returns where the reduction of these parts stands so far.
   Blocks reduced(Range range) const { return is_own_ ? own(range) : at(Space::scratch, 0, range); }
   int peer(int round) const { return groups_.first(group_ ^ (1 << round)); }
-  // Receives what a rank has of these parts, and reduces it with what is here.
+  // Receives what a rank has of these parts, and reduces it with what stands here.
   void take(int from, Range range, Blocks sent);
   TaskList ward();
   TaskList done() {
@@ -46,7 +47,7 @@ class Halving {
   int rank_;
   int group_;
   Writer list_;
-  bool is_own_ = true;  // nothing has been reduced
+  bool is_own_ = true;  // until something is reduced
 };
 
 Halving::Range Halving::kept(int rounds) const {

@@ -6,7 +6,7 @@ namespace scela::collectives {
 
 namespace {
 
-// The second of a group.
+// The list of the second rank of a group.
 TaskList ward(const Shape& shape, int proxy) {
   Writer list;
   const Blocks result = output(0, shape.segments);
@@ -33,8 +33,8 @@ TaskList allreduce_recursive_doubling(const Shape& shape, int rank) {
   const auto post = [&](int round) {
     if (round < groups.rounds()) list.receive(peer(round), row(round));
   };
-  // Who reduces nothing before its first exchange sends what it was given, and gets the other's to
-  // where the result is to be: nothing is copied then.
+  // A rank that reduces nothing before its first exchange sends its input. It receives the peer's
+  // contribution where the result is to stand, so nothing is copied.
   const bool is_direct = !shape.in_place && groups.size(group) == 1 && groups.rounds() > 0;
   if (is_direct)
     list.receive(peer(0), result);

@@ -16,8 +16,9 @@ class Ring {
   TaskList list();
 
  private:
-  // Items are sent in order: in step i of the first round the segments of the part that is i + 1
-  // ranks behind, so that each part ends at its own rank; in the second of the part i behind.
+  // Items are sent in order. In step i of the first round, a rank sends the segments of the part
+  // that is i + 1 ranks behind. So each part ends at its own rank. In the second round it sends
+  // those of the part i ranks behind.
   std::uint32_t block(std::uint32_t item, int behind) const {
     const int step = static_cast<int>(item / shape_.segments);
     const int part = (rank_ - step - behind + 2 * shape_.ranks) % shape_.ranks;
@@ -72,7 +73,7 @@ TaskList Ring::list() {
   const std::uint32_t first = static_cast<std::uint32_t>(rank_) * shape_.segments;
   if (shape_.ranks > 1) {
     reduce();
-    // What stands in the output has been sent, and may be written.
+    // The waits cover all sends from the output, so it may be written.
     list_.wait_all_sent();
     list_.copy(scratch(first, shape_.segments), output(first, shape_.segments));
     gather();

@@ -9,7 +9,8 @@ namespace scela::collectives {
 
 namespace {
 
-// Scratch: all blocks, by how far they have to go; what is sent in a round; what comes in it.
+// Scratch has three areas: all blocks, ordered by how far they have to go; what is sent in a round;
+// and what is received in it.
 class Bruck {
  public:
   Bruck(const Shape& shape, int rank)
@@ -17,7 +18,7 @@ class Bruck {
   TaskList list();
 
  private:
-  // The blocks that move `digit` x `distance` on in this round, as runs of places.
+  // Returns the blocks that move `digit` x `distance` on in this round, as runs of places.
   struct Stretch {
     int first = 0;
     int count = 0;
@@ -53,7 +54,7 @@ std::vector<Bruck::Stretch> Bruck::moving(std::int64_t distance, std::uint32_t d
 void Bruck::round(std::int64_t distance) {
   struct Message {
     std::int64_t distance;
-    int first;  // in the area of what is sent, and of what comes
+    int first;  // place in the areas for sends, receives
     int count;
     std::vector<Stretch> runs;
   };
@@ -95,7 +96,7 @@ TaskList Bruck::list() {
   }
   for (std::int64_t distance = 1; distance < shape_.ranks; distance *= shape_.radix)
     round(distance);
-  // What has come i ranks far is from the rank i behind.
+  // A block that has moved i ranks is from the rank i behind.
   for (int i = 1; i < shape_.ranks; ++i)
     list_.copy(place(i, 1), places_.from(behind(i)));
   return places_.done(list_, 3 * static_cast<std::uint32_t>(area_) * shape_.segments);

@@ -7,7 +7,8 @@ namespace scela::collectives {
 TaskList alltoall_flat(const Shape& shape, int rank) {
   Writer list;
   const ExchangedPlaces places(shape, rank);
-  // Everyone begins with somebody else.
+  // Each rank begins with another peer: with the rank behind it for receives, and the rank ahead
+  // for sends.
   const auto behind = [&](int i) { return (rank - i + shape.ranks) % shape.ranks; };
   places.make_room(list);
   for (int i = 1; i < shape.ranks; ++i)

@@ -1,9 +1,10 @@
-// Offload thesis, section 4.4, for an alltoall: leaders have all that their nodes give, exchange
-// what is for each other's nodes, pair by pair, and give each rank of theirs what it gets.
+// Offload thesis, section 4.4, for an alltoall. Leaders get all that their nodes give. Pair by
+// pair, they exchange what is for each other's nodes, and give each of their ranks what it gets.
 //
 // A leader's scratch has three areas of as many blocks as its node's ranks give: rows, one of each
-// rank; packets that go, one for each node; packets that came. What is for rank r of what rank q
-// gives stands in a packet behind what is for the ranks before r, and q's behind those before q.
+// rank; packets to send, one for each node; and received packets. In a packet, what is for rank r
+// stands behind what is for earlier ranks. Within that, what rank q gives stands behind what
+// earlier ranks give.
 #include <cstdint>
 #include <vector>
 
@@ -50,7 +51,7 @@ class Leader {
     return {space, static_cast<std::uint32_t>(first) * shape_.segments,
             static_cast<std::uint32_t>(count) * shape_.segments};
   }
-  // What the member of that number gives to, or gets from, `count` ranks.
+  // Returns what the member of that number gives to, or gets from, `count` ranks.
   Blocks row(int number, int first, int count) const {
     return at(Space::scratch, number * shape_.ranks + first, count);
   }
@@ -69,7 +70,7 @@ class Leader {
   const Hierarchy& hierarchy_;
   int node_;
   const std::vector<int>& members_;
-  std::vector<int> before_;  // ranks on the nodes before one
+  std::vector<int> before_;  // ranks on earlier nodes, by node
 };
 
 void Leader::gather() {

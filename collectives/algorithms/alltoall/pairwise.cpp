@@ -1,6 +1,7 @@
-// Who meets whom is a tournament, in which all play in each step: the ranks but the last stand in a
-// circle, in step i those meet whose numbers are i together, counted round, and who would meet
-// itself meets the last. An odd count has a last one that is nobody.
+// The partners of each step are those of a round-robin tournament, in which all ranks play in each
+// step. All ranks but the last stand in a circle. In step i two ranks meet if the sum of their
+// numbers is i, modulo the circle's size. A rank that would meet itself meets the last rank. If N
+// is odd, all ranks stand in the circle, and a rank that would meet itself pauses.
 #include <utility>
 
 #include "collectives/algorithms/alltoall/alltoall.h"
@@ -16,7 +17,7 @@ int partner(int circle, int rank, int step) {
     const int other = (step - rank + circle) % circle;
     return other == rank ? circle : other;
   }
-  // Twice whose number is the step's, counted round.
+  // Twice the partner's number is the step, modulo the circle's size.
   return step % 2 == 0 ? step / 2 : (step + circle) / 2;
 }
 

@@ -1,4 +1,5 @@
-// Where the blocks of an alltoall are.
+// The places of an alltoall's blocks, for the algorithms of this folder. The object does not
+// change, and any thread may read it.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +13,7 @@ class ExchangedPlaces {
  public:
   ExchangedPlaces(const Shape& shape, int rank) : shape_(shape), rank_(rank) {}
 
-  // From, and for, a rank.
+  // Returns where the block from a rank is received, and where the block for a rank stands.
   Blocks from(int other) const { return output(at(other), shape_.segments); }
   Blocks given_to(int other) const {
     if (!shape_.in_place) return input(at(other), shape_.segments);
@@ -23,11 +24,11 @@ class ExchangedPlaces {
     make_room(list);
     put_own(list);
   }
-  // The own block to its place; where sends need not wait for it, after them.
+  // Copies the rank's own block to its place. If sends need not wait for it, it comes after them.
   void put_own(Writer& list) const {
     if (!shape_.in_place) list.copy(given_to(rank_), from(rank_));
   }
-  // What is to be sent out of the way of what is received.
+  // Copies what is to be sent out of the way of what is received. Only calls in place need it.
   void make_room(Writer& list) const {
     if (!shape_.in_place) return;
     const auto behind = static_cast<std::uint32_t>(shape_.ranks - rank_) * shape_.segments;

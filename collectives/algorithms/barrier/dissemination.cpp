@@ -7,8 +7,8 @@ namespace scela::collectives {
 
 namespace {
 
-// How far away the peers of each round are. No distance is there twice: each is a number with one
-// digit, base radix, that is not 0.
+// Returns the distances of the peers of each round. No distance occurs twice, since each is a
+// number with one digit, base radix, that is not 0.
 std::vector<std::vector<int>> rounds(const Shape& shape) {
   std::vector<std::vector<int>> found;
   for (std::int64_t step = 1; step < shape.ranks; step *= shape.radix) {

@@ -1,4 +1,4 @@
-// Offload thesis, section 4.4: arrival flags are messages of no bytes.
+// The barrier by nodes of the offload thesis, section 4.4. Arrival flags are messages of no bytes.
 #include "collectives/algorithms/barrier/barrier.h"
 #include "collectives/algorithms/hierarchy.h"
 #include "collectives/algorithms/section.h"

@@ -15,7 +15,7 @@ TaskList barrier_recursive_doubling(const Shape& shape, int rank) {
     list.wait_received(proxy, 1);
     return list.done(0, 0, 0);
   }
-  // All receives before the first send, so that no message is early (Table 2.2).
+  // All receives are posted before the first send, so that no message is early (Table 2.2).
   const int ward = rank + pairs;
   if (ward < shape.ranks) list.receive(ward, nothing());
   for (int distance = 1; distance < pairs; distance *= 2)

@@ -1,4 +1,5 @@
-// What a rank of a broadcast does that has a place in a tree.
+// The list of a rank that has a place in a broadcast's tree. The algorithms of this folder use it.
+// bcast_down() is pure, and any thread may call it.
 #pragma once
 
 #include <vector>
@@ -8,10 +9,10 @@
 namespace scela::collectives {
 
 struct Downwards {
-  int from = -1;           // who is above; none: the root
-  std::vector<int> first;  // who is below, in that order; those of the levels that are split off
-  std::vector<int> low;    // come behind
-  bool is_low = false;     // the way from above is of such a level
+  int from = -1;           // the parent; -1: this is the root
+  std::vector<int> first;  // children, in the order of sending
+  std::vector<int> low;    // children on split levels, sent to last
+  bool is_low = false;     // the edge to the parent is split off
   bool is_split = false;
 };
 TaskList bcast_down(const Downwards& way, const Shape& shape);

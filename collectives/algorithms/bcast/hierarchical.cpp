@@ -1,4 +1,4 @@
-// A tree of leaders, below each of whom stands a tree of its node: a segment is passed on as it
+// A tree of leaders, each of which is the top of a tree of its node. A segment is passed on as it
 // comes, to other nodes first. So the phases of section 4.4 of the offload thesis overlap.
 #include "collectives/algorithms/bcast/bcast.h"
 #include "collectives/algorithms/bcast/down.h"

@@ -1,5 +1,5 @@
-// Mixed-mode thesis, section 1.6 of its digest (two stages); the ring is the one of the offload
-// thesis, section 4.2.3.
+// The two stages are those of the mixed-mode thesis, section 1.6 of its digest. The ring is the one
+// of the offload thesis, section 4.2.3.
 #include <vector>
 
 #include "collectives/algorithms/bcast/bcast.h"
@@ -12,13 +12,13 @@ namespace {
 
 constexpr std::size_t kAhead = 2;
 
-// Parts are numbered by place: part i is the one that place i ends up with in the scatter.
+// Parts are numbered by place: part i belongs to place i after the scatter.
 class Ring {
  public:
   Ring(const Shape& shape, int rank)
       : tree_(binomial_tree(shape)), shape_(shape), place_(place_of(tree_, rank)) {}
 
-  // In step i a place passes the part on that is i places behind it.
+  // Returns the part that this place passes on in a step: in step i, the part i places behind it.
   int passed_on(int step) const { return (place_ - step + shape_.ranks) % shape_.ranks; }
   int left() const { return rank_at(tree_, (place_ + shape_.ranks - 1) % shape_.ranks); }
   int right() const { return rank_at(tree_, (place_ + 1) % shape_.ranks); }
@@ -54,7 +54,7 @@ TaskList bcast_scatter_allgather(const Shape& shape, int rank) {
   const Ring ring(shape, rank);
   scatter(ring, rank, list);
 
-  std::vector<int> missing;  // in the order in which they come
+  std::vector<int> missing;  // in order of arrival
   for (int step = 1; step < shape.ranks; ++step) {
     if (const int part = ring.passed_on(step); !ring.is_scattered_to(rank, part))
       missing.push_back(part);

@@ -1,5 +1,5 @@
-// Mixed-mode thesis, Figs 3.4 and 4.11: segments, passed on as they come. It posts all receives at
-// the start; here they are as many as keep the peer from waiting.
+// Mixed-mode thesis, Figs 3.4 and 4.11: segments are passed on as they come. The thesis posts all
+// receives at the start. Here as many are posted as keep the peer from waiting.
 #include "collectives/algorithms/tree.h"
 
 #include <vector>
@@ -33,7 +33,7 @@ TaskList down(const Tree& tree, const Shape& shape, int rank) {
 TaskList bcast_down(const Downwards& way, const Shape& shape) {
   Writer list;
   Boundary boundary(list, way.is_split);
-  // Whose way from above is low has nobody below on a higher level.
+  // A rank on a low edge has no children on higher levels.
   if (way.is_low) boundary.reach();
   const std::vector<int>& at_once = way.is_low ? way.low : way.first;
   if (way.from != kNoParent) {

@@ -20,8 +20,9 @@ TaskList exscan_chain(const Shape& shape, int rank) {
   Writer list;
   const std::uint32_t segments = shape.segments;
   const bool passes_on = rank + 1 < shape.ranks;
-  // The first row of scratch is what is passed on: the own contribution is there before the rest
-  // comes. That comes into the output at once, whose contribution is not needed any more.
+  // The first row of scratch is what is passed on. The rank's own contribution is copied there
+  // before the rest comes. The rest is then received into the output, where the contribution is no
+  // longer needed.
   if (passes_on)
     list.copy({shape.in_place ? Space::output : Space::input, 0, segments}, scratch(0, segments));
   Incoming incoming(list, rank - 1, segments,

@@ -1,12 +1,14 @@
-// Exclusive scans: rank r gets x0 op ... op x(r-1), rank 0 nothing: its output is left as it is,
-// and has no blocks where it is not the input too. In order, so for any reduction.
+// Exclusive scan algorithms: rank r gets x0 op ... op x(r-1). Rank 0 gets nothing: its output is
+// left as it is, and has no blocks unless it is the input too. Operands stay in order, so the
+// algorithms serve any reduction. The functions are pure, and algorithms.cpp lists them.
 #pragma once
 
 #include "collectives/core/shape.h"
 
 namespace scela::collectives {
 
-// As scan_chain, scan_recursive_doubling: a rank keeps what it got, and passes it on with its own.
+// Work as scan_chain and scan_recursive_doubling, but a rank keeps what it got, and passes it on
+// combined with its own contribution.
 TaskList exscan_chain(const Shape& shape, int rank);
 TaskList exscan_recursive_doubling(const Shape& shape, int rank);
 

@@ -1,5 +1,5 @@
-// A leader has all of its node before it sends it to the root: a message for each run of ranks that
-// follow each other.
+// A leader has all blocks of its node before it sends them to the root. It sends a message for each
+// run of ranks that follow each other.
 #include <vector>
 
 #include "collectives/algorithms/gather/gather.h"
@@ -27,7 +27,7 @@ class Gathering {
     return {space, static_cast<std::uint32_t>(first) * shape_.segments,
             static_cast<std::uint32_t>(count) * shape_.segments};
   }
-  // A leader's scratch has its own first, then those of the ranks behind it.
+  // A leader's scratch has its own block first, then those of the ranks that follow it.
   Blocks kept(int first, int count) const { return at(Space::scratch, first - rank_, count); }
   TaskList root();
   TaskList lead();

@@ -10,9 +10,9 @@ namespace scela::collectives {
 
 namespace {
 
-// Takes what comes from those below: `receive(child)` begins with one, who has `messages(child)`.
-// Those of the levels that are split off come first, in a stage of their own, and `put_own` where
-// the first are on their way.
+// Receives what the children send: `receive(child)` posts the receives of a child, which sends
+// `messages(child)` messages. Children on the levels that are split off come first, in a stage of
+// their own. `put_own` is called when the first receives are posted.
 template <typename Receive, typename PutOwn, typename Messages>
 void take(const Tree& tree, const Shape& shape, int rank, Boundary& boundary, Writer& list,
           Receive receive, PutOwn put_own, Messages messages) {
@@ -37,7 +37,7 @@ void take(const Tree& tree, const Shape& shape, int rank, Boundary& boundary, Wr
   wait(high);
 }
 
-// The root: all that comes has its place in the output.
+// The list of the root: all that comes has its place in the output.
 TaskList root_of(const Tree& tree, const Shape& shape) {
   Writer list;
   Boundary boundary(list, can_split(tree) && shape.split > 0);
@@ -63,7 +63,8 @@ TaskList root_of(const Tree& tree, const Shape& shape) {
                    static_cast<std::uint32_t>(shape.ranks) * segments, 0);
 }
 
-// Sends all that it has to its parent: to the root in as many messages as it has places there.
+// Sends all blocks that the rank has to its parent. If the parent is the root, they go in as many
+// messages as they have runs of places there.
 void send_up(const Tree& tree, int rank, std::uint32_t segments, Blocks all, Writer& list) {
   const int above = parent(tree, rank);
   if (above != tree.root) {

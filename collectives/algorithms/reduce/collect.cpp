@@ -7,7 +7,7 @@ namespace scela::collectives {
 
 namespace {
 
-// While one contribution is waited for, the next is on its way.
+// Two rows let the next contribution come while the list waits for one.
 constexpr std::size_t kRows = 2;
 
 }  // namespace
@@ -49,7 +49,8 @@ void Collector::post(std::size_t source, std::uint32_t segment) {
   list_.receive(sources_[source].peer, target(source, segment));
 }
 
-// From those sources whose place in memory nobody else has had before, in that segment.
+// Posts receives of the segment from the first sources, which need no row that another source used
+// before.
 void Collector::post_first(std::uint32_t segment) {
   for (std::size_t source = 0; source < kRows + (direct_ ? 1 : 0); ++source)
     post(source, segment);
@@ -72,7 +73,7 @@ void Collector::collect(std::uint32_t segment) {
   post_first(segment + 1);
   for (std::size_t source = 0; source < sources_.size(); ++source) {
     take(source, segment);
-    // Whose row is the one that has just been read.
+    // This source uses the row that has just been read.
     post(source + kRows, segment);
   }
 }

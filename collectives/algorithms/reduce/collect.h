@@ -1,4 +1,5 @@
-// What a rank of a reduction does that others send to.
+// The collector of a rank of a reduction that others send to. The algorithms of this folder use it
+// while they write a list. It belongs to the writer's thread.
 #pragma once
 
 #include <vector>
@@ -8,30 +9,32 @@
 
 namespace scela::collectives {
 
-// Whose contribution comes next, and on which side of what there is already it belongs.
+// A source of a contribution, and on which side of what has been collected the contribution
+// belongs.
 struct Collected {
   int peer = -1;
   bool left = false;
 };
 
-// All but the root, from it outwards: below it downwards, then above it upwards. So each belongs on
-// one side of all that came before it.
+// Returns all ranks but the root, from it outwards: the ranks below it, descending, then the ranks
+// above it, ascending. So each belongs on one side of all that came before it.
 std::vector<Collected> outwards(const Shape& shape);
 
-// Where a rank keeps what it has. Scratch is: the result's segments where it stands there, then
-// rows of as many segments each.
+// Receives and reduces contributions. Scratch has the result's segments if the result stands there,
+// then rows of as many segments each.
 class Collector {
  public:
-  // `own` is the space that the rank's own contribution stands in, `result` the one where it wants
-  // the result (input, for a rank without sources: its own is the result).
+  // `own` is the space that has the rank's own contribution, and `result` is the space for the
+  // result. A rank without sources may name `own` for both: its contribution is the result.
   Collector(Writer& list, std::vector<Collected> sources, Space own, Space result,
             std::uint32_t segments);
 
-  // Receives segment `segment` from all sources and reduces it. In order, from 0 on.
+  // Receives segment `segment` from all sources and reduces it. The caller takes segments in order
+  // from 0 on.
   void collect(std::uint32_t segment);
-  // Where the reduced segment stands then.
+  // Returns where the reduced segment stands after collect().
   Blocks result(std::uint32_t segment) const { return {result_, segment, 1}; }
-  // How many blocks of scratch it took.
+  // Returns how many blocks of scratch the collector uses.
   std::uint32_t scratch_blocks() const;
 
  private:
@@ -44,11 +47,11 @@ class Collector {
 
   Writer& list_;
   std::vector<Collected> sources_;
-  std::vector<std::uint32_t> posted_;  // segments, by source
+  std::vector<std::uint32_t> posted_;  // posted segments, indexed by source
   Space own_;
   Space result_;
   std::uint32_t segments_;
-  bool direct_;  // the first contribution is received where the result is to be
+  bool direct_;  // source 0 is received into `result`
 };
 
 }  // namespace scela::collectives

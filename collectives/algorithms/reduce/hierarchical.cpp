@@ -1,5 +1,5 @@
-// The hierarchical broadcast (../bcast/hierarchical.cpp) backwards: what a node has comes first. A
-// node's ranks need not follow each other, so operands change places.
+// The hierarchical broadcast (../bcast/hierarchical.cpp) backwards: a node's contributions come
+// first. A node's ranks need not follow each other, so operands change places.
 #include <utility>
 #include <vector>
 

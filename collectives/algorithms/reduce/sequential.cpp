@@ -22,7 +22,7 @@ TaskList reduce_sequential(const Shape& shape, int rank) {
   const std::uint32_t segments = shape.segments;
   const Space own = shape.in_place ? Space::output : Space::input;
   if (shape.ranks == 1 && !shape.in_place) list.copy(input(0, segments), output(0, segments));
-  bool direct = !shape.in_place;  // the first contribution is received where the result is to be
+  bool direct = !shape.in_place;  // first one is received into the output
   for (const Collected& source : outwards(shape)) {
     const Space target = direct ? Space::output : Space::scratch;
     Incoming incoming(list, source.peer, segments, [target](std::uint32_t segment) {

@@ -1,5 +1,5 @@
-// Mixed-mode thesis, section 1.6 of its digest, for the trees; a reduction is its broadcast
-// backwards.
+// The trees are those of the mixed-mode thesis, section 1.6 of its digest. A reduction is its
+// broadcast backwards.
 #include "collectives/algorithms/tree.h"
 
 #include <algorithm>
@@ -14,9 +14,9 @@ namespace scela::collectives {
 
 namespace {
 
-// The result, from the tree's root, who is not the operation's.
+// Receives the result from the tree's root, if that is not the operation's root.
 void receive_result(int from, std::uint32_t segments, Writer& list) {
-  list.wait_all_sent();  // in place, its own contribution stood there
+  list.wait_all_sent();  // in place, its contribution stood there
   Incoming incoming(list, from, segments, [](std::uint32_t segment) { return output(segment, 1); });
   for (std::uint32_t segment = 0; segment < segments; ++segment)
     incoming.next();
@@ -38,7 +38,7 @@ TaskList up(Tree tree, const Shape& shape, int rank) {
   Boundary boundary(list, can_split(tree) && shape.split > 0);
   const bool has_low = !low.empty();
   Collector of_low(list, std::move(low), own, result, shape.segments);
-  // Who sends on a low level has only such below: all of it is one stage then.
+  // A rank that sends on a low level has children on low levels only, so its list is one stage.
   const bool sends_low = is_low(tree, rank, shape.split);
   for (std::uint32_t segment = 0; has_low && segment < shape.segments; ++segment) {
     of_low.collect(segment);

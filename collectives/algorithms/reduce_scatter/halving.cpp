@@ -9,7 +9,7 @@ namespace scela::collectives {
 
 namespace {
 
-// The second of a group: gives all, gets its block.
+// The list of the second rank of a group, which gives all blocks and gets its own.
 TaskList ward(const Shape& shape, int rank, int proxy) {
   Writer list;
   const ReducedPlaces places(shape, rank);
@@ -30,7 +30,7 @@ TaskList reduce_scatter_halving(const Shape& shape, int rank) {
   Writer list;
   const ReducedPlaces places(shape, rank);
   const bool has_ward = groups.size(group) > 1;
-  // Row 0 has what is reduced, row 1 what comes to it.
+  // Row 0 has what is reduced so far, and row 1 receives what comes to it.
   bool is_reduced = false;
   const auto sum = [&](int first, int count) {
     return is_reduced ? places.row(0, first, count) : places.given(first, count);

@@ -6,8 +6,8 @@ namespace scela::collectives {
 
 namespace {
 
-// Rows of scratch: two that messages come to in turn, the sum of this rank and those below it, and
-// that of those above.
+// The rows of scratch: two that receive messages in turn, the sum of this rank and those below it,
+// and the sum of those above.
 constexpr std::uint32_t kTurns = 2;
 constexpr std::uint32_t kBelow = 2;
 constexpr std::uint32_t kAbove = 3;
@@ -15,8 +15,8 @@ constexpr std::uint32_t kRows = 4;
 
 }  // namespace
 
-// In step i the rank i behind sends: first those below this one, downwards, then those above it,
-// downwards from the last.
+// In step i the rank i behind sends: first the ranks below this one, descending, then the ranks
+// above it, descending from the last.
 TaskList reduce_scatter_pairwise(const Shape& shape, int rank) {
   Writer list;
   const ReducedPlaces places(shape, rank);

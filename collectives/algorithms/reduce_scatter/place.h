@@ -1,5 +1,6 @@
-// Where the blocks of a reduce-scatter are. Scratch is rows of as many blocks as the message, each
-// as large as the message's there (scratch.h).
+// The places of a reduce-scatter's blocks, for the algorithms of this folder. Scratch is rows of as
+// many blocks as the message, each as large as the message's there (scratch.h). The object does not
+// change, and any thread may read it.
 #pragma once
 
 #include <cstdint>
@@ -13,14 +14,15 @@ class ReducedPlaces {
  public:
   ReducedPlaces(const Shape& shape, int rank) : shape_(shape), rank_(rank) {}
 
-  // What this rank gives for `count` ranks from `first` on.
+  // Returns what this rank gives for `count` ranks from `first` on.
   Blocks given(int first, int count) const {
     return {shape_.in_place ? Space::output : Space::input, at(first), at(count)};
   }
   Blocks row(std::uint32_t row, int first, int count) const {
     return scratch(row * at(shape_.ranks) + at(first), at(count));
   }
-  // Where the result is read from; in place, all that is given has been read and sent.
+  // Completes the list: waits for all sends and copies `sum` to the result's place. In place this
+  // is safe, since all that is given has been read and sent by then.
   TaskList done(Writer& list, Blocks sum, std::uint32_t rows) const {
     list.wait_all_sent();
     if (sum != output(0, shape_.segments)) list.copy(sum, output(0, shape_.segments));

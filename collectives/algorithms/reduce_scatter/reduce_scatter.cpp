@@ -14,8 +14,8 @@ constexpr auto kScratch = static_cast<std::size_t>(Space::scratch);
 
 }  // namespace
 
-// Both stages are lists of their own operations. Between them the root has the whole result: in
-// scratch, behind what the reduction needs there, or in place in its output.
+// Both stages are lists of their own operations. Between them the root has the whole result. It
+// stands in scratch, behind what the reduction needs there, or in place in the root's output.
 TaskList reduce_scatter_reduce_scatter(const Shape& shape, int rank) {
   const auto ranks = static_cast<std::uint32_t>(shape.ranks);
   Shape up = shape;
@@ -24,7 +24,7 @@ TaskList reduce_scatter_reduce_scatter(const Shape& shape, int rank) {
   up.split = 0;
   TaskList list = reduce_binomial(up, rank);
   const std::uint32_t rows = list.blocks[kScratch] * ranks;
-  // Each of its segments is as many blocks here as there are ranks.
+  // Each segment of the reduction is as many blocks here as there are ranks.
   const auto widen = [&](Blocks& blocks) {
     blocks.first *= ranks;
     blocks.count *= ranks;
@@ -38,7 +38,7 @@ TaskList reduce_scatter_reduce_scatter(const Shape& shape, int rank) {
     widen(task.from);
     widen(task.to);
   }
-  list.tasks.pop_back();  // there the whole list would end
+  list.tasks.pop_back();  // a signal that would end the list
 
   Shape down = shape;
   down.operation = Operation::scatter;
@@ -50,7 +50,8 @@ TaskList reduce_scatter_reduce_scatter(const Shape& shape, int rank) {
     task.from.space = shape.in_place ? Space::output : Space::scratch;
     if (!shape.in_place) task.from.first += rows;
   }
-  // Ranks keep what they pass on behind their own places: scratch is like the message (scratch.h).
+  // Ranks keep what they pass on behind their own places, since scratch is like the message
+  // (scratch.h).
   const std::uint32_t before = rank == 0 ? 0 : static_cast<std::uint32_t>(rank) * shape.segments;
   for (Task& task : rest.tasks) {
     if (rank == 0) break;

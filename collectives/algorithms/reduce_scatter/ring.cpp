@@ -11,7 +11,7 @@ TaskList reduce_scatter_ring(const Shape& shape, int rank) {
   if (ranks == 1) return places.done(list, places.own(), 0);
   const int left = (rank + ranks - 1) % ranks;
   const int right = (rank + 1) % ranks;
-  // The block that comes in a step is sent on in the next, and the last one is this rank's own.
+  // A block that comes in one step is sent on in the next. The last one is this rank's own.
   const auto block = [&](int step) { return (rank - step - 2 + 2 * ranks) % ranks; };
   const auto post = [&](int step) {
     if (step < ranks - 1) list.receive(left, places.row(0, block(step), 1));

@@ -7,7 +7,8 @@ TaskList scan_chain(const Shape& shape, int rank) {
   Writer list;
   const std::uint32_t segments = shape.segments;
   const bool in_place = shape.in_place;
-  // In place the rank's own stands where the result is to be, and what comes needs another place.
+  // In place, the rank's own contribution stands where the result is to be, so what comes needs
+  // another place.
   const bool has_scratch = in_place && rank > 0;
   const auto target = [in_place](std::uint32_t segment) {
     return in_place ? scratch(segment, 1) : output(segment, 1);

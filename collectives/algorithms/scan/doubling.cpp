@@ -6,7 +6,7 @@ namespace scela::collectives {
 
 namespace {
 
-// One that is sent, one that is received into, one that is posted.
+// One row is sent, one is received into, and one is posted.
 constexpr std::size_t kRowsInTurn = 3;
 
 }  // namespace
@@ -47,13 +47,13 @@ Blocks Doubling::own() {
 void Doubling::post(std::size_t round) {
   if (round >= receives_) return;
   const Blocks to = place(round);
-  // What came there kRowsInTurn rounds ago was sent in the round behind that.
+  // The message that came there kRowsInTurn rounds ago was sent on in the round after that.
   if (round >= kRowsInTurn && to.space == Space::scratch && sends(round - kRowsInTurn + 1))
     list_.wait_sent(rank_ + distance(round - kRowsInTurn + 1));
   list_.receive(rank_ - distance(round), to);
 }
 
-// What came in a round, to the left of what there is.
+// Combines what came in a round, as the left operand, with what the rank has.
 void Doubling::join(std::size_t round) {
   const Blocks came = place(round);
   list_.wait_received(rank_ - distance(round), 1);
@@ -68,7 +68,7 @@ void Doubling::join(std::size_t round) {
     list_.reduce_right(sum_, came);
     sum_ = came;
   } else {
-    // What came is the result so far, and stays.
+    // The received sum is the result so far, and stays in the output.
     list_.copy(sum_, row(0));
     list_.reduce_left(came, row(0));
     sum_ = row(0);

@@ -26,7 +26,7 @@ class Scattering {
     return {space, static_cast<std::uint32_t>(first) * shape_.segments,
             static_cast<std::uint32_t>(count) * shape_.segments};
   }
-  // A leader's scratch has its own first, then those of the ranks behind it.
+  // A leader's scratch has its own block first, then those of the ranks that follow it.
   Blocks kept(int first, int count) const { return at(Space::scratch, first - rank_, count); }
   TaskList root();
   TaskList lead();

@@ -11,7 +11,8 @@ namespace scela::collectives {
 
 namespace {
 
-// Who has most ranks below first, but the levels that are split off last.
+// Returns the children with the largest subtrees first, but those on levels that are split off
+// last.
 std::vector<int> in_turn(const Tree& tree, const Shape& shape, int rank) {
   std::vector<int> found = children_largest_first(tree, rank);
   std::stable_partition(found.begin(), found.end(),
@@ -19,7 +20,7 @@ std::vector<int> in_turn(const Tree& tree, const Shape& shape, int rank) {
   return found;
 }
 
-// The root: all that it sends has its place in the input.
+// The list of the root: all that it sends has its place in the input.
 TaskList root_of(const Tree& tree, const Shape& shape) {
   Writer list;
   Boundary boundary(list, can_split(tree) && shape.split > 0);
@@ -39,8 +40,8 @@ TaskList root_of(const Tree& tree, const Shape& shape) {
                    shape.in_place ? 0 : segments, 0);
 }
 
-// All that a rank and those below it get, from its parent: from the root in as many messages as it
-// has places there.
+// Receives all blocks of the rank's subtree from its parent. If the parent is the root, they come
+// in as many messages as they have runs of places there.
 void receive_from_above(const Tree& tree, int rank, std::uint32_t segments, Blocks all,
                         Writer& list) {
   const int above = parent(tree, rank);
