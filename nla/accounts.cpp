@@ -14,7 +14,8 @@ namespace scela::nla {
 
 namespace {
 
-// Of a regular file: whoever has made it something else gets no answer.
+// Returns the first kMostOfRank bytes of a regular file. For any other kind of file it returns an
+// empty string.
 std::string beginning_of(const std::string& path) {
   const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   struct stat facts {};

@@ -90,7 +90,7 @@ std::optional<std::string> address_of_this_machine() {
 }
 
 std::optional<SshConnection> parse_ssh_connection(const std::string& text) {
-  std::array<std::string, 4> fields;  // client address and port, server address and port
+  std::array<std::string, 4> fields;  // address and port of client, then server
   std::size_t at = 0;
   for (std::string& field : fields) {
     const std::size_t end = std::min(text.find(' ', at), text.size());

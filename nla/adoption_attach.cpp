@@ -1,4 +1,4 @@
-// The adopter's hand on the orphan's node: scela-nla --attach.
+// The adopter's process on the orphan's node: scela-nla --attach.
 
 #include <poll.h>
 #include <signal.h>
@@ -28,8 +28,8 @@ namespace {
 
 using namespace adoption;
 
-constexpr int kNobody = 1;       // exit status: the orphan was not found, or did not believe us
-constexpr int kTryAgainMs = 20;  // the orphan may notice its loss later than the adopter
+constexpr int kNobody = 1;       // exit status: not found, or no proof
+constexpr int kTryAgainMs = 20;  // orphan may be later than the adopter
 constexpr std::uint64_t kBeatMs = 500;  // the adopter takes silence for death
 
 volatile sig_atomic_t told_to_end = 0;
@@ -60,7 +60,8 @@ class Attached {
   }
 
  private:
-  // The stream's first frame and not a byte more: what follows is the orphan's.
+  // Reads the stream's first frame and not a byte more, since the following bytes are for the
+  // orphan.
   bool learn(std::uint64_t until) {
     std::string bytes;
     std::size_t wanted = kFrameHeader;
@@ -101,8 +102,8 @@ class Attached {
     return true;
   }
 
-  // Sets there_: whether the directory is there. An agent that has died together
-  // with its guardian leaves one, but holds it no more.
+  // Sets there_ if the directory is there. An agent that has died together with its guardian leaves
+  // a directory, but holds it no more.
   bool knock() {
     SocketName name;
     there_ = name_socket(request_.directory, name);
@@ -119,8 +120,8 @@ class Attached {
            0;
   }
 
-  // False: nobody answers. Who was adopted a moment ago closes its door on all that wait there; it
-  // opens it again if that adopter is lost.
+  // Returns false if the orphan does not answer. An orphan that was adopted a moment ago closes its
+  // door on all waiting connections; it opens the door again if that adopter is lost.
   bool greet() {
     std::vector<Fd> descriptors;
     talk_.attached = new_nonce();
@@ -150,7 +151,7 @@ class Attached {
     return in.done();
   }
 
-  // Until nothing is left of the orphan here, or it has gone on to another parent.
+  // Waits until nothing is left of the orphan here, or the orphan has another parent.
   void stay() {
     std::uint64_t kill_at = UINT64_MAX;
     bool agent_gone = false;
@@ -173,7 +174,7 @@ class Attached {
       if (!agent_gone && asked[0].revents != 0) {
         agent_gone = true;
         end_writing();
-        // The adopter is lost, and whoever adopts next has its own process here.
+        // The adopter is lost, and the next adopter has its own process here.
         if (adopter_gone()) return;
       }
       if (leash_ ? (asked[1].revents & (POLLHUP | POLLERR)) != 0 : agent_gone) break;

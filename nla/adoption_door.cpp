@@ -24,8 +24,9 @@ using namespace adoption;
 using Descriptor = boost::asio::posix::stream_descriptor;
 using boost::system::error_code;
 
-// Where nobody can be let in, for want of a descriptor, say. Smaller: an agent that is busy enough
-// without it is awake for nothing; larger: an adopter waits for longer than it must.
+// Pause after a connection could not be accepted, for want of a descriptor, say. Smaller: an agent
+// that is busy enough without it is awake for nothing; larger: an adopter waits for longer than it
+// must.
 constexpr std::chrono::milliseconds kPause{100};
 
 class Door final : public AdoptionDoor {
@@ -54,7 +55,7 @@ class Door final : public AdoptionDoor {
     address.sun_family = AF_UNIX;
     name.path.copy(address.sun_path, sizeof address.sun_path - 1);
     Fd socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-    // The directory is closed to others; the mode says so again.
+    // The directory is closed to others; the mode of the socket repeats it.
     if (!socket || ::fchmod(socket.get(), 0600) != 0 ||
         ::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
         ::listen(socket.get(), 8) != 0) {
@@ -76,7 +77,7 @@ class Door final : public AdoptionDoor {
   void take() {
     Fd visitor(
         ::accept4(listening_.native_handle(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-    if (!visitor) return pause();  // it goes on knocking
+    if (!visitor) return pause();  // the visitor's connection stays queued
     if (peer_of(visitor.get()) == 0) return wait();
     talk_ = Talk{facts_.key, facts_.job_id, {}, {}};
     visitor_.assign(visitor.release());
@@ -90,8 +91,8 @@ class Door final : public AdoptionDoor {
     });
   }
 
-  // What a visitor says and the end of its time may come in the same moment; cancelling takes
-  // neither back then. Only the first counts: the other may find the next visitor.
+  // A visitor's record and the end of its time may come in the same moment; cancelling takes
+  // neither back then. Only the first counts, since the other may find the next visitor.
   void listen() {
     const std::uint64_t turn = ++turn_;
     timer_.expires_after(std::chrono::milliseconds(facts_.answer_ms));
@@ -148,7 +149,7 @@ class Door final : public AdoptionDoor {
     adopter.line.reset(visitor_.release());
     error_code ignored;
     listening_.close(ignored);
-    // It may destroy this.
+    // The callback may destroy this object.
     const auto adopted = std::move(adopted_);
     adopted(std::move(adopter));
   }

@@ -76,7 +76,7 @@ bool receive_record(int socket, std::string& bytes, std::vector<Fd>& descriptors
   message.msg_control = control;
   message.msg_controllen = sizeof control;
   const ssize_t got = retry([&] { return ::recvmsg(socket, &message, MSG_CMSG_CLOEXEC); });
-  if (got >= 0) {  // with an empty record too, descriptors come and must be closed
+  if (got >= 0) {  // an empty record may have descriptors
     for (cmsghdr* header = CMSG_FIRSTHDR(&message); header != nullptr;
          header = CMSG_NXTHDR(&message, header)) {
       if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS) continue;

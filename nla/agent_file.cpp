@@ -30,7 +30,8 @@ bool read_at(const Fd& file, std::uint64_t at, void* to, std::size_t size) {
          static_cast<ssize_t>(size);
 }
 
-// The descriptor of the note with the linker's build id; empty: there is none.
+// Returns the descriptor of the note with the linker's build id, or an empty string if there is
+// none.
 std::string id_in_notes(const std::string& notes) {
   for (std::size_t at = 0; at + sizeof(Elf64_Nhdr) <= notes.size();) {
     Elf64_Nhdr head;

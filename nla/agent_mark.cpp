@@ -16,7 +16,7 @@ namespace scela::nla {
 
 namespace {
 
-// The value of the option in a command line as /proc shows it: words, each with a zero behind it.
+// Returns the value of the option in a command line as /proc shows it: each word ends with a zero.
 std::string_view shown_mark(std::string_view words) {
   const std::string option = std::string(1, '\0') + kMarkOption + '\0';
   const std::size_t at = words.find(option);
@@ -48,7 +48,7 @@ std::string AgentMarks::mark_of(pid_t pid) const {
 bool AgentMarks::is_agent(pid_t pid) const {
   const std::string words = read_small_file(cat("/proc/", pid, "/cmdline").c_str());
   const std::string_view shown = shown_mark(words);
-  // Of the many processes that show nothing none costs a digest.
+  // Most processes show no mark, and none of these costs a digest.
   if (shown.size() != kMarkLength) return false;
   ProcessFacts facts;
   if (!facts_of(pid, facts) || facts.session != pid) return false;

@@ -18,16 +18,17 @@ namespace scela::nla {
 
 namespace {
 
-// Output, error and PMI of a rank stay open at its agent, and standard input where it has one.
+// Output, error and PMI of a rank stay open at its agent. So does standard input if the rank has
+// one.
 constexpr std::uint64_t kPerRank = 3;
-// The other ends while a rank is started, the record, a directory that is read.
+// For the other ends while a rank is started, the record, and a directory that is read.
 constexpr std::uint64_t kSpare = 16;
-// Numbers below it are not given again once they have run out (RESERVED_PIDS in kernel/pid.c).
+// Numbers below this are not given again after a wrap-around (RESERVED_PIDS in kernel/pid.c).
 constexpr std::uint64_t kReservedPids = 300;
 constexpr int kCapSysAdmin = 21;
 constexpr int kCapSysResource = 24;
 
-// The number that `text` begins with; kNoLimit if it begins with none ("max").
+// Returns the number that `text` begins with, or kNoLimit if it begins with none ("max").
 std::uint64_t number_in(std::string_view text, int base = 10) {
   std::uint64_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number, base);
@@ -44,7 +45,8 @@ std::uint64_t soft(decltype(RLIMIT_NPROC) which) {
   return limit.rlim_cur;
 }
 
-// RLIMIT_NPROC does not bind root, nor who may exceed limits (copy_process() in kernel/fork.c).
+// RLIMIT_NPROC binds neither root nor processes that may exceed limits (copy_process() in
+// kernel/fork.c).
 bool may_exceed_processes(const std::string& root) {
   if (::getuid() == 0) return true;
   constexpr std::string_view kLabel = "CapEff:\t";
@@ -55,7 +57,8 @@ bool may_exceed_processes(const std::string& root) {
   return able != kNoLimit && (able & (1ULL << kCapSysAdmin | 1ULL << kCapSysResource)) != 0;
 }
 
-// What is free in the control group of this process and in those around it.
+// Returns the free places in the control group of this process and in its ancestors, whichever is
+// least.
 std::uint64_t free_in_groups(const std::string& base, std::string path) {
   std::uint64_t least = kNoLimit;
   for (;;) {
@@ -70,7 +73,7 @@ std::uint64_t free_in_groups(const std::string& base, std::string path) {
   }
 }
 
-// Lines "0::/path" (version 2) and "8:pids:/path" (version 1).
+// Reads lines "0::/path" (version 2) and "8:pids:/path" (version 1).
 std::uint64_t free_in_cgroup(const std::string& root) {
   std::uint64_t least = kNoLimit;
   const std::string groups = read_small_file(cat(root, "/proc/self/cgroup").c_str());
@@ -95,7 +98,7 @@ std::uint64_t free_in_cgroup(const std::string& root) {
 std::uint64_t free_descriptors() {
   const std::uint64_t most = soft(RLIMIT_NOFILE);
   if (most == kNoLimit) return kNoLimit;
-  // Descriptors are given lowest first and hardly ever closed here: the next one counts them.
+  // Descriptors are given lowest first and hardly ever closed here, so the next one counts them.
   const Fd next(::fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0));
   const std::uint64_t used = next ? static_cast<std::uint64_t>(next.get()) : most;
   return most - std::min(most, used);

@@ -25,18 +25,18 @@ namespace {
 
 constexpr char kProgram[] = "scela-hca";
 constexpr char kEncrypts[] = "SCELA_HCA_ENCRYPT=";
-// Ranks that open their devices at once, as all of a node do.
+// Ranks that open their devices at once, as all ranks of a node do.
 constexpr int kBacklog = 1024;
-// Of one line that the engine writes; the rest of a longer one is another.
+// Bytes of one line that the engine writes; the rest of a longer one is another line.
 constexpr std::size_t kLongestLine = 1024;
-// More than one of its words has.
+// More bytes than any record of the engine has.
 constexpr std::size_t kLongestWord = 256;
 
 bool fits(const std::string& path) {
   return path.size() < sizeof sockaddr_un::sun_path;
 }
 
-// Nothing is loaded into the engine, and it is no rank.
+// The engine is no rank, and no library may be preloaded into it.
 bool is_for_ranks_alone(std::string_view variable) {
   return variable.starts_with("LD_") || variable.starts_with("SCELA_HCA_SOCKET=");
 }
@@ -86,7 +86,7 @@ void EngineHelper::say(LogLevel level, std::string text) {
   host_.emit(event::Say{{level, Subsystem::launch, place_.node, std::move(text)}});
 }
 
-// Its name lets later agents find it should nobody be left to remove it.
+// The name of the directory lets later agents find it, if no process is left to remove it.
 std::string EngineHelper::choose_socket() {
   const std::string path = cat(place_.directory, "/", kEngineSocket);
   if (fits(path)) return path;
@@ -132,10 +132,11 @@ void EngineHelper::watch(bool on) {
 void EngineHelper::knocked() {
   if (pid_ != 0 || let_go_) return;
   if (const auto started = start(); !started) return send_away(started.error());
-  watch(false);  // the engine does
+  watch(false);  // the engine watches it
 }
 
-// SCELA_HCA names it; else it stands beside this agent, where scela-pmix does, or in PATH.
+// SCELA_HCA names the program. Otherwise it is found beside this agent, where scela-pmix is, or in
+// PATH.
 Result<std::string> EngineHelper::find(const std::vector<std::string>& environment) const {
   if (const std::string_view named = value_in(environment, "SCELA_HCA"); !named.empty()) {
     return std::string(named);
@@ -151,11 +152,11 @@ Result<std::string> EngineHelper::find(const std::vector<std::string>& environme
                     "install it there, or name it by SCELA_HCA in the ranks' environment"});
 }
 
-// As scela-hca(8) has it.
+// Returns the engine's record in the format of scela-hca(8).
 std::string EngineHelper::record() const {
   constexpr std::string_view kDigits = "0123456789abcdef";
   std::string text;
-  text.reserve(1024);  // what grows leaves copies of the key behind
+  text.reserve(1024);  // growing would leave copies of the key
   text += cat("job ", job_.id, "\nnode ", place_.index, "\nnode-key ");
   for (const char byte : facts_.key) {
     text += kDigits[static_cast<unsigned char>(byte) >> 4];
@@ -182,7 +183,7 @@ Result<void> EngineHelper::start() {
   if (!errors) return fail(errors.error());
   auto null = open_file("/dev/null", O_RDWR);
   if (!null) return fail(null.error());
-  // Nobody but this agent reads it, and it must not hold up the engine: what does not fit is
+  // Only this agent reads it, and it must not hold up the engine: output that does not fit is
   // dropped.
   for (const Fd* end : {&errors->read, &errors->write})
     set_nonblocking(end->get());
@@ -222,18 +223,19 @@ Result<void> EngineHelper::start() {
   return {};
 }
 
-// Who waits sees its connection end. Told once: every rank that asks is one more try.
+// Closes the waiting connections. The reason is reported once, since each asking rank is one more
+// try.
 void EngineHelper::send_away(const Error& why) {
   std::string text = why.text();
   if (text != said_) say(LogLevel::error, text);
   said_ = std::move(text);
-  // Who comes meanwhile is seen in the next turn.
+  // Connections that come meanwhile are seen in the next turn.
   for (int i = 0; i < kBacklog; ++i)
     if (!Fd(retry([&] { return ::accept4(listening_.get(), nullptr, nullptr, SOCK_CLOEXEC); })))
       return;
 }
 
-// What does not fit is lost, and asked again.
+// A record that does not fit is lost, and the engine asks again.
 void EngineHelper::tell(std::string_view text) {
   if (!link_) return;
   static_cast<void>(retry(
@@ -248,14 +250,14 @@ void EngineHelper::take_words() {
     if (got < 0 && errno == EAGAIN) return;
     const auto bytes = static_cast<std::size_t>(std::max<ssize_t>(got, 0));
     if (bytes > 0 && bytes <= sizeof text && desk_.said({text, bytes})) continue;
-    // It ends, or is none; either way it is reaped soon.
+    // The engine has ended, or is not the right program. Either way it is reaped soon.
     link_.reset();
-    if (bytes > 0 && pid_ > 0) ::kill(pid_, SIGKILL);  // else it was reaped before it was heard
+    if (bytes > 0 && pid_ > 0) ::kill(pid_, SIGKILL);  // pid 0: it was reaped before
   }
 }
 
 void EngineHelper::take_complaints() {
-  take_words();  // it complains only once it has said that it listens
+  take_words();  // it complains only once it listens
   while (errors_) {
     char bytes[kLongestLine];
     const ssize_t got = retry([&] { return ::read(errors_.get(), bytes, sizeof bytes); });
@@ -295,7 +297,7 @@ bool EngineHelper::reaped(pid_t pid, int status) {
   const std::string what =
       cat("the adapter's engine of this node (", program_, ") ", end_of(status));
   if (!served) {
-    // Another try would end so too.
+    // Another try would end in the same way.
     send_away({ErrorKind::launch, "start the adapter's engine of this node", "",
                cat(program_, " ", end_of(status), last_line_.empty() ? "" : ": ", last_line_), ""});
   } else {

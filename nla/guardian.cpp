@@ -32,7 +32,7 @@ constexpr char kDirectory = 'D';
 constexpr char kEndNode = 'E';
 constexpr char kAdoptable = 'A';
 constexpr char kAdopted = 'N';
-constexpr char kMarks = 'M';  // the guardian's own, then the key
+constexpr char kMarks = 'M';  // the guardian's own mark, then the key
 constexpr std::size_t kMaxRecord = 4096 + 16;
 
 constexpr std::uint64_t kForever = UINT64_MAX;
@@ -53,14 +53,14 @@ class Guardian {
 
   int run() {
     const bool well = watch_agent();
-    // From here on no message can come: the parent need not wait for the cleaning to know.
+    // From here on no message can come, so the parent is told before the cleaning.
     if (link_out_ >= 0) {
       ::close(link_out_);
     } else {
       ::shutdown(link_, SHUT_WR);
     }
     end_descendants();
-    // An agent that ended well has removed them; asking again would cost another turn at the lock
+    // An agent that ended well has removed them. Asking again would cost another turn at the lock
     // of a directory that all nodes of this machine share.
     if (!well) {
       for (const std::string& directory : directories_)
@@ -70,7 +70,7 @@ class Guardian {
   }
 
  private:
-  // Until the agent has ended; true if it ended by itself with 0.
+  // Returns when the agent has ended: true if it ended by itself with status 0.
   bool watch_agent() {
     std::uint64_t kill_at = kForever;
     for (;;) {
@@ -81,10 +81,10 @@ class Guardian {
       if (news.si_pid == agent_) {
         const bool stopped = news.si_code == CLD_STOPPED || news.si_code == CLD_TRAPPED;
         if (!stopped) {
-          hear_leash();  // what it said last
+          hear_leash();  // its last records
           return news.si_code == CLD_EXITED && news.si_status == 0;
         }
-        // A stopped agent serves nobody; its ranks must not wait for a person to notice.
+        // A stopped agent serves no rank, and its ranks must not wait for a person to notice.
         ::kill(agent_, SIGKILL);
       }
       if (monotonic_ns() >= kill_at) {
@@ -101,8 +101,8 @@ class Guardian {
       }
       hear_leash();
       ending_ = asked == Asked::end;
-      // Of its parent's end the agent hears by itself, unless it is busy or stuck; its children
-      // hear of its own.
+      // The agent learns by itself of its parent's end, unless it is busy or stuck. Its children
+      // learn of the agent's own end.
       if (asked == Asked::end) {
         static_cast<void>(::send(leash_.get(), &kEndNode, 1, MSG_NOSIGNAL | MSG_DONTWAIT));
       }
@@ -134,10 +134,10 @@ class Guardian {
 
   enum class Asked : std::uint8_t { nothing, end, parent_gone };
 
-  // Until a signal comes, or the moment; whether somebody asks for the end. Looks at the link until
-  // its end was seen once.
+  // Waits until a signal or the moment comes. Returns whether the end was requested. Looks at the
+  // link until its end was seen once.
   Asked wait(std::uint64_t until, bool look_at_link = false) {
-    // What the agent says over the leash keeps there until it matters: no wake-up for each word.
+    // The agent's records wait in the leash until they matter, so none of them wakes the guardian.
     // The first that matters at once is the mark.
     const bool unmarked = mark_room_ != nullptr && marks_.key().empty() && leash_;
     pollfd asked[3] = {{signals_.get(), POLLIN, 0},
@@ -199,7 +199,7 @@ class Guardian {
   bool parent_gone_ = false;
   std::uint32_t adopt_ms_ = 0;
   bool adopted_ = false;
-  bool ending_ = false;  // somebody asked for the end of the job on this node
+  bool ending_ = false;  // the end of the job here was requested
 };
 
 Error refused(std::string what) {
@@ -212,7 +212,7 @@ Error refused(std::string what) {
 Result<Fd> fork_agent(int link, int link_out, char* mark_room) {
   Result<SocketPair> leash = make_socket_pair(SOCK_SEQPACKET);
   if (!leash) return fail(leash.error());
-  // Blocked before there is a child whose end could be missed.
+  // The signals are blocked before there is a child, or its end could be missed.
   sigset_t watched, before;
   ::sigemptyset(&watched);
   for (const int signo : {SIGCHLD, SIGTERM, SIGINT, SIGHUP})
@@ -225,12 +225,13 @@ Result<Fd> fork_agent(int link, int link_out, char* mark_room) {
   if (agent < 0) return fail(refused("fork the agent from its guardian"));
   if (agent == 0) {
     ::sigprocmask(SIG_SETMASK, &before, nullptr);
-    // Without its guardian it is a child of its parent agent, which must know it for an agent.
+    // Without its guardian, the agent is a child of its parent agent, which must recognize it as an
+    // agent.
     ::setsid();
     return std::move(leash->theirs);
   }
   leash->theirs.reset();
-  ::prctl(PR_SET_NAME, "scela-guardian");  // so that a person can tell the two apart
+  ::prctl(PR_SET_NAME, "scela-guardian");  // tells the two apart for a person
   Guardian guardian(agent, link, link_out, mark_room, std::move(leash->ours), std::move(signals));
   ::_exit(guardian.run());
 }

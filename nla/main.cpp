@@ -1,18 +1,18 @@
-// scela-nla: the agent of one node. Started by scela-run or by another agent, never by a person.
+// scela-nla: the agent of one node. scela-run or another agent starts it, never a person.
 //
 //   scela-nla --link-fd N --name NODE [--mark ROOM]
 //                                              the link is descriptor N, a socket; ROOM is written
 //                                              over (nla/agent_mark.h)
 //   scela-nla --stdio --name NODE --id BUILD [--digest SHA256 --unlink FILE]
 //                                              the link is standard input and output, through a
-//                                              remote shell; says first who it is
+//                                              remote shell; the agent first says its build
 //                                              (nla/core/remote_shell.h)
 //
 //   ... --attach --job ID --wait MS [--directory BASE]
 //                                              gives the link to the agent of this node that runs
 //                                              already and has lost its parent (nla/adoption.h)
 //
-// Becomes the guardian, which forks the agent proper (nla/guardian.h); both stay until
+// The process becomes the guardian, which forks the agent proper (nla/guardian.h). Both stay until
 // nothing of the job is left on the node.
 
 #include <fcntl.h>
@@ -40,7 +40,7 @@ namespace {
 
 constexpr int kUsage = 64;     // EX_USAGE
 constexpr int kInternal = 70;  // EX_SOFTWARE
-constexpr int kOther = 69;     // EX_UNAVAILABLE: not the build that was asked for
+constexpr int kOther = 69;     // EX_UNAVAILABLE: of another build
 constexpr char kHelp[] =
     "usage: scela-nla --link-fd N --name NODE\n"
     "       scela-nla --stdio --name NODE --id BUILD [--digest SHA256] [--unlink FILE]\n"
@@ -51,9 +51,9 @@ struct Arguments {
   int link_out = -1;
   bool stdio = false;
   std::string name;
-  std::string build;   // that the parent wants
+  std::string build;   // the build that the parent wants
   std::string digest;  // of this file, as the parent sent it
-  std::string file;    // to be removed: this program was shipped
+  std::string file;    // this shipped program, to be removed
   bool attach = false;
   std::string job;
   std::string base;
@@ -107,8 +107,8 @@ void say(const std::string& line) {
   static_cast<void>(!::write(STDOUT_FILENO, line.data(), line.size()));
 }
 
-// Standard input and output become the link, out of the way of whatever else uses those numbers.
-// Non-zero: this is not the agent that was asked for, which was said.
+// Turns standard input and output into the link, on other numbers, since other code uses 0 and 1.
+// Returns non-zero if this is not the agent that was asked for; the reason was reported.
 int take_stdio(Arguments& arguments) {
   if (!arguments.file.empty()) ::unlink(arguments.file.c_str());
   const scela::Result<scela::nla::AgentFile> self =
@@ -165,7 +165,7 @@ int main(int argc, char** argv) {
   if (arguments.stdio) {
     if (const int status = take_stdio(arguments); status != 0) return status;
   }
-  // An agent leads a session (nla/agent_mark.h). This fails only where that is so already.
+  // An agent leads a session (nla/agent_mark.h). This fails only if that is so already.
   ::setsid();
   ::signal(SIGPIPE, SIG_IGN);
   scela::keep_secrets();  // of the guardian too
@@ -176,7 +176,7 @@ int main(int argc, char** argv) {
          arguments.mark_room}));
   }
   scela::raise_descriptor_limit();
-  // Pieces of transfers go back to the system when they are done with, not into the heap's holes.
+  // Freed pieces of transfers go back to the system, not into the heap's holes.
   ::mallopt(M_MMAP_THRESHOLD, 48 * 1024);
   scela::Result<scela::Fd> leash =
       scela::nla::fork_agent(arguments.link, arguments.link_out, arguments.mark_room);
@@ -193,6 +193,6 @@ int main(int argc, char** argv) {
   options.mark_room = arguments.mark_room;
   auto shell = scela::nla::Shell::create(std::move(options));
   if (!shell) return failed(shell.error());
-  // Everything is told and cleaned up; what is left the kernel frees faster.
+  // Everything is reported and cleaned up; the kernel frees the rest faster.
   ::_exit((*shell)->run());
 }

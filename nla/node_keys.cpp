@@ -11,10 +11,10 @@ namespace scela::nla {
 namespace {
 
 constexpr std::uint8_t kDepth = 32;
-// Of a slice: two for each level but the first and the last.
+// Parts of a slice: two for each level but the first and the last.
 constexpr std::size_t kMostParts = 62;
 
-// Of the lower half (0) or the upper one (1).
+// Returns the key of the lower half (0) or the upper one (1).
 std::string half_of(const std::string& key, char which) {
   return hmac_sha256(key, std::string("scela nodes") + which);
 }

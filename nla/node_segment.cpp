@@ -8,8 +8,8 @@
 namespace scela::nla {
 
 namespace {
-// Room for the pairs of 200,000 ranks over UCX. Only what is written takes memory; what does not
-// fit is asked for through the socket.
+// Room for the pairs of 200,000 ranks over UCX. Only written pages take memory. Pairs that do not
+// fit are asked for through the socket.
 constexpr std::uint64_t kSegmentBytes = std::uint64_t{256} * 1024 * 1024;
 }  // namespace
 

@@ -25,48 +25,48 @@ namespace scela::nla {
 namespace {
 
 constexpr char kProgram[] = "scela-pmix";
-// Of what waits to be read by the server, when events are dropped.
+// If more bytes than this wait to be read by the server, events are dropped.
 constexpr std::size_t kMostBehind = std::size_t{16} * 1024 * 1024;
 
-// Where this agent's own file lies, which its companions were installed with.
+// Returns the directory of this agent's own file. Its companions were installed there.
 std::string own_directory() {
   const std::string path = own_executable();
   return path.substr(0, path.rfind('/'));
 }
 
-// What a PMIx server around this job has said is not for ours.
+// Returns true for variables of a PMIx server around this job, which our server must not get.
 bool is_foreign(std::string_view variable) {
   return variable.starts_with("PMI_") ||
          (variable.starts_with("PMIX_") && !variable.starts_with("PMIX_MCA_")) ||
          variable.starts_with("TMPDIR=");
 }
 
-// What server and stand-ins are given of this agent's environment, and what they need.
+// Returns the variables that the server and stand-ins get from this agent, and those that they
+// need.
 std::vector<std::string> environment_in(std::string_view directory) {
   std::vector<std::string> out;
   for (char** at = environ; *at != nullptr; ++at) {
     if (!is_foreign(*at)) out.emplace_back(*at);
   }
   out.push_back(cat("TMPDIR=", directory));
-  // The other way to keep data, files that libpmix grows, breaks with values of some megabytes.
+  // The other way to keep data, in files that libpmix grows, breaks with values of some megabytes.
   out.emplace_back("PMIX_MCA_gds=hash");
-  // Of copies of output that no tool has asked for it would keep a million.
+  // libpmix would keep a million copies of output that no tool has asked for.
   out.emplace_back("PMIX_MCA_pmix_max_iof_cache=1");
-  // Displays and accelerators are nothing that libpmix knows what to do with, and looking for them
-  // means to load X11 and to try ten displays.
+  // libpmix makes no use of displays and accelerators. Looking for them would load X11 and try ten
+  // displays.
   if (::getenv("HWLOC_PLUGINS_BLACKLIST") == nullptr)
     out.emplace_back("HWLOC_PLUGINS_BLACKLIST=hwloc_gl.so,hwloc_opencl.so");
   return out;
 }
 
-// As execve() wants them; borrowed.
 auto start_failed(std::string why, std::string hint) {
   return fail(Error{ErrorKind::launch, "start the node's PMIx server", "", std::move(why),
                     std::move(hint)});
 }
 
 std::string advice(int status) {
-  // What the dynamic loader and shells say of a program that they cannot run.
+  // The dynamic loader and shells end with this status if they cannot run a program.
   if (!WIFSIGNALED(status) && WEXITSTATUS(status) == 127) {
     return "; it needs libpmix: install it on this node (package libpmix2)";
   }
@@ -118,10 +118,10 @@ PmixDesk::Sides PmixHelper::sides(Reach reach) {
   return sides;
 }
 
-// Its name and its lock let later agents find it should nobody be left to remove it.
+// The directory's name and lock let later agents find it, if no process is left to remove it.
 void PmixHelper::make_shared_directory(const std::string& node) {
   std::string path = private_directory_path("/dev/shm", cat(kShippedName, job_.id, "-", node));
-  // Should agent and server be killed at once, the guardian is there.
+  // If agent and server are killed at once, the guardian removes it.
   host_.entrust(path);
   if (!make_private_directory(path)) return;
   shared_ = std::move(path);
@@ -135,7 +135,7 @@ Result<std::string> PmixHelper::find(const NodeFacts& node) {
           set_path == nullptr ? kUsualPath : std::string_view(set_path));
   auto found = find_program(kProgram, search, "/");
   if (found) return *std::move(found);
-  // An agent that was sent for this job has no name any more, and is not where others look.
+  // An agent that was shipped for this job has no name any more, and is not in the usual place.
   const bool was_sent = own_directory().starts_with("/proc/");
   return start_failed(
       cat("there is no ", kProgram, " on this node, ",
@@ -162,7 +162,8 @@ Result<void> PmixHelper::start(const NodeFacts& node) {
   if (!errors) return fail(errors.error());
   Result<Fd> null = open_file("/dev/null", O_RDWR);
   if (!null) return fail(null.error());
-  // Nobody reads it while the server runs: what does not fit is dropped, and blocks no thread.
+  // It is not read while the server runs: output that does not fit is dropped, and blocks no
+  // thread.
   for (const Fd* end : {&errors->read, &errors->write})
     ::fcntl(end->get(), F_SETFL, O_NONBLOCK);
 
@@ -178,7 +179,7 @@ Result<void> PmixHelper::start(const NodeFacts& node) {
   spec.argv = argv;
   spec.envp = environment.data();
   spec.directory = directory_.c_str();
-  spec.descriptors = descriptors;  // the end of the last one is the end of the server
+  spec.descriptors = descriptors;  // the last one's end: the server's end
   const auto pid = start_child(spec);
   if (!pid) return start_failed(text_of(pid.error(), program_), "");
   pid_ = *pid;
@@ -193,15 +194,15 @@ Result<void> PmixHelper::start(const NodeFacts& node) {
 }
 
 std::vector<std::string> PmixHelper::defaults(std::uint64_t ranks) {
-  // Open MPI 4 believes in a server only if somebody is known to have started it (docs/pmix.md).
+  // Open MPI 4 believes in a server only if a known launcher has started it (docs/pmix.md).
   std::vector<std::string> out = {"JSM_JSRUN_PORT=1"};
-  // It spins while it waits, which starves the others where ranks share a core.
+  // It spins while it waits, which starves the others if ranks share a core.
   if (ranks > processors_) out.emplace_back("OMPI_MCA_mpi_yield_when_idle=1");
-  // Its trial of another kind of shared memory, which it does not use, leaves a file if it is
-  // killed.
+  // It tries another kind of shared memory, which it does not use. This trial leaves a file if the
+  // rank is killed.
   out.emplace_back("OMPI_MCA_shmem=mmap");
-  // It leaves its shared memory when it is killed, and names it by the machine: nodes that share
-  // one would take each other's.
+  // It leaves its shared memory if it is killed, and names it by the machine. Nodes that share a
+  // machine would take each other's.
   out.push_back(
       cat("OMPI_MCA_btl_vader_backing_directory=", shared_.empty() ? fallback_ : shared_));
   for (const std::string& variable : out) {
@@ -210,8 +211,8 @@ std::vector<std::string> PmixHelper::defaults(std::uint64_t ranks) {
   return out;
 }
 
-// Open MPI passes its variables on to ranks that it spawns. Those that run on another node must
-// not be told of this one's.
+// Open MPI passes its variables on to ranks that it spawns. Ranks on another node must not get this
+// node's.
 void PmixHelper::drop_defaults(SpawnRequest& request) const {
   for (SpawnProgram& program : request.programs) {
     std::erase_if(program.env, [&](const std::string& variable) {
@@ -247,7 +248,7 @@ void PmixHelper::ready(bool readable, bool writable) {
 
 void PmixHelper::tell(const pmix::Message& message) {
   if (!link_) return;
-  // Events are not answered: a server that does not read misses some.
+  // Events need no answer. If the server does not read, it misses some.
   const bool behind = output_.size() - written_ > kMostBehind;
   if (behind && std::holds_alternative<pmix::msg::Event>(message)) return;
   output_ += pmix::encode(message);
@@ -272,7 +273,7 @@ void PmixHelper::write() {
   written_ = 0;
 }
 
-// Takes what is there, one buffer of it.
+// Reads at most one buffer. Returns false if there is no more now.
 bool PmixHelper::read() {
   const ssize_t got = retry([&] {
     return ::recv(link_.get(), host_.buffer.bytes, sizeof host_.buffer.bytes, MSG_DONTWAIT);
@@ -300,11 +301,12 @@ bool PmixHelper::read() {
   return link_.valid();
 }
 
-// It is reaped before anything is said.
+// The server is reaped before anything is reported.
 void PmixHelper::give_up(std::string why) {
   if (why_.empty()) why_ = std::move(why);
   link_.reset();
-  // If only its link has ended, then because it ends, and this changes nothing; or it would stay.
+  // If only its link has ended, the server is ending, and this changes nothing. Otherwise it would
+  // stay.
   if (pid_ != 0) ::kill(pid_, SIGKILL);
 }
 
@@ -333,7 +335,7 @@ void PmixHelper::note_end(Rank rank, const Outcome& outcome) {
   desk_.note_end({rank, 0, state, outcome.code});
 }
 
-// One that cannot be started is missed by those who wait for its rank, as if there were none.
+// If a stand-in cannot be started, processes that wait for its rank miss it, as if there were none.
 void PmixHelper::start_stand_in() {
   while (stand_in_ == 0 && link_ && !stand_ins_.empty()) {
     const Rank rank = stand_ins_.front();
@@ -366,7 +368,7 @@ void PmixHelper::let_go() {
   let_go_ = true;
   link_.reset();
   end_stand_ins();
-  // Else the server does, which outlives an agent that is killed.
+  // Otherwise the server does, which outlives an agent that is killed.
   if (pid_ == 0 && !shared_.empty()) static_cast<void>(remove_tree(shared_));
 }
 
@@ -392,13 +394,14 @@ bool PmixHelper::reaped(pid_t pid, int status) {
     return true;
   }
   if (pid_ == 0 || pid != pid_) return false;
-  pid_ = 0;  // nobody's any more, whatever it has said last
+  pid_ = 0;  // the number may be used again
   while (link_ && read()) {
   }
   link_.reset();
   end_stand_ins();
   if (let_go_) {
-    // It was killed with what the ranks had left behind, before it could.
+    // It was killed with the processes that the ranks had left, before it could remove the
+    // directory.
     if (!shared_.empty()) static_cast<void>(remove_tree(shared_));
     return true;
   }

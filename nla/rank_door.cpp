@@ -26,7 +26,7 @@ using Descriptor = boost::asio::posix::stream_descriptor;
 using boost::system::error_code;
 namespace greeting = pmi::greeting;
 
-// After accept() failed for want of descriptors or memory; the connection waits meanwhile.
+// Pause after accept() failed for want of descriptors or memory; the connection waits meanwhile.
 constexpr std::chrono::milliseconds kRest{100};
 
 struct Visitor {
@@ -35,9 +35,9 @@ struct Visitor {
   boost::asio::steady_timer timer;
   std::string said;
   bool ended = false;
-  bool awaited = false;  // the loop will tell of it
+  bool awaited = false;  // the loop will report it
 };
-// By a number of their own: what is told of one that has left meanwhile finds nobody.
+// Keyed by a number of their own, so that a late event of a visitor that has left finds no visitor.
 using Visitors = std::map<std::uint64_t, Visitor>;
 
 class Door final : public RankDoor {
@@ -98,8 +98,9 @@ class Door final : public RankDoor {
   }
 
   void accept_all() {
-    // When it is full, whoever leaves makes room for the next. Only so many at once: those who
-    // knock without end must not keep the agent from everything else.
+    // If the set is full, a visitor that leaves makes room for the next. Each call accepts a
+    // bounded number: clients that connect without end must not keep the agent from everything
+    // else.
     for (std::size_t heard = 0; visitors_.size() < kMaxVisitors; ++heard) {
       if (heard == kMaxVisitors) return wait();
       const int fd =
@@ -122,7 +123,7 @@ class Door final : public RankDoor {
 
   void welcome(Fd socket) {
     const std::optional<SocketOwner> owner = peer_owner(socket.get());
-    if (!owner) return;  // of another machine's network namespace, or gone
+    if (!owner) return;  // of another network namespace, or gone
     if (owner->inode != 0 && owner->user != ::geteuid()) {
       return warn(cat("of user ", owner->user));
     }
@@ -163,7 +164,8 @@ class Door final : public RankDoor {
     consider(number, visitor);
   }
 
-  // What it has said is all that it says; who has said nothing whole is no business of anybody's.
+  // The time of a visitor is over, and its words so far are all. A visitor without a whole greeting
+  // is dropped without a report.
   void give_up(std::uint64_t number) {
     const auto at = visitors_.find(number);
     if (at == visitors_.end()) return;
@@ -181,7 +183,8 @@ class Door final : public RankDoor {
                               [this](Rank rank) { return checked_in_.contains(rank); });
   }
 
-  // It has named a rank, not said all, and is not that rank: no need to hear the rest.
+  // Returns true if the visitor has named a rank that it is not, though its greeting is not
+  // complete. The rest need not be read then.
   bool pretends(Visitor& visitor) const {
     const auto who = greeting::speaker(dialect_, visitor.said, visitor.ended, host_.size);
     const Rank* rank = who ? std::get_if<Rank>(&*who) : nullptr;
@@ -191,7 +194,7 @@ class Door final : public RankDoor {
   }
 
   void consider(std::uint64_t number, Visitor& visitor) {
-    // More than this no greeting has.
+    // No greeting is longer than this.
     if (visitor.said.size() == pmi::kMaxGreeting) visitor.ended = true;
     const auto meant = read(visitor, visitor.ended);
     if (!meant && !pretends(visitor)) return await(number, visitor);
@@ -207,7 +210,7 @@ class Door final : public RankDoor {
     const std::optional<SocketOwner> owner = peer_owner(socket.get());
     const pmi::Greeting meant = understood.value_or(greeting::Nonsense{"spoke for another rank"});
     if (!owner || owner->inode == 0) {
-      // Whoever it was has gone.
+      // The process has gone, and it cannot be identified any more.
       const auto* abort = std::get_if<greeting::Abort>(&meant);
       if (abort != nullptr && host_.own.contains(abort->rank)) {
         claims_.insert_or_assign(abort->rank, *abort);
@@ -231,7 +234,7 @@ class Door final : public RankDoor {
     if (hello == nullptr) return host_.violation(rank, "checked in a second time");
     checked_in_.add(RankSet::single(rank));
     const int on = 1;
-    // Answers are small and waited for.
+    // Answers are small, and the rank waits for them.
     static_cast<void>(::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on));
     host_.check_in(rank, std::move(socket), std::string(said.substr(hello->used)));
   }
@@ -242,8 +245,8 @@ class Door final : public RankDoor {
     return pid != 0 && holds_socket(pid, owner.inode);
   }
 
-  // It is not who it says. A rank of this job breaks the protocol; anybody else is no business of
-  // the job's.
+  // The process is not the one it claims to be. If it is a rank of this job, it breaks the
+  // protocol. Any other process is no concern of the job, and is only warned of.
   void expose(const SocketOwner& owner, const std::string& why) {
     std::optional<Rank> culprit;
     host_.own.for_each([&](Rank rank) {

@@ -16,10 +16,10 @@ namespace scela::nla {
 
 namespace {
 
-// Answers that a rank has not read. A well-behaved one has one request in flight.
+// Bytes of answers that a rank has not read. A well-behaved rank has one request in flight.
 constexpr std::size_t kMaxUnreadAnswers = std::size_t{64} * 1024;
 
-// Of operations of the whole job that may overlap its fences: no barrier of PMI-1 has this tag.
+// Tag of operations of the whole job that may overlap its fences; no barrier of PMI-1 has this tag.
 constexpr std::uint32_t kExchangeTag = UINT32_MAX;
 
 CollectiveKind kind_of(pmi::Operation operation) {
@@ -27,7 +27,7 @@ CollectiveKind kind_of(pmi::Operation operation) {
     case pmi::Operation::barrier:
       return CollectiveKind::barrier;
     case pmi::Operation::leave:
-      return CollectiveKind::fence;  // no rank of a job that leaves so puts anything
+      return CollectiveKind::fence;  // such a job's ranks put nothing
     case pmi::Operation::gather:
       return CollectiveKind::gather;
     case pmi::Operation::broadcast:
@@ -42,15 +42,15 @@ CollectiveKind kind_of(pmi::Operation operation) {
   return CollectiveKind::barrier;
 }
 
-// Messages between agents, beside those of PMIx (pmix_data.h): whether the rank that it is sent to
-// has left, and that the one that it is sent from has.
+// Tags of messages between agents, beside those of PMIx (pmix_data.h). The first asks if the
+// destination rank has left; the second says that the source rank has left.
 constexpr std::uint32_t kHasLeftTag = kServiceTags + 2;
 constexpr std::uint32_t kLeftTag = kServiceTags + 3;
 
-// Of a rank's memory.
+// The descriptors of a rank's memory.
 constexpr std::size_t kMaxHandedOver = 2;
 
-// The descriptors go with the first byte.
+// Sends the descriptors with the first byte.
 ssize_t send_with(int socket, std::string_view bytes, const std::vector<int>& descriptors) {
   iovec part{const_cast<char*>(bytes.data()), bytes.size()};
   msghdr message{};
@@ -70,13 +70,13 @@ ssize_t send_with(int socket, std::string_view bytes, const std::vector<int>& de
   return ::sendmsg(socket, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
-// `sender`: the process that wrote this, if the socket was told to say so.
+// Sets `sender` to the process that wrote the bytes, if the socket was told to report it.
 ssize_t receive_from(int socket, char* bytes, std::size_t most, pid_t& sender) {
   iovec part{bytes, most};
   msghdr message{};
   message.msg_iov = &part;
   message.msg_iovlen = 1;
-  // No room for descriptors: what ranks may send is not opened here.
+  // There is no room for descriptors, so descriptors that ranks may send are not opened here.
   alignas(cmsghdr) char control[CMSG_SPACE(sizeof(ucred))] = {};
   message.msg_control = control;
   message.msg_controllen = sizeof control;
@@ -97,7 +97,7 @@ pmi::Collected collected(const Response& response) {
                                            : pmi::Collected::Outcome::failed;
   }
   result.why = response.error;
-  // A rank that leaves calls it by another name, see kind_of().
+  // A rank that leaves calls the operation by another name, see kind_of().
   constexpr std::string_view kFence = "fence";
   for (std::size_t at; (at = result.why.find(kFence)) != std::string::npos;)
     result.why.replace(at, kFence.size(), "close");
@@ -142,7 +142,7 @@ void RankPmi::set_reading(bool on) {
   if (std::exchange(reading_, on) == on || !on) return;
   for (const auto& one : connections_)
     watch(*one);
-  if (bell_) own_bell_->ring();  // not now: who calls does not expect events
+  if (bell_) own_bell_->ring();  // not now: the caller expects no events
 }
 
 bool RankPmi::unfinished(Rank rank) const {
@@ -161,7 +161,8 @@ void RankPmi::close(Rank rank) {
   one.ring.reset();
 }
 
-// Only what is there now: a process that the rank left behind may go on writing.
+// Reads only the bytes that are there now, since a process that the rank left behind may go on
+// writing.
 void RankPmi::take_rest(Connection& one) {
   int left = 0;
   ::ioctl(one.end.fd.get(), FIONREAD, &left);
@@ -204,7 +205,7 @@ void RankPmi::answer(const action::Reply& reply) {
 }
 
 bool RankPmi::may_read(const Connection& one) const {
-  // Who asks without reading the answers is not read either.
+  // A rank that sends requests without reading the answers is not read either.
   return reading_ && one.server->wants_bytes() && one.output_bytes <= kMaxUnreadAnswers;
 }
 
@@ -212,7 +213,7 @@ void RankPmi::watch(Connection& one) {
   one.end.watch(*poller_, may_read(one), !one.output.empty());
 }
 
-// Takes what is there, one buffer of it.
+// Reads at most one buffer.
 void RankPmi::read(Connection& one) {
   const ssize_t got = retry([&] {
     constexpr std::size_t kMost = sizeof host_.buffer.bytes;
@@ -251,11 +252,11 @@ void RankPmi::write(Connection& one) {
     const ssize_t wrote = retry([&] { return send_with(one.end.fd.get(), rest, one.hand_over); });
     if (wrote < 0 && errno == EAGAIN) return;
     if (wrote < 0 && !one.hand_over.empty()) {
-      one.hand_over.clear();  // too many are on their way: the rank will use its socket
+      one.hand_over.clear();  // too many on their way: uses its socket
       drop_ring(one);
       continue;
     }
-    if (wrote < 0) {  // it does not listen any more; its end is read
+    if (wrote < 0) {  // the rank is gone; its end is read
       one.output.clear();
       one.output_bytes = one.offset = 0;
       return;
@@ -302,14 +303,14 @@ void RankPmi::segment(Rank rank, pmi::RequestId id) {
   socklen_t size = sizeof domain;
   const bool local = ::getsockopt(one.end.fd.get(), SOL_SOCKET, SO_DOMAIN, &domain, &size) == 0 &&
                      domain == AF_UNIX;
-  // What is still to be written belongs to earlier answers: the descriptor must not go with it.
-  // And once is enough: descriptors on their way are counted for all processes of this user.
-  // The memory is laid out for the ranks that the job began with.
+  // Bytes that are still to be written belong to earlier answers, so the descriptor must not go
+  // with them. It is sent only once, since descriptors on their way are counted for all processes
+  // of this user. The memory is laid out for the ranks that the job began with.
   const bool first = job_.world_of(rank) == 0;
   if (first && local && one.output.empty() && !std::exchange(one.handed_over, true)) {
     const int memory = host_.segment();
     if (memory >= 0) one.hand_over = {memory};
-    // Such a rank may ask for more, and then it matters which of its processes does.
+    // Such a rank may ask for more. Then it matters which of its processes asks.
     const int on = 1;
     one.asks_sender = ::setsockopt(one.end.fd.get(), SOL_SOCKET, SO_PASSCRED, &on, sizeof on) == 0;
   }
@@ -392,8 +393,8 @@ void RankPmi::failed(Rank rank, pmi::RequestId id) {
   ask(rank, id, "get", ask::Failed{});
 }
 
-// Only the agent of its node knows of who ends well, and that one is asked when somebody wants to
-// know: to tell everybody of each rank would be a message of each to all.
+// Only the agent of a rank's node knows that the rank has ended well, and it is asked on demand. To
+// report each rank to all nodes would take a message of each to all.
 void RankPmi::left(Rank rank, pmi::RequestId id, Rank about) {
   const Rank wanted = world_of(rank).at(about);
   const bool known = left_.contains(wanted);

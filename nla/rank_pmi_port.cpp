@@ -17,8 +17,9 @@ namespace {
 
 using boost::system::error_code;
 
-// A rank whose connection ended too early, or which disagrees with others about an operation, may
-// be about to end, or to say on a connection of its own that it gives up: that is the cause then.
+// Delay of a verdict. A rank may end its connection too early, or disagree with others about an
+// operation. It may then be about to end, or to give up on a connection of its own, and that is the
+// cause.
 constexpr std::chrono::seconds kBenefitOfTheDoubt{1};
 
 pmi::Dialect dialect_of(PmiKind kind) {
@@ -93,10 +94,11 @@ void RankPmi::settle() {
   if (port_) port_->door->settle();
 }
 
-// True: the rank is said to have given up. It fails anyway, so that this may be the reason.
+// Returns true if an abort was made in the rank's name. The rank fails anyway, so this may be the
+// reason.
 bool RankPmi::believe_claim(Rank rank) {
   const auto* claim = port_->door->claim(rank);
-  // Any user of this machine can have said it.
+  // Any user of this machine can have sent it.
   if (claim != nullptr) abort(rank, claim->code, cat("(unverified) ", claim->message));
   return claim != nullptr;
 }
@@ -105,7 +107,8 @@ void RankPmi::ended_badly(Rank rank) {
   if (port_) believe_claim(rank);
 }
 
-// What is not the cause if the rank says one meanwhile, or ends.
+// If an abort in the name of the rank is known, that is the cause. Otherwise calls `verdict` later,
+// if the rank still runs then.
 void RankPmi::doubt(Rank rank, std::function<void()> verdict) {
   if (believe_claim(rank)) return;
   port_->doubted.add(RankSet::single(rank));
@@ -119,14 +122,14 @@ void RankPmi::doubt(Rank rank, std::function<void()> verdict) {
   });
 }
 
-// Clients write an operation in several pieces: the kernel holds the second back until the first
-// was acknowledged, and that, left to itself, 40 ms later.
+// Clients write an operation in several pieces. The kernel holds the second back until the first
+// was acknowledged, which it would do only 40 ms later by itself.
 void RankPmi::acknowledge(Connection& one) {
   const int on = 1;
   static_cast<void>(::setsockopt(one.end.fd.get(), IPPROTO_TCP, TCP_QUICKACK, &on, sizeof on));
 }
 
-// Its peers would wait for it for ever.
+// The peers of the rank would wait for it for ever.
 void RankPmi::left_early(Connection& one) {
   if (!one.server->unfinished() || one.server->broken()) return;
   doubt(one.end.rank, [this, rank = one.end.rank] {

@@ -1,5 +1,5 @@
-// Ranks that talk through memory instead of their sockets (pmi/protocol/ring_layout.h): all of them
-// ring one bell, and are looked at in turn. The agent holds no descriptor for such a rank.
+// Ranks that use memory instead of their sockets (pmi/protocol/ring_layout.h). All of them ring one
+// bell, and the agent looks at them in turn. The agent holds no descriptor for such a rank.
 #include <sys/eventfd.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -13,9 +13,10 @@
 namespace scela::nla {
 
 void RankPmi::Bell::ready(bool /*readable*/, bool /*writable*/) {
-  // Before anybody is looked at: who rings meanwhile is heard again.
+  // The bell is reset before any rank is looked at, so that a rank that rings meanwhile is heard
+  // again.
   std::uint64_t rings = 0;
-  // Never waits, whatever flags a rank has given the bell that it shares.
+  // This never waits, whatever flags a rank has given the bell that it shares.
   iovec part{&rings, sizeof rings};
   if (::preadv2(fd.get(), &part, 1, -1, RWF_NOWAIT) > 0) pmi.rung();
 }
@@ -34,8 +35,9 @@ void RankPmi::ring(Rank rank, pmi::RequestId id) {
   of(rank).server->answered(id, answer);
 }
 
-// Only to the rank's own process, which is a child of this one, so that its end is noticed here. A
-// program that the rank has started may be followed by others, which inherit the socket.
+// Lends memory only to the rank's own process, which is a child of this one, so that its end is
+// noticed here. A program that the rank has started may be followed by others, which inherit the
+// socket.
 bool RankPmi::lend_ring(Connection& one) {
   if (one.ring || !one.output.empty() || one.sender == 0 || one.sender != one.process) return false;
   if (!bell_ && !hang_bell()) return false;
@@ -59,7 +61,7 @@ bool RankPmi::hang_bell() {
   return true;
 }
 
-// What the rank said by its socket came before.
+// The rank's requests through its socket came before those in memory.
 void RankPmi::leave_socket(Connection& one) {
   if (one.end.fd) take_rest(one);
   one.end.close();
@@ -81,12 +83,12 @@ void RankPmi::rung() {
   }
 }
 
-// One turn: what is there is taken, and what can be answered is.
+// One turn: takes the requests that are there, and writes the answers that fit.
 void RankPmi::serve_ring(Connection& one) {
   Connection::Ring& ring = *one.ring;
   if (!ring.in_use) leave_socket(one);
   if (ring.end.has_room()) write_ring(one);
-  // Before what the rank asks now, which may be a fence that evicts.
+  // This comes before the rank's present request, which may be a fence that evicts.
   if (host_.used) ring.uses.take(host_.used);
   if (may_read(one) && !ring.spoilt) {
     const auto got = ring.end.read(host_.buffer.bytes, sizeof host_.buffer.bytes);
@@ -94,7 +96,7 @@ void RankPmi::serve_ring(Connection& one) {
     one.server->receive({host_.buffer.bytes, *got});
   }
   flush(one);
-  // What came meanwhile waits until others had their turn.
+  // Requests that came meanwhile wait until other ranks had their turn.
   if (may_read(one) && !ring.spoilt && ring.end.arm()) own_bell_->ring();
 }
 
@@ -121,7 +123,7 @@ void RankPmi::spoilt(Connection& one) {
   violation(one.end.rank, "the rank wrote what cannot be into the memory of its requests");
 }
 
-// The end: a process that the rank left behind is told so too, if it waits.
+// Ends the use of the memory. A process that the rank left behind is woken too, if it waits.
 void RankPmi::end_ring(Connection& one) {
   Connection::Ring& ring = *one.ring;
   if (ring.end.is_taken() && !ring.spoilt && !one.server->broken()) {

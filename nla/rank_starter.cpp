@@ -22,8 +22,8 @@ namespace {
 
 constexpr int kPmiDescriptor = 3;
 
-// Set by the agent, or left by a launcher around this one: a rank that believed them would speak to
-// the wrong server.
+// Variables that the agent sets, or that a launcher around this one has left. A rank that used the
+// latter would speak to the wrong server.
 constexpr std::string_view kOwnVariables[] = {
     "SCELA_RANK",      "SCELA_SIZE",      "SCELA_LOCAL_RANK", "SCELA_LOCAL_SIZE",
     "SCELA_NODE",      "SCELA_JOB_ID",    "SCELA_NODE_INDEX", "SCELA_NODE_DIR",
@@ -37,18 +37,18 @@ std::string_view name_in(std::string_view variable) {
 }
 
 bool is_own(std::string_view name) {
-  if (name.starts_with("PMIX_MCA_")) return false;  // says how libpmix is to work, not with whom
+  if (name.starts_with("PMIX_MCA_")) return false;  // for libpmix itself, names no server
   return std::ranges::find(kOwnVariables, name) != std::end(kOwnVariables) ||
          std::ranges::any_of(kOwnPrefixes, [&](auto prefix) { return name.starts_with(prefix); });
 }
 
-// Of the launcher around this one, or of the node of a rank that has asked for this one and passed
-// its environment on.
+// Returns true if the launcher around this one has set the variable. It may also come from the node
+// of a rank that has spawned this one and passed its environment on.
 bool is_of_another_agent(std::string_view variable) {
   return name_in(variable) == kEngineVariable && variable.ends_with(cat("/", kEngineSocket));
 }
 
-// Later ones replace earlier ones of the same name.
+// Later variables replace earlier ones of the same name.
 std::vector<std::string> merged(std::initializer_list<const std::vector<std::string>*> lists) {
   std::vector<std::string> out;
   std::map<std::string_view, std::size_t> position;
@@ -79,7 +79,7 @@ RankFailure failure(int error, const std::string& what) {
   return {error, cat(what, ": ", errno_text(error))};
 }
 
-// The cause comes first: a PATH may have thousands of characters, of which the first ones are
+// The cause comes first, since a PATH may have thousands of characters, of which only the first are
 // shown.
 RankFailure not_found(int error, const std::string& name, std::string_view directory,
                       std::string_view search) {
@@ -138,7 +138,8 @@ RankStarter::Program RankStarter::prepare(const App& app) const {
   const std::string search = app.path.empty() ? std::string(path) : cat(app.path, ":", path);
   const std::string name = app.argv.empty() ? std::string() : app.argv.front();
   auto found = find_program(name, search, program.directory);
-  // As mpirun does, and no shell: commands that run once on each host are found by PATH only.
+  // mpirun does so, though no shell does. Commands that run once on each host are found by PATH
+  // only.
   const bool looks_here = !job_->once_per_host && !program.directory.empty();
   if (!found && looks_here) {
     if (auto here = find_program(name, ".", program.directory)) found = std::move(*here);
@@ -168,7 +169,7 @@ bool RankStarter::inherits_connection() const {
   return node_.pmi == PmiKind::fd || (node_.pmi == PmiKind::pmix && node_.pmi_guessed);
 }
 
-// Of a rank that inherits it; else empty.
+// Returns the connection of a rank that inherits one, else an empty pair.
 Result<SocketPair> RankStarter::connection() const {
   if (!inherits_connection()) return SocketPair{};
   return make_socket_pair(SOCK_STREAM);
@@ -277,18 +278,19 @@ tl::expected<pid_t, RankFailure> RankStarter::execute(Program& program, Rank ran
     return std::ranges::any_of(program.environment,
                                [&](const auto& one) { return name_in(one) == name; });
   };
-  // Offered; a user who has set it to 0 wants ranks to use their sockets only.
+  // The segment is only offered: a user sets it to 0 so that ranks use their sockets only.
   const bool first = job_->world_of(rank) == 0;
   if (first && inherits_connection() && !is_set("SCELA_SEGMENT")) {
     own.emplace_back("SCELA_SEGMENT=1");
   }
-  // Where both are there, an MPICH that speaks both ends unless it is told which to take; libscela
+  // If both are there, an MPICH that speaks both ends, unless it is told which to take. libscela
   // takes PMIx, by which a process may join its job again.
   if (node_.pmi == PmiKind::pmix && node_.pmi_guessed) {
     if (!is_set("MPIR_CVAR_PMI_VERSION")) own.emplace_back("MPIR_CVAR_PMI_VERSION=1");
     if (!is_set("SCELA_BOOTSTRAP")) own.emplace_back("SCELA_BOOTSTRAP=pmix");
   }
-  // Open MPI's processes that find no PMIx would each be a world of one: they end instead.
+  // Open MPI's processes that find no PMIx would each be a world of one. With this they end
+  // instead.
   constexpr std::string_view kOpenMpisStart = "OMPI_MCA_ess";
   if (node_.lacks_pmix && !is_set(kOpenMpisStart))
     own.push_back(cat(kOpenMpisStart, "=^singleton"));
@@ -308,7 +310,7 @@ tl::expected<pid_t, RankFailure> RankStarter::execute(Program& program, Rank ran
   spec.directory = program.directory.empty() ? nullptr : program.directory.c_str();
   spec.descriptors = std::span(descriptors).first(inherits_connection() ? 4 : 3);
   spec.group = group;
-  // Should this agent and its guardian be killed at once, nobody else on the node ends the rank.
+  // If this agent and its guardian are killed at once, no other process on the node ends the rank.
   spec.dies_with_parent = true;
   if (const auto place = places_.find(rank); place != places_.end()) spec.cpus = &place->second;
   auto pid = start_child(spec);

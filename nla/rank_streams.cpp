@@ -18,9 +18,9 @@ namespace scela::nla {
 
 namespace {
 
-// A label of this length and no more is no reason to read less at once.
+// A label of at most this length is no reason to read less at once.
 constexpr std::size_t kUsualMark = 32;
-// Of what was inserted, on each stream.
+// Bytes of inserted text that are kept on each stream.
 constexpr std::size_t kMaxInserted = std::size_t{64} * 1024;
 
 // One of a rank's output pipes.
@@ -28,20 +28,20 @@ struct OutputPipe {
   RankEnd end;
   Stream stream;
   bool starved = false;       // waits for credit
-  bool at_line_start = true;  // of what was read
+  bool at_line_start = true;  // of the bytes read
   bool marked = false;        // lines begin with label or time
-  std::string inserted = {};  // and not emitted yet, for want of credit
+  std::string inserted = {};  // waits for credit
 };
 
 // The pipe to a rank's standard input.
 struct InputPipe {
   RankEnd end;
   std::deque<Chunk> queue;
-  std::size_t offset = 0;   // of the queue's front, written already
+  std::size_t offset = 0;   // written bytes of the queue's front
   std::uint64_t taken = 0;  // bytes, in all
   bool wanted = false;      // the rank is one of Job::stdin_ranks
   bool last = false;        // close when the queue is empty
-  bool closed = false;      // the rank takes no more; what comes counts as taken
+  bool closed = false;      // input counts as taken from now on
 };
 
 struct OneRank {
@@ -71,7 +71,7 @@ struct RankStreams::State final : EndListener {
     more.for_each([&](Rank rank) {
       states.push_back(std::make_unique<OneRank>(*this, rank));
       states.back()->in.wanted = job.stdin_ranks.contains(rank);
-      // What goes to a terminal is no lines.
+      // Output to a terminal is not marked by lines.
       const bool marks =
           (job.label != Label::none || job.timestamps) && !job.terminal_ranks.contains(rank);
       states.back()->out.marked = marks && !job.plain_output;
@@ -98,7 +98,7 @@ struct RankStreams::State final : EndListener {
   std::optional<Poller>& poller;
   Onlooker onlooker;                             // may be absent
   std::vector<std::unique_ptr<OneRank>> states;  // by position in own
-  // Bytes of output that may be emitted. What is put before the lines may take it below zero.
+  // Bytes of output that may be emitted. The marks before the lines may take it below zero.
   std::int64_t credit = 0;
   std::uint64_t stdin_received = 0;
   std::uint64_t stdin_reported = 0;
@@ -116,7 +116,7 @@ void RankStreams::State::on_ready(Rank number, int which, bool readable, bool wr
 
 // Standard output and error.
 
-// What stands before a line that is read now.
+// Returns the text that stands before a line that is read now.
 std::string RankStreams::State::mark_of(Rank rank) const {
   std::string mark;
   if (job.label == Label::rank) mark = cat(padded_rank(rank, job.map_of_world(0).size()), ": ");
@@ -137,7 +137,7 @@ void RankStreams::State::read_output(OneRank& rank, OutputPipe& pipe) {
     return;
   }
   const std::string mark = pipe.marked ? mark_of(rank.rank) : std::string();
-  // Many short lines become long by what stands before them: less is read at once.
+  // The marks make many short lines long, so less is read at once.
   const std::uint64_t most = std::min<std::uint64_t>({static_cast<std::uint64_t>(credit),
                                                       kMaxPiece / (1 + mark.size() / kUsualMark),
                                                       sizeof host.buffer.bytes});
@@ -194,7 +194,7 @@ void RankStreams::State::flush_input(OneRank& rank) {
     } else if (errno == EAGAIN) {
       full = true;
     } else {
-      close_input(rank);  // EPIPE: it does not read, so it misses nothing
+      close_input(rank);  // EPIPE: it does not read, misses nothing
       host.emit(event::StdinClosed{rank.rank});
     }
   }

@@ -16,7 +16,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// Between two keys that end the input: soon at first, when shells start, seldom later.
+// Pauses between two keys that end the input: short at first, when shells start, and longer later.
 constexpr milliseconds kFirstAgain{100};
 constexpr milliseconds kLastAgain{5000};
 
@@ -44,14 +44,14 @@ void RankTerminal::signal(int signo) {
   ::kill(-leader_, signo);
   const pid_t foreground = ::tcgetpgrp(ours_.get());
   if (foreground <= 0 || foreground == leader_) return;
-  // Not a group of strangers that got the number of one that has just ended.
+  // The group must not be one of strangers, with the number of a group that has just ended.
   const pid_t session = ::getsid(foreground);
   if (session == leader_ || (session < 0 && errno == ESRCH)) ::kill(-foreground, signo);
 }
 
 void RankTerminal::hang_up_after(milliseconds delay) {
   timers_->hang_up.expires_after(delay);
-  // A wait that was over when this object went cannot be taken back.
+  // A wait that was over when this object was destroyed cannot be taken back.
   timers_->hang_up.async_wait([this, alive = std::weak_ptr<Timers>(timers_)](const auto& error) {
     if (error || alive.expired()) return;
     signal(SIGHUP);

@@ -23,7 +23,7 @@ namespace scela::nla {
 
 namespace {
 
-// Of a job whose programs show no MPI: most need none, so it is said only when a rank fails.
+// For a job with programs that show no MPI. Most need none, so this is said only if a rank fails.
 constexpr char kLacksPmix[] =
     "there is no scela-pmix here, so that its ranks, one of which has failed, find PMI-1 and "
     "PMI-2, "
@@ -106,16 +106,16 @@ struct Ranks::State {
   Descriptor poller_watch;
   RankStreams streams;
   RankPmi pmi;
-  std::unique_ptr<PmixHelper> pmix;  // of jobs that speak it
+  std::unique_ptr<PmixHelper> pmix;  // for jobs that speak PMIx
   std::unique_ptr<EngineHelper> engine;
-  std::string lacks_pmix;  // this node's name, while it is to be told that it cannot serve PMIx
-  std::string lost_why;    // what served the ranks here has ended
+  std::string lacks_pmix;  // node's name, until warned of no PMIx
+  std::string lost_why;    // why the server of the ranks has ended
   std::vector<std::unique_ptr<RankState>> states;  // by position in own
   std::map<pid_t, RankState*> running;
-  std::vector<std::pair<RankState*, int>> early;  // ended while their server is ending; how
+  std::vector<std::pair<RankState*, int>> early;  // with status, while the server ends
   std::deque<Rank> to_start;
   bool starting = false;
-  bool stopped = false;  // by SIGSTOP: ranks that start meanwhile wait for SIGCONT too
+  bool stopped = false;  // by SIGSTOP; new ranks wait for SIGCONT
 };
 
 // Starting.
@@ -134,7 +134,7 @@ void Ranks::State::start_batch() {
   host.turn_over();
 }
 
-// Its ranks start once it serves them.
+// The ranks start once the server serves them.
 void Ranks::State::start_server(const NodeFacts& node) {
   pmix = std::make_unique<PmixHelper>(
       host, job, own, node.index, *poller,
@@ -151,12 +151,12 @@ void Ranks::State::start_server(const NodeFacts& node) {
   if (!started) setup_error = started.error().text();
 }
 
-// Where ranks find it.
+// Returns the socket by which ranks find the engine.
 std::string Ranks::State::offer_engine(const NodeFacts& node, EngineFacts facts) {
   engine = std::make_unique<EngineHelper>(
       host, job, own, EngineHelper::Place{node.name, node.index, node.directory, node.companions},
       std::move(facts), *poller, [this] {
-        // Somebody may come before there are ranks, or where none can be started.
+        // A program may ask before there are ranks, or if none can be started.
         return starter ? starter->environment(own.front()) : std::vector<std::string>();
       });
   engine->listen();
@@ -166,7 +166,7 @@ std::string Ranks::State::offer_engine(const NodeFacts& node, EngineFacts facts)
 void Ranks::State::server_news(std::string why) {
   if (!why.empty()) {
     setup_error = lost_why = std::move(why);
-    // Ranks that wait for it, or for each other, would do so for ever.
+    // Ranks that wait for the server, or for each other, would do so for ever.
     for (const auto& [pid, rank] : running)
       ::kill(-pid, SIGKILL);
   }
@@ -202,13 +202,13 @@ void Ranks::State::start_one(Rank number) {
   if (rank.terminal) host.emit(event::RankStreamEnded{number, Stream::err});
 }
 
-// The poller tells descriptors apart by their numbers: input has one of its own.
+// The poller tells descriptors apart by their numbers, so the input has a descriptor of its own.
 void Ranks::State::use_terminal(RankState& rank, StartedRank& started) {
   rank.terminal.emplace(host.io, duplicate(started.output), std::move(started.terminal), rank.pid);
   if (streams.wants_input(rank.rank)) started.input = duplicate(started.output);
 }
 
-// To its process group.
+// Signals the rank's process group.
 void Ranks::State::signal_one(RankState& rank, int signo) {
   const auto send = [&](int number) {
     if (rank.terminal) {
@@ -225,7 +225,7 @@ void Ranks::State::signal_one(RankState& rank, int signo) {
 void Ranks::State::watch_poller() {
   poller_watch.async_wait(Descriptor::wait_read, [this](const error_code& error) {
     if (error) return;
-    poller->dispatch();  // what is left keeps the set readable
+    poller->dispatch();  // the rest keeps the set readable
     watch_poller();
     host.turn_over();
   });
@@ -234,7 +234,7 @@ void Ranks::State::watch_poller() {
 // The end.
 
 void Ranks::State::ended(RankState& rank, int status) {
-  // What it asked before it ended must come before the news that it ended.
+  // Requests that the rank made before it ended must come before the news of its end.
   pmi.close(rank.rank);
   const bool rank_unfinished = pmix && pmix->rank_ended(rank.rank);
   rank.pid = 0;
@@ -360,7 +360,7 @@ void Ranks::cancel_starts() {
 }
 
 void Ranks::reply(const action::Reply& reply) {
-  // What was asked goes as it can.
+  // These requests need no reply.
   if (reply.id == kEngineRequest || reply.id == kLeftRequest) return;
   if (state_->engine && state_->engine->heard(reply)) return;
   if (state_->pmi.heard(reply)) return;
@@ -420,7 +420,7 @@ bool Ranks::reaped(pid_t pid, int status) {
   if (at == state_->running.end()) return false;
   RankState& rank = *at->second;
   state_->running.erase(at);
-  // The server's end is the cause then, whatever the rank has made of it.
+  // In this case the server's end is the cause, whatever status the rank has ended with.
   if (state_->pmix && state_->pmix->ending()) {
     rank.pid = 0;
     state_->early.emplace_back(&rank, status);

@@ -29,7 +29,7 @@ std::string boot_id() {
 // Beginning.
 
 void Shell::State::begin() {
-  // Children that a shell left to the program it executed are not ours to end.
+  // Children that a shell left to the program it executed must not be ended by scela-run.
   sweeps = options.role == Role::root && children_of(::getpid()).empty();
   become_subreaper();
   ::signal(SIGPIPE, SIG_IGN);
@@ -77,8 +77,8 @@ void Shell::State::reap() {
   if (leftovers != Leftovers::none) check_leftovers();
 }
 
-// While a guardian is stopped nothing ends its node if its agent dies. Not at once: whoever has
-// stopped it may be about to kill it.
+// While a guardian is stopped, no process ends its node if its agent dies. The guardian is not
+// continued at once, since the process that has stopped it may be about to kill it.
 void Shell::State::continue_guardian(ChildAgent& child) {
   child.guardian_timer.emplace(io);
   child.guardian_timer->expires_after(std::chrono::milliseconds(kStoppedGuardianMs));
@@ -123,7 +123,7 @@ void Shell::State::on_frame(LinkId link, Frame frame) {
 
 void Shell::State::on_ended(LinkId link, std::string why) {
   if (link != kParentLink) {
-    children[link - 1]->heart.reset();  // its guardian cleans the node and says nothing
+    children[link - 1]->heart.reset();  // its guardian cleans up silently
     if (std::exchange(children[link - 1]->given_up, true)) return;
   } else if (finished) {
     return;
@@ -140,7 +140,7 @@ void Shell::State::on_closed(LinkId link) {
 void Shell::State::child_gone_if(ChildAgent& child, LinkId id) {
   if (child.gone || child.starting || child.pid != 0 || !child.closed) return;
   child.gone = true;
-  // Its guardian did not end in peace, so nobody may have removed the directory.
+  // The guardian did not end in peace, so the directory may still be there.
   if (child.status != 0 && child.contact.here()) {
     static_cast<void>(remove_tree(directory_of(child.contact.name)));
   }
@@ -154,8 +154,9 @@ void Shell::State::flush_links() {
   }
 }
 
-// What cannot be passed on must not be taken in. Upwards waits for either direction, downwards only
-// for the children, so that some link always moves: the root has no parent, a leaf no children.
+// Messages that cannot be passed on must not be taken in. Reading from the children waits for both
+// directions, reading from the parent only for the children. So some link always moves: the root
+// has no parent, a leaf no children.
 void Shell::State::apply_back_pressure() {
   const bool down_full = std::ranges::any_of(
       children, [](const auto& child) { return child->link->queued_bytes() > kHighWater; });
@@ -183,7 +184,7 @@ void Shell::State::pump() {
   pumping = false;
 }
 
-// What the shell itself must know of what passes through.
+// Keeps the facts that the shell itself needs of the events that pass through.
 void Shell::State::learn(const Event& event) {
   if (const auto* begin = std::get_if<event::Begin>(&event)) {
     job_id = begin->job_id;
@@ -206,7 +207,8 @@ void Shell::State::learn(const Event& event) {
     adopt_ms = start->adopt_ms;
     tell_grace(options.leash, start->grace_ms);
     use_settings(start->settings);
-    // On the root's own machine the clocks are one; elsewhere the message's way here is the error.
+    // On the root's own machine the clocks are one. Elsewhere the time of the message's way is the
+    // error.
     if (tracer.enabled() && (settings.boot_id.empty() || settings.boot_id != boot_id())) {
       clock_offset = start->clock_ns - monotonic_ns();
     }
@@ -250,7 +252,8 @@ void Shell::State::write_record(bool all) {
   }
 }
 
-// The job goes on without its record. The root's own is told of when the job is over.
+// The job goes on without its record. An error of the root's own record is told when the job is
+// over.
 void Shell::State::record_failed(Error why) {
   recorder.reset();
   if (options.role != Role::root)

@@ -1,4 +1,4 @@
-// How a shell carries out what its core wants done.
+// How a shell carries out its core's actions.
 
 #include <poll.h>
 #include <signal.h>
@@ -28,7 +28,8 @@ using boost::system::error_code;
 
 namespace {
 
-// What the node's login gave this agent, but for what is about its own session.
+// Returns the environment that the node's login gave this agent, without the variables of its own
+// session.
 std::vector<std::string> node_environment() {
   std::vector<std::string> out;
   for (char** entry = environ; *entry != nullptr; ++entry) {
@@ -96,7 +97,7 @@ void Shell::State::carry_out(action::StartChild& start) {
   child->link = make_stream_link(buffer, start.link, *this);
   child->link->set_reading(!paused);
   Result<Contact> contact = parse_contact(start.host);
-  // A host list that was cut or forged: no name, no address, so nothing is started.
+  // If the host list was cut or forged, there is no name and no address, so nothing is started.
   if (contact) child->contact = std::move(*contact);
   child->node = start.node;
   child->end = start.end;
@@ -104,7 +105,7 @@ void Shell::State::carry_out(action::StartChild& start) {
   child->link->send_link_frame(encode(introduction({start.node, start.end})));
   if (may_change(*child) && settings.link == kLinkTcp) child->link->hold();
   child->asked_ns = clock_ns();
-  children.push_back(std::move(child));  // links count from 1 in the order they are started
+  children.push_back(std::move(child));  // links count from 1, in starting order
   // Not now: a start takes a while, and there are other children to start and links to serve.
   boost::asio::post(io, [this, id = start.link] { start_child(id); });
 }
@@ -157,7 +158,7 @@ void Shell::State::child_started(LinkId id, tl::expected<StartedAgent, SpawnFail
   pump();
 }
 
-// The old stream may be in the middle of a call.
+// Destroys the old stream later, since it may be in the middle of a call.
 void Shell::State::let_parent_go() {
   parent_heart.reset();
   parent_probe.reset();
@@ -179,7 +180,7 @@ void Shell::State::carry_out(action::AwaitAdoption& await) {
   facts.linger_ms = (job ? job->grace_ms : kDefaultGraceMs) + kAgentSlackMs + adopt_ms;
   auto opened = open_adoption_door(io, std::move(facts), options.leash,
                                    [this](Adopter adopter) { adopted(std::move(adopter)); });
-  // Without one nobody can come, and the core's patience ends by itself.
+  // Without a door no adopter can come, and the core's patience ends by itself.
   if (opened) door = std::move(*opened);
 }
 
@@ -193,7 +194,7 @@ void Shell::State::adopted(Adopter adopter) {
   tell_adopted(options.leash);
   if (!adopter.remote) return;
   parent_words.root = adopter.root;
-  ::setenv("SSH_CONNECTION", adopter.ssh.c_str(), 1);  // where to ask for the new parent's machine
+  ::setenv("SSH_CONNECTION", adopter.ssh.c_str(), 1);  // to ask for the new parent's machine
   watch_parent();
 }
 
@@ -204,8 +205,9 @@ void Shell::State::carry_out(action::CloseLink& close) {
   child.heart.reset();
   child.link->give_up();
   if (child.starting && spawner && !child.contact.here()) spawner->cancel(child.contact.name);
-  // An agent that does not read its link either is left to its guardian (even to one that was
-  // stopped). If that is dead, the agent fell to us: one that was stopped reads once it goes on.
+  // If an agent does not read its link either, it is left to its guardian, even to one that was
+  // stopped. If the guardian is dead, the agent is a child of this process. If the agent was
+  // stopped, it reads its link once it is continued.
   if (child.pid == 0) {
     for (const pid_t pid : descendants.orphaned_agents(kept_sessions()))
       ::kill(pid, SIGCONT);
@@ -222,7 +224,7 @@ void Shell::State::carry_out(action::UseJob& use) {
   tell_grace(options.leash, job->grace_ms);
   if (adopt_ms == 0 || options.role == Role::root) return;
   tell_adoptable(options.leash, adopt_ms);
-  // Its absence tells an adopter that nobody is left here.
+  // If the directory is absent, an adopter knows that no agent is left here.
   if (job->map.ranks_of(node_index).empty()) make_directory();
 }
 
@@ -232,7 +234,7 @@ void Shell::State::carry_out(action::AddWorld& add) {
 }
 
 void Shell::State::carry_out(action::StartRanks& start) {
-  // Fewer are not worth the look: the start of one too many says the same.
+  // Fewer ranks are not worth the look: the start of one too many fails with the same reason.
   if (start.ranks.size() >= kManyRanks) {
     const std::uint64_t with_input = start.ranks.intersection(job->stdin_ranks).size();
     auto refused = too_many(start.ranks.size(), with_input, options.node, system_limits());
@@ -294,9 +296,9 @@ void Shell::State::carry_out(action::StartRanks& start) {
   ranks->start(start.ranks);
 }
 
-// By which address: that of the ssh session that has started this agent; on scela-run's machine
-// what scela-run says; elsewhere one that the machine has. Simulated nodes need none but the
-// loopback's.
+// The address is that of the ssh session that has started this agent. On scela-run's machine it is
+// the address that scela-run says, elsewhere one that the machine has. Simulated nodes need only
+// the loopback.
 EngineFacts Shell::State::engine_facts() {
   EngineFacts facts;
   // Without a key the engine says so, and ends.
@@ -314,8 +316,8 @@ EngineFacts Shell::State::engine_facts() {
     facts.address = std::move(*own);
   }
   if (facts.address.empty()) facts.address = "127.0.0.1";
-  // Over a network, which others may hear. Simulated nodes have none; and where only one of two
-  // engines wishes it, both do it.
+  // Traffic over a network is encrypted, since others may hear it. Simulated nodes have none. If
+  // only one of two engines wants encryption, both encrypt.
   facts.encrypts = options.remote;
   return facts;
 }
@@ -330,7 +332,8 @@ void Shell::State::pair_used(std::uint64_t hash) {
   if (!key.empty()) emit(event::PairUsed{std::string(key)});
 }
 
-// One attempt: a node without room for it serves all its ranks through their sockets.
+// Makes the segment in one attempt. A node without room for it serves all its ranks through their
+// sockets.
 int Shell::State::segment_descriptor() {
   if (!segment && !segment_refused) {
     auto made = NodeSegment::make(core, job->map_of_world(0).size());
@@ -348,7 +351,7 @@ std::string Shell::State::directory_of(std::string_view host) const {
   return node_directory(settings.directory, job_id, host);
 }
 
-// Empty, or why there is none.
+// Returns an empty string, or why there is no directory.
 std::string Shell::State::make_directory() {
   if (!directory.empty()) return {};
   std::string path = directory_of(options.node);
@@ -361,8 +364,8 @@ std::string Shell::State::make_directory() {
   return {};
 }
 
-// This node's own directory, and what earlier jobs could not remove here: those whose agent and
-// guardian were killed at once, or whose machine lost its power.
+// Removes this node's own directory, and directories that earlier jobs could not remove here. The
+// agent and guardian of such a job were killed at once, or the machine lost its power.
 void Shell::State::remove_directories() {
   if (directory.empty()) return;
   static_cast<void>(remove_tree(directory));
@@ -388,8 +391,9 @@ void Shell::State::carry_out(action::EndLeftovers& end) {
   if (leftovers == Leftovers::asked) descendants.signal_all(SIGTERM, kept_sessions());
 }
 
-// Of what stands here for other nodes' agents, ascending. A link needs it until it has ended, so
-// none of it is a leftover of this node: a guardian, or a program such as ssh and all that it runs.
+// Returns the sessions that stand here for other nodes' agents, ascending. A link needs such a
+// session until it has ended, so no process of it is a leftover of this node. It is that of a
+// guardian, or of a program such as ssh and all that it runs.
 std::vector<pid_t> Shell::State::kept_sessions() const {
   std::vector<pid_t> kept;
   if (spawner) kept = spawner->sessions();
@@ -437,7 +441,7 @@ void Shell::State::carry_out(action::CancelTimer& cancel) {
 }
 
 void Shell::State::carry_out(action::Finishing&) {
-  // While the parent still hears if it cannot be written.
+  // This comes while the parent can still receive the error if the record cannot be written.
   if (options.role != Role::root) write_record(true);
   const bool root = options.role == Role::root;
   const RankSet own = root || !job ? RankSet() : job->map.ranks_of(node_index);
@@ -459,8 +463,8 @@ void Shell::State::carry_out(action::Finishing&) {
 
 void Shell::State::carry_out(action::Finish&) {
   finished = true;
-  // The root has no guardian: what fell to it because an agent and its guardian were killed
-  // together.
+  // The root has no guardian. It ends the processes that became its children because an agent and
+  // its guardian were killed together.
   for (int i = 0; sweeps && i < kRootSweeps && descendants.any(); ++i) {
     descendants.signal_all(SIGKILL);
     pollfd ended{reaper.descriptor(), POLLIN, 0};
@@ -485,7 +489,7 @@ void Shell::State::handle(const Event& event) {
     recorder->add(event, actions);
     write_record(false);
   }
-  // An action may cause events but never actions: those come from the core alone.
+  // An action may cause events but never actions; those come from the core alone.
   for (Action& action : actions) {
     std::visit([&](auto& one) { carry_out(one); }, action);
   }

@@ -1,5 +1,5 @@
 // How a shell looks after its links to other machines: beats, lost children, a lost parent, and the
-// change from what started an agent to TCP (decision D3).
+// change from the stream that started an agent to TCP (decision D3).
 
 #include <signal.h>
 #include <sys/random.h>
@@ -90,7 +90,7 @@ void Shell::State::introduced(Result<Introduction> words) {
   tell_marks(options.leash, marks);
 }
 
-// The keys are made by scela-run and go down the tree; only shells ever see them.
+// scela-run makes the keys, and they go down the tree; only shells ever see them.
 Introduction Shell::State::introduction(Slice child) {
   const bool root = options.role == Role::root;
   if (root && keys.empty()) {
@@ -103,14 +103,15 @@ Introduction Shell::State::introduction(Slice child) {
           job_id, keys.of(child).encode(), std::move(common)};
 }
 
-// The links' ticks, one timer for all of them.
+// Sets the one timer for the ticks of all links.
 void Shell::State::arm_heart() {
   const bool told = options.role == Role::root || started_ns != 0 || !job_id.empty();
   const std::uint32_t period = told ? settings.heartbeat_ms : kUnknownHeartbeatMs;
   if (!heart_timer) heart_timer.emplace(io);
   heart_timer->cancel();
   if (period == 0) return parent_heart.reset();
-  // After the last one, not after the time it was due at: what came late is not made up for.
+  // The next tick counts from the last one, not from the time it was due at. Late ticks are not
+  // made up for.
   heart_timer->expires_after(std::chrono::milliseconds(period) / Heartbeat::kTicksPerPeriod);
   heart_timer->async_wait([this](const boost::system::error_code& error) {
     if (error) return;
@@ -133,8 +134,8 @@ void Shell::State::beat_links() {
     ChildAgent& child = *children[i];
     const Heartbeat::Seen seen = child.link->activity();
     const auto id = static_cast<LinkId>(i + 1);
-    // An agent in good health reads nothing while its own child takes nothing, which that agent
-    // must notice before it is given up itself: a period for each level below.
+    // A healthy agent reads nothing while its own child takes nothing. It must notice that before
+    // it is given up itself, so the limit has a period for each level below.
     const std::uint32_t limit =
         Heartbeat::kTicksPerPeriod * (3 + height({child.node, child.end}, degree));
     if (child.heart &&
@@ -157,7 +158,7 @@ std::string Shell::State::silence() const {
                         : cat("no sign of life for ", ms, " ms");
 }
 
-// By force: whoever holds the other end may never let go of it.
+// The link is closed by force, since the process with the other end may never let go of it.
 void Shell::State::lose_child(LinkId id, std::string why) {
   ChildAgent& child = *children[id - 1];
   child.attempt.reset();
@@ -173,12 +174,13 @@ void Shell::State::lose_parent() {
   on_ended(kParentLink, silence());
 }
 
-// A person may stop scela-run and let it go on; the job is not to end of that. Its machine answers
-// all the same. An agent that is stopped is killed by its guardian: its machine's word is no news.
+// A person may stop scela-run and continue it, and the job must not end because of that. The
+// machine of scela-run answers all the same. A stopped agent is killed by its guardian, so its
+// machine's answer would say nothing.
 void Shell::State::probe_parent() {
   if (!parent_words.root) return;
-  // One that has ended has closed its connection. The process of sshd that would tell may be
-  // stopped; the kernel knows.
+  // If the root has ended, its connection is closed. The sshd that would report this may be
+  // stopped, but the kernel knows.
   if (parent_connection_known) {
     const ConnectionState state = ssh_connection_state();
     if (state == ConnectionState::absent || state == ConnectionState::closing) return;
@@ -194,8 +196,8 @@ void Shell::State::probe_parent() {
   parent_probe->ask();
 }
 
-// The change to TCP. The parent asks, the child listens at the address that it was reached by and
-// says where, the parent connects. Where that cannot be, the link stays as it is.
+// The change to TCP. The parent asks. The child listens at the address by which it was reached, and
+// reports the port. The parent connects. If this is not possible, the link stays as it is.
 
 bool Shell::State::may_change(const ChildAgent& child) const {
   return !child.contact.here() && !child.attach && settings.link != kLinkSsh;
@@ -227,7 +229,7 @@ void Shell::State::ask_for_change(LinkId id) {
   child.change = ChildAgent::Change::asked;
   child.link->send_link_frame(link_frame(LinkFrame::ask));
   child.link->flush();
-  // For the child's word; then the connection has a limit of its own.
+  // The limit is for the child's answer. After it, the connection has a limit of its own.
   child.change_timer->expires_after(std::chrono::milliseconds(2 * settings.connect_ms));
   child.change_timer->async_wait([this, id](const boost::system::error_code& error) {
     if (error) return;
@@ -281,7 +283,7 @@ void Shell::State::connect(LinkId id, std::uint16_t port) {
 
 void Shell::State::changed(LinkId id) {
   ChildAgent& child = *children[id - 1];
-  // It was not asked, or was given up as too slow.
+  // The child was not asked, or was given up as too slow.
   if (child.change != ChildAgent::Change::asked) return;
   child.change = ChildAgent::Change::over;
   child.change_timer->cancel();

@@ -24,7 +24,7 @@ namespace scela::nla {
 
 namespace {
 
-// It waits for us; one that is stopped by a debugger has this long.
+// The process waits for this program; one that is stopped by a debugger has this long.
 constexpr int kAnswerMs = 60'000;
 
 tl::unexpected<Error> failed(std::string what, int number) {
@@ -56,7 +56,8 @@ bool write_all(int fd, std::string_view bytes) {
   return true;
 }
 
-// One line without its newline; byte by byte, since what follows is not ours.
+// Reads one line without its newline. It reads byte by byte, since the bytes after it are to be
+// passed on.
 Result<std::string> read_line(int fd) {
   std::string line;
   while (line.size() < pmi::singinit::kMaxWords) {
@@ -77,7 +78,7 @@ Result<void> greet(int fd) {
   if (!write_all(fd, pmi::singinit::hello())) return failed("greet", errno);
   const auto line = read_line(fd);
   if (!line) return fail(line.error());
-  // Who speaks there may ask for any program to be run: nobody else may.
+  // The process may ask for any program to be run, so it must belong to this user.
   if (!peer_is_this_user(fd)) {
     return fail(Error{ErrorKind::usage, "listen to it", "",
                       "it is not this user's, or has closed its connection", ""});
@@ -96,7 +97,7 @@ struct Way {
   std::size_t sent = 0;
 
   bool empty() const { return sent == filled; }
-  // False: that end is closed.
+  // Returns false if that end is closed.
   bool take() {
     const ssize_t got = ::recv(from, bytes.data(), bytes.size(), MSG_DONTWAIT);
     if (got < 0) return errno == EAGAIN || errno == EINTR;
@@ -113,7 +114,7 @@ struct Way {
   }
 };
 
-// Until one end is closed and what it has said was passed on.
+// Passes bytes on until one end is closed.
 void pass_on(int process, int agent) {
   Way asked{process, agent};
   Way answered{agent, process};
@@ -126,7 +127,7 @@ void pass_on(int process, int agent) {
     wait(asked, ends[0], ends[1]);
     wait(answered, ends[1], ends[0]);
     for (pollfd& end : ends)
-      end.fd = end.events == 0 ? -1 : end.fd;  // else its end alone would wake us without pause
+      end.fd = end.events == 0 ? -1 : end.fd;  // avoids wake-ups by its end alone
     if (retry([&] { return ::poll(ends.data(), ends.size(), -1); }) < 0) return;
     for (Way* way : {&asked, &answered}) {
       if (!(way->empty() ? way->take() : way->give())) return;

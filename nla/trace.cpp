@@ -7,7 +7,7 @@ namespace scela::nla {
 
 namespace {
 
-// Microseconds with three decimals, as Chrome's viewer wants them.
+// Returns microseconds with three decimals, as Chrome's viewer wants them.
 std::string microseconds(std::uint64_t ns) {
   const std::string fraction = cat(ns % 1000);
   return cat(ns / 1000, ".", std::string(3 - fraction.size(), '0'), fraction);

@@ -48,7 +48,7 @@ class FdTransport final : public Transport {
                         });
   }
   void wait_closed(Handler handler) override {
-    // Not from within the caller's turn.
+    // The handler must not be called from within the caller's turn.
     if (refused_ != 0 || peer_has_closed()) return later(std::move(handler));
     in_.async_wait(Descriptor::wait_error,
                    [this, handler = std::move(handler)](const error_code& error) mutable {
@@ -73,7 +73,7 @@ class FdTransport final : public Transport {
   bool is_open() const override { return in_.is_open() || refused_ != 0; }
 
  private:
-  // A descriptor that the system refuses to watch is as good as a stream that breaks at once.
+  // If the system refuses to watch a descriptor, it counts as a stream that breaks at once.
   void open(Descriptor& descriptor, Fd fd) {
     error_code error;
     descriptor.assign(fd.get(), error);

@@ -8,7 +8,8 @@ namespace scela::nla {
 
 namespace {
 
-// What the secret is good for: the parent connects, the child answers.
+// Returns the context of the derivation. It includes the roles: the parent connects, the child
+// answers.
 std::string purpose(const LinkName& name) {
   ByteWriter out;
   out.raw("scela link, TLS 1.3, parent connects");

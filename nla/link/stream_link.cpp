@@ -1,8 +1,7 @@
 // A link over any transport, which can change to another while it runs.
 //
-// The stream that the link began on stays open to the end: that nobody holds its other end any more
-// is the promise that nothing is left there, and only the process at the other end can make the
-// second one close.
+// The stream that the link began on stays open to the end. A closed other end is the promise that
+// no process is left there, and only the process at the other end can make the second stream close.
 
 #include <sys/uio.h>
 
@@ -64,7 +63,7 @@ class StreamLink final : public Link {
       } else if (errno == EAGAIN) {
         wait_writable();
       } else {
-        // The reading side learns it too, after what the peer said last.
+        // The reading side notices it too, after the peer's last frames.
         break_off();
       }
     }
@@ -89,7 +88,8 @@ class StreamLink final : public Link {
     if (!is_open() || broken_ || at_end_) return true;
     if (!queue_.empty()) return false;
     if (out_ == first_.get()) return true;
-    // To let go of a socket while the peer still speaks would destroy what it has not got yet.
+    // Closing a socket while the peer still sends would destroy bytes that the peer has not got
+    // yet.
     if (!std::exchange(given_up_, true)) second_->end_writing();
     set_reading(true);
     return false;
@@ -118,7 +118,7 @@ class StreamLink final : public Link {
  private:
   struct Item {
     Encoded message;
-    bool is_last = false;  // of this stream: what follows goes over the other
+    bool is_last = false;  // the last one on this stream
   };
 
   void forget_queue() {
@@ -250,7 +250,7 @@ class StreamLink final : public Link {
     listener_.on_link_frame(id_, std::move(frame));
   }
 
-  // The first stream, once everything comes over the second: for its end only.
+  // Watches the first stream for its end only, once everything comes over the second.
   void watch_first() {
     first_->wait_readable([this] {
       const ssize_t got = first_->read(buffer_.bytes, sizeof buffer_.bytes);
@@ -265,7 +265,8 @@ class StreamLink final : public Link {
   }
 
   void first_at_end() {
-    // To a child it says that the parent is gone. A parent hears what is on its way on the second.
+    // To a child this end says that the parent is gone. A parent still reads the second stream to
+    // its end.
     if (leads_ && !at_end_) at_end("the connection that it was started over ended");
     first_->wait_closed([this] {
       first_closed_ = true;
@@ -284,7 +285,7 @@ class StreamLink final : public Link {
         closed_if();
       });
     }
-    // Whoever still holds the other end of the first learns that nobody listens here.
+    // A process that still holds the other end of the first stream learns that this end has gone.
     break_off();
     second_->close();
     first_->end_writing();
@@ -306,15 +307,15 @@ class StreamLink final : public Link {
 
   std::unique_ptr<Transport> first_;   // none before attach()
   std::unique_ptr<Transport> second_;  // none before change_to()
-  Transport* in_ = nullptr;            // one of them: where frames come from
-  Transport* out_ = nullptr;           // one of them: where they go to
+  Transport* in_ = nullptr;            // one of them: source of frames
+  Transport* out_ = nullptr;           // one of them: destination of frames
   ReadBuffer& buffer_;
   LinkId id_;
   LinkListener& listener_;
   FrameDecoder decoder_;
   std::deque<Item> queue_;
   std::deque<Item> held_;   // until the link has changed
-  std::size_t offset_ = 0;  // of the queue's front, written already
+  std::size_t offset_ = 0;  // written bytes of the queue's front
   std::size_t queued_ = 0;
   std::uint64_t sent_ = 0;
   std::uint64_t heard_ = 0;  // of the streams, all kinds of bytes
@@ -326,9 +327,9 @@ class StreamLink final : public Link {
   bool holding_ = false;
   bool leads_ = false;     // changes first
   bool broken_ = false;    // nothing can be written any more
-  bool given_up_ = false;  // nothing is to be written any more, and nothing heard
+  bool given_up_ = false;  // nothing is to be written or read
   bool told_end_ = false;
-  bool at_end_ = false;  // of what the peer says
+  bool at_end_ = false;  // of the peer's data
   bool first_closed_ = false;
 };
 

@@ -26,11 +26,11 @@ using Descriptor = boost::asio::posix::stream_descriptor;
 using boost::asio::steady_timer;
 using boost::system::error_code;
 
-// What is written to a socket at once, and read from it: a few records.
+// Bytes that are written to a socket at once, and read from it: a few records.
 constexpr std::size_t kAtOnce = 2 * TlsSession::kRecord;
 
-// Sends what it can of what the session has to say. Returns false if the socket has failed, with
-// errno.
+// Sends as much of the session's output as the socket takes. Returns false if the socket has
+// failed, with errno.
 bool flush(TlsSession& session, int fd) {
   while (!session.output().empty()) {
     const auto bytes = session.output();
@@ -42,7 +42,7 @@ bool flush(TlsSession& session, int fd) {
   return true;
 }
 
-// Takes once what has come. Returns what recv(2) does.
+// Reads once from the socket into the session. Returns the result of recv(2).
 ssize_t fill(TlsSession& session, int fd) {
   std::array<std::byte, kAtOnce> bytes;
   const ssize_t got = retry([&] { return ::recv(fd, bytes.data(), bytes.size(), 0); });
@@ -58,7 +58,7 @@ class TlsTransport final : public Transport {
       : socket_(std::move(socket)), session_(std::move(session)) {}
   ~TlsTransport() override { close(); }
 
-  // As much as there is room for.
+  // Reads as much as there is room for.
   ssize_t read(char* bytes, std::size_t size) override {
     std::size_t total = 0;
     while (true) {
@@ -66,7 +66,7 @@ class TlsTransport final : public Transport {
       if (total == size || ended_ || session_.state() != TlsSession::State::open) break;
       const ssize_t got = fill(session_, socket_.native_handle());
       if (got < 0 && errno == EAGAIN) break;
-      // A process that was killed sends no farewell.
+      // A process that was killed sends no close_notify.
       if (got == 0 || (got < 0 && (errno == ECONNRESET || errno == EPIPE))) ended_ = true;
       if (got < 0 && !ended_) trouble_ = cat("the TLS connection broke: ", errno_text(errno));
       if (got <= 0) break;
@@ -79,7 +79,7 @@ class TlsTransport final : public Transport {
     return fail_with(trouble_.empty() ? EAGAIN : ECONNRESET);
   }
 
-  // What is encrypted and has not left counts as not written; the caller gives it again.
+  // Encrypted bytes that have not left count as not written; the caller passes them again.
   ssize_t write(const iovec* parts, int count) override {
     if (staged_ == 0) stage(parts, count);
     if (session_.state() == TlsSession::State::failed ||
@@ -141,14 +141,14 @@ class TlsTransport final : public Transport {
 
   Descriptor socket_;
   TlsSession session_;
-  std::size_t staged_ = 0;  // bytes that the session has, and that have not left
-  bool full_ = true;        // the session may hold more than read() has returned
+  std::size_t staged_ = 0;  // bytes in the session that have not left
+  bool full_ = true;        // the session may hold unread bytes
   bool ended_ = false;
   std::string trouble_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 
-// One handshake on a connected socket, until its limit.
+// One handshake on a connected socket. Its owner limits its time.
 
 class Handshake {
  public:
@@ -178,7 +178,7 @@ class Handshake {
       got = fill(session_, fd);
     }
     const int problem = errno;
-    const bool sends = flush(session_, fd);  // the last words of either
+    const bool sends = flush(session_, fd);  // the last records of the handshake
     if (session_.state() == TlsSession::State::failed) {
       return end(tl::unexpected(cat("the peer does not prove the key: ", session_.why())));
     }
@@ -194,7 +194,7 @@ class Handshake {
       if (!error && *alive) step();
     });
   }
-  // Whoever is told may destroy this.
+  // The callback may destroy this object.
   void end(tl::expected<std::unique_ptr<Transport>, std::string> result) {
     if (done_) std::exchange(done_, nullptr)(std::move(result));
   }
@@ -298,7 +298,7 @@ class Acceptor final : public TlsAttempt {
           timer(io) {}
     Handshake handshake;
     steady_timer timer;
-    bool gone = false;  // forgotten, though what it has waited for may still call
+    bool gone = false;  // forgotten, but a wait may still call
   };
 
   void wait() {
@@ -328,7 +328,7 @@ class Acceptor final : public TlsAttempt {
   }
   void forget(std::list<Stranger>::iterator one) {
     if (std::exchange(one->gone, true)) return;
-    // Not from within its own call.
+    // It must not be destroyed from within its own call.
     one->timer.cancel();
     gone_.splice(gone_.end(), strangers_, one);
     boost::asio::post(io_, [alive = std::weak_ptr<bool>(alive_), this] {

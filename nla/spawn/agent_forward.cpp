@@ -21,7 +21,7 @@ namespace {
 using Descriptor = boost::asio::posix::stream_descriptor;
 using boost::system::error_code;
 
-// A login needs one; more at a time is no login.
+// A login needs one channel; more than this at a time is no login.
 constexpr std::size_t kMostChannels = 16;
 
 Fd connect_to(const std::string& path) {
@@ -52,7 +52,7 @@ class AgentForward::Impl {
   }
   ~Impl() {
     ::ssh_set_callbacks(session_, nullptr);
-    // The channels go with the session.
+    // The channels are freed with the session.
     for (Stream& one : streams_)
       ::ssh_remove_channel_callbacks(one.channel, &one.callbacks);
   }
@@ -102,7 +102,7 @@ class AgentForward::Impl {
 
   void read_agent(Stream& stream) {
     stream.agent.async_wait(Descriptor::wait_read, [this, &stream](const error_code& error) {
-      if (error) return;  // it may be gone
+      if (error) return;  // the stream may be gone
       char bytes[4096];
       const ssize_t got =
           retry([&] { return ::read(stream.agent.native_handle(), bytes, sizeof bytes); });

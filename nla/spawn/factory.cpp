@@ -74,7 +74,7 @@ class AnySpawner final : public Spawner {
     Done done;
   };
 
-  // The launcher's own host too, which has no address, is elsewhere for an agent.
+  // For an agent the launcher's own host, which has no address, is another machine too.
   bool refused(const Contact& contact, const Done& done) const {
     if (!contact.root_only || context_.root) return false;
     done(tl::unexpected(
@@ -87,7 +87,7 @@ class AnySpawner final : public Spawner {
     start_waiting();
   }
 
-  // At most settings_.fanout sessions are on their way at a time.
+  // Starts waiting nodes while fewer than settings_.fanout sessions are under way.
   void start_waiting() {
     while (!waiting_.empty() && under_way_ < settings_.fanout) {
       Waiting next = std::move(waiting_.front());
@@ -150,7 +150,7 @@ class AnySpawner final : public Spawner {
     return out;
   }
 
-  // Read once for all nodes that are reached by the same keys.
+  // Returns the identities, which are read once for all nodes that are reached by the same keys.
   const SshIdentities& identities_of(const SshAccess& access) {
     std::string key = access.agent_socket;
     for (const auto* files : {&access.identities, &access.certificates}) {
@@ -203,7 +203,7 @@ Result<std::string> find_agent(const std::string& wanted, bool elsewhere) {
     if (place.empty()) continue;
     if (::access(place.c_str(), X_OK) == 0) return place;
     tried += cat(tried.empty() ? "" : ", ", place);
-    if (&place == &places[0] && !elsewhere) break;  // who names one wants that one
+    if (&place == &places[0] && !elsewhere) break;  // the option names the only place
   }
   return fail(Error{ErrorKind::launch,
                     "find the agent scela-nla",

@@ -21,7 +21,7 @@ struct SshAccess {
   std::string proxy;                      // command with the connection as its stdio
 };
 
-// What only the process itself knows of how it starts agents; the rest is in Settings.
+// The part of starting agents that only the process itself knows; the rest is in Settings.
 struct SpawnContext {
   std::string agent;  // path of scela-nla here
   bool root = false;  // scela-run: may start root_only nodes

@@ -35,7 +35,7 @@ class LocalSpawner final : public Spawner {
     }
     Result<SocketPair> pair = make_socket_pair(SOCK_STREAM);
     if (!pair) return failure(pair.error());
-    // Standard error stays: whatever an agent says there is not meant to be lost.
+    // Standard error is inherited, so that the agent's messages there are not lost.
     const int descriptors[] = {null_.get(), null_.get(), STDERR_FILENO, pair->theirs.get()};
     std::vector<std::string> words = {agent_,      "--link-fd",    "3", "--name", node,
                                       kMarkOption, room_for_mark()};

@@ -1,4 +1,4 @@
-// A command on a node through a program such as ssh or rsh: PROGRAM WORDS... HOST COMMAND.
+// Executes a command on a node through a program such as ssh or rsh: PROGRAM WORDS... HOST COMMAND.
 
 #include <signal.h>
 #include <sys/socket.h>
@@ -31,7 +31,8 @@ std::vector<std::string> words_of(std::string_view text) {
   return out;
 }
 
-// What OpenSSH says when a host is not to be reached; others are only known not to have got there.
+// Returns the phase from OpenSSH's messages about a host that cannot be reached. Of other programs
+// it is only known that they did not get there.
 StartPhase phase_of(std::string_view errors) {
   const auto says = [&](std::string_view words) {
     return errors.find(words) != std::string_view::npos;
@@ -87,17 +88,17 @@ class ProgramSession final : public Executor {
   }
   void reaped(int status) override {
     status_ = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-    // Not now: whoever tells it walks through the sessions.
+    // Not now: the caller iterates over the sessions.
     if (ended_) boost::asio::post(io_, std::exchange(ended_, nullptr));
   }
   int exit_status() const override { return status_; }
-  // ssh ends so when it, and not the command, has failed.
+  // ssh ends with this status if ssh itself, and not the command, has failed.
   bool reached() const override { return accepted_ || status_ != kNotReached; }
   std::string error_output() override { return errors_.text(); }
   pid_t pid() const override { return pid_; }
   std::string described() const override { return cat("'", program_, "'"); }
 
-  // It may still be on its way to the host, where no end of a stream reaches it.
+  // The program may still be on its way to the host, where no end of a stream reaches it.
   void abandon() override {
     if (pid_ > 0 && status_ < 0) ::kill(-pid_, SIGKILL);
   }
@@ -109,7 +110,7 @@ class ProgramSession final : public Executor {
     const StartPhase phase = phase_of(errors_.text());
     if (root_) return {phase, std::move(why), false};
     if (phase == StartPhase::authenticate && std::exchange(at_gate_, false)) gate_.answer(false);
-    // Where no agent may log in, or has no client, scela-run itself may.
+    // If no agent may log in, or agents have no client, scela-run itself may start it.
     return {phase, std::move(why), status_ >= 0 || pid_ == 0};
   }
 
@@ -156,8 +157,8 @@ class ProgramSession final : public Executor {
     spec.argv = argv.data();
     spec.envp = environ;
     spec.descriptors = descriptors;
-    spec.group = ChildGroup::own_session;  // it asks nothing at a terminal, and no ^C reaches it
-    spec.keeps_orphans = true;  // a process that it leaves its connection to is no leftover
+    spec.group = ChildGroup::own_session;  // not at a terminal: no ^C, no questions
+    spec.keeps_orphans = true;  // its connection sharing is no leftover
     const tl::expected<pid_t, ChildError> pid = start_child(spec);
     if (!pid) return failed(text_of(pid.error(), *program));
     pid_ = *pid;
@@ -182,7 +183,7 @@ class ProgramSession final : public Executor {
   std::function<void()> ended_;
   pid_t pid_ = 0;
   int status_ = -1;
-  bool at_gate_ = false;   // others wait for what becomes of this one
+  bool at_gate_ = false;   // other sessions wait for its result
   bool accepted_ = false;  // the node has answered
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };

@@ -31,7 +31,7 @@ std::string new_token() {
   return out;
 }
 
-// "exit status 3", "killed by SIGSEGV".
+// Returns "exit status 3" or "killed by SIGSEGV".
 std::string ending(int status) {
   constexpr int kSignal = 128;
   const char* name = status > kSignal ? ::sigabbrev_np(status - kSignal) : nullptr;
@@ -103,7 +103,7 @@ class Start final : public RemoteStart, public std::enable_shared_from_this<Star
     }
   }
 
-  // False: the stream is not to be read here any more.
+  // Returns false if the stream must not be read here any more.
   bool take(std::string_view rest) {
     while (!rest.empty()) {
       const auto answer = scanner_.feed(rest);
@@ -133,7 +133,8 @@ class Start final : public RemoteStart, public std::enable_shared_from_this<Star
     end(std::move(stream_));
   }
 
-  // An agent of another version is there, or what is there does not run: ship ours.
+  // An agent of another version is there, or the file there does not run. This process ships its
+  // own.
   void again() {
     timer_.timer.cancel();
     stream_.reset();
@@ -174,8 +175,8 @@ class Start final : public RemoteStart, public std::enable_shared_from_this<Star
   void ended() {
     if (!done_) return;
     const int status = executor_.exit_status();
-    // What is installed there cannot be executed, or dies, or the shell has not understood where to
-    // look: ours may do better.
+    // The agent that is installed there cannot be executed, or dies, or the shell did not
+    // understand the command. The agent of this process may do better.
     if (looking_ && executor_.reached() && status != -1) return again();
     std::string why = cat(executor_.described(), " ended before an agent answered");
     if (status >= 0) why += cat(": ", ending(status));
@@ -183,7 +184,7 @@ class Start final : public RemoteStart, public std::enable_shared_from_this<Star
     fail_with(why + heard());
   }
 
-  // What the other side printed last, for a person to make sense of it.
+  // Returns the last output of the other side, as a hint for a person.
   std::string heard() const {
     constexpr std::size_t kShown = 150;
     const std::string error = last_line(executor_.error_output());

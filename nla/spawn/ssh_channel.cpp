@@ -14,7 +14,7 @@ namespace scela::nla {
 namespace {
 
 constexpr std::size_t kErrorTail = 2048;
-// Bytes handed to the channel at once: what one TCP window takes without waiting.
+// Bytes passed to the channel at once: as many as one TCP window takes without waiting.
 constexpr std::size_t kWritePiece = std::size_t{64} * 1024;
 
 int signal_number(std::string_view name) {
@@ -48,8 +48,8 @@ void SshChannel::hear_signal(ssh_session, ssh_channel, const char* name, int, co
   static_cast<SshChannel*>(self)->exit_status_ = signo == 0 ? -1 : 128 + signo;
 }
 
-// What does not end with its input ends by a signal, where sshd passes it on (not for root): one
-// that lets our command remove what was shipped.
+// A command that does not end with its input is ended by a signal, if sshd passes it on (not for
+// root). This signal lets the command remove the shipped agent.
 void SshChannel::abandon() {
   if (channel_ == nullptr || broken_ || ::ssh_channel_is_closed(channel_) != 0) return;
   ::ssh_channel_request_send_signal(channel_, "TERM");
@@ -102,7 +102,8 @@ ssize_t SshChannel::write(const iovec* parts, int count) {
   for (int i = 0; i < count; ++i) {
     const char* bytes = static_cast<const char*>(parts[i].iov_base);
     for (std::size_t left = parts[i].iov_len; left > 0;) {
-      // What libssh cannot send now it keeps, without bound: so it gets no more than it can send.
+      // libssh keeps bytes that it cannot send now, without bound. So it gets no more than it can
+      // send.
       if (is_write_pending()) goto done;
       const auto piece = static_cast<std::uint32_t>(std::min(left, kWritePiece));
       const int wrote = ::ssh_channel_write(channel_, bytes, piece);
@@ -117,7 +118,7 @@ ssize_t SshChannel::write(const iovec* parts, int count) {
     }
   }
 done:
-  // What came in meanwhile is announced by nothing else.
+  // No other call announces the packets that came in meanwhile.
   if (reader_ && ::ssh_channel_poll(channel_, 0) != 0) needs_.serve();
   needs_.listen();
   if (total > 0) return total;
@@ -125,18 +126,18 @@ done:
   return -1;
 }
 
-// Calls whoever waits for what is there.
+// Calls the waiting handlers that can proceed.
 void SshChannel::serve() {
   if (channel_ == nullptr) return;
   const auto keep = shared_from_this();
-  // libssh looks at no further packet of a channel after its end of file: not at the close either.
+  // libssh looks at no further packet of a channel after its end of file, not even at the close.
   if (::ssh_channel_is_eof(channel_) != 0 && !broken_) hear_packets();
   take_error_output();
-  // Every call that takes packets in may bring what the reader waits for, and nothing else
-  // announces it: so this is looked at after all of them.
+  // Every call that takes packets in may bring bytes for the reader, and nothing else announces
+  // them. So this is looked at after all of them.
   const int waiting = ::ssh_channel_poll(channel_, 0);
-  // libssh takes none in while something waits to be read, which may be for long: the peer's leave
-  // to write more would not be heard, and what could not be sent yet would stay.
+  // libssh takes no packets in while bytes wait to be read, which may be for long. The peer's
+  // window updates would not be seen, and bytes that could not be sent yet would stay.
   if (waiting > 0 && (writer_ || is_write_pending()) && !has_room()) hear_packets();
   const bool ended = waiting == SSH_EOF || waiting == SSH_ERROR;
   if (waiting == SSH_ERROR) broken_ = true;
@@ -147,7 +148,7 @@ void SshChannel::serve() {
   if (reader_ && (ended || closed || ::ssh_channel_poll(channel_, 0) != 0)) {
     std::exchange(reader_, nullptr)();
   }
-  // That look may have sent what was in the writer's way, and nothing else announces it.
+  // That poll may have sent the bytes that blocked the writer, and nothing else announces it.
   if (channel_ != nullptr && writer_ && has_room()) needs_.serve();
   if (closed && closer_) std::exchange(closer_, nullptr)();
 }

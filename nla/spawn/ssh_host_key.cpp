@@ -25,7 +25,7 @@ std::string digest_of(ssh_key key) {
   return out;
 }
 
-// "SHA256:...", as ssh-keygen -l shows it.
+// Returns "SHA256:...", as ssh-keygen -l shows it.
 std::string fingerprint(ssh_key key) {
   unsigned char* hash = nullptr;
   std::size_t size = 0;
@@ -37,7 +37,7 @@ std::string fingerprint(ssh_key key) {
   return out;
 }
 
-// "ssh-ed25519 AAAA...", as known_hosts has it.
+// Returns "ssh-ed25519 AAAA...", as known_hosts has it.
 std::string public_text(ssh_key key) {
   char* base64 = nullptr;
   if (::ssh_pki_export_pubkey_base64(key, &base64) != SSH_OK) return {};

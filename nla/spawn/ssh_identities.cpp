@@ -1,4 +1,4 @@
-// The keys a process offers, and who may use them first.
+// The keys that a process offers, and the gate that its first session passes alone.
 
 #include <libssh/libssh.h>
 #include <openssl/evp.h>
@@ -28,11 +28,11 @@ std::string blob_of(ssh_key key) {
                                      reinterpret_cast<const unsigned char*>(text.data()),
                                      static_cast<int>(text.size()));
   ::ssh_string_free_char(base64);
-  out.resize(static_cast<std::size_t>(std::max(size, 0)));  // a multiple of 3: with zeros behind
+  out.resize(static_cast<std::size_t>(std::max(size, 0)));  // a multiple of 3: zeros may follow
   return out;
 }
 
-// The rest of a blob after its first field, which has its length in front.
+// Returns the rest of a blob after its first field, which begins with its length.
 std::string_view skip_field(std::string_view blob) {
   if (blob.size() < 4) return {};
   std::size_t size = 4;
@@ -41,8 +41,8 @@ std::string_view skip_field(std::string_view blob) {
   return blob.substr(std::min(size, blob.size()));
 }
 
-// A certificate has a type and a nonce in front of what a key has after its type.
-// ssh_key_cmp() knows no certificate.
+// Returns true if the certificate is for the key. A certificate has its type and a nonce before the
+// fields that a key has after its type. ssh_key_cmp() does not support certificates.
 bool is_certificate_of(std::string_view certificate, std::string_view key) {
   constexpr std::size_t kPadding = 2;
   const std::string_view own = skip_field(key);
@@ -68,7 +68,7 @@ void SshIdentities::load(const std::vector<std::string>& files,
                          const std::vector<std::string>& certificates) {
   for (const std::string& file : files) {
     ssh_key raw = nullptr;
-    // An empty passphrase instead of a question at the terminal.
+    // The empty passphrase avoids a question at the terminal.
     const int got = ::ssh_pki_import_privkey_file(file.c_str(), "", nullptr, nullptr, &raw);
     if (got != SSH_OK) {
       if (got == SSH_EOF) continue;  // no such file
@@ -96,7 +96,7 @@ std::vector<std::string> default_identities() {
     std::string path = cat(home, "/.ssh/", name);
     if (::access(path.c_str(), R_OK) == 0) out.push_back(std::move(path));
   }
-  // The cheapest to sign with first.
+  // The key that is cheapest to sign with comes first.
   std::reverse(out.begin(), out.end());
   return out;
 }

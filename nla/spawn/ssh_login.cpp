@@ -17,8 +17,9 @@ namespace scela::nla {
 
 using boost::system::error_code;
 
-// What is asked of an ssh-agent. libssh reads its socket by blocking calls, which one that does not
-// answer never ends: then the thread keeps the session, and whoever is the last to let go frees it.
+// The question to an ssh-agent. libssh reads the agent's socket by blocking calls, which never
+// return if the agent does not answer. Then the thread keeps the session, and the last of the two
+// to let go frees it.
 struct SshLogin::AgentTalk {
   AgentTalk(ssh_session its_session, Fd its_news)
       : session(its_session), news(std::move(its_news)) {}
@@ -70,7 +71,7 @@ bool SshLogin::ask_agent(ssh_session_struct* session, std::function<void()> answ
   talk_ = std::make_shared<AgentTalk>(session, std::move(news));
   const long seconds = std::max<long>(1, limit_.count() / 1000);
   std::thread([talk = talk_, seconds] { talk->run(seconds); }).detach();
-  // Whoever is told looks whether this object is still there.
+  // The callback checks if this object still exists.
   watch_.async_wait(boost::asio::posix::stream_descriptor::wait_read,
                     [answered = std::move(answered)](const error_code& error) {
                       if (!error) answered();
@@ -79,7 +80,7 @@ bool SshLogin::ask_agent(ssh_session_struct* session, std::function<void()> answ
 }
 
 SshLogin::Progress SshLogin::agents_answer() {
-  // A blocking call does not say "again".
+  // A blocking call does not return "again".
   const int code = talk_->answer == SSH_AUTH_AGAIN ? SSH_AUTH_DENIED : talk_->answer;
   talk_.reset();
   error_code ignored;

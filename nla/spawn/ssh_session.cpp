@@ -28,14 +28,14 @@ namespace {
 using Descriptor = boost::asio::posix::stream_descriptor;
 using boost::system::error_code;
 
-// Ordered by cost: hardware does AES in GCM several times faster than anything else on the list.
+// Ordered by cost: hardware does AES in GCM several times faster than any other cipher of the list.
 constexpr char kCiphers[] =
     "aes128-gcm@openssh.com,aes256-gcm@openssh.com,chacha20-poly1305@openssh.com,"
     "aes128-ctr,aes192-ctr,aes256-ctr";
 
 void set_quick_ack(int fd) {
-  // Re-armed at every read: the kernel falls back to delayed acknowledgements, which cost an idle
-  // handshake 40 ms a time.
+  // To be called again at every read. The kernel falls back to delayed acknowledgements, which cost
+  // an idle handshake 40 ms a time.
   const int on = 1;
   ::setsockopt(fd, IPPROTO_TCP, TCP_QUICKACK, &on, sizeof on);
 }
@@ -145,7 +145,7 @@ class SshSession::Impl : public std::enable_shared_from_this<Impl> {
 
   State state_ = State::idle;
   Fd socket_;         // until libssh has it
-  Descriptor watch_;  // a duplicate: libssh closes its own when it breaks
+  Descriptor watch_;  // duplicate: libssh closes its own
   LateTimer timer_;
   bool read_armed_ = false;
   bool write_armed_ = false;
@@ -154,7 +154,7 @@ class SshSession::Impl : public std::enable_shared_from_this<Impl> {
   std::shared_ptr<SshChannel> channel_;  // of the last command
   std::string command_;
   Done done_;
-  bool forwards_ = false;  // its ssh-agent may be used from the other end
+  bool forwards_ = false;  // the node may use this side's ssh-agent
   std::unique_ptr<AgentForward> forward_;
   std::function<bool(const std::string&)> met_host_key_;
 };
@@ -298,7 +298,7 @@ void SshSession::Impl::ask_agent() {
   const bool asked = login_.ask_agent(session_, [weak = weak_from_this()] {
     const auto self = weak.lock();
     if (!self) return;
-    // Its time may have passed.
+    // The time limit may have passed.
     if (self->state_ == State::asking_agent) self->on_login(self->login_.agents_answer());
     self->drive();
   });
@@ -363,7 +363,7 @@ void SshSession::Impl::disconnect() {
   socket_.reset();
 }
 
-// The machine.
+// The state machine.
 
 StartPhase SshSession::Impl::phase() const {
   switch (state_) {
@@ -438,7 +438,7 @@ void SshSession::Impl::fail_with(StartPhase phase, std::string why, bool hand_ba
   timer_.timer.cancel();
   login_.leave_gate();
   if (!done_) return;
-  // Whoever is told may destroy the session.
+  // The callback may destroy the session.
   boost::asio::post(io_,
                     [done = std::exchange(done_, nullptr), phase, why = std::move(why), hand_back] {
                       done(tl::unexpected(SpawnFailure{phase, why, hand_back}));
@@ -564,7 +564,7 @@ std::unique_ptr<Executor> make_ssh_session(boost::asio::io_context& io, const Co
                                               std::chrono::milliseconds(settings.connect_ms));
   if (settings.forward_agent) session->forward_agent();
   if (!access.proxy.empty()) {
-    // One that cannot be started is a stream that ends at once.
+    // A proxy that cannot be started counts as a stream that ends at once.
     Result<Proxy> proxy = start_proxy(access.proxy);
     if (proxy) session->use_proxy(std::move(proxy->stream), std::move(proxy->errors));
   }
