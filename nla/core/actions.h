@@ -1,4 +1,5 @@
-// What an agent's core asks its shell to do. The shell is nla/shell or the simulator (tests/sim).
+// The actions that an agent's core asks its shell to carry out. The shell is nla/shell or the
+// simulator (tests/sim).
 //
 // The shell carries the actions out in their order. No action has a synchronous answer: an answer
 // comes as an event (events.h). Values; no thread shares them.

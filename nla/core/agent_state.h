@@ -163,14 +163,14 @@ struct Agent::State {
   // Bytes of the job that were received so far; later those of a world.
   std::string job_bytes;
   RankSet started;
-  // By Stream: the ranks with a pipe that has not ended.
+  // The ranks with a pipe that has not ended, by Stream.
   RankSet streams_open[2];
   // The outcomes of ranks that asked for the end of the job. They count instead of how the rank
   // exits.
   std::map<Rank, Outcome> aborted;
   // The outcomes that PROCESS_FAIL from below said, until Verdicts say the same.
   std::map<Rank, Outcome> reported;
-  std::vector<Slice> growing;  // added slices whose agents are not there
+  std::vector<Slice> growing;  // added slices that still lack agents
   Stats below;                 // totals of the children that are done
   // Numbers of nodes below, not of ranks, from which the whole trace has come.
   RankSet traced_nodes;

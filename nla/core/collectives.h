@@ -15,7 +15,7 @@
 // it again. Operations synchronise: the last piece goes down only after every member has entered.
 // So a set has one operation in flight and memory is bounded. A member that ends without entering
 // is "missing": the operation completes with an error for the others instead of hanging. A subtree
-// whose members have all ended never hears of an operation by itself. So a child that has reported
+// with ended members only never hears of an operation by itself. So a child that has reported
 // ended ranks is sent an empty piece (a probe) when an operation begins. Every operation carries
 // its set and its number in that set.
 //
@@ -150,7 +150,7 @@ class Collectives {
   Bulletin* bulletin_ = nullptr;
   Operations operations_;
   RankSet ended_ranks_;  // on this node
-  // by set and tag, by rank
+  // The next numbers, by set and tag, then by rank.
   std::map<std::pair<RankSet, std::uint32_t>, std::map<Rank, std::uint64_t>> next_seq_;
   std::uint64_t numbered_bytes_ = 0;  // about the bytes of next_seq_
   bool committed_ = false;

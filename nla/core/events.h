@@ -81,7 +81,7 @@ struct ChildFailed {
 struct ChildBegun {
   LinkId link = 0;
 };
-// Nothing of the child's process is left. Follows its LinkEnded.
+// The child's process has left nothing behind. This event follows its LinkEnded.
 struct ChildGone {
   LinkId link = 0;
 };

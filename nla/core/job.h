@@ -1,5 +1,5 @@
-// What every agent must know of the job to start its ranks. scela-run sends it once, the same bytes
-// to all agents.
+// The job: all that every agent must know of it to start its ranks. scela-run sends it once, the
+// same bytes to all agents.
 //
 // Values, for any thread. encode() and decode are inverse to each other, and decode checks every
 // field.

@@ -59,7 +59,7 @@ enum class CollectiveKind : std::uint8_t {
 };
 std::string_view name_of(CollectiveKind kind);
 
-// What a rank asks about a name:
+// The questions of a rank about a name:
 //   await         a look-up that is answered once the name is published
 //   publish_once  the name is gone with its first look-up
 //   publish_own   the name is gone with its rank
@@ -267,7 +267,7 @@ struct Output {
   Chunk bytes;
   friend bool operator==(const Output&, const Output&) = default;
 };
-struct StdinTaken {  // u
+struct StdinTaken {  // u: progress of standard input
   // The bytes of standard input that all targets of the subtree have taken, in all.
   std::uint64_t bytes = 0;
   // No target takes any more: nothing needs to be sent from now on.
@@ -310,7 +310,7 @@ struct PeersFailed {
   friend bool operator==(const PeersFailed&, const PeersFailed&) = default;
 };
 
-// What an adopter has of one stream. The orphan goes on behind it.
+// The part of one stream that an adopter has. The orphan goes on behind it.
 struct Seen {
   Rank rank = 0;
   Stream stream = Stream::out;
@@ -377,7 +377,7 @@ struct NameAsked {
   NameRange range = NameRange::job;
   friend bool operator==(const NameAsked&, const NameAsked&) = default;
 };
-struct NameAnswer {  // d
+struct NameAnswer {  // d: answers NameAsked
   Rank rank = 0;
   std::uint64_t id = 0;
   bool ok = true;
@@ -397,7 +397,7 @@ struct SpawnAsked {
   SpawnRequest request;
   friend bool operator==(const SpawnAsked&, const SpawnAsked&) = default;
 };
-struct SpawnAnswer {  // d
+struct SpawnAnswer {  // d: answers SpawnAsked
   Rank rank = 0;
   std::uint64_t id = 0;
   bool ok = true;

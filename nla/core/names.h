@@ -82,7 +82,7 @@ class Names {
   Context& context_;
   Children& children_;
   std::set<std::pair<Rank, RequestId>> waiting_;     // askers on this node
-  Table table_;                                      // the root's
+  Table table_;                                      // at the root
   std::map<Rank, std::uint32_t> published_;          // at the root: number of names, by owner
   std::map<std::string, std::deque<Asker>> parked_;  // at the root: askers by name
   std::map<Rank, std::uint32_t> waits_;              // at the root: number of waits, by asker

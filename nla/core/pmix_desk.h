@@ -166,7 +166,7 @@ class PmixDesk {
   const RankSet& own_;
   const std::uint32_t node_;
   Sides sides_;
-  // By world: this node's ranks with an environment that is to come.
+  // This node's ranks with an environment that is to come, by world.
   std::deque<RankSet> told_;
   std::size_t ready_worlds_ = 0;
   std::string fault_;

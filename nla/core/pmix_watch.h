@@ -1,5 +1,5 @@
-// What the PMIx server of a node asks about ranks of any node, and does to them: the table of
-// processes, events between servers, signals to ranks, and text among their output.
+// The questions of a node's PMIx server about ranks of any node, and its actions on them: the table
+// of processes, events between servers, signals to ranks, and text among their output.
 //
 // Each agent knows only the processes of its own node. A table is asked of the agents of all nodes
 // that have a rank left, by a message to one rank of each (kServiceTags, request.h). It is answered

@@ -112,7 +112,7 @@ using Request =
 struct Response {
   bool ok = true;
   std::string error;   // if not ok: the reason, to print
-  bool found = false;  // get
+  bool found = false;  // only to a get
   // get: the value. lookup: the port. gather (root), allgather, alltoall: one per member in rank
   // order. broadcast, scatter, receive: one.
   std::vector<Chunk> parts;

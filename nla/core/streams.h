@@ -78,7 +78,7 @@ class OutputFlow {
     bool ended = false;
   };
   std::map<LinkId, FromChild> from_children_;
-  // By Stream: the ranks below with a stream that has ended.
+  // The ranks below with a stream that has ended, by Stream.
   RankSet ended_[2];
   std::uint64_t owed_local_ = 0;
 
